@@ -175,7 +175,7 @@ func (u *lastUse) close(m *hal.Memory) error {
 // over calls release when nothing uses the slice any more. The devices' memories over the slice have been closed before.
 func (u *lastUse) over() {
 	for _, t := range u.streams {
-		if idle, err := layer.Idle(t); !idle && err == nil {
+		if idle, _ := layer.Idle(t); !idle {
 			go func() {
 				for _, t := range u.streams {
 					_ = layer.Drain(t, context.Background())

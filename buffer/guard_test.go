@@ -3,15 +3,21 @@
 package buffer_test
 
 import (
+	"context"
+	"errors"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // faults reports whether a function touches memory that it must not.
@@ -128,4 +134,44 @@ func TestGuardWaitsForCopies(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 	require.NoError(t, c.Close())
+}
+
+// A driver that fails to say whether a copy has ended has not said that it has: the memory under the copy stays accessible, and later accesses
+// wait for the copy.
+func TestFailedQuestionsLeaveTheCopyItsMemory(t *testing.T) {
+	for name, refused := range map[string]string{"events": "Query event", "no events": "Record"} {
+		t.Run(name, func(t *testing.T) {
+			var fails atomic.Bool
+			hb := &hooked.Backend{Backend: host.New(host.Options{Name: "mute", Discrete: 1})}
+			hb.Call = func(op string, _ int) error {
+				if fails.Load() && (op == refused || op == "Query" || op == "Sync" || op == "Sync event") {
+					return errors.New("the question failed")
+				}
+				return nil
+			}
+			d := fixture.Device(t, hb, 1)
+			s := newStream(t, d)
+			b, err := buffer.From([]uint32{1, 2, 3}, buffer.WithGuard())
+			require.NoError(t, err)
+			defer b.Close()
+			in, err := d.CopyStream(false)
+			require.NoError(t, err)
+			gates := []*hal.Gate{fixture.Gate(t, in), fixture.Gate(t, s)}
+			fails.Store(true)
+			l, err := b.TryAcquire(s, coherence.Read) // its copy is held up
+			require.NoError(t, err)
+			require.NoError(t, b.View(ctx, func([]uint32) error { return nil })) // at its end the guard looks which work goes on
+			fails.Store(false)
+			short, cancel := context.WithCancel(ctx)
+			cancel()
+			require.NoError(t, l.Release())
+			require.ErrorIs(t, b.Update(short, func([]uint32) error { return nil }), hal.ErrNotReady)
+			for _, g := range gates {
+				require.NoError(t, g.Signal())
+			}
+			require.NoError(t, s.Sync(ctx))
+			require.NoError(t, b.Update(ctx, func(x []uint32) error { x[0]++; return nil }))
+			require.Equal(t, []uint32{2, 2, 3}, contents(t, b))
+		})
+	}
 }

@@ -207,7 +207,7 @@ func (b *block) idle() bool {
 	if b.read == nil {
 		return true
 	}
-	if done, err := b.read.done(); !done && err == nil {
+	if done, _ := b.read.done(); !done {
 		return false
 	}
 	b.read.release()

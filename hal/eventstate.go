@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -34,13 +35,16 @@ type eventState struct {
 
 	users atomic.Int64 // references; stays 1 while the event is spare, which saves atomic operations
 
-	mu      sync.Mutex
-	watched watching
-	polled  int           // index in dev.watch.events
-	over    chan struct{} // closed at the end of the round; nil until a goroutine waits for it
-	waiters int           // goroutines that wait for over
-	gates   []*bridge     // opened at the end of the round
-	fns     []func(error) // called at the end of the round, by the watch
+	unanswered unanswered
+
+	mu         sync.Mutex
+	watched    watching
+	unwaitable bool          // a driver's call that should wait for the event has failed in this round
+	polled     int           // index in dev.watch.events
+	over       chan struct{} // closed at the end of the round; nil until a goroutine waits for it
+	waiters    int           // goroutines that wait for over
+	gates      []*bridge     // opened at the end of the round
+	fns        []func(error) // called at the end of the round, by the watch
 }
 
 func (e *eventState) describe() string { return "event" }
@@ -73,7 +77,7 @@ func (s *streamState) record(e *eventState) error {
 	if err := s.drv.Record(e.drv); err != nil {
 		return s.dev.check(err)
 	}
-	e.stream, e.bridges, e.err, e.early = s, s.over.made.Load(), nil, nil
+	e.stream, e.bridges, e.err, e.early, e.unwaitable = s, s.over.made.Load(), nil, nil, false
 	if n := s.untold.Load(); n != nil && n.work && s.dev.forgets {
 		e.early = n.err
 	}
@@ -104,13 +108,30 @@ func (e *eventState) done() (bool, error) {
 	if !e.dev.asks.enter() {
 		return e.known(), e.err // Device.Close has stored the result
 	}
-	done, err := asked(e.drv)
+	done, err := e.ask()
 	e.dev.asks.leave()
-	if !done && err == nil {
+	if !done {
 		return false, nil
 	}
 	e.settle(err)
 	return true, e.err
+}
+
+// ask asks the driver whether the work is done, and how it has ended. The caller is inside dev.asks.
+func (e *eventState) ask() (done bool, err error) { return e.dev.ask(e.drv, &e.unanswered) }
+
+// await waits for the work in a driver's call, and reports whether the result of the work is stored now. If not, the call has failed. The caller is
+// inside dev.asks.
+func (e *eventState) await() bool {
+	err := e.drv.Sync()
+	if err != nil {
+		var done bool
+		if done, err = e.ask(); !done {
+			return false
+		}
+	}
+	e.settle(err)
+	return true
 }
 
 // doneAlone is done for a caller who has the only reference, and uses it on this goroutine alone. Then nobody waits for the event, and a result
@@ -119,13 +140,14 @@ func (e *eventState) doneAlone() (bool, error) {
 	if e.users.Load() != 1 || e.known() || !e.dev.asks.enter() {
 		return e.done()
 	}
-	done, err := asked(e.drv)
+	done, err := e.ask()
 	e.dev.asks.leave()
-	if err == nil && (e.early == nil || !done) {
-		if done {
-			e.ended.Store(e.round)
-		}
-		return done, nil
+	switch {
+	case !done:
+		return false, nil
+	case err == nil && e.early == nil:
+		e.ended.Store(e.round)
+		return true, nil
 	}
 	e.settle(err)
 	return true, e.err
@@ -343,7 +365,7 @@ func (es *events) keep(e *eventState) {
 func (s *deviceState) closeEvents(list []*eventState) {
 	for _, e := range list {
 		// Nobody has the event any more, so the result is not stored, and an error is no concern of anybody.
-		if done, err := asked(e.drv); done || err != nil {
+		if done, _ := e.ask(); done {
 			_ = e.drv.Close()
 			continue
 		}
@@ -376,8 +398,8 @@ func (s *deviceState) endEvents() {
 	s.events.live = nil
 	s.mu.Unlock()
 	for _, e := range live {
-		if done, _ := e.done(); !done {
-			e.settle(waited(e.drv))
+		for done, _ := e.done(); !done && !e.await(); {
+			time.Sleep(pollLatest) // the driver's call has failed
 		}
 	}
 	s.asks.shut() // only functions that the watch has to call remain

@@ -1,6 +1,7 @@
 package hal
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"reflect"
@@ -448,11 +449,8 @@ func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
 
 // syncLaunch waits for a kernel and returns its error.
 func (st *streamState) syncLaunch(op string, k *kernelState) error {
-	err := st.drv.Sync()
-	if err != nil {
-		_ = st.drv.Sync() // the call itself may have failed while the kernel still runs
-	}
-	if err = st.tell(err); err == nil {
+	err, _ := st.sync(context.Background(), op)
+	if err == nil {
 		return nil
 	}
 	return &Error{Op: op, Backend: st.dev.info.Backend, Device: st.dev.info.Ordinal, Kind: kindOf(err),
@@ -494,7 +492,7 @@ func (r *recentLaunches) String() string {
 // blame adds the last launches of the stream to an error of work that failed.
 func (st *streamState) blame(err error) error {
 	e, ok := err.(*Error)
-	if !ok || st.launched.n.Load() == 0 || strings.Contains(e.Detail, "kernel ") {
+	if !ok || st.launched.n.Load() == 0 || strings.Contains(e.Detail, "kernel") {
 		return err
 	}
 	named := *e

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -34,6 +35,8 @@ type streamState struct {
 	drained latch       // open when gone
 
 	untold atomic.Pointer[untold] // found by the library itself, for the program's next Done or Sync
+
+	unanswered unanswered
 
 	launched recentLaunches
 }
@@ -345,15 +348,16 @@ func (s *Stream) Done() (bool, error) {
 
 func (st *streamState) query() (bool, error) {
 	upTo := st.held.mark()
-	done, err := st.drv.Query()
-	if done && err == nil {
-		st.held.drop(upTo)
+	done, err := st.ask()
+	if !done {
+		return false, nil
 	}
-	if done || err != nil {
-		err = st.tell(err)
-	}
-	return done, err
+	st.held.drop(upTo)
+	return true, st.tell(err)
 }
+
+// ask asks the driver whether all work is done, and for an error of that work.
+func (st *streamState) ask() (done bool, err error) { return st.dev.ask(st.drv, &st.unanswered) }
 
 // tell returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a function
 // given to Do says nothing about the device, so only the driver's error is checked.
@@ -384,43 +388,61 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	err := s.s.sync(ctx, op)
+	err, failed := s.s.sync(ctx, op)
+	if err == nil {
+		err = failed
+	}
 	s.s.end()
 	return err
 }
 
-func (st *streamState) sync(ctx context.Context, op string) error {
+// sync waits as Sync does, and returns the error that Sync returns. Failed is an error of a driver's call that says nothing about the work.
+func (st *streamState) sync(ctx context.Context, op string) (err, failed error) {
 	upTo := st.held.mark()
 	st.over.help(ctx, st.over.made.Load())
 	if w := &st.dev.watch; ctx.Done() == nil && w.sit() {
-		err := st.drv.Sync()
-		if err != nil {
-			_ = st.drv.Sync() // before drop releases memory that the work may still use
-		}
+		failed = st.drv.Sync()
 		w.rise()
-		st.held.drop(upTo)
-		return st.tell(err)
+		if failed == nil {
+			st.held.drop(upTo)
+			return st.tell(nil), nil
+		}
 	}
 	if ctx.Err() != nil {
-		return interrupted(op, ctx)
+		return interrupted(op, ctx), nil
 	}
-	if done, err := st.query(); done || err != nil {
-		return err
-	}
-	e, err := st.event(false)
-	if err != nil {
-		return err
-	}
-	over, err := e.wait(ctx, op)
-	e.release()
-	if !over {
-		return err
+	done, err := st.ask()
+	switch {
+	case !done: // then failed is not of the work: a driver's Sync returns an error of the work only after the work
+		if done, err = st.outlast(ctx, op); !done {
+			return err, nil
+		}
+		if _, own := st.ask(); own != nil {
+			err = own
+		}
+	case err == nil:
+		err, failed = failed, nil // it may be of the work, which a driver may report only once
 	}
 	st.held.drop(upTo)
-	if _, own := st.query(); own != nil {
-		return own // a stream may report its error only once, so it must not be dropped
+	return st.tell(err), failed
+}
+
+// outlast waits for the work enqueued so far, and reports whether it has ended, and how, or that ctx has ended first.
+func (st *streamState) outlast(ctx context.Context, op string) (over bool, err error) {
+	if e, err := st.event(false); err == nil {
+		defer e.release()
+		return e.wait(ctx, op)
 	}
-	return err
+	for { // without an event, ask until all work is done, later work included
+		if done, err := st.ask(); done {
+			return true, err
+		}
+		select {
+		case <-time.After(pollLatest):
+		case <-ctx.Done():
+			return false, interrupted(op, ctx)
+		}
+	}
 }
 
 // err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
@@ -485,10 +507,10 @@ func (s *Stream) idle() (bool, error) {
 		if isKind(err, ErrClosed) {
 			return st.gone.Load(), nil
 		}
-		return false, err
+		return true, err // the device is lost
 	}
 	defer st.end()
-	done, err := st.drv.Query()
+	done, err := st.ask()
 	if err != nil {
 		err = st.dev.check(err)
 		st.keep(err)
@@ -508,7 +530,7 @@ func (s *Stream) drain(ctx context.Context) error {
 		if kept != nil && (kept.work || !st.untold.CompareAndSwap(kept, nil)) {
 			kept = nil
 		}
-		err = st.sync(ctx, op)
+		err, _ = st.sync(ctx, op)
 		st.end()
 		switch {
 		case err == nil && kept != nil:
@@ -734,13 +756,11 @@ func (st *streamState) finish(closing bool) error {
 // idle reports whether there is no work to wait for, because all work is done or the stream has failed. A driver may report
 // an error only once, so the error is kept for the program.
 func (st *streamState) idle() bool {
-	done, err := st.drv.Query()
-	if err == nil {
-		return done
+	done, err := st.ask()
+	if err != nil {
+		st.keep(err)
 	}
-	st.keep(err)
-	done, err = st.drv.Query()
-	return done || err != nil
+	return done
 }
 
 // keep keeps an error of the stream's work for the program. A driver may report it only once.

@@ -74,7 +74,7 @@ func (w *watch) inline(e *eventState) bool {
 	defer e.dev.asks.leave()
 	e.mu.Lock()
 	was := e.watched
-	if was == blocking {
+	if was == blocking || e.unwaitable {
 		e.mu.Unlock()
 		return false
 	}
@@ -83,17 +83,18 @@ func (w *watch) inline(e *eventState) bool {
 	}
 	e.watched = blocking
 	e.mu.Unlock()
-	e.settle(waited(e.drv))
+	over := e.await()
 	e.mu.Lock()
 	e.watched = unwatched
-	if len(e.fns) > 0 {
+	e.unwaitable = !over
+	if !over || len(e.fns) > 0 {
 		w.poll(e)
 	}
 	e.mu.Unlock()
 	if was == inTurn {
 		e.release() // the list's reference
 	}
-	return true
+	return over
 }
 
 // add makes the watch wait for e, unless it already does; e.mu is held.
@@ -118,7 +119,7 @@ func (w *watch) poll(e *eventState) {
 // start starts a goroutine that blocks for e and takes over the caller's reference. It reports false if no more calls may
 // block. e.mu is held.
 func (w *watch) start(e *eventState) bool {
-	if e.known() || !w.sit() {
+	if e.known() || e.unwaitable || !w.sit() {
 		return false
 	}
 	if !e.dev.asks.enter() {
@@ -132,7 +133,7 @@ func (w *watch) start(e *eventState) bool {
 // seat moves e from the list of polled events to a goroutine that blocks for it. sit has allowed the caller one more blocked call. If seat
 // reports false, e is unchanged and the allowance is given back (rise). e.mu is held.
 func (w *watch) seat(e *eventState) bool {
-	if e.watched != inTurn || e.known() || !e.dev.asks.enter() {
+	if e.watched != inTurn || e.known() || e.unwaitable || !e.dev.asks.enter() {
 		w.rise()
 		return false
 	}
@@ -149,18 +150,24 @@ func (w *watch) begin(e *eventState) {
 	go w.block(e)
 }
 
-// block waits for e in a driver call.
+// block waits for e in a driver call. If that fails, the event is polled.
 func (w *watch) block(e *eventState) {
-	err := waited(e.drv)
+	over := e.await()
 	w.rise()
-	e.settle(err)
 	e.mu.Lock()
 	e.watched = unwatched
-	fns := e.fns
-	e.fns = nil
+	var fns []func(error)
+	if over {
+		fns, e.fns = e.fns, nil
+	} else {
+		e.unwaitable = true
+		w.enlist(e)
+	}
 	e.mu.Unlock()
 	e.dev.asks.leave()
-	e.tell(fns)
+	if over {
+		e.tell(fns)
+	}
 	w.promote()
 	w.mu.Lock()
 	w.soon()

@@ -486,13 +486,18 @@ func (s *stream) Sync() error {
 	s.waits(cl)
 	s.mu.Unlock()
 	err := s.dev.await(op, cl)
+	over := err == nil || s.dev.over(cl)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.waited(cl)
 	s.lent = 0
-	if s.last == cl {
+	switch {
+	case s.last != cl:
+	case over:
 		s.last, s.dirty = 0, false
+	default:
+		return err // last keeps the reference
 	}
-	s.mu.Unlock()
 	s.dev.t.releaseEvent(cl)
 	return err
 }
@@ -508,9 +513,10 @@ func (s *stream) syncTail(op string) error {
 	s.waits(cl)
 	s.mu.Unlock()
 	err = s.dev.await(op, cl)
+	over := err == nil || s.dev.over(cl)
 	s.mu.Lock()
 	s.waited(cl)
-	if s.last == cl {
+	if over && s.last == cl {
 		s.forget(&s.last)
 		s.dirty = false
 	}
@@ -529,6 +535,12 @@ func (d *device) await(op string, cl uintptr) error {
 		}
 	}
 	return d.check(op, "clWaitForEvents", st)
+}
+
+// over reports whether a command is known to have ended, for use after await has failed.
+func (d *device) over(cl uintptr) bool {
+	exec, st := d.t.eventStatus(cl)
+	return st == success && exec <= execComplete
 }
 
 // eventDone is the callback that OpenCL calls when an event completes, with the event, its status and an id.

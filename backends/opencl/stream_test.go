@@ -59,6 +59,32 @@ func TestSyncDoesNotWaitForLaterWork(t *testing.T) {
 	})
 }
 
+// A Sync whose own call fails does not make the stream idle.
+func TestFailedSyncLeavesTheWork(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		for _, native := range []bool{false, true} {
+			s, m := newStream(t, p), alloc(t, p, driver.KindDevice, 4)
+			if native {
+				s.Handle()
+			}
+			gate := gated(t, s)
+			ok(t, s.Fill(whole(m), driver.Pattern{Width: 1}))
+			wait := p.t.waitForEvent
+			p.t.waitForEvent = func(uintptr) status { return outOfResources }
+			err := s.Sync()
+			p.t.waitForEvent = wait
+			if err == nil {
+				t.Fatal("the failed call returned no error")
+			}
+			wantDone(t, false, s.Query)
+			ok(t, gate.Open())
+			ok(t, s.Sync())
+			wantDone(t, true, s.Query)
+			closeAll(t, m, s)
+		}
+	})
+}
+
 // What the program enqueues on the queue itself counts as work of the stream, for each method that tells
 // about it, whatever was called before.
 func TestNativeWorkIsSeen(t *testing.T) {

@@ -109,13 +109,15 @@ type Stream interface {
 	// stands for now. If the event was never recorded, Wait does nothing.
 	Wait(Event) error
 
-	// Query reports whether all work enqueued so far is done, and returns an
-	// error found in that work.
+	// Query reports whether all work enqueued so far is done, and if it is, returns
+	// an error found in that work. An error without done says that Query itself
+	// failed; the work may still run.
 	Query() (done bool, err error)
 
 	// Sync blocks the calling goroutine until all work enqueued before the call
-	// is done, and returns an error found in that work. While it waits, it must
-	// not block other calls, on this stream or on others.
+	// is done, and returns an error found in that work, or its own error: after an
+	// error only Query tells whether the work is done. While it waits, it must not
+	// block other calls, on this stream or on others.
 	Sync() error
 
 	// Handle returns the vendor's stream: CUstream, hipStream_t or
@@ -129,10 +131,13 @@ type Stream interface {
 // Event marks a point in a stream.
 type Event interface {
 	// Query reports whether the recorded work is done; an event that was never
-	// recorded is done. If that work failed, done is true and err says how.
+	// recorded is done. If that work failed, done is true and err says how, as
+	// often as it is asked. An error without done is one of Query itself; the work
+	// may still run.
 	Query() (done bool, err error)
 
-	// Sync blocks until the recorded work is done and returns its error.
+	// Sync blocks until the recorded work is done and returns its error, or its
+	// own: after an error only Query tells whether the work is done.
 	Sync() error
 
 	// Close releases the event.

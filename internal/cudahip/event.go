@@ -29,7 +29,8 @@ func (e *Event) Query() (bool, error) {
 	return d.finished("query event", CallEventQuery, code)
 }
 
-// finished converts the result of a vendor's query to that of driver.Event.Query.
+// finished converts the result of a vendor's query to that of driver.Event.Query. Errors of work are sticky, so that the device counts as lost
+// and its work has ended; another error is one of the call.
 func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 	switch code {
 	case Success:
@@ -38,7 +39,8 @@ func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 	case CodeNotReady:
 		return false, nil
 	}
-	return true, d.fail(op, c, code)
+	err := d.fail(op, c, code)
+	return err.Kind == driver.ErrDeviceLost, err
 }
 
 // Sync implements driver.Event. The calling thread sleeps until the event is done.

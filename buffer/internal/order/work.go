@@ -148,7 +148,7 @@ func (w *Work) end() (passed, done bool, err error) {
 	} else {
 		done, err = layer.Idle(w.Stream)
 	}
-	if !done && err == nil {
+	if !done {
 		return false, false, nil
 	}
 	if err == nil && w.check != nil {
@@ -212,7 +212,7 @@ func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
 	event := w.event
 	if event != nil {
-		if done, err := event.Done(); done || err != nil {
+		if done, _ := event.Done(); done {
 			event = nil
 			if n := len(w.after); n > 0 {
 				earlier := w.after[n-1].Retain()
