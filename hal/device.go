@@ -335,7 +335,7 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 //
 //   - An object other than a [Module] is open that was made through the device's own handle. [Stream.Device] returns that handle for
 //     the streams of [Device.CopyStream].
-//   - On CUDA and HIP, a [Gate] holds a stream of any device of that driver.
+//   - On CUDA and HIP, a [Gate] holds a stream of any device of that driver. If one is made during Close, Close waits until it is opened.
 //
 // Closing the last handle waits for calls under way, for work on objects that are already closed, and for the work of events that a
 // library has retained ([Event.Retain]); such an event keeps its result. Closing any other handle does not wait.
@@ -400,7 +400,10 @@ func (s *deviceState) close(h *holder) error {
 	}
 	s.drain()
 	s.endEvents()
-	return s.drv.Close()
+	var err error
+	s.giveBack(s.closeWaits.Load(), func() { err = s.drv.Close() })
+	s.reaper.drain()
+	return err
 }
 
 // empty reports whether nothing made through the handle is open; the device's mu is held.

@@ -132,8 +132,9 @@ func (e *Event) end() {
 	}
 }
 
-// WaitEvent makes later work of s wait for the event's work. It blocks in one case only: the event is of another backend,
-// its work has not finished, and the device of s has no CapGate; then the call waits for that work. Waiting for an event of
+// WaitEvent makes later work of s wait for the event's work. It blocks in two cases only, both with an event of another backend whose
+// work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
+// shut, it waits for the frees under way, as [Stream.Gate] does. Waiting for an event of
 // s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	es, err := e.begin("wait")

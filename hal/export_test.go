@@ -18,3 +18,12 @@ func LogCallsTo(w io.Writer) (stop func()) {
 	calls = calllog.New(w)
 	return func() { calls = old }
 }
+
+// WaitsForFrees reports whether a gate or bridge is about to be made, and waits for frees under way.
+func WaitsForFrees() bool {
+	if frees.TryRLock() {
+		frees.RUnlock()
+		return false
+	}
+	return true
+}

@@ -2,15 +2,20 @@ package hal_test
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
@@ -262,4 +267,87 @@ func TestCloseThen(t *testing.T) {
 	require.Empty(t, calls, "what was closed before")
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
+}
+
+// No bridge is made, behind a gate of the program, while a free is under way: the free would wait for the gate.
+func TestNoBridgeToAGateDuringAFree(t *testing.T) {
+	for name, wait := range map[string]func(s, u *hal.Stream) error{
+		"WaitStream": func(s, u *hal.Stream) error { return s.WaitStream(u) },
+		"WaitEvent": func(s, u *hal.Stream) error {
+			e, err := u.RecordShared()
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			return s.WaitEvent(e)
+		},
+		"closed stream": func(s, u *hal.Stream) error { return errors.Join(u.Close(), s.WaitStream(u)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &hooked.Backend{Backend: host.New(host.Options{Name: "frees"})}
+			d := fixture.Device(t, b, 0)
+			s, u := fixture.Stream(t, d), openStream(t, openNamed(t, "elsewhere", 0, 0))
+			inside, leave := make(chan struct{}), make(chan struct{})
+			end := sync.OnceFunc(func() { close(leave) })
+			defer end()
+			waits(b, func() { close(inside); <-leave })
+			m, err := d.Alloc(hal.KindDevice, 64, 0)
+			require.NoError(t, err)
+			var bridged atomic.Bool
+			b.Gate = func(s *hooked.Stream) (driver.Gate, error) {
+				bridged.Store(true)
+				return s.PlainGate()
+			}
+			g := fixture.Gate(t, u)
+			freed, waited := make(chan error, 1), make(chan error, 1)
+			go func() { freed <- m.Close() }()
+			<-inside
+			go func() { waited <- wait(s, u) }()
+			require.Eventually(t, func() bool { return bridged.Load() || hal.WaitsForFrees() }, 10*time.Second, time.Millisecond)
+			require.False(t, bridged.Load())
+			end()
+			require.NoError(t, within(t, freed))
+			require.NoError(t, within(t, waited))
+			require.True(t, bridged.Load())
+			require.NoError(t, g.Signal())
+			require.NoError(t, s.Sync(t.Context()))
+			require.NoError(t, hal.CloseAll(u.Device(), u))
+		})
+	}
+}
+
+// Closing a device is a free too: it waits for gates that were made after Close had begun.
+func TestCloseWaitsForGatesMadeMeanwhile(t *testing.T) {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "frees", Discrete: 2})}
+	d, err := hal.OpenWith(t.Context(), b, 1)
+	require.NoError(t, err)
+	s := fixture.Stream(t, fixture.Device(t, b, 2))
+	waits(b, func() {})
+	m, err := d.Alloc(hal.KindDevice, 64, 0) // so that closing may wait
+	require.NoError(t, err)
+	_, err = d.CopyStream(true)
+	require.NoError(t, err)
+	gates := make(chan *hal.Gate, 1)
+	b.CloseStream = func(hs *hooked.Stream) error { // a step of Close
+		if hs.Device.Ordinal == 1 {
+			g, err := s.Gate()
+			assert.NoError(t, err)
+			gates <- g
+		}
+		return hs.Stream.Close()
+	}
+	var isClosed atomic.Bool
+	b.CloseDevice = func(hd *hooked.Device) error {
+		isClosed.Store(true)
+		return hd.Device.Close()
+	}
+	require.NoError(t, m.Close())
+	closed := make(chan error, 1)
+	go func() { closed <- d.Close() }()
+	g := <-gates
+	require.Eventually(t, func() bool { return isClosed.Load() || d.Usage().Pending > 0 }, 10*time.Second, time.Millisecond)
+	require.False(t, isClosed.Load())
+	require.NoError(t, g.Signal())
+	require.NoError(t, within(t, closed))
+	b.CloseDevice, b.CloseStream = nil, nil
 }

@@ -89,7 +89,7 @@ func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, 
 	}
 	dev.mu.Unlock()
 	if !admitted {
-		_ = drv.Free()
+		dev.giveBack(s.freeWaits, func() { _ = drv.Free() }) // Device.Close waits for this call, and then for the reaper
 		return nil, dev.closedError(op)
 	}
 	if w == nil {

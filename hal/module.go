@@ -129,7 +129,7 @@ func (d *Device) Load(img Image) (*Module, error) {
 		s.closeWaits.Store(true)
 	}
 	if !d.enlist(&m.child, m) {
-		_ = drv.Close()
+		s.giveBack(m.waits, func() { _ = drv.Close() })
 		return nil, s.closedError(op)
 	}
 	p := &Module{s: m, dev: d}

@@ -460,7 +460,7 @@ func (s *Stream) err() error {
 	return nil
 }
 
-// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same case as [Stream.WaitEvent].
+// WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same cases as [Stream.WaitEvent].
 // t may belong to any device. If t is closed, s waits for the work of t that is still under way.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "follow"
@@ -585,7 +585,7 @@ func (st *streamState) programsGate() (driver.Gate, error) {
 // gate enqueues a gate that the library opens by itself.
 func (st *streamState) gate() (driver.Gate, error) {
 	own := st.dev.frees
-	own.bridges.Add(1)
+	frees.bridging(own)
 	g, err := st.rawGate()
 	if err != nil {
 		own.bridges.Add(-1)
