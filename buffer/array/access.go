@@ -73,7 +73,9 @@ func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, 
 	}
 	pieces := ranges(a.at.pieces(maxRuns))
 	at := a.at
-	at.off -= pieces[0].Lo
+	if len(pieces) > 0 {
+		at.off -= pieces[0].Lo
+	}
 	return a.root.b.AccessRanges(ctx, mode, pieces, func(s []T) error {
 		return within(s, &at, mode != coherence.Read, fn)
 	})
@@ -117,7 +119,7 @@ func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) 
 			}
 		}
 	}
-	if len(batch) > 0 {
+	if len(batch) > 0 || a.at.empty() {
 		return flush()
 	}
 	return nil

@@ -120,13 +120,18 @@ func (g Accessor[T]) Row(index ...int) ([]T, error) {
 	return g.run(p, n), nil
 }
 
-func (g *Accessor[T]) run(at, n int) []T { return g.data[at : at+n : at+n] }
+func (g *Accessor[T]) run(at, n int) []T {
+	if n == 0 { // then at need not lie in data
+		return []T{}
+	}
+	return g.data[at : at+n : at+n]
+}
 
 // All yields a number and a pointer for each element, with the last index varying fastest. After the access it
 // yields nothing.
 func (g Accessor[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
-		if g.check("accessor All") != nil {
+		if g.check("accessor All") != nil || g.at.empty() {
 			return
 		}
 		shape, strides := g.at.shape, g.at.strides

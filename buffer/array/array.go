@@ -24,11 +24,11 @@ type root[T buffer.Element] struct {
 	value *fill[T]
 }
 
-// New returns an array of zeros, row-major. Every extent must be at least 1; without extents, the array has one
+// New returns an array of zeros, row-major. Without extents, the array has one
 // element and no axes. A place allocates memory only when it is first used.
 //
-// If an extent is below 1, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
-// number of elements exceeds the range of int, of kind ErrOutOfRange.
+// If an extent is negative, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
+// number of elements, with extents of 0 counted as 1, exceeds the range of int, of kind ErrOutOfRange.
 func New[T buffer.Element](shape ...int) (*Array[T], error) {
 	return NewIn[T](RowMajor, shape...)
 }

@@ -30,7 +30,7 @@
 //
 // # Shapes
 //
-// Every extent is at least 1, because a buffer is never empty. An array without axes has a single
+// An extent may be 0; such an array has no elements, is contiguous in both orders, and has the offset 0. An array without axes has a single
 // element, which At and Set access without indices. New arrays are row-major, except those of NewIn and FromIn, which take an
 // order, of Like and Pack, which keep the order of an array, and of ReadNPY, which keeps the order of the file.
 //

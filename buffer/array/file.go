@@ -50,8 +50,8 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 // array in the file's order. A file in the other byte order is converted.
 //
 // If the file is malformed or its elements have another type, the error is of kind ErrInvalidArgument. If the file ends
-// early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If the file
-// has no elements, or its elements are not Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
+// early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If
+// its elements are not Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
 func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
 	const op = "ReadNPY"
 	if r == nil {
@@ -80,10 +80,8 @@ func orderOf(h npy.Header) Order {
 
 // holds returns an error if the file's shape is not a valid shape of an array.
 func holds(op string, h npy.Header) error {
-	if n, err := h.Len(); err != nil {
+	if _, err := h.Len(); err != nil {
 		return err
-	} else if n == 0 {
-		return hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements; an array is never empty", h.Shape)
 	}
 	if len(h.Shape) > MaxRank {
 		return hal.Errorf(op, hal.ErrUnsupported, "%d axes are more than the %d that are supported", len(h.Shape), MaxRank)

@@ -12,7 +12,8 @@ import (
 const MaxRank = 64
 
 // layout maps the indices of an array to places in a sequence of elements. No two elements have the same place, and
-// the strides nest: each stride is at least the number of places that the axes with smaller strides span.
+// the strides nest: each stride is at least the number of places that the axes with smaller strides span. If an extent is 0 there are no
+// elements: then off is 0, and the strides mean nothing.
 type layout struct {
 	shape   []int
 	strides []int // elements, may be negative
@@ -28,16 +29,19 @@ func count(op string, shape []int) (int, error) {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "%d axes are more than the %d that are supported", len(shape), MaxRank)
 	}
 	for i, e := range shape {
-		if e < 1 {
-			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v is below 1; an array is never empty", e, i, shape)
+		if e < 0 {
+			return 0, hal.Errorf(op, hal.ErrInvalidArgument, "extent %d of axis %d in shape %v is negative", e, i, shape)
 		}
 	}
 	n := 1
 	for _, e := range shape {
-		if n > math.MaxInt/e {
+		if e = max(e, 1); n > math.MaxInt/e { // extents of 0 do not help: the strides are ints, too
 			return 0, hal.Errorf(op, hal.ErrOutOfRange, "the number of elements of shape %v exceeds the range of int", shape)
 		}
 		n *= e
+	}
+	if slices.Contains(shape, 0) {
+		return 0, nil
 	}
 	return n, nil
 }
@@ -52,7 +56,7 @@ func dense(order Order, shape []int) layout {
 			i = len(shape) - 1 - k
 		}
 		l.strides[i] = step
-		step *= shape[i]
+		step *= max(shape[i], 1)
 	}
 	return l
 }
@@ -62,14 +66,18 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	if len(shape) != len(strides) {
 		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v and strides %v have different lengths", shape, strides)
 	}
-	if _, err := count(op, shape); err != nil {
+	length, err := count(op, shape)
+	if err != nil {
 		return layout{}, err
 	}
 	outside := func() (layout, error) {
 		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "offset %d, shape %v and strides %v lead outside %d elements", off, shape, strides, n)
 	}
-	if off < 0 || off >= n {
+	switch {
+	case off < 0 || off > n || off == n && length > 0:
 		return outside()
+	case length == 0:
+		return layout{slices.Clone(shape), slices.Clone(strides), 0}, nil
 	}
 	below, above := off, n-1-off
 	for i, e := range shape {
@@ -110,6 +118,8 @@ func (l *layout) length() int {
 	return n
 }
 
+func (l *layout) empty() bool { return slices.Contains(l.shape, 0) }
+
 // place returns the place of the element with the given indices.
 func (l *layout) place(op string, index []int) (int, error) {
 	if len(index) != len(l.shape) {
@@ -127,8 +137,8 @@ func (l *layout) place(op string, index []int) (int, error) {
 
 // contiguous reports whether the elements follow each other in the order, without gaps.
 func (l *layout) contiguous(order Order) bool {
-	if !order.known() {
-		return false
+	if !order.known() || l.empty() {
+		return order.known()
 	}
 	step := 1
 	for k := range l.shape {
@@ -169,8 +179,11 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 		switch {
 		case r.Step == 0:
 			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "the range of axis %d has step 0", i)
-		case r.Lo < 0 || r.Hi > l.shape[i] || r.Lo >= r.Hi:
-			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "the range [%d, %d) of axis %d is empty or outside shape %v", r.Lo, r.Hi, i, l.shape)
+		case r.Lo < 0 || r.Hi > l.shape[i] || r.Lo > r.Hi:
+			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "the range [%d, %d) of axis %d is outside shape %v", r.Lo, r.Hi, i, l.shape)
+		case r.Lo == r.Hi:
+			s.shape[i] = 0
+			continue
 		}
 		first, width := r.Lo, r.Hi-r.Lo-1
 		if r.Step < 0 {
@@ -185,6 +198,9 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 		if steps > 0 {
 			s.strides[i] *= r.Step
 		}
+	}
+	if s.empty() {
+		s.off = 0
 	}
 	return s, nil
 }
@@ -215,7 +231,9 @@ func (l *layout) choose(op string, axis, i int) (layout, error) {
 		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "index %d of axis %d is outside shape %v", i, axis, l.shape)
 	}
 	s := l.without(func(k int) bool { return k == axis })
-	s.off += i * l.strides[axis]
+	if !s.empty() {
+		s.off += i * l.strides[axis]
+	}
 	return s, nil
 }
 
@@ -275,6 +293,9 @@ func (l *layout) mirrored() layout {
 // reshape returns a layout of the same elements, in the given order, with another shape of the same number of
 // elements. ok is false if strides cannot express that layout.
 func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
+	if l.empty() {
+		return dense(order, shape), true
+	}
 	if order == ColumnMajor {
 		m := l.mirrored()
 		to := slices.Clone(shape)
@@ -363,14 +384,20 @@ func reach(axes []axis) int {
 	return n
 }
 
-// hull returns the range from the lowest place to the highest.
+// hull returns the range from the lowest place to the highest, or an empty one at 0.
 func (l *layout) hull() span {
+	if l.empty() {
+		return span{}
+	}
 	lo, axes := l.storage()
 	return span{lo, lo + reach(axes)}
 }
 
 // packed returns the layout of the same elements without the gaps: they keep the order of their places.
 func (l *layout) packed() layout {
+	if l.empty() {
+		return dense(RowMajor, l.shape)
+	}
 	p := layout{shape: l.shape, strides: make([]int, len(l.shape))}
 	step := 1
 	for i := range p.strides {
@@ -423,6 +450,9 @@ func spans(lo int, outer []axis, length int) iter.Seq[span] {
 
 // runs yields the unbroken ranges that the elements fill, in ascending order.
 func (l *layout) runs() iter.Seq[span] {
+	if l.empty() {
+		return func(func(span) bool) {}
+	}
 	lo, axes := l.storage()
 	length := 1
 	if last := len(axes) - 1; last >= 0 && axes[last].stride == 1 {
@@ -469,6 +499,9 @@ func (l *layout) coarse(limit int) []span {
 // copyElements copies every element of one layout to the element with the same indices of another layout of the same
 // shape. dst and src do not overlap.
 func copyElements[T any](dst []T, to *layout, src []T, from *layout) {
+	if to.empty() {
+		return
+	}
 	type walk struct{ n, dst, src int }
 	var walks []walk
 	for _, i := range to.ranked() {

@@ -6,8 +6,7 @@ import "math"
 const End = math.MaxInt
 
 // Range selects indices of one axis: Lo, Lo+Step, ... below Hi. With a negative Step it selects them downward:
-// Hi-1, Hi-1+Step, ... not below Lo. Lo < Hi and Step ≠ 0 are required, so a range selects at least one index and the
-// zero Range is invalid.
+// Hi-1, Hi-1+Step, ... not below Lo. Lo <= Hi and Step ≠ 0 are required, so the zero Range is invalid.
 type Range struct{ Lo, Hi, Step int }
 
 // All selects a whole axis.

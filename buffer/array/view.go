@@ -14,7 +14,7 @@ func (a *Array[T]) derive(l layout, err error) (*Array[T], error) {
 }
 
 // Slice returns a view of the elements that the ranges select. The first range is for the first axis, and so on; an axis
-// without a range is selected whole. If a range is empty or outside the shape, the error is of kind ErrOutOfRange.
+// without a range is selected whole. If a range is outside the shape, the error is of kind ErrOutOfRange.
 func (a *Array[T]) Slice(ranges ...Range) (*Array[T], error) {
 	const op = "Slice"
 	if err := a.check(op); err != nil {

@@ -114,8 +114,8 @@ func (t *Tensor) cover(op string, want abi.DataType, align uint64) (part, error)
 		return part{}, hal.Errorf(op, hal.ErrUnsupported, "vectors are not supported as elements: %v", t.Type)
 	case t.dtype != want:
 		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are %v, not %v", t.Type, want)
-	case t.span.hi == 0:
-		return part{}, hal.Errorf(op, hal.ErrUnsupported, "shape %v has no elements", t.Shape)
+	case t.span.hi == 0: // no elements: the address, which may be null, means nothing
+		return part{}, nil
 	case t.Data == 0:
 		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the tensor's data is a null pointer")
 	}

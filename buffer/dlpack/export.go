@@ -141,6 +141,9 @@ func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T
 	} else if err := x.acquire(ctx, op, b.Want(o.mode), offset, &o, &t); err != nil {
 		return Managed{}, err
 	}
+	if b.Len() == 0 {
+		t.data, t.byteOffset = 0, 0
+	}
 	flags := uint64(0)
 	if o.mode == coherence.Read {
 		flags |= flagReadOnly
@@ -260,7 +263,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	dev := mem.Device()
 	info := dev.Info()
 	at := func(kind abi.DeviceType, id int, base uintptr) error {
-		if base == 0 {
+		if base == 0 && mem.Size() > 0 {
 			return hal.Errorf(op, hal.ErrDriver, "%v memory of %s has no address", mem.Kind(), dev.Name())
 		}
 		t.device = abi.Device{Type: kind, ID: int32(id)}
@@ -286,7 +289,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 			t.device = abi.Device{Type: abi.OpenCL, ID: int32(info.Ordinal)}
 			t.data, t.byteOffset = mem.Handle(), r.Off+uint64(offset)
 			return nil
-		case mem.HostPointer() != nil:
+		case mem.HostPointer() != nil || mem.Size() == 0 && info.MemoryModel != "usm":
 			return at(abi.CPU, 0, uintptr(mem.HostPointer()))
 		case info.MemoryModel == "usm":
 			return at(abi.OneAPI, info.Ordinal, mem.Handle())
@@ -294,7 +297,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 	case "host": // also memory of the backend's discrete devices, though only their streams should access it
 		return at(abi.CPU, 0, mem.Handle())
 	default:
-		if p := mem.HostPointer(); p != nil {
+		if p := mem.HostPointer(); p != nil || mem.Size() == 0 {
 			return at(abi.CPU, 0, uintptr(p))
 		}
 	}

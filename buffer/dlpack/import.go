@@ -189,12 +189,13 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 	f := hal.ExternalMemory{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
 	// A buffer releases memory while it holds its own locks, and a deleter may wait for other locks, such as Python's.
 	f.Release = func() { go owner.over() }
-	switch t.device.Type {
-	case abi.CPU, abi.CUDAHost, abi.ROCmHost:
+	switch typ := t.device.Type; {
+	case p.n == 0:
+	case typ == abi.CPU, typ == abi.CUDAHost, typ == abi.ROCmHost:
 		f.Kind = hal.KindHost
-	case abi.CUDAManaged:
+	case typ == abi.CUDAManaged:
 		f.Kind = hal.KindShared
-	case abi.OpenCL: // a cl_mem is a handle of the whole memory, so the buffer begins at the start of that memory
+	case typ == abi.OpenCL: // a cl_mem is a handle of the whole memory, so the buffer begins at the start of that memory
 		f.Handle, f.Size = t.Data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:
@@ -249,6 +250,9 @@ func copied[T buffer.Element](ctx context.Context, t *Tensor, shape []int) (*buf
 
 // gather copies a tensor's elements to dst in row-major order. They need not be aligned.
 func gather[T buffer.Element](dst []T, t *Tensor) {
+	if len(dst) == 0 {
+		return
+	}
 	var zero T
 	elem := int64(unsafe.Sizeof(zero))
 	from := unsafe.Add(at(t.Data), t.ByteOffset)

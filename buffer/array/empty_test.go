@@ -1,0 +1,96 @@
+package array_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// An array with an extent of 0 has no elements, and does all that others do.
+func TestNoElements(t *testing.T) {
+	_, s := openDevice(t)
+	whole := made(t)(array.From([]int32{0, 1, 2, 3, 4, 5}, 2, 3))
+	b, err := buffer.New[int32](4)
+	require.NoError(t, err)
+	defer b.Close()
+	columns := view(t)(whole.Slice(array.All(), array.Between(1, 1)))
+	for name, a := range map[string]*array.Array[int32]{
+		"new":          made(t)(array.New[int32](0)),
+		"column-major": made(t)(array.NewIn[int32](array.ColumnMajor, 3, 0, 2)),
+		"from":         made(t)(array.From([]int32{}, 2, 0)),
+		"full":         made(t)(array.Full[int32](7, 0, 4)),
+		"strides":      view(t)(array.FromStrides(b, 4, []int{2, 0}, []int{-9, 0})),
+		"no rows":      view(t)(whole.Slice(array.Between(1, 1))),
+		"no columns":   view(t)(whole.Slice(array.All().By(-1), array.Between(3, array.End))),
+		"select":       view(t)(columns.Select(0, 1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Zero(t, a.Len())
+			require.Zero(t, a.Offset())
+			require.Zero(t, a.Origin())
+			require.True(t, a.IsContiguous(array.RowMajor) && a.IsContiguous(array.ColumnMajor))
+			none := func(g array.Accessor[int32]) error {
+				require.Zero(t, g.Len())
+				for range g.All() {
+					t.Error("an element")
+				}
+				all, err := g.Slice(array.ColumnMajor)
+				require.NoError(t, err)
+				require.Empty(t, all)
+				require.NoError(t, g.CopyOut(array.RowMajor, nil))
+				if shape := g.Shape(); len(shape) == 2 && shape[0] > 0 {
+					row, err := g.Row(shape[0] - 1)
+					require.NoError(t, err)
+					require.Empty(t, row)
+				}
+				return nil
+			}
+			require.NoError(t, a.View(ctx, none))
+			require.NoError(t, a.Update(ctx, none))
+			require.NoError(t, a.Overwrite(ctx, none))
+			values, err := a.Values(ctx)
+			require.NoError(t, err)
+			require.Empty(t, values)
+			l, err := a.Acquire(ctx, s, coherence.ReadWrite)
+			require.NoError(t, err)
+			require.NoError(t, s.Fill(l.Region(), hal.Zero))
+			require.NoError(t, l.Release())
+			l, err = a.AcquireStrided(ctx, s, coherence.Overwrite)
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+			_, first, err := a.Bounds(ctx)
+			require.NoError(t, err)
+			require.Zero(t, first)
+			for _, order := range []array.Order{array.RowMajor, array.ColumnMajor} {
+				p := made(t)(a.Pack(ctx, order))
+				require.Equal(t, a.Shape(), p.Shape())
+				require.NoError(t, a.CopyFrom(ctx, p))
+				require.Equal(t, []int{5, 0, 7}, view(t)(a.ReshapeIn(order, 5, 0, 7)).Shape())
+			}
+			require.Equal(t, a.Shape(), made(t)(array.Like(a)).Shape())
+			_, err = a.Transpose()
+			require.NoError(t, err)
+			file, err := a.MarshalBinary()
+			require.NoError(t, err)
+			require.NoError(t, a.UnmarshalBinary(file))
+			var read array.Array[int32]
+			require.NoError(t, read.UnmarshalBinary(file))
+			require.Equal(t, a.Shape(), read.Shape())
+			require.NoError(t, read.Close())
+			var out bytes.Buffer
+			_, err = a.WriteNPY(ctx, &out)
+			require.NoError(t, err)
+			require.Equal(t, a.Shape(), made(t)(array.ReadNPY[int32](&out)).Shape())
+		})
+	}
+	gone := made(t)(array.New[int32](2, 0))
+	require.NoError(t, gone.Close())
+	_, err = gone.Values(ctx)
+	require.ErrorIs(t, err, hal.ErrClosed)
+}
