@@ -424,3 +424,26 @@ func TestPreludeIsForLanguages(t *testing.T) {
 	var be *hal.BuildError
 	assert.False(t, errors.As(errors.New(""), &be))
 }
+
+// A launch over no threads, and buffers of no elements, are like any other.
+func TestNoElements(t *testing.T) {
+	_, streams := devices(t, 1)
+	k := program(t).Kernel("saxpy")
+	whole, none := made(t, ramp(4)...), made[float32](t)
+	part, err := whole.Slice(4, 4)
+	require.NoError(t, err)
+	for _, checks := range []bool{false, true} {
+		kernel.SetChecking(checks)
+		defer kernel.SetChecking(false)
+		for _, s := range streams {
+			for _, x := range []*buffer.Buffer[float32]{none, part} {
+				for _, threads := range []int{0, 64} {
+					require.NoError(t, k.Launch(ctx, s, kernel.Over(threads), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(x), kernel.Value(uint64(0))))
+					require.NoError(t, k.Launch(ctx, s, kernel.Over(threads), kernel.Value(float32(2)), kernel.In(whole), kernel.Out(x), kernel.Value(uint64(0))))
+				}
+			}
+			require.NoError(t, k.Launch(ctx, s, kernel.Over(0), kernel.Value(float32(2)), kernel.In(whole), kernel.InOut(whole), kernel.Value(uint64(4))))
+		}
+	}
+	require.Equal(t, ramp(4), contents(t, whole))
+}

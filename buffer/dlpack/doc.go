@@ -21,7 +21,8 @@
 // consumer that uses any other stream must finish its work before it calls the deleter.
 //
 // The structs have version 1.0, which every consumer of DLPack 1 reads; legacy structs have no version. They always
-// have strides, in elements. Tensors of no elements have a null pointer; whatever pointer they are imported with is not looked at. The device type depends on the backend and the kind of memory:
+// have strides, in elements. A tensor of no elements is exported with a null pointer; when one is imported its pointer is not looked
+// at. The device type depends on the backend and the kind of memory:
 //
 //	host                             CPU
 //	cuda   device, host, shared      CUDA, CUDAHost, CUDAManaged
