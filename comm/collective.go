@@ -89,7 +89,7 @@ func (p *plan[T]) may(send, recv bool) *plan[T] {
 	return p
 }
 
-// elements is the number of elements of a buffer, 0 if it is nil, since there are no empty buffers.
+// elements is the number of elements of a buffer, 0 if it is nil.
 func elements[T buffer.Element](b *buffer.Buffer[T]) int {
 	if b == nil {
 		return 0

@@ -11,14 +11,14 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 )
 
-// NewBuffer makes a buffer of n > 0 elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use
+// NewBuffer makes a buffer of n elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use
 // this memory directly, whereas elements of other buffers are copied to and from memory of the engine. For messages of 64 KiB or more
 // within one machine, the copies take longer than the message itself. Unlike with [Direct], this is always safe, because the engine does
 // not give memory back to the system while it is open.
 //
 // Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may still use the
 // memory: the buffer then stays leased, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind [ErrInvalidArgument],
-// and so is an n that is not positive; too little memory is an error of kind [ErrOutOfMemory].
+// and so is a negative n; too little memory is an error of kind [ErrOutOfMemory].
 func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer.Buffer[T], error) {
 	const op = "NewBuffer"
 	var zero T
@@ -26,8 +26,8 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 	switch {
 	case c == nil:
 		return nil, driver.Errorf(op, ErrInvalidArgument, "nil communicator")
-	case n <= 0:
-		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements; there must be at least 1", n)
+	case n < 0:
+		return nil, driver.Errorf(op, ErrInvalidArgument, "%d elements", n)
 	case elem > 0 && n > math.MaxInt/elem:
 		return nil, driver.Errorf(op, ErrOutOfMemory, "%d elements of %d bytes", n, elem)
 	}
@@ -37,7 +37,7 @@ func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer
 	if closed {
 		return nil, driver.Errorf(op, ErrClosed, "the communicator was closed")
 	}
-	e, size := c.engine, uint64(n)*uint64(elem)
+	e, size := c.engine, max(uint64(n)*uint64(elem), 1) // an engine allocates at least a byte
 	p, err := e.d.Alloc(size)
 	if err != nil {
 		return nil, broken(op, err)

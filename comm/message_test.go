@@ -22,7 +22,7 @@ func TestBuffersGoRound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run(t, 3, func(ctx context.Context, c *comm.Comm) error {
 				next, last := (c.Rank()+1)%3, (c.Rank()+2)%3
-				for _, n := range []int{1, 7, 512, 5000} {
+				for _, n := range []int{0, 1, 7, 512, 5000} {
 					send, recv := buffered(numbers(n, c.Rank())), buffered(make([]float64, n))
 					s, err := comm.Isend(ctx, c, send, next, n)
 					if err != nil {
