@@ -23,6 +23,7 @@ type Want struct {
 	under *access // the access of the same storage that this is a part of, or nil
 	in    int     // index of its member in the group
 	err   error   // the reason if the elements cannot be acquired
+	call  string  // see For
 	first func(context.Context, *hal.Stream) error
 }
 
@@ -37,6 +38,27 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 // NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. It is for packages whose types are made of
 // buffers.
 func NoWant(reason error) Want { return Want{err: reason} }
+
+// Err returns why the elements cannot be acquired on any stream: there is no buffer, it is closed, or it is frozen and they would be written. Otherwise
+// it returns nil.
+func (w Want) Err() error {
+	const op = "Want"
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.s == nil:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero buffer")
+	}
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.s.usable(op, w.part.writes())
+}
+
+// For returns the want for a call with a name of its own. If it is the first of an [AcquireAll] or [ReserveAll], errors and [Activity.Cause] have that name.
+func (w Want) For(call string) Want {
+	w.call = call
+	return w
+}
 
 // After returns the want with a function that [AcquireAll] calls, with its context and stream, before it acquires anything. If fn fails,
 // AcquireAll fails with that error.
@@ -100,6 +122,7 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 	if len(wants) == 0 {
 		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "no buffers")
 	}
+	op = cmp.Or(wants[0].call, op)
 	for i := range wants {
 		if wants[i].err != nil {
 			return Leases{}, wants[i].err

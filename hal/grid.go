@@ -10,8 +10,9 @@ type Grid struct {
 	n         [3]int
 	block     [3]int
 	dims      uint8
-	over      bool // n counts threads, not blocks
-	shaped    bool // Of was called
+	shape     uint8 // dimensions of block
+	over      bool  // n counts threads, not blocks
+	shaped    bool  // Of was called
 	unchecked bool
 	none      bool // None was called
 	unwaited  bool // the launch does not wait, even with EnvLaunchSync
@@ -47,6 +48,7 @@ func (g Grid) Of(threads ...int) Grid {
 		return g
 	}
 	copy(g.block[:], threads)
+	g.shape = uint8(len(threads))
 	return g
 }
 
@@ -65,6 +67,9 @@ func (g Grid) None() Grid {
 	g.none = true
 	return g
 }
+
+// dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
+func (g Grid) dimensions() int { return int(max(g.dims, g.shape)) }
 
 // withoutWait returns the same grid for a launch whose caller calls Stream.launched afterwards.
 func (g Grid) withoutWait() Grid {

@@ -14,6 +14,8 @@ func init() {
 		CanDefer         func(*Stream, *Event) bool
 		WithoutWait      func(Grid) Grid
 		Launched         func(*Stream, *Kernel) error
+		Dimensions       func(Grid) int
+		Rename           func(k *Kernel, name string, params []string)
 		KeepsFailures    func(*Stream) bool
 		Idle             func(*Stream) (bool, error)
 		Drain            func(*Stream, context.Context) error
@@ -26,7 +28,7 @@ func init() {
 		ReportLeak       func(Leak)
 		Interrupted      func(op string, ctx context.Context) error
 	}{
-		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
+		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, Grid.dimensions, (*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, interrupted,
 	}

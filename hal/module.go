@@ -83,7 +83,8 @@ type kernelState struct {
 	drv  driver.Kernel
 	info KernelInfo
 
-	wrong error // Image.Params contradicts the code
+	wrong   error // Image.Params contradicts the code
+	renamed bool  // see rename
 }
 
 // Load loads code on the device. It needs CapKernels. An image may be loaded several times; each module is closed on its own.
@@ -322,6 +323,20 @@ func (k *kernelState) declare(op string, declared []Param) error {
 	}
 	info.Params = params
 	return nil
+}
+
+// rename sets the names by which messages call the kernel and its parameters.
+func (k *Kernel) rename(name string, params []string) {
+	k.s.of.finding.Lock()
+	defer k.s.of.finding.Unlock()
+	info := &k.s.info
+	if k.s.renamed { // it may be in use
+		return
+	}
+	k.s.renamed, info.Name, info.Params = true, name, slices.Clone(info.Params)
+	for i := range info.Params[:min(len(params), len(info.Params))] {
+		info.Params[i].Name = params[i]
+	}
 }
 
 // Info describes the kernel.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,7 @@ func Out(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.O
 type Kernel struct {
 	p    *Program
 	name string
+	call string                      // for errors and traces
 	on   atomic.Pointer[[]*onDevice] // replaced, never changed
 }
 
@@ -68,10 +70,13 @@ type onDevice struct {
 	round  uint64   // Program.round when the kernel was loaded
 	passes bool     // shared memory is a parameter
 	sites  []string // Source.Indexes if the kernel checks its indexes, else nil
+	in     Written  // Source.Kernels of the kernel
 }
 
 // Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.
-func (p *Program) Kernel(name string) *Kernel { return &Kernel{p: p, name: name} }
+func (p *Program) Kernel(name string) *Kernel {
+	return &Kernel{p: p, name: name, call: "Launch " + name}
+}
 
 // Name returns the kernel's name.
 func (k *Kernel) Name() string {
@@ -109,14 +114,22 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	if err != nil {
 		return nil, err
 	}
-	found, err := m.Kernel(k.name)
+	name := k.name
+	in, written := k.p.src.Kernels[name]
+	if written && !k.p.src.runsGo(dev) {
+		name = in.Code
+	}
+	found, err := m.Kernel(name)
 	if err != nil {
-		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable, "KERNEL void "+k.name+"(") {
+		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable, "KERNEL void "+name+"(") {
 			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
 		}
 		return nil, err
 	}
-	d := &onDevice{dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
+	if written {
+		layer.Rename(found, k.name, append(slices.Clone(in.Params), "the indexes that HALYARD_CHECK=bounds finds"))
+	}
+	d := &onDevice{in: in, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
 	if k.p.src.looksAtIndexes(dev) {
 		d.sites = k.p.src.Indexes
 	}
@@ -171,6 +184,9 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if err != nil {
 		return err
 	}
+	if has := layer.Dimensions(grid); has > 0 && has < d.in.Dims {
+		return d.refuse(op, "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension", d.in.Dims-1, d.in.DimsAt, has)
+	}
 	s := scratches.Get().(*scratch)
 	defer s.give()
 	n := 0
@@ -178,10 +194,10 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		a := &args[i]
 		if a.buffer {
 			if a.operand == nil {
-				return d.refuse(op, "argument %d is a nil buffer", i)
+				return d.refuse(op, "%s is a nil buffer", d.argument(i))
 			}
 			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
-				return d.refuse(op, "argument %d is passed for writing, but parameter %s is const", i, d.param(n))
+				return d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
 			}
 			s.wants = append(s.wants, a.operand.Want(a.mode))
 		}
@@ -191,8 +207,9 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	}
 	var leases buffer.Leases
 	if len(s.wants) > 0 {
+		s.wants[0] = s.wants[0].For(k.call)
 		if leases, err = buffer.ReserveAll(ctx, stream, s.wants...); err != nil {
-			return err
+			return d.unleased(err, args, s.wants)
 		}
 		s.regions = leases.Regions(s.regions)
 	}
@@ -252,6 +269,34 @@ func (d *onDevice) refuse(op, format string, args ...any) error {
 	info := d.dev.Info()
 	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrInvalidArgument,
 		Detail: fmt.Sprintf("kernel %s: ", d.info.Name) + fmt.Sprintf(format, args...)}
+}
+
+// unleased returns the error of a launch whose leases were refused. If that is due to an argument, the error names it.
+func (d *onDevice) unleased(err error, args []Arg, wants []buffer.Want) error {
+	n := 0
+	for i := range args {
+		if !args[i].buffer {
+			continue
+		}
+		if why := wants[n].Err(); why != nil {
+			e := d.refuse("launch", "%s", d.argument(i)).(*hal.Error)
+			if inner, ok := why.(*hal.Error); ok {
+				e.Kind, e.Detail, why = inner.Kind, e.Detail+": "+inner.Detail, inner.Err
+			}
+			e.Err = why
+			return e
+		}
+		n++
+	}
+	return err
+}
+
+// argument names an argument.
+func (d *onDevice) argument(i int) string {
+	if i < len(d.in.Params) {
+		return "argument " + d.in.Params[i]
+	}
+	return fmt.Sprintf("argument %d", i)
 }
 
 // param names a parameter.

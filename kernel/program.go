@@ -36,6 +36,9 @@ type Source struct {
 	// then have one more parameter. [Kernel.Launch] and [Call.Launch] pass it; launches by [Kernel.Of] and package hal do not, and fail.
 	Indexes []string
 
+	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
+	Kernels map[string]Written
+
 	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that Options
 	// name. But compiled code is kept, and the source is not compiled again when such a file changes.
 	Headers map[string]string
@@ -43,6 +46,14 @@ type Source struct {
 	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with additions in
 	// portable source, so that every device rounds alike.
 	Options map[hal.Language][]string
+}
+
+// Written describes a kernel that was written in Go and translated.
+type Written struct {
+	Code   string   // its name in Portable
+	Params []string // the names of a launch's arguments in Go
+	Dims   int      // the dimensions that it uses; a launch with fewer is refused
+	DimsAt string   // where it uses the last of them, as file:line
 }
 
 // Functions are kernels as Go functions, by name.
@@ -180,7 +191,7 @@ func (p *Program) load(dev *hal.Device, l *load) {
 func (p *Program) build(dev *hal.Device) (*hal.Module, error) {
 	src, info, formats := &p.src, dev.Info(), dev.Formats()
 	takes := func(f hal.Format) bool { return slices.Contains(formats, f) }
-	if len(src.Go) > 0 && takes(hal.FormatGo) {
+	if src.runsGo(dev) {
 		return dev.Load(hal.Image{Format: hal.FormatGo, Functions: src.Go})
 	}
 	var refused error
@@ -235,12 +246,17 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 	return text, options
 }
 
+// runsGo reports whether a device runs the Go functions.
+func (s *Source) runsGo(dev *hal.Device) bool {
+	return len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo)
+}
+
 // looksAtIndexes reports whether kernels on a device check their indexes, and so have the parameter that Source.Indexes describes.
 func (s *Source) looksAtIndexes(dev *hal.Device) bool {
 	if s.Indexes == nil || !checkingBounds.Load() || s.Portable == "" {
 		return false
 	}
-	if len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo) {
+	if s.runsGo(dev) {
 		return false
 	}
 	switch dev.Info().Compute.Language {

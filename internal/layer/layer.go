@@ -16,6 +16,8 @@ var under = slot.Hal.(struct {
 	CanDefer         func(*hal.Stream, *hal.Event) bool
 	WithoutWait      func(hal.Grid) hal.Grid
 	Launched         func(*hal.Stream, *hal.Kernel) error
+	Dimensions       func(hal.Grid) int
+	Rename           func(k *hal.Kernel, name string, params []string)
 	KeepsFailures    func(*hal.Stream) bool
 	Idle             func(*hal.Stream) (bool, error)
 	Drain            func(*hal.Stream, context.Context) error
@@ -44,6 +46,12 @@ func WithoutWait(g hal.Grid) hal.Grid { return under.WithoutWait(g) }
 
 // Launched waits for a kernel that was launched with a grid of [WithoutWait], if HALYARD_LAUNCH_SYNC is set, and returns the error if the kernel failed.
 func Launched(s *hal.Stream, k *hal.Kernel) error { return under.Launched(s, k) }
+
+// Dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
+func Dimensions(g hal.Grid) int { return under.Dimensions(g) }
+
+// Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first launch.
+func Rename(k *hal.Kernel, name string, params []string) { under.Rename(k, name, params) }
 
 // KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of that. Otherwise it may
 // report only how the last command has ended, as in OpenCL.
