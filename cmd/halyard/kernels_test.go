@@ -60,7 +60,7 @@ func TestKernels(t *testing.T) {
 	assert.Contains(t, out, generated+" is out of date")
 	code, out = halyard("--print", here)
 	assert.Equal(t, exitPassed, code)
-	assert.Contains(t, out, "KERNEL void f_double(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {")
+	assert.Contains(t, out, "KERNEL void k_double(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {")
 	after, err := os.ReadFile(generated)
 	require.NoError(t, err)
 	assert.Equal(t, before, after, "--check and --print write nothing")

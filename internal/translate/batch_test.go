@@ -231,7 +231,7 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 	if p == nil {
 		err = w.launch(ctx, s, w.grid(), int64(w.seed), par, x, f, g, y, z)
 	} else {
-		_, head, _ := strings.Cut(c, "KERNEL void "+w.name+"(")
+		_, head, _ := strings.Cut(c, "KERNEL void k_"+w.name+"(")
 		head, _, _ = strings.Cut(head, "{")
 		gm, ym, zm := kernel.InOut, kernel.InOut, kernel.InOut
 		if !strings.Contains(head, ", GLOBAL f32") {
@@ -243,7 +243,7 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 		if !strings.Contains(head, ", GLOBAL i32") {
 			zm = kernel.In
 		}
-		err = p.Kernel(w.name).Launch(ctx, s, w.grid(), kernel.Value(int64(w.seed)), kernel.Struct(&par), kernel.In(x), kernel.Value(int64(len(xs))), kernel.In(f), kernel.Value(int64(len(fs))),
+		err = p.Kernel("k_" + w.name).Launch(ctx, s, w.grid(), kernel.Value(int64(w.seed)), kernel.Struct(&par), kernel.In(x), kernel.Value(int64(len(xs))), kernel.In(f), kernel.Value(int64(len(fs))),
 			gm(g), kernel.Value(int64(len(gs))), ym(y), kernel.Value(int64(len(ys))), zm(z), kernel.Value(int64(len(zs))))
 	}
 	if err == nil {

@@ -143,8 +143,8 @@ func TestBounds(t *testing.T) {
 			t.Skip("no device runs translated kernels")
 		}
 		for name, want := range map[string]string{
-			"write": "kernel f_write: kernels.go:7: index 8 out of range with length 8", "read": "kernel f_read: kernels.go:12: index 8 out of range with length 8",
-			"helper": "kernel helper: kernels.go:16: index -1 out of range with length 8", "shared": "kernel f_shared: kernels.go:29: index 8 out of range with length 8",
+			"write": "kernel write: kernels.go:7: index 8 out of range with length 8", "read": "kernel read: kernels.go:12: index 8 out of range with length 8",
+			"helper": "kernel helper: kernels.go:16: index -1 out of range with length 8", "shared": "kernel shared: kernels.go:29: index 8 out of range with length 8",
 			"update": "kernel update: kernels.go:34: index 8 out of range with length 8",
 		} {
 			found := 0

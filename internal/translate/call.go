@@ -163,6 +163,7 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 		if !ok || d < 0 || d > 2 {
 			refuse(e.Args[0].Pos(), "dimension %s does not exist; write 0, 1 or 2", v)
 		}
+		f.uses(int(d)+1, e.Pos())
 		return []string{fmt.Sprintf("((i64)%s(%d))", word, d)}
 	}
 	if name == "Shared" {
@@ -189,6 +190,13 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 	text := fmt.Sprintf("ATOMIC_%s(&%s, %s)", op, f.written(at), strings.Join(args, ", "))
 	f.read(at, e.Pos())
 	return f.effect(text, []types.Type{t}, f.p.cType(t, e.Pos()), used, e.Pos())
+}
+
+// uses notes that the function uses so many dimensions of the grid.
+func (f *function) uses(dims int, at token.Pos) {
+	if dims > f.dims {
+		f.dims, f.dimsAt = dims, at
+	}
 }
 
 // effect writes a call as a statement, so that it is made once and in order. It returns the
@@ -356,6 +364,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	f.checks = f.checks || called.checks
 	f.meetsOthers = f.meetsOthers || called.meetsOthers
 	f.differs = f.differs || called.differs
+	f.uses(called.dims, called.dimsAt)
 	f.called[e] = called
 	for i := range list {
 		if m := called.params[i]; m.kind == slice || m.kind == pointer {

@@ -30,10 +30,15 @@ func (p *Package) Translate() (*Output, error) {
 			g.note(e.Pos, e.Msg)
 		}
 	}
-	for _, name := range []string{"context", "buffer", "hal", "kernel", "grid"} {
-		if obj := p.types.Scope().Lookup(name); obj != nil {
-			g.note(obj.Pos(), fmt.Sprintf("%s is a package that the generated file imports; rename this declaration", name))
+	for _, name := range p.types.Scope().Names() {
+		what := "a package that the generated file imports"
+		if _, imported := generatedImports[name]; !imported {
+			if _, ok := types.Universe.Lookup(name).(*types.TypeName); !ok {
+				continue
+			}
+			what = "a type of Go that the generated file uses"
 		}
+		g.note(p.types.Scope().Lookup(name).Pos(), fmt.Sprintf("%s is %s; rename this declaration", name, what))
 	}
 	decls := p.marked()
 	if len(decls) == 0 {
@@ -102,11 +107,11 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 	if p.pkg.types.Scope().Lookup(upper) != nil || upper == name {
 		launcher = "Launch" + upper
 	}
-	if p.pkg.types.Scope().Lookup(launcher) != nil || p.typed["launcher "+launcher] {
+	if p.pkg.types.Scope().Lookup(launcher) != nil || p.pkg.taken[launcher] {
 		refuse(decl.Name.Pos(), "the function that launches this kernel would be called %s or Launch%s, and both names exist already; rename the kernel",
 			upper, upper)
 	}
-	p.typed["launcher "+launcher] = true
+	p.pkg.taken[launcher] = true
 	f := p.function(obj, nil, nil, decl.Pos())
 	if !f.broken && f.meetsOthers {
 		f.meets(map[types.Object]bool{}, map[string]bool{})
@@ -164,7 +169,12 @@ func (p *program) text() string {
 // generate returns the Go file.
 func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites []string) ([]byte, error) {
 	var b bytes.Buffer
-	programName := p.free("kernels")
+	programName := p.free("program", "kernels")
+	var vars []string
+	for _, f := range kernels {
+		vars = append(vars, p.free("kernel", f.decl.Name.Name+"Kernel"))
+		f.argNames = p.arguments(f.params)
+	}
 	loops, imports := p.loops(kernels)
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
 	buffers := false
@@ -180,11 +190,11 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	fmt.Fprintf(&b, "// %s contains the kernels: as Go functions for the host, and in C for devices.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
 	for i, f := range kernels {
-		fmt.Fprintf(&b, "\t%q: kernel.Go(func(blk *kernel.Block) {\n", f.c)
+		fmt.Fprintf(&b, "\t%q: kernel.Go(func(blk *kernel.Block) {\n", f.decl.Name.Name)
 		var args []string
 		wire := 0
 		for i, m := range f.params {
-			arg := p.argName(m, i)
+			arg := f.argNames[i]
 			switch m.kind {
 			case thread:
 				args = append(args, "t")
@@ -216,22 +226,38 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	for _, at := range sites {
 		fmt.Fprintf(&b, "%q, ", at)
 	}
+	fmt.Fprintf(&b, "}, Kernels: map[string]kernel.Written{\n")
+	for _, f := range kernels {
+		var names []string
+		for i, m := range f.params {
+			switch m.kind {
+			case thread:
+			case slice:
+				names = append(names, fmt.Sprintf("%q, \"len(%s)\"", f.argNames[i], f.argNames[i]))
+			default:
+				names = append(names, fmt.Sprintf("%q", f.argNames[i]))
+			}
+		}
+		at := ""
+		if f.dims > 1 {
+			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.dims, p.line(f.dimsAt))
+		}
+		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s},\n", f.decl.Name.Name, f.c, strings.Join(names, ", "), at)
+	}
 	image := ""
 	if ptx != "" {
-		image = fmt.Sprintf("Images: []hal.Image{{Format: hal.FormatPTX, Data: []byte(%s)}}, ", p.free(programName+"PTX"))
+		image = fmt.Sprintf("Images: []hal.Image{{Format: hal.FormatPTX, Data: []byte(%s)}}, ", p.free("ptx", programName+"PTX"))
 	}
 	fmt.Fprintf(&b, "}, %sPortable: `%s`})\n\nvar (\n", image, c)
-	var vars []string
-	for _, f := range kernels {
-		vars = append(vars, p.free(f.decl.Name.Name+"Kernel"))
-		fmt.Fprintf(&b, "\t%s = %s.Kernel(%q)\n", vars[len(vars)-1], programName, f.c)
+	for i, f := range kernels {
+		fmt.Fprintf(&b, "\t%s = %s.Kernel(%q)\n", vars[i], programName, f.decl.Name.Name)
 	}
 	b.WriteString(")\n")
 	for i, f := range kernels {
 		params := []string{"ctx context.Context", "s *hal.Stream", "over hal.Grid"}
 		var args []string
 		for i, m := range f.params {
-			arg := p.argName(m, i)
+			arg := f.argNames[i]
 			switch m.kind {
 			case thread:
 			case slice:
@@ -252,7 +278,7 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 			launchers[i], f.decl.Name.Name, launchers[i], strings.Join(params, ", "), vars[i], strings.Join(args, ""))
 	}
 	if ptx != "" {
-		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free(programName+"PTX"), p.free(programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
+		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free("ptx", programName+"PTX"), p.free("ptx", programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
 	for _, l := range loops {
 		if l != nil {
@@ -268,28 +294,38 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 
 func elem(m *param) types.Type { return m.typ.Underlying().(*types.Slice).Elem() }
 
-// free returns a name that the package does not use: the given name, with underscores added if
-// needed.
-func (p *Package) free(name string) string {
-	for p.types.Scope().Lookup(name) != nil {
-		name += "_"
+// free returns the name of something in the generated file: the given name, with underscores added if the package or the file uses it for
+// something else, or if it is in not.
+func (p *Package) free(what, name string, not ...string) string {
+	if found := p.names[what+" "+name]; found != "" {
+		return found
 	}
-	return name
+	free := name
+	for p.types.Scope().Lookup(free) != nil || p.taken[free] || slices.Contains(not, free) {
+		free += "_"
+	}
+	p.names[what+" "+name], p.taken[free] = free, true
+	return free
 }
 
-// argName returns a name for a parameter in the generated file that hides no other name.
-func (p *Package) argName(m *param, i int) string {
-	switch m.name {
-	case "", "_":
-		return fmt.Sprintf("p%d", i)
-	case "ctx", "s", "over", "t", "row", "blk", "context", "hal", "buffer", "kernel", "grid", "kernels", "error", "int", "int64", "uint64", "uint":
-		return m.name + "_"
+// arguments returns names for the parameters of a kernel in the generated file. They hide nothing that the file uses.
+func (p *Package) arguments(params []*param) (names []string) {
+	for i, m := range params {
+		name := m.name
+		if name == "" || name == "_" {
+			name = fmt.Sprintf("p%d", i)
+		}
+		for slices.Contains(reserved, name) || slices.Contains(names, name) || p.taken[name] || generatedImports[name] != "" || name == "buffer" ||
+			p.types.Scope().Lookup(name) != nil || types.Universe.Lookup(name) != nil {
+			name += "_"
+		}
+		names = append(names, name)
 	}
-	if p.types.Scope().Lookup(m.name) != nil || types.Universe.Lookup(m.name) != nil || strings.HasSuffix(m.name, "Kernel") {
-		return m.name + "_" // otherwise it would hide the kernel or a type
-	}
-	return m.name
+	return names
 }
+
+// reserved are the names of variables in the functions of the generated file.
+var reserved = []string{"ctx", "s", "over", "t", "row", "blk"}
 
 func (p *Package) typeName(t types.Type) string {
 	return types.TypeString(t, func(q *types.Package) string {

@@ -92,6 +92,10 @@ type function struct {
 	meetsOthers bool                        // it, or a function that it calls, has barriers
 	differs     bool                        // its results may differ between threads even if its arguments do not
 
+	dims     int       // how many dimensions of the grid it, or a function that it calls, uses
+	dimsAt   token.Pos // where it uses the last of them
+	argNames []string  // the names of its parameters in the generated file
+
 	vars   map[types.Object]*variable
 	used   map[string]bool
 	temps  int
@@ -102,6 +106,7 @@ type function struct {
 }
 
 func (p *Package) program() *program {
+	p.names, p.taken = map[string]string{}, map[string]bool{}
 	g := &program{pkg: p, context: types.NewContext(), decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
 		typed: map[string]bool{}, structs: map[string]string{}, needed: map[string]bool{}}
 	for _, file := range p.files {
@@ -153,7 +158,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 	defer func() { f.busy = false }()
 	f.c = mangle("f_", strings.ReplaceAll(obj.Name(), ".", "_"))
 	if f.kernel {
-		f.c = kernelName(obj.Name())
+		f.c = mangle("k_", obj.Name())
 	}
 	for i := 1; p.needed[f.c]; i++ {
 		f.c = fmt.Sprintf("%s_%d", mangle("f_", obj.Name()), i)
@@ -221,7 +226,7 @@ func (f *function) signature(obj *types.Func, args []types.Type, spaces []space)
 	case 1:
 		f.resultT = f.p.cType(f.results[0], f.decl.Pos())
 	default:
-		f.resultT = "R_" + strings.TrimPrefix(f.c, "f_")
+		f.resultT = "R_" + f.c
 		text := "typedef struct {"
 		for i, t := range f.results {
 			text += fmt.Sprintf(" %s r%d;", f.p.cType(t, f.decl.Pos()), i)

@@ -33,6 +33,9 @@ type Package struct {
 	types *types.Package
 	info  *types.Info
 	errs  []types.Error
+
+	names map[string]string // names of the generated file, by what they are for
+	taken map[string]bool   // the same names
 }
 
 // GeneratedName returns the name of the generated file of a package with that name.

@@ -176,3 +176,24 @@ func k(t grid.Thread, a, b, c, d, e, f, g []int32, h, i grid.Out[int32]) {
 		"kernel.InOut(c), kernel.Value(int64(c.Len())), kernel.InOut(d), kernel.Value(int64(d.Len())), kernel.In(e), kernel.Value(int64(e.Len())), "+
 		"kernel.InOut(f), kernel.Value(int64(f.Len())), kernel.In(g), kernel.Value(int64(g.Len())), kernel.Out(h), kernel.Value(int64(h.Len())), kernel.Out(i), kernel.Value(int64(i.Len())))")
 }
+
+// generated translates the package in a folder and writes its file.
+func generated(t *testing.T, dir string) *Output {
+	t.Helper()
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	return made
+}
+
+// builds builds the package in a folder.
+func builds(t *testing.T, dir string, env ...string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-mod=mod", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	assert.NoError(t, err, "%s", out)
+}

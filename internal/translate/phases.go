@@ -14,7 +14,7 @@ import (
 // kernel. A phase is the code between two barriers, and runs for one thread after the other. A variable that a thread needs in a later phase is kept
 // in an array, or computed again if it depends only on the thread's place. A loop around barriers runs once for the block, so its head must be the
 // same for all threads.
-func (w *rowWriter) phases(taken map[string]bool) *rows {
+func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
 		return ok || w.f.isShared(c)
@@ -41,15 +41,15 @@ func (w *rowWriter) phases(taken map[string]bool) *rows {
 		ph.local[d], ph.first[d] = w.fresh("t"+name), w.fresh("first"+strings.ToUpper(name))
 	}
 	ph.label = w.fresh("threads")
-	name := w.called("Phases", taken)
+	name := w.called("Phases")
 	params, args := w.parameters()
 	var b strings.Builder
 	if len(ph.keeps) > 0 {
-		fmt.Fprintf(&b, "// %s holds what a thread of %s keeps for later phases.\ntype %[1]s struct {\n", w.p.free(name+"Kept"), w.f.decl.Name.Name)
+		fmt.Fprintf(&b, "// %s holds what a thread of %s keeps for later phases.\ntype %[1]s struct {\n", w.p.free("kept", name+"Kept"), w.f.decl.Name.Name)
 		for _, v := range ph.keeps {
 			fmt.Fprintf(&b, "%s %s\n", v.Name(), w.p.typeName(v.Type()))
 		}
-		fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", ph.pool(name), w.p.free(name+"Kept"))
+		fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", ph.pool(name), w.p.free("kept", name+"Kept"))
 	}
 	fmt.Fprintf(&b, "// %s runs %s for a block: the code between two barriers runs for one thread after the other.\n//\n//go:noinline\n", name, w.f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s(%s *kernel.Block%s) {\n", name, ph.block, params)
@@ -112,7 +112,7 @@ type phaseWriter struct {
 	global                  [3]bool // whether first is needed
 }
 
-func (ph *phaseWriter) pool(name string) string { return ph.p.free(name + "Pool") }
+func (ph *phaseWriter) pool(name string) string { return ph.p.free("pool", name+"Pool") }
 
 // threadCall returns the method and the dimension of a call such as t.Local(0). For t.Barrier the
 // dimension is 0.

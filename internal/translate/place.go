@@ -224,13 +224,18 @@ func (f *function) within(e *ast.IndexExpr, index string) string {
 
 // site returns the number of the source line of a checked index.
 func (p *program) site(e *ast.IndexExpr) int {
-	at := p.pkg.Fset.Position(e.Index.Pos())
-	text := fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+	text := p.pkg.line(e.Index.Pos())
 	if i := slices.Index(p.sites, text); i >= 0 {
 		return i
 	}
 	p.sites = append(p.sites, text)
 	return len(p.sites) - 1
+}
+
+// line returns a place as file:line.
+func (p *Package) line(pos token.Pos) string {
+	at := p.Fset.Position(pos)
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
 }
 
 // frozen returns the place of an expression, with its indexes stored in variables, so that later

@@ -26,7 +26,7 @@ type rows struct {
 
 // rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
 // or because the kernel uses the thread for more than its place.
-func (p *Package) rows(f *function, taken map[string]bool) *rows {
+func (p *Package) rows(f *function) *rows {
 	if len(f.params) == 0 || len(f.args) > 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 		}
 	}
 	if f.together {
-		return w.phases(taken)
+		return w.phases()
 	}
 	if !w.survey() {
 		return nil
@@ -47,7 +47,7 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 	if !ok {
 		return nil
 	}
-	name := w.called("Row", taken)
+	name := w.called("Row")
 	params, args := w.parameters()
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
@@ -91,15 +91,11 @@ func (p *Package) rows(f *function, taken map[string]bool) *rows {
 }
 
 // called returns the name of the function: the kernel's name with an ending.
-func (w *rowWriter) called(ending string, taken map[string]bool) string {
+func (w *rowWriter) called(ending string) string {
 	kernel := w.f.decl.Name.Name
 	first, size := utf8.DecodeRuneInString(kernel)
-	name := w.p.free(string(unicode.ToLower(first)) + kernel[size:] + ending)
-	for taken[name] || w.names[name] || w.isParam(name) {
-		name += "_"
-	}
-	taken[name] = true
-	return name
+	name := string(unicode.ToLower(first)) + kernel[size:] + ending
+	return w.p.free("loop", name, slices.AppendSeq(slices.Clone(w.f.argNames), maps.Keys(w.names))...)
 }
 
 // parameters returns the function's parameters and arguments after the first, each with a comma in front.
@@ -113,16 +109,16 @@ func (w *rowWriter) parameters() (params, args string) {
 			label = "_"
 		}
 		params += ", " + label + " " + w.p.typeName(m.typ)
-		args += ", " + w.p.argName(m, i)
+		args += ", " + w.f.argNames[i]
 	}
 	return params, args
 }
 
 // loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports.
 func (p *Package) loops(kernels []*function) (all []*rows, imports string) {
-	needed, taken := map[string]string{}, map[string]bool{}
+	needed := map[string]string{}
 	for _, f := range kernels {
-		r := p.rows(f, taken)
+		r := p.rows(f)
 		if r != nil && !merge(needed, r.imports) {
 			r = nil
 		}
@@ -164,10 +160,6 @@ type rowWriter struct {
 type change struct {
 	v   types.Object
 	pos token.Pos
-}
-
-func (w *rowWriter) isParam(name string) bool {
-	return slices.ContainsFunc(w.params, func(v types.Object) bool { return v != nil && v.Name() == name })
 }
 
 // fresh returns a name that the kernel does not have.
@@ -247,6 +239,7 @@ func (w *rowWriter) survey() bool {
 		case *ast.Ident:
 			w.names[n.Name] = true
 			obj := info.ObjectOf(n)
+			w.hidden = w.hidden || info.Defs[n] != nil && types.Universe.Lookup(n.Name) != nil
 			switch {
 			case obj == nil:
 			case obj == w.thread:

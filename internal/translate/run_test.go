@@ -167,7 +167,7 @@ func run(ctx context.Context, dev *hal.Device) (all [][]uint64) {
 			check(x.Set(ctx, i, v))
 			check(f.Set(ctx, i, w))
 		}
-		if err := l(ctx, s, hal.Over(n).Of(block), int64(k), x, f, y, z); err != nil {
+		if err := l(ctx, s, hal.Over(n, 1, 1).Of(block), int64(k), x, f, y, z); err != nil {
 			fmt.Printf("FAILED kernel %d: %v\n", k, err)
 			os.Exit(0)
 		}

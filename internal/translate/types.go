@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+	"unicode"
 )
 
 // number is the C type of a number or a bool.
@@ -100,7 +101,11 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 			refuse(pos, "an array of %d elements is too large for a thread; use a buffer", u.Len())
 		}
 		elem := p.cTypeAt(u.Elem(), pos, depth+1)
-		name := fmt.Sprintf("T_%d_%s", u.Len(), strings.TrimPrefix(elem, "T_"))
+		short := elem
+		if strings.HasPrefix(elem, "T_") && unicode.IsDigit(rune(elem[2])) { // an array; the name of a structure keeps the prefix, because it may be called i32
+			short = elem[2:]
+		}
+		name := fmt.Sprintf("T_%d_%s", u.Len(), short)
 		if !p.typed[name] {
 			p.typed[name] = true
 			p.types = append(p.types, fmt.Sprintf("typedef struct { %s a[%d]; } %s;", elem, u.Len(), name))
@@ -144,16 +149,23 @@ func fieldName(s *types.Struct, i int) string {
 	return mangle("h_", s.Field(i).Name())
 }
 
-// mangle returns a name that is not a word of any dialect. The prefix h_ is for variables and fields, b_ for fields without a
-// name, f_ for functions, T_ for types, v_ for variables that the translation adds, and go_ for functions of support.go.
+// mangle returns a name that is not a word of any dialect, and that it returns for no other name. The prefix h_ is for variables and fields, b_ for
+// fields without a name, f_ for functions, k_ for kernels, T_ for types, R_ for results, v_ for variables that the translation adds, and go_ for
+// functions of support.go. For a name with letters that C does not have the prefix is hu_, and so on.
 func mangle(prefix, name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 }) {
+		return prefix + name
+	}
 	var b strings.Builder
-	b.WriteString(prefix)
+	b.WriteString(strings.TrimSuffix(prefix, "_") + "u_")
 	for _, r := range name {
-		if r < 0x80 {
+		switch {
+		case r == '_':
+			b.WriteString("__")
+		case r < 0x80:
 			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "_u%x_", r)
+		default:
+			fmt.Fprintf(&b, "_%x_", r)
 		}
 	}
 	return b.String()
