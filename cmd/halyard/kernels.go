@@ -30,6 +30,7 @@ func newKernels() *cobra.Command {
 		Short: "Translate kernels that are written in Go",
 		Long: `Translate the functions that are marked //halyard:kernel for devices. The translation is written
 beside them, into a Go file PACKAGE_kernels.go, with one function for each kernel that launches it.
+Such a file without kernels is removed.
 A PACKAGE is named as for the go command: a folder such as ./physics, or a pattern such as ./... .
 Without an argument, the package in the current folder is translated. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
@@ -41,7 +42,7 @@ Without an argument, the package in the current folder is translated. The go com
 	f := cmd.Flags()
 	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
-	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file differs from what would be written")
+	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file differs from what would be written, or belongs to no kernel")
 	return cmd
 }
 
@@ -88,10 +89,23 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	stale := false
 	for _, made := range outputs {
-		name := made.File
-		if short, err := filepath.Rel(dir, name); err == nil {
-			name = short
+		for _, orphan := range made.Orphans {
+			switch {
+			case o.print:
+			case o.check:
+				fmt.Fprintf(out, "%s belongs to no kernel; run halyard kernels, which removes it\n", short(dir, orphan))
+				stale = true
+			default:
+				if err := os.Remove(orphan); err != nil {
+					return err
+				}
+				fmt.Fprintf(out, "removed %s\n", short(dir, orphan))
+			}
 		}
+		if made.File == "" {
+			continue
+		}
+		name := short(dir, made.File)
 		old, err := os.ReadFile(made.File)
 		switch {
 		case o.print:
@@ -121,6 +135,14 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		return errReported
 	}
 	return nil
+}
+
+// short returns a path relative to the folder, if there is one.
+func short(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil {
+		return rel
+	}
+	return path
 }
 
 // compile compiles a translation to PTX, with the options of a launch that compiles it.

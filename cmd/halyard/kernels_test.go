@@ -70,6 +70,18 @@ func TestKernels(t *testing.T) {
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, out, source+":8:3: panic has no translation; write an error code into a buffer")
 
+	write("package k\n")
+	code, out = halyard("--check", here)
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, out, generated+" belongs to no kernel")
+	code, out = halyard(here)
+	assert.Equal(t, exitPassed, code, out)
+	assert.Contains(t, out, "removed "+generated)
+	assert.NoFileExists(t, generated)
+	code, out = halyard(here)
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, out, "no function is marked //halyard:kernel")
+
 	code, out = halyard("--check", "--print", here)
 	assert.Equal(t, exitUsage, code, out)
 	code, out = halyard("--ptx", "sm_70", here)

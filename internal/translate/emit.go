@@ -20,10 +20,15 @@ type Output struct {
 	C    string // the program in the portable dialect
 	Go   []byte // the generated file
 	File string // its path
+
+	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
-// Translate translates the kernels of a package. If something has no translation, the error is an [Errors].
+// Translate translates the kernels of a package. Without kernels, only Orphans is set. If something has no translation, the error is an [Errors].
 func (p *Package) Translate() (*Output, error) {
+	if p.types == nil { // it has no kernels
+		return &Output{Orphans: p.orphans}, nil
+	}
 	g := p.program()
 	for _, e := range p.errs { // errors in declarations that kernels may use; errors in a function are reported when it is translated
 		if p.outside(e.Pos) {
@@ -67,7 +72,7 @@ func (p *Package) Translate() (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Output{C: c, Go: src, File: filepath.Join(p.Dir, GeneratedName(p.Name))}, nil
+	return &Output{C: c, Go: src, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Orphans: p.orphans}, nil
 }
 
 // outside reports whether a position is in a declaration of constants, types or imports.

@@ -92,6 +92,7 @@ type function struct {
 	meetsOthers bool                        // it, or a function that it calls, has barriers
 	differs     bool                        // its results may differ between threads even if its arguments do not
 
+	bytes    int64     // of its arguments, if it is a kernel
 	dims     int       // how many dimensions of the grid it, or a function that it calls, uses
 	dimsAt   token.Pos // where it uses the last of them
 	argNames []string  // the names of its parameters in the generated file
@@ -151,6 +152,9 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 		refuse(pos, "%s is a function of another package; write one in this package, and call that", obj.FullName())
 	case decl == nil || decl.Body == nil:
 		refuse(pos, "%s has no body in Go; write one", obj.Name())
+	case p.pkg.constrained[p.pkg.Fset.Position(decl.Pos()).Filename]:
+		refuse(pos, "%s is in a file that some builds leave out, because of a build constraint, its name, or cgo, and the generated file is in all; "+
+			"move it to another file", obj.Name())
 	}
 	f := &function{p: p, decl: decl, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args, args: map[*types.TypeParam]types.Type{},
 		vars: map[types.Object]*variable{}, used: map[string]bool{}, depth: 1, called: map[*ast.CallExpr]*function{}}
@@ -245,6 +249,9 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 			if _, inner := u.Elem().Underlying().(*types.Slice); inner {
 				refuse(v.Pos(), "%s", why(t))
 			}
+			if b, ok := u.Elem().Underlying().(*types.Basic); ok && b.Info()&types.IsComplex != 0 {
+				refuse(v.Pos(), "complex numbers have no translation; use a slice of floats for the real parts and one for the imaginary parts")
+			}
 			refuse(v.Pos(), "a buffer holds numbers, not elements of type %s; use a slice for each field", u.Elem())
 		}
 		f.fixedElement(u.Elem(), v.Pos())
@@ -274,6 +281,7 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 		if m.kind == value {
 			f.wire(t, v.Pos(), true)
 		}
+		f.passed(m)
 	}
 	f.params = append(f.params, m)
 	w := &variable{kind: m.kind, space: m.space, typ: t, param: m}
@@ -284,6 +292,26 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 	}
 	w.c = f.name(name)
 	f.vars[v] = w
+}
+
+// mostPassed is how many bytes of arguments CUDA passes to a kernel. With more, no kernel of the package could be loaded.
+const mostPassed = 4096
+
+// passed counts the bytes of a kernel's arguments.
+func (f *function) passed(m *param) {
+	n := int64(16) // the address and the length of a slice
+	switch m.kind {
+	case thread:
+		return
+	case value:
+		n = types.SizesFor("gc", "amd64").Sizeof(m.typ)
+	}
+	if n > mostPassed-8 {
+		refuse(m.pos, "%s has %d bytes, and a kernel's arguments have at most %d in all; pass it in a slice", m.name, n, mostPassed)
+	}
+	if f.bytes += (n + 7) &^ 7; f.bytes > mostPassed-8 { // 8 for HALYARD_CHECK=bounds
+		refuse(m.pos, "the arguments up to %s have %d bytes, and a kernel's arguments have at most %d in all; pass some in a slice", m.name, f.bytes, mostPassed)
+	}
 }
 
 // fixedElement refuses element types that buffers do not have.

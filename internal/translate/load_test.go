@@ -133,7 +133,7 @@ func TestGeneratedFileCompletesThePackage(t *testing.T) {
 func TestForeignFileIsNotOverwritten(t *testing.T) {
 	dir := module(t, map[string]string{"saxpy.go": saxpy, "p_kernels.go": "package p\n\nvar precious = 1\n"})
 	_, err := Load(t.Context(), dir, ".")
-	assert.ErrorContains(t, err, "p_kernels.go was not written by halyard kernels")
+	assert.ErrorContains(t, err, "p_kernels.go: this file was not written by halyard kernels")
 }
 
 func TestPackagesWithoutKernelsAreLeftOut(t *testing.T) {
@@ -196,4 +196,97 @@ func builds(t *testing.T, dir string, env ...string) {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	assert.NoError(t, err, "%s", out)
+}
+
+// A mark that marks nothing is an error, and so is a kernel that the generated file could not use in each build.
+func TestMarksThatWouldBeIgnored(t *testing.T) {
+	t.Parallel()
+	const head, body = "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\n", "func k(t grid.Thread, x []int32) { x[0] = 1 }\n"
+	const good = head + "//halyard:kernel\n" + body
+	const asWritten, nothing = "this marks no kernel; write //halyard:kernel, without a space, and nothing else in the line", "this marks no kernel; write it in the line before a function"
+	const leftOut = "k is in a file that some builds leave out, because of a build constraint, its name, or cgo"
+	for _, c := range []struct{ file, src, want string }{
+		{"k.go", good, ""},
+		{"k.go", head + "// Mark it with //halyard:kernel, for halyard: kernels are translated then.\n//\n//halyard:kernel \n" + body, ""},
+		{"k.go", head + "// halyard:kernel\n" + body, asWritten},
+		{"k.go", head + "//halyard:kernel fast\n" + body, asWritten},
+		{"k.go", head + "// halyard:kernel fast\n" + body, asWritten},
+		{"k.go", head + "//halyard:kernels\n" + body, asWritten},
+		{"k.go", head + "//Halyard:Kernel\n" + body, asWritten},
+		{"k.go", head + "/* halyard:kernel */\n" + body, asWritten},
+		{"k.go", head + "//halyard:kernel\nvar v = 1\n\n" + body, nothing},
+		{"k.go", head + "//halyard:kernel\ntype v int\n\n" + body, nothing},
+		{"k.go", head + "//halyard:kernel\n\n" + body, nothing},
+		{"k.go", head + "func f() {\n\t//halyard:kernel\n}\n", nothing},
+		{"k_test.go", good, "a kernel cannot be in a file of tests"},
+		{"k_test.go", strings.Replace(good, "package p", "package p_test", 1), "a kernel cannot be in a file of tests"},
+		{"k_windows.go", good, "a kernel cannot be in a file that some builds leave out"},
+		{"k_mips64le.go", good, "a kernel cannot be in a file that some builds leave out"},
+		{"k_linux.go", good, leftOut},
+		{"k_linux_amd64.go", good, leftOut},
+		{"k.go", "//go:build !windows\n\n" + good, leftOut},
+		{"k.go", "// What is this?\n\n//go:build ignore\n\n" + good, "a kernel cannot be in a file that some builds leave out"},
+		{"k_other.go", good, ""},
+		{"k_test_.go", good, ""},
+		{"_k.go", good, "none"},
+	} {
+		name := c.file + ": " + strings.TrimPrefix(c.src, head)
+		dir := module(t, map[string]string{c.file: c.src, "own.go": "package p\n\n//go:build is what this comment is about\nvar own = 1\n"})
+		packages, err := Load(t.Context(), dir, ".")
+		if err == nil && len(packages) > 0 {
+			_, err = packages[0].Translate()
+		}
+		switch c.want {
+		case "":
+			assert.NoError(t, err, name)
+		case "none":
+			assert.NoError(t, err, name)
+			assert.Empty(t, packages, name)
+		default:
+			var all Errors
+			if assert.ErrorAs(t, err, &all, name) {
+				assert.Contains(t, all[0].Text, c.want, name)
+				assert.Equal(t, c.file, all[0].Pos.Filename, name)
+				assert.Positive(t, all[0].Pos.Line, name)
+			}
+		}
+	}
+}
+
+// What a kernel calls may not differ between builds either.
+func TestHelpersThatSomeBuildsLeaveOut(t *testing.T) {
+	dir := module(t, map[string]string{"k.go": "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\nfunc k(t grid.Thread, x []int32) {\n\tx[0] = two()\n}\n",
+		"two_linux.go": "package p\n\nfunc two() int32 { return 2 }\n"})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	_, err = packages[0].Translate()
+	assert.ErrorContains(t, err, "k.go:7:9: two is in a file that some builds leave out")
+}
+
+// Each syntax error has its place.
+func TestSyntaxErrors(t *testing.T) {
+	dir := module(t, map[string]string{"k.go": saxpy + "\nfunc a() { x := }\n\nfunc b() { if }\n"})
+	_, err := Load(t.Context(), dir, ".")
+	var all Errors
+	require.ErrorAs(t, err, &all)
+	assert.Equal(t, []int{12, 14}, []int{all[0].Pos.Line, all[len(all)-1].Pos.Line}, err)
+	assert.NotContains(t, err.Error(), "-: ")
+}
+
+// A generated file without kernels is found: also one that the package's former name gave it.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	const old = generatedBy + "\n\npackage p\n"
+	dir := module(t, map[string]string{"p.go": "package p\n", "p_kernels.go": old})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	assert.Equal(t, &Output{Orphans: []string{filepath.Join(dir, "p_kernels.go")}}, made)
+
+	dir = module(t, map[string]string{"p.go": saxpy, "former_kernels.go": old})
+	made = generated(t, dir)
+	assert.Equal(t, []string{filepath.Join(dir, "former_kernels.go")}, made.Orphans)
+	assert.NotEmpty(t, made.Go)
 }
