@@ -316,6 +316,8 @@ func (f *function) convert(c string, from, to types.Type, pos token.Pos) string 
 		return c
 	case ok1 && ok2 && a.float && !b.float && !b.truth:
 		return fmt.Sprintf("%s(%s)", f.p.toInteger(a, b), c)
+	case ok1 && ok2 && a.bits == 64 && !a.float && b.c == "f32":
+		return "GO_F32(" + c + ")"
 	case ok1 && ok2 && !a.truth && !b.truth:
 		return fmt.Sprintf("((%s)%s)", b.c, c)
 	}

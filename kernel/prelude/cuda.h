@@ -46,6 +46,7 @@ FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define GO_WHOLE(n) 0
 #define GO_CUT(T, x) ((T)(x))
+#define GO_F32(x) ((f32)(x))
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #define GO_ONCE(x) (x)

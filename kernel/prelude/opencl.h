@@ -42,7 +42,6 @@
 #define ATOMIC_XOR(p, v) atomic_xor(p, v)
 #define ATOMIC_XCHG(p, v) atomic_xchg(p, v)
 #define ATOMIC_CAS(p, old, new) atomic_cmpxchg(p, old, new)
-#define FMA(a, b, c) fma(a, b, c)
 #define BITS_F32(u) as_float((u32)(u))
 #define F32_BITS(f) as_uint((f32)(f))
 #define F32X2(a, b) ((float2)(a, b))
@@ -65,4 +64,82 @@
 #define GO_ONCE(x) (*(volatile __typeof__(x) *)&(x))
 #else
 #define GO_ONCE(x) (x)
+#endif
+/* Mesa's Rusticl, the implementation that compiles to SPIR-V first, drops the rounding of a 64-bit integer to f32 if it is converted further, and rounds
+   fma of f64 twice. */
+#if defined(__SPIRV64__) && !defined(__INTEL_LLVM_COMPILER)
+#define GO_F32(x) as_float(as_uint((f32)(x)) | (u32)get_global_offset(0))
+#define FMA(a, b, c) halyard_fma(a, b, c)
+f32 __attribute__((overloadable)) halyard_fma(f32 x, f32 y, f32 z) { return fma(x, y, z); }
+#ifdef HALYARD_FLOAT64
+/* Both terms are 128 bits wide with the highest bit at 125, and what is shifted out is kept in the lowest bit. */
+f64 __attribute__((overloadable)) halyard_fma(f64 x, f64 y, f64 z) {
+	if (x == 0 || y == 0 || !isfinite(x) || !isfinite(y)) return x * y + z;
+	if (!isfinite(z)) return z;
+	if (z == 0) return x * y;
+	u64 bits[3] = {as_ulong(x), as_ulong(y), as_ulong(z)}, m[3];
+	i64 e[3];
+	for (i32 i = 0; i < 3; i++) {
+		e[i] = bits[i] >> 52 & 0x7ff;
+		m[i] = bits[i] << 12 >> 12;
+		if (e[i] == 0) {
+			u64 up = clz(m[i]) - 11;
+			m[i] <<= up;
+			e[i] = 1 - (i64)up;
+		} else {
+			m[i] |= 1ul << 52;
+		}
+	}
+	u64 ph = mul_hi(m[0], m[1]), pl = m[0] * m[1], zh = m[2] << 9, zl = 0, sign = (bits[0] ^ bits[1]) >> 63, zsign = bits[2] >> 63;
+	u64 up = clz(ph) - 2;
+	ph = ph << up | pl >> (64 - up);
+	pl <<= up;
+	i64 pe = e[0] + e[1] - 2150 - (i64)up, ze = e[2] - 1148;
+	if (ze > pe || ze == pe && (zh > ph || zh == ph && zl > pl)) {
+		u64 h = ph, l = pl, s = sign;
+		i64 t = pe;
+		ph = zh, pl = zl, sign = zsign, pe = ze;
+		zh = h, zl = l, zsign = s, ze = t;
+	}
+	u64 down = pe - ze, lost;
+	if (down >= 128) {
+		zh = 0, zl = 1;
+	} else if (down >= 64) {
+		lost = zl != 0 || down > 64 && zh << (128 - down) != 0;
+		zl = zh >> (down - 64) | lost;
+		zh = 0;
+	} else if (down > 0) {
+		lost = zl << (64 - down) != 0;
+		zl = zl >> down | zh << (64 - down) | lost;
+		zh >>= down;
+	}
+	if (sign == zsign) {
+		ph += zh + (pl + zl < pl);
+		pl += zl;
+	} else {
+		ph -= zh + (pl < zl);
+		pl -= zl;
+	}
+	if ((ph | pl) == 0) return 0;
+	if (ph == 0) {
+		ph = pl, pl = 0, pe -= 64;
+	}
+	up = clz(ph);
+	if (up > 0) ph = ph << up | pl >> (64 - up);
+	pl = up > 0 ? pl << up : pl;
+	pe += 1150 - (i64)up;
+	ph = ph >> 1 | (ph & 1) | (pl != 0);
+	if (pe < 1) {
+		down = min(1 - pe, (i64)63);
+		ph = ph >> down | (ph << (64 - down) != 0);
+		pe = 1;
+	}
+	lost = ph & 0x3ff;
+	ph = (ph >> 10) + (lost > 0x200 || lost == 0x200 && (ph >> 10 & 1));
+	return as_double(sign << 63 | (pe >= 0x7ff ? 0x7fful << 52 : ((u64)(pe - 1) << 52) + ph));
+}
+#endif
+#else
+#define GO_F32(x) ((f32)(x))
+#define FMA(a, b, c) fma(a, b, c)
 #endif

@@ -381,8 +381,8 @@ KERNEL void mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u16
 		}
 	}
 	f32 h_step = (2.4f / ((f32)h_n));
-	f32 h_a = ((-1.7f) + (h_step * ((f32)((i64)INDEX(0)))));
-	f32 h_b = ((-1.2f) + (h_step * ((f32)((i64)((u64)((i64)h_first) + (u64)((i64)INDEX(1)))))));
+	f32 h_a = ((-1.7f) + (h_step * GO_F32(((i64)INDEX(0)))));
+	f32 h_b = ((-1.2f) + (h_step * GO_F32(((i64)((u64)((i64)h_first) + (u64)((i64)INDEX(1)))))));
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_count = 0;

@@ -58,7 +58,7 @@ KERNEL void mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAULT
 			return;
 		}
 	}
-	i32 v_1 = f_leaves((h_v.h_Left + (((f32)h_px) * h_v.h_Step)), (h_v.h_Top + (((f32)h_py) * h_v.h_Step)), h_v.h_Rounds);
+	i32 v_1 = f_leaves((h_v.h_Left + (GO_F32(h_px) * h_v.h_Step)), (h_v.h_Top + (GO_F32(h_py) * h_v.h_Step)), h_v.h_Rounds);
 	h_rounds[GO_AT(((i64)((u64)((i64)((u64)h_py * (u64)((i64)h_v.h_Width))) + (u64)h_px)), h_rounds_n, 0)] = v_1;
 }
 `})
