@@ -38,7 +38,7 @@ func CompileFor(ctx context.Context, target string, src Source) (Image, error) {
 
 func compileWith(ctx context.Context, op string, c driver.Compiler, target string, src Source) (Image, error) {
 	src.Headers, src.Options = maps.Clone(src.Headers), slices.Clone(src.Options) // the program may change its own once ctx has ended
-	img, err := within(ctx, op, func() (*Image, error) { return c.Compile(target, &src) }, nil)
+	img, err := within(ctx, 0, op, func() (*Image, error) { return c.Compile(target, &src) }, nil)
 	if err != nil {
 		return Image{}, err
 	}

@@ -27,3 +27,6 @@ func WaitsForFrees() bool {
 	}
 	return true
 }
+
+// DevicesOf is what Devices makes of the reports of all backends.
+var DevicesOf = devices

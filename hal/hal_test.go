@@ -37,6 +37,12 @@ func TestOpenReportsWhatIsWrongWithTheName(t *testing.T) {
 		"host:-1":  hal.ErrInvalidArgument,
 		"host:0:1": hal.ErrInvalidArgument,
 		"host:99":  hal.ErrOutOfRange,
+		"host:gpu": hal.ErrOutOfRange,
+		"host:tpu": hal.ErrInvalidArgument,
+
+		"host:cpu:9":   hal.ErrOutOfRange,
+		"host:cpu:0:0": hal.ErrInvalidArgument,
+		"host:cpu:":    hal.ErrInvalidArgument,
 	} {
 		_, err := hal.Open(ctx, name)
 		require.ErrorIs(t, err, kind, "%q", name)
@@ -63,13 +69,27 @@ func TestDevicesFollowTheSelection(t *testing.T) {
 	assert.Equal(t, []string{"host:2", "host:0"}, names())
 	t.Setenv(hal.EnvDevices, "host")
 	assert.Equal(t, []string{"host:0", "host:1", "host:2"}, names())
-	for bad, kind := range map[string]error{"host:3": hal.ErrOutOfRange, "nope": hal.ErrInvalidArgument, "host:0,,": hal.ErrInvalidArgument} {
+	t.Setenv(hal.EnvDevices, "host:cpu:1,host:cpu")
+	assert.Equal(t, []string{"host:1", "host:0", "host:2"}, names())
+	for bad, kind := range map[string]error{"host:3": hal.ErrOutOfRange, "host:gpu": hal.ErrOutOfRange, "nope": hal.ErrInvalidArgument, "host:0,,": hal.ErrInvalidArgument} {
 		t.Setenv(hal.EnvDevices, bad)
 		_, err := hal.Devices(ctx)
 		require.ErrorIs(t, err, kind, bad)
 		require.ErrorContains(t, err, hal.EnvDevices)
 		_, err = hal.OpenAll(ctx)
 		require.ErrorIs(t, err, kind, bad)
+	}
+}
+
+func TestNoDeviceHasTheReasonOfEachBackend(t *testing.T) {
+	_, err := hal.DevicesOf([]hal.Report{
+		{Backend: "a", Err: &hal.Error{Backend: "a", Device: -1, Kind: hal.ErrUnavailable, Detail: "no liba.so"}},
+		{Backend: "b", Built: true},
+		{Backend: "c", Err: &hal.Error{Backend: "c", Device: -1, Kind: hal.ErrNotBuilt, Detail: "build with -tags c"}},
+	})
+	require.ErrorIs(t, err, hal.ErrUnavailable)
+	for _, want := range []string{"a: backend unavailable: no liba.so", "b: the driver works, but finds no device", "build with -tags c"} {
+		require.ErrorContains(t, err, want)
 	}
 }
 
@@ -83,24 +103,36 @@ func TestCancelledContextOpensNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// stuck is a backend that never answers until it is let go.
-type stuck struct{ let chan struct{} }
+// stuck is a backend whose driver never answers until it is let go. If it watches the context, it says what it waits for.
+type stuck struct {
+	let     chan struct{}
+	watches bool
+}
 
 func (s stuck) Name() string { return "stuck" }
 func (s stuck) Devices(context.Context) ([]driver.Info, error) {
-	<-s.let
-	return nil, nil
+	return nil, errors.New("listed to open")
 }
-func (s stuck) Open(context.Context, int) (driver.Device, error) { return nil, nil }
+func (s stuck) Open(ctx context.Context, _ int) (driver.Device, error) {
+	if s.watches {
+		<-ctx.Done()
+		return nil, &driver.Error{Kind: driver.ErrNotReady, Detail: "platform 3 is slow", Err: context.Cause(ctx)}
+	}
+	<-s.let
+	return nil, errors.New("let go")
+}
 
 func TestBackendThatHangsCostsADeadline(t *testing.T) {
-	b := stuck{make(chan struct{})}
-	defer close(b.let)
-	short, cancel := context.WithTimeout(ctx, time.Millisecond)
-	defer cancel()
-	_, err := hal.OpenWith(short, b, 0)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "no answer before the deadline")
+	for watches, want := range map[bool]string{false: "no answer before the deadline", true: "platform 3 is slow"} {
+		b := stuck{make(chan struct{}), watches}
+		defer close(b.let)
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		_, err := hal.OpenWith(short, b, 0)
+		require.ErrorIs(t, err, hal.ErrNotReady)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestCloseNamesChildren(t *testing.T) {

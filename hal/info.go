@@ -5,6 +5,7 @@ import "github.com/go-halyard/halyard/hal/driver"
 // Types that hal shares with its drivers.
 type (
 	Info    = driver.Info    // description of a device
+	Class   = driver.Class   // type of device: a GPU, for example
 	Kind    = driver.Kind    // device, host or shared memory
 	Caps    = driver.Caps    // set of capabilities
 	UUID    = driver.UUID    // identity of the hardware
@@ -12,6 +13,13 @@ type (
 	Advice  = driver.Advice  // how shared memory will be used
 
 	PointerInfo = driver.PointerInfo // description of the memory at an address
+)
+
+// The types of device.
+const (
+	ClassCPU         = driver.ClassCPU
+	ClassGPU         = driver.ClassGPU
+	ClassAccelerator = driver.ClassAccelerator
 )
 
 // The kinds of memory.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/calllog"
@@ -18,7 +19,8 @@ import (
 
 // EnvDevices is the environment variable that restricts and orders the devices which
 // [Devices], [OpenAll] and [Default] see. It holds names separated by commas: each
-// is a device ("cuda:1") or a backend ("host"), which stands for all its devices.
+// is a device ("cuda:1", "opencl:gpu:0"), a backend ("host"), which stands for all its devices,
+// or a backend and a type ("opencl:gpu"), for all its devices of that type.
 const EnvDevices = "HALYARD_DEVICES"
 
 // known maps each backend of this module to the build tag that links it; host needs none.
@@ -29,7 +31,7 @@ type Report struct {
 	Backend string
 	Built   bool   // linked into this program
 	Devices []Info // the devices it found
-	Err     error  // why it found none: kind ErrNotBuilt, ErrUnavailable or another
+	Err     error  // why it found none, of kind ErrNotBuilt, ErrUnavailable or another, or why the list is incomplete, of kind ErrNotReady
 }
 
 // List returns a report on every known backend, linked or not, sorted by name. It does not
@@ -59,37 +61,23 @@ func List(ctx context.Context) []Report {
 }
 
 // Devices lists the devices of all linked backends, sorted by backend name, or
-// those that EnvDevices selects, in its order. A backend that is unavailable adds
-// no devices; [List] says why. If EnvDevices names a device that does not exist,
-// Devices fails.
+// those that EnvDevices selects, in its order. A backend whose driver is missing or does not work adds
+// no devices; [List] says why. Devices fails if a backend has not answered when ctx ends (ErrNotReady), if the settings of one are wrong
+// (ErrInvalidArgument), or if EnvDevices names a device that does not exist. If no backend has a device, the error is of kind ErrUnavailable and
+// has the reason of each.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, interrupted("devices", ctx)
 	}
 	selection := os.Getenv(EnvDevices)
 	if strings.TrimSpace(selection) == "" {
-		var all []Info
-		for _, r := range List(ctx) {
-			all = append(all, r.Devices...)
-		}
-		return all, nil
+		return devices(List(ctx))
 	}
 	var chosen []Info
 	for _, name := range strings.Split(selection, ",") {
-		name = strings.TrimSpace(name)
-		b, ordinal, err := resolve(name)
+		infos, err := named(ctx, strings.TrimSpace(name))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", EnvDevices, err)
-		}
-		infos, err := devicesOf(ctx, b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", EnvDevices, err)
-		}
-		if ordinal >= 0 {
-			if ordinal >= len(infos) {
-				return nil, fmt.Errorf("%s: %w", EnvDevices, noSuchOrdinal(b.Name(), ordinal, len(infos)))
-			}
-			infos = infos[ordinal : ordinal+1]
 		}
 		for _, info := range infos {
 			if !slices.ContainsFunc(chosen, func(c Info) bool { return c.Backend == info.Backend && c.Ordinal == info.Ordinal }) {
@@ -97,24 +85,76 @@ func Devices(ctx context.Context) ([]Info, error) {
 			}
 		}
 	}
+	if len(chosen) == 0 {
+		return nil, Errorf("devices", ErrUnavailable, "%s=%s: no device found", EnvDevices, selection)
+	}
 	return chosen, nil
 }
 
+// devices returns the devices of all reports, or why there is none.
+func devices(reports []Report) ([]Info, error) {
+	var all []Info
+	why := "no device found"
+	for _, r := range reports {
+		switch {
+		case r.Err == nil && len(r.Devices) == 0:
+			why += "; " + r.Backend + ": the driver works, but finds no device"
+		case r.Err == nil:
+			all = append(all, r.Devices...)
+		case errors.Is(r.Err, ErrNotReady) || errors.Is(r.Err, ErrInvalidArgument):
+			return nil, r.Err
+		default:
+			why += "; " + r.Err.Error()
+		}
+	}
+	if len(all) == 0 {
+		return nil, Errorf("devices", ErrUnavailable, "%s", why)
+	}
+	return all, nil
+}
+
+// named returns the devices that a name in EnvDevices stands for.
+func named(ctx context.Context, name string) ([]Info, error) {
+	n, err := parseName(name)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := devicesOf(ctx, n.backend)
+	if err != nil {
+		return nil, err
+	}
+	return n.pick(infos)
+}
+
 // Open opens a device by name, "cuda:0", or by the name of a backend alone, which means
-// its first device. Each call returns a new handle. All handles on one device share its memory and
+// its first device. "opencl:gpu:1" is the second GPU in the backend's list, and "opencl:gpu" the first; the types are cpu, gpu and
+// accelerator. Each call returns a new handle. All handles on one device share its memory and
 // its [Usage]. A device that was lost is opened anew. The error is of kind
 // ErrInvalidArgument if the backend is unknown, ErrNotBuilt if the program was built without it,
 // ErrUnavailable if its driver is missing, ErrOutOfRange if there is no device with that number.
-// EnvDevices does not restrict Open.
+// If ctx ends before a driver has answered, it is of kind ErrNotReady and says what has not answered. EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted("open "+strconv.Quote(name), ctx)
 	}
-	b, ordinal, err := resolve(name)
+	n, err := parseName(name)
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, b, max(ordinal, 0))
+	n.ordinal = max(n.ordinal, 0)
+	if n.class != 0 {
+		infos, late := devicesOf(ctx, n.backend)
+		one, err := n.pick(infos)
+		switch {
+		case err == nil:
+			n.ordinal = one[0].Ordinal
+		case late != nil:
+			return nil, late
+		default:
+			return nil, err
+		}
+	}
+	return open(ctx, n.backend, n.ordinal)
 }
 
 // OpenWith opens a device of the given backend, which need not be registered: tests use it to
@@ -152,48 +192,79 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 	return devs, nil
 }
 
-// Default opens the first device in the list of [Devices] that is not the host's, or
-// the first one if there is no other.
+// Default opens the first GPU in the list of [Devices]. If there is none, it opens the first device that is not of the backend host: a processor
+// that OpenCL drives, for example, which compiles kernels from source, as the host backend does not. If there is no other, it opens the host.
 func Default(ctx context.Context) (*Device, error) {
 	infos, err := Devices(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(infos) == 0 {
-		return nil, Errorf("open the default device", ErrUnavailable, "no device found; is package backends imported?")
+	best := slices.IndexFunc(infos, func(i Info) bool { return i.Class == ClassGPU })
+	if best < 0 {
+		best = max(0, slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" }))
 	}
-	i := slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" })
-	return Open(ctx, infos[max(i, 0)].Name())
+	return Open(ctx, infos[best].Name())
 }
 
-func resolve(name string) (b driver.Backend, ordinal int, err error) {
-	backend, number, numbered := strings.Cut(name, ":")
-	ordinal = -1
-	if numbered {
-		n, err := strconv.ParseUint(number, 10, 31)
+// deviceName is a parsed name of a device.
+type deviceName struct {
+	text    string
+	backend driver.Backend
+	class   Class // 0 if the name has none
+	ordinal int   // among the devices of the class; -1 if the name has none
+}
+
+// parseName parses "cuda", "cuda:1", "opencl:gpu" or "opencl:gpu:1".
+func parseName(text string) (deviceName, error) {
+	n := deviceName{text: text, ordinal: -1}
+	backend, rest, more := strings.Cut(text, ":")
+	class, after, numbered := strings.Cut(rest, ":")
+	if n.class = driver.ClassNamed(class); n.class != 0 {
+		rest, more = after, numbered
+	}
+	if more {
+		number, err := strconv.ParseUint(rest, 10, 31)
 		if err != nil {
-			return nil, 0, Errorf("open", ErrInvalidArgument, "%q: the part after the colon is not a device number", name)
+			return n, Errorf("open", ErrInvalidArgument, "%q: %q is not a device number", text, rest)
 		}
-		ordinal = int(n)
+		n.ordinal = int(number)
 	}
 	linked := driver.Backends()
 	names := make([]string, 0, len(linked)+len(known))
 	for _, b := range linked {
 		if b.Name() == backend {
-			return b, ordinal, nil
+			n.backend = b
+			return n, nil
 		}
 		names = append(names, b.Name())
 	}
 	if _, ok := known[backend]; ok {
-		return nil, 0, notBuilt(backend)
+		return n, notBuilt(backend)
 	}
-	for n := range known {
-		if !slices.Contains(names, n) {
-			names = append(names, n)
+	for k := range known {
+		if !slices.Contains(names, k) {
+			names = append(names, k)
 		}
 	}
 	slices.Sort(names)
-	return nil, 0, Errorf("open", ErrInvalidArgument, "%q: unknown backend; known backends are %s", name, strings.Join(names, ", "))
+	return n, Errorf("open", ErrInvalidArgument, "%q: unknown backend; known backends are %s", text, strings.Join(names, ", "))
+}
+
+// pick returns the devices of a backend's list that the name stands for.
+func (n deviceName) pick(infos []Info) ([]Info, error) {
+	what, number := "devices", n.ordinal
+	if n.class != 0 {
+		what, number = "devices of type "+n.class.String(), -1
+		infos = slices.DeleteFunc(slices.Clone(infos), func(i Info) bool { return i.Class != n.class })
+	}
+	switch {
+	case n.ordinal >= len(infos), n.class != 0 && len(infos) == 0:
+		return nil, &Error{Op: "open", Backend: n.backend.Name(), Device: number, Kind: ErrOutOfRange,
+			Detail: fmt.Sprintf("there is no %s: the number of %s is %d, and they are numbered from 0", n.text, what, len(infos))}
+	case n.ordinal >= 0:
+		return infos[n.ordinal : n.ordinal+1], nil
+	}
+	return infos, nil
 }
 
 func notBuilt(name string) error {
@@ -204,15 +275,14 @@ func notBuilt(name string) error {
 	return &Error{Op: "open", Backend: name, Device: -1, Kind: ErrNotBuilt, Detail: detail}
 }
 
-func noSuchOrdinal(backend string, ordinal, count int) error {
-	return &Error{Op: "open", Backend: backend, Device: ordinal, Kind: ErrOutOfRange,
-		Detail: fmt.Sprintf("the number of devices of the backend is %d, and they are numbered from 0", count)}
-}
+// answerTime is how long a backend whose context has ended may take to return, so that its error, which says what it was waiting for, reaches
+// the program. Backends that watch their context return at once.
+const answerTime = 500 * time.Millisecond
 
 // devicesOf enumerates one backend and gives up when ctx ends, even if the
 // backend does not.
 func devicesOf(ctx context.Context, b driver.Backend) ([]Info, error) {
-	return within(ctx, "list the devices of "+b.Name(), func() ([]Info, error) { return b.Devices(ctx) }, nil)
+	return within(ctx, answerTime, "list the devices of "+b.Name(), func() ([]Info, error) { return b.Devices(ctx) }, nil)
 }
 
 // opened are the devices that are open or being opened.
@@ -293,15 +363,8 @@ func (x *opening) open(ctx context.Context, key deviceKey) (d *Device, err error
 }
 
 func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, error) {
-	infos, err := devicesOf(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	if key.ordinal >= len(infos) {
-		return nil, noSuchOrdinal(b.Name(), key.ordinal, len(infos))
-	}
 	abandon := func(d driver.Device) { _ = d.Close() }
-	drv, err := within(ctx, "open "+b.Name(), func() (driver.Device, error) { return openDriver(ctx, b, key.ordinal) }, abandon)
+	drv, err := within(ctx, answerTime, "open "+b.Name(), func() (driver.Device, error) { return openDriver(ctx, b, key.ordinal) }, abandon)
 	if err != nil {
 		return nil, err
 	}
@@ -319,9 +382,9 @@ func openDriver(ctx context.Context, b driver.Backend, ordinal int) (driver.Devi
 	return b.Open(ctx, ordinal)
 }
 
-// within runs fn and returns its result, or an error if ctx ends first; a result
-// that comes too late is passed to abandon.
-func within[R any](ctx context.Context, op string, fn func() (R, error), abandon func(R)) (R, error) {
+// within runs fn and returns its result. If ctx has ended and fn does not return within the time of grace after that, it returns an error, and a
+// result that comes later is passed to abandon.
+func within[R any](ctx context.Context, grace time.Duration, op string, fn func() (R, error), abandon func(R)) (R, error) {
 	if ctx.Done() == nil {
 		return fn()
 	}
@@ -338,18 +401,25 @@ func within[R any](ctx context.Context, op string, fn func() (R, error), abandon
 	case r := <-ch:
 		return r.value, r.err
 	case <-ctx.Done():
-		if abandon != nil {
-			go func() {
-				if r := <-ch; r.err == nil {
-					abandon(r.value)
-				}
-			}()
-		}
-		var none R
-		err := interrupted(op, ctx)
-		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			err.(*Error).Detail = "no answer before the deadline"
-		}
-		return none, err
 	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case r := <-ch:
+		return r.value, r.err
+	case <-late.C:
+	}
+	if abandon != nil {
+		go func() {
+			if r := <-ch; r.err == nil {
+				abandon(r.value)
+			}
+		}()
+	}
+	var none R
+	err := interrupted(op, ctx)
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err.(*Error).Detail = "no answer before the deadline"
+	}
+	return none, err
 }

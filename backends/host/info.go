@@ -25,6 +25,7 @@ func (b *Backend) info(ordinal int) driver.Info {
 	info := driver.Info{
 		Backend:          b.opts.Name,
 		Ordinal:          ordinal,
+		Class:            driver.ClassCPU,
 		Model:            fmt.Sprintf("%s, %d processors", platform().processor, runtime.NumCPU()),
 		Vendor:           "Halyard",
 		Driver:           fmt.Sprintf("host backend, %s %s/%s, %s", runtime.Version(), runtime.GOOS, runtime.GOARCH, platform().locking),

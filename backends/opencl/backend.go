@@ -4,25 +4,24 @@ package opencl
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"os"
+	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
 const backendName = "opencl"
 
-// enumerationLimit is how long platforms may take to list their devices, unless the context
-// ends earlier.
-const enumerationLimit = 5 * time.Second
-
 // Backend is the OpenCL backend. Programs use it through package hal, and use the type itself
 // only for methods that hal does not offer: [Backend.Problems], [Backend.VendorCodes].
 // It is safe for concurrent use.
 type Backend struct {
-	bind  func() (*table, error)
-	limit time.Duration
+	bind func() (*table, error)
 
 	of   *Backend // the backend without options, whose libraries it uses; for that backend itself, b
 	opts Options
@@ -63,7 +62,7 @@ func (b *Backend) with(opts Options) *Backend {
 	defer b.mu.Unlock()
 	v := b.variants[opts]
 	if v == nil {
-		v = &Backend{of: b, opts: opts, limit: b.limit}
+		v = &Backend{of: b, opts: opts}
 		_, err := tiersNamed(opts.Memory)
 		if err == nil && opts.validParts() == nil { // so there are no more variants than names of tiers and numbers of parts
 			b.variants[opts] = v
@@ -73,7 +72,7 @@ func (b *Backend) with(opts Options) *Backend {
 }
 
 func newBackend(bind func() (*table, error)) *Backend {
-	b := &Backend{bind: bind, limit: enumerationLimit, libraries: map[string]*library{}, variants: map[Options]*Backend{}}
+	b := &Backend{bind: bind, libraries: map[string]*library{}, variants: map[Options]*Backend{}}
 	b.of = b
 	return b
 }
@@ -95,76 +94,103 @@ func (b *Backend) library(op string) (*library, error) {
 	if err != nil {
 		return nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrUnavailable, Err: err}
 	}
-	l := newLibrary(t, b.limit)
+	l := newLibrary(t)
 	b.libraries[key] = l
 	return l, nil
 }
 
-// enumerate returns the library and, by ordinal, the devices or parts that the options ask for, and the reasons why others are missing.
-func (b *Backend) enumerate(ctx context.Context, op string) (*library, []*hardware, []string, error) {
+// enumerate returns the library and, by ordinal, the devices or parts that the options ask for, and the reasons why others are missing. It asks one
+// platform after the other, in the library's order, until it has found the device last or all platforms have answered. So an ordinal does not
+// depend on how long a platform takes, and two platforms never list their devices at the same time. If ctx ends first, what was found is returned
+// beside the error.
+func (b *Backend) enumerate(ctx context.Context, op string, last int) (l *library, found []*hardware, problems []string, err error) {
 	if err := b.opts.validParts(); err != nil {
 		return nil, nil, nil, err
 	}
-	l, err := b.library(op)
+	if l, err = b.library(op); err != nil {
+		return nil, nil, nil, err
+	}
+	first, err := l.platforms(ctx, op)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	found, problems, err := l.enumerate(ctx, op)
-	if err == nil && b.opts.Parts != 0 {
-		var more []string
-		found, more = l.divided(found, b.opts.Parts)
-		problems = append(problems, more...)
+	problems = slices.Clip(first.problems)
+	for _, p := range first.platforms {
+		if len(found) > last {
+			break
+		}
+		devices, err := p.hardware(ctx, op, l.t)
+		if errors.Is(err, driver.ErrNotReady) {
+			return l, found, problems, err
+		}
+		if err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		if devices[0].problem != "" {
+			problems = append(problems, devices[0].problem)
+		}
+		if b.opts.Parts != 0 {
+			var more []string
+			devices, more = l.divided(devices, b.opts.Parts)
+			problems = append(problems, more...)
+		}
+		found = append(found, devices...)
 	}
-	return l, found, problems, err
+	if len(found) == 0 {
+		return nil, nil, nil, refusal(op, -1, driver.ErrUnavailable, "no platform has a device: %s", strings.Join(problems, "; "))
+	}
+	return l, found, problems, nil
 }
 
-// Devices lists the devices of every platform that answers in time, platform by platform in the
-// library's order. The error is of kind ErrUnavailable when there is no OpenCL library, when
-// no driver is registered with it or loads, and when no platform answers; it is of kind
-// ErrInvalidArgument when the environment or [Options] force a tier that does not exist.
+// Devices lists the devices of every platform, platform by platform in the library's order. It waits for each platform until ctx ends. Then the
+// error is of kind ErrNotReady and names the platform that has not answered, and the list beside it has the devices of the platforms before that
+// one. The error is of kind ErrUnavailable when there is no OpenCL library, when no driver is registered with it or loads, and when no
+// platform has a device, with the reasons; it is of kind ErrInvalidArgument when the environment or [Options] force a tier that does not exist.
 func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	const op = "list devices"
 	prefer, err := b.preferredTiers()
 	if err != nil {
 		return nil, err
 	}
-	l, found, _, err := b.enumerate(ctx, op)
-	if err != nil {
-		return nil, err
-	}
+	l, found, _, err := b.enumerate(ctx, op, math.MaxInt)
 	infos := make([]driver.Info, len(found))
 	for i, h := range found {
 		infos[i] = h.info(l.t, i, prefer)
 	}
-	return infos, nil
+	return infos, err
 }
 
 // Problems returns the reasons why devices may be missing from the list, as one sentence each: a
 // registered driver that does not load, a platform that has no devices or does not
 // answer, a device that is too old. It returns nil if there are none.
 func (b *Backend) Problems(ctx context.Context) []string {
-	const op = "list devices"
-	_, _, problems, err := b.enumerate(ctx, op)
+	_, _, problems, err := b.enumerate(ctx, "list devices", math.MaxInt)
 	if err != nil {
-		return []string{err.Error()}
+		problems = append(problems, err.Error())
 	}
 	return problems
 }
 
-// Open opens a device by its index in the list. The error is of kind ErrUnsupported if the
-// environment or [Options] force a tier of memory that the device lacks.
+// Open opens a device by its index in the list. It waits for the platforms up to the one of the device, until ctx ends. The error is of kind
+// ErrOutOfRange if there is no such device, and has the reasons why others are missing; if there is none at all, it is that of Devices. It is of kind ErrUnsupported if the environment or
+// [Options] force a tier of memory that the device lacks.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"
 	prefer, err := b.preferredTiers()
 	if err != nil {
 		return nil, err
 	}
-	l, found, _, err := b.enumerate(ctx, op)
+	if ordinal < 0 {
+		return nil, refusal(op, -1, driver.ErrOutOfRange, "%d: negative device number", ordinal)
+	}
+	l, found, problems, err := b.enumerate(ctx, op, ordinal)
+	if ordinal < len(found) {
+		return openDevice(l, found[ordinal], ordinal, prefer)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if ordinal < 0 || ordinal >= len(found) {
-		return nil, refusal(op, ordinal, driver.ErrInvalidArgument, "there are %d devices", len(found))
-	}
-	return openDevice(l, found[ordinal], ordinal, prefer)
+	return nil, refusal(op, ordinal, driver.ErrOutOfRange, "%s", strings.Join(
+		append([]string{fmt.Sprintf("the number of devices is %d, and they are numbered from 0", len(found))}, problems...), "; "))
 }

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -160,55 +159,88 @@ func TestDevicesOfSeveralPlatforms(t *testing.T) {
 	wantProblem(t, b, "platform 1 (Empty) has no devices", "platform 2 (Broken)", "CL_OUT_OF_HOST_MEMORY",
 		`old reports version "OpenCL 1.1 old"`, "away is not available", `odd reports version "CL"`, "platform 4 (Ancient) has no usable device")
 	_, err := b.Open(t.Context(), 3)
-	wantKind(t, err, driver.ErrInvalidArgument)
+	wantKind(t, err, driver.ErrOutOfRange)
+	wantWords(t, err.Error(), "the number of devices is 3, and they are numbered from 0", "platform 1 (Empty) has no devices")
 	_, err = b.Open(t.Context(), -1)
-	wantKind(t, err, driver.ErrInvalidArgument)
+	wantKind(t, err, driver.ErrOutOfRange)
 }
 
-// A platform that hangs only costs time, up to the deadline. If it answers later, its devices are
-// listed last, so that the ordinals of other devices stay the same.
-func TestPlatformThatHangs(t *testing.T) {
-	hang := make(chan struct{})
-	b := fakeBackend(
-		&fakePlatform{name: "Stuck", hang: hang, devices: []fakeDevice{gpu("late", nil)}},
-		&fakePlatform{name: "Good", devices: []fakeDevice{gpu("a", nil)}},
-	)
-	b.limit = time.Second
-	wantDevices(t, b, t.Context(), "a")
-	wantProblem(t, b, "platform 0 (Stuck) did not list its devices in time")
-	d, err := b.Open(t.Context(), 0)
-	ok(t, err)
-	ok(t, d.Close())
-
-	// The caller's own deadline counts too, and its cancellation.
-	b.limit = time.Hour
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	wantDevices(t, b, ctx, "a")
-	ctx, cancel = context.WithCancel(t.Context())
-	cancel()
-	_, err = b.Devices(ctx)
-	wantKind(t, err, driver.ErrNotReady)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v does not wrap the context's", err)
-	}
-
-	close(hang)
-	wantDevices(t, b, t.Context(), "a late")
-	if p := b.Problems(t.Context()); strings.Contains(strings.Join(p, ""), "in time") {
-		t.Errorf("problems after the answer: %q", p)
-	}
-}
-
-func TestEveryPlatformHangs(t *testing.T) {
-	hang := make(chan struct{})
-	defer close(hang)
-	b := fakeBackend(&fakePlatform{name: "Stuck", hang: hang})
-	b.limit = time.Second
-	_, err := b.Devices(t.Context())
-	wantKind(t, err, driver.ErrUnavailable)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "platform 0 (Stuck)") {
-		t.Errorf("error %v", err)
+// A platform keeps its place in the library's order, however long it takes to list its devices. A device behind one that has not answered
+// has no number yet: to open it waits, or fails with the platform's name.
+func TestSlowPlatformsKeepTheirPlaces(t *testing.T) {
+	for slow := range 3 {
+		hang := make(chan struct{})
+		platforms := []*fakePlatform{
+			{name: "One", devices: []fakeDevice{gpu("a", nil), gpu("b", nil)}},
+			{name: "Two", devices: []fakeDevice{gpu("c", nil)}},
+			{name: "Three", devices: []fakeDevice{gpu("d", nil)}},
+		}
+		models := []string{"a", "b", "c", "d"}
+		first := []int{0, 2, 3, 4} // the first ordinal of each platform
+		platforms[slow].hang = hang
+		tab := fake(platforms...)
+		b := newBackend(func() (*table, error) { return tab, nil })
+		for what, cause := range map[string]error{"cancelled": context.Canceled, "late": context.DeadlineExceeded} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			asked := make(chan struct{})
+			var once sync.Once
+			list := tab.getDeviceIDs
+			tab.getDeviceIDs = func(id uintptr, k uint64) ([]uintptr, status) {
+				if int(id-1) == slow {
+					once.Do(func() { close(asked) })
+				}
+				return list(id, k)
+			}
+			if what == "cancelled" {
+				go func() { <-asked; cancel(cause) }()
+			} else {
+				cancel(cause) // the platform has been asked
+			}
+			infos, err := b.Devices(ctx)
+			wantKind(t, err, driver.ErrNotReady)
+			name := fmt.Sprintf("platform %d (%s)", slow, platforms[slow].name)
+			if !errors.Is(err, cause) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: error %v does not wrap %v, or does not name %s", what, err, cause, name)
+			}
+			if want := strings.Join(models[:first[slow]], " "); names(infos) != want {
+				t.Errorf("%s: devices %q, want %q", what, names(infos), want)
+			}
+			for i := range models {
+				d, err := b.Open(ctx, i)
+				if i < first[slow] {
+					ok(t, err)
+					if got := d.Info().Model; got != models[i] {
+						t.Errorf("%d is %s, want %s", i, got, models[i])
+					}
+					ok(t, d.Close())
+					continue
+				}
+				wantKind(t, err, driver.ErrNotReady)
+				if !strings.Contains(err.Error(), name) {
+					t.Errorf("open %d: %v does not name %s", i, err, name)
+				}
+			}
+			if what == "cancelled" {
+				continue
+			}
+			waits := make(chan string)
+			go func() {
+				d, err := b.Open(t.Context(), len(models)-1)
+				if err != nil {
+					waits <- err.Error()
+					return
+				}
+				waits <- d.Info().Model
+			}()
+			close(hang)
+			if got := <-waits; got != "d" {
+				t.Errorf("the last device: %s", got)
+			}
+			wantDevices(t, b, t.Context(), strings.Join(models, " "))
+			if p := b.Problems(t.Context()); len(p) > 0 {
+				t.Errorf("problems after the answer: %q", p)
+			}
+		}
 	}
 }
 
@@ -219,16 +251,14 @@ func TestLibraryThatHangs(t *testing.T) {
 	calls := 0
 	tab.getPlatformIDs = func() ([]uintptr, status) { calls++; <-hang; return list() }
 	b := newBackend(func() (*table, error) { return tab, nil })
-	b.limit = 10 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	for range 3 {
-		_, err := b.Devices(t.Context())
-		wantKind(t, err, driver.ErrUnavailable)
+		_, err := b.Devices(ctx)
+		wantKind(t, err, driver.ErrNotReady)
+		wantWords(t, err.Error(), "the OpenCL library has not listed its platforms")
 	}
 	close(hang)
-	b.limit = time.Hour
-	for _, l := range b.libraries {
-		l.limit = time.Hour
-	}
 	wantDevices(t, b, t.Context(), "a")
 	if calls != 1 {
 		t.Errorf("the library was asked %d times", calls)
@@ -250,7 +280,12 @@ func TestNoPlatform(t *testing.T) {
 
 func TestPlatformsWithoutDevices(t *testing.T) {
 	b := fakeBackend(&fakePlatform{name: "Empty", status: deviceNotFound})
-	wantDevices(t, b, t.Context(), "")
+	_, listed := b.Devices(t.Context())
+	_, opened := b.Open(t.Context(), 0)
+	for _, err := range []error{listed, opened} {
+		wantKind(t, err, driver.ErrUnavailable)
+		wantWords(t, err.Error(), "no platform has a device: platform 0 (Empty) has no devices")
+	}
 	wantProblem(t, b, "platform 0 (Empty) has no devices")
 }
 
@@ -584,7 +619,7 @@ func TestMemoryInformation(t *testing.T) {
 
 func TestLibraryThatIsMissing(t *testing.T) {
 	t.Setenv(libraryEnv, "libhalyard-absent.so.1")
-	b := patient(loadTable)
+	b := newBackend(loadTable)
 	_, err := b.Devices(t.Context())
 	wantKind(t, err, driver.ErrUnavailable)
 	for _, want := range []string{"libhalyard-absent.so.1", libraryEnv} {

@@ -23,7 +23,7 @@ func inEachTier(tb testing.TB, run func(name string, p place)) {
 	for _, binding := range slices.Sorted(maps(bindings())) {
 		for tr := tierUSM; tr <= tierBuffer; tr++ {
 			tb.Setenv(memoryEnv, tr.String())
-			b := patient(bindings()[binding])
+			b := newBackend(bindings()[binding])
 			infos, err := b.Devices(tb.Context())
 			if err != nil {
 				absent(tb, err.Error())

@@ -87,10 +87,10 @@
 //
 // # Enumeration
 //
-// Each platform is queried in a goroutine of its own. A platform that does not answer before the
-// deadline of the context, or within five seconds, is left out, and the backend's Problems method
-// names it; the thread that waits for it is lost. The devices of a platform that
-// answers later are added at the end of the list, so that ordinals keep their meaning.
+// Platforms are asked for their devices one after the other, in the order of the OpenCL library, and each once. Ordinals count their devices in
+// that order, so a platform that takes long renumbers nothing. There is no limit but the caller's context: Open waits for the platforms up to
+// the one of the device, Devices for all. If the context ends first, the error names the platform that has not answered. It goes on in a thread
+// of its own, and a later call waits for it again. A driver that never answers can be left out with OCL_ICD_VENDORS.
 //
 // # Signals
 //

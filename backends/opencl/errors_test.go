@@ -12,7 +12,7 @@ import (
 )
 
 func TestEveryStatusIsMapped(t *testing.T) {
-	b := patient(loadTable)
+	b := newBackend(loadTable)
 	codes := b.VendorCodes()
 	seen := map[int64]bool{}
 	for _, code := range codes {
@@ -42,7 +42,7 @@ func TestEveryStatusIsMapped(t *testing.T) {
 }
 
 func TestStatusKinds(t *testing.T) {
-	b := patient(loadTable)
+	b := newBackend(loadTable)
 	for code, kind := range map[int64]error{
 		-4: driver.ErrOutOfMemory, -5: driver.ErrOutOfMemory, -6: driver.ErrOutOfMemory, -61: driver.ErrOutOfMemory,
 		-8: driver.ErrOverlap, -13: driver.ErrMisaligned, -30: driver.ErrInvalidArgument, -34: driver.ErrWrongDevice,

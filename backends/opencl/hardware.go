@@ -94,6 +94,7 @@ type hardware struct {
 	uuid                               driver.UUID
 	pci                                driver.PCI
 	total, maxAlloc, align             uint64
+	class                              driver.Class
 	unified, cpu, emulated             bool
 	freeMemory                         bool // it reports its free memory
 	timer                              bool // its time stamps can be used
@@ -147,8 +148,15 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 	if h.align == 0 || h.align&(h.align-1) != 0 {
 		h.align = 128 // the size of the largest type, long16
 	}
-	kind := f.number(deviceType)
-	h.cpu = kind&deviceTypeCPU != 0
+	switch kind := f.number(deviceType); {
+	case kind&deviceTypeCPU != 0:
+		h.class = driver.ClassCPU
+	case kind&deviceTypeGPU != 0:
+		h.class = driver.ClassGPU
+	default:
+		h.class = driver.ClassAccelerator
+	}
+	h.cpu = h.class == driver.ClassCPU
 	h.unified = h.cpu || f.number(deviceHostUnified) != 0
 	h.emulated = strings.Contains(strings.ToLower(h.name), "emulat") || strings.Contains(strings.ToLower(h.name), "simulat")
 
@@ -252,7 +260,7 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 		name += " (simulated)"
 	}
 	info := driver.Info{
-		Backend: backendName, Ordinal: ordinal,
+		Backend: backendName, Ordinal: ordinal, Class: h.class,
 		Model: name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),

@@ -195,7 +195,7 @@ func TestTiersDoNotLink(t *testing.T) {
 	var open []*device
 	for _, tr := range []tier{tierUSM, tierSVM, tierBuffer} {
 		t.Setenv(memoryEnv, tr.String())
-		b := patient(bindTable)
+		b := newBackend(bindTable)
 		infos, err := b.Devices(t.Context())
 		if err != nil {
 			absent(t, err.Error())
@@ -224,7 +224,7 @@ func TestTiersDoNotLink(t *testing.T) {
 }
 
 func ExampleBackend_VendorError() {
-	b := patient(loadTable)
+	b := newBackend(loadTable)
 	fmt.Println(b.VendorError("clEnqueueCopyBuffer", -8))
 	// Output: opencl: vendor call: source and destination overlap [clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP (-8)]
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -188,13 +187,6 @@ var bindings = sync.OnceValue(func() map[string]func() (*table, error) {
 	return m
 })
 
-// patient is a backend that gives drivers longer to list their devices: Rusticl compiles a library first.
-func patient(bind func() (*table, error)) *Backend {
-	b := newBackend(bind)
-	b.limit = 5 * time.Minute
-	return b
-}
-
 // everywhere runs a test on each device, in each tier that it has, through each binding, and checks
 // that the test left nothing behind.
 func everywhere(t *testing.T, test func(t *testing.T, p place)) {
@@ -205,7 +197,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p place)) {
 			if _, err := bind(); err != nil {
 				absent(t, err.Error())
 			}
-			b := patient(bind)
+			b := newBackend(bind)
 			t.Setenv(memoryEnv, tr.String())
 			infos, err := b.Devices(t.Context())
 			if err != nil {
@@ -218,7 +210,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p place)) {
 				ran++
 				t.Run(fmt.Sprintf("%s/%s/%d %s", binding, tr, i, strings.ReplaceAll(info.Model, "/", "-")), func(t *testing.T) {
 					held := &balance{held: map[string]int{}}
-					b := patient(func() (*table, error) {
+					b := newBackend(func() (*table, error) {
 						inner, err := bind()
 						if err != nil {
 							return nil, err

@@ -4,12 +4,10 @@ package opencl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/siglib"
@@ -50,12 +48,10 @@ func (f *flight[T]) landed(ctx context.Context) bool {
 
 // library is one OpenCL library and the devices that it has listed.
 type library struct {
-	t     *table
-	limit time.Duration
+	t *table
 
 	mu       sync.Mutex
 	listing  *flight[listing]
-	found    []*hardware // by ordinal
 	contexts map[contextKey]*sharedContext
 }
 
@@ -72,29 +68,23 @@ type platform struct {
 
 	once    sync.Once
 	devices *flight[[]*hardware]
-	listed  bool // the library's field found contains its devices
 }
 
-func newLibrary(t *table, limit time.Duration) *library {
-	return &library{t: t, limit: limit, contexts: map[contextKey]*sharedContext{}}
+func newLibrary(t *table) *library {
+	return &library{t: t, contexts: map[contextKey]*sharedContext{}}
 }
 
-// enumerate returns the devices by ordinal, and the reasons why other devices are missing.
-func (l *library) enumerate(ctx context.Context, op string) ([]*hardware, []string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Err: err}
-	}
-	limited, cancel := context.WithTimeout(ctx, l.limit)
-	defer cancel()
-
+// platforms returns the library's platforms, in its order, and the reasons why others are missing. If that fails, the next call tries
+// again; a call that has not returned is waited for instead.
+func (l *library) platforms(ctx context.Context, op string) (listing, error) {
 	l.mu.Lock()
 	if l.listing == nil {
 		l.listing = takeOff(l.list)
 	}
 	first := l.listing
 	l.mu.Unlock()
-	if !first.landed(limited) {
-		return nil, nil, l.late(ctx, limited, op, "the OpenCL library did not list its platforms in time")
+	if !first.landed(ctx) {
+		return listing{}, late(ctx, op, "the OpenCL library has not listed its platforms")
 	}
 	if first.err != nil {
 		l.mu.Lock()
@@ -102,62 +92,13 @@ func (l *library) enumerate(ctx context.Context, op string) ([]*hardware, []stri
 			l.listing = nil
 		}
 		l.mu.Unlock()
-		return nil, nil, first.err
 	}
-
-	for _, p := range first.value.platforms {
-		p.once.Do(func() {
-			p.devices = takeOff(func() ([]*hardware, error) { return p.ask(l.t) })
-		})
-	}
-	problems := first.value.problems[:len(first.value.problems):len(first.value.problems)]
-	silent := 0
-	for _, p := range first.value.platforms {
-		switch {
-		case !p.devices.landed(limited):
-			silent++
-			problems = append(problems, p.String()+" did not list its devices in time")
-		case p.devices.err != nil:
-			problems = append(problems, p.devices.err.Error())
-		}
-	}
-	if silent > 0 && errors.Is(ctx.Err(), context.Canceled) {
-		return nil, nil, l.late(ctx, limited, op, "")
-	}
-
-	l.mu.Lock()
-	for _, p := range first.value.platforms {
-		if p.listed {
-			continue
-		}
-		select {
-		case <-p.devices.done:
-			p.listed = true
-			l.found = append(l.found, p.devices.value...)
-		default:
-		}
-	}
-	found := l.found[:len(l.found):len(l.found)]
-	l.mu.Unlock()
-
-	if len(found) == 0 && silent > 0 {
-		return nil, nil, l.late(ctx, limited, op, strings.Join(problems, "; "))
-	}
-	for _, h := range found {
-		if h.problem != "" {
-			problems = append(problems, h.problem)
-		}
-	}
-	return found, problems, nil
+	return first.value, first.err
 }
 
-// late returns the error for an enumeration that did not end in time.
-func (l *library) late(ctx, limited context.Context, op, detail string) error {
-	kind := driver.ErrUnavailable
-	if errors.Is(ctx.Err(), context.Canceled) {
-		kind = driver.ErrNotReady
-	}
-	return &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: kind, Detail: detail, Err: limited.Err()}
+// late returns the error of an enumeration that gave up because ctx ended.
+func late(ctx context.Context, op, detail string) error {
+	return &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Detail: detail, Err: context.Cause(ctx)}
 }
 
 // list queries the library's platforms.
@@ -192,6 +133,18 @@ func (p *platform) String() string {
 		return fmt.Sprintf("platform %d (%s)", p.index, *name)
 	}
 	return fmt.Sprintf("platform %d", p.index)
+}
+
+// hardware returns the platform's devices, or why it has none. The first call asks the platform. The error is of kind ErrNotReady if ctx ended
+// before the platform answered.
+func (p *platform) hardware(ctx context.Context, op string, t *table) ([]*hardware, error) {
+	p.once.Do(func() {
+		p.devices = takeOff(func() ([]*hardware, error) { return p.ask(t) })
+	})
+	if !p.devices.landed(ctx) {
+		return nil, late(ctx, op, p.String()+" has not listed its devices; the devices of this platform and of those after it have no numbers before it has")
+	}
+	return p.devices.value, p.devices.err
 }
 
 // ask queries the platform's devices.

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 // list prints the devices and the problems.
 func list() {
-	b := patient(bindTable)
+	b := newBackend(bindTable)
 	infos, err := b.Devices(context.Background())
 	if err != nil {
 		fmt.Println("error:", err)
@@ -60,7 +60,7 @@ func signals() {
 	caught := make(chan os.Signal, 1)
 	all := []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGPIPE}
 	signal.Notify(caught, all...)
-	b := patient(bindTable)
+	b := newBackend(bindTable)
 	infos, err := b.Devices(context.Background())
 	if err != nil {
 		fmt.Println("error:", err)

@@ -136,6 +136,7 @@ const (
 	platformVendor  = 0x0903
 
 	deviceTypeCPU = 1 << 1
+	deviceTypeGPU = 1 << 2
 	deviceTypeAll = 0xFFFFFFFF
 
 	deviceType            = 0x1000

@@ -45,7 +45,7 @@ func TestCheckPassesOnTheHost(t *testing.T) {
 	assert.Equal(t, 3*len(namesIn("Fill")), passed+skipped)
 	assert.Positive(t, passed)
 	assert.Zero(t, failed)
-	assert.Contains(t, row(t, stdout, "host:1"), "discrete, simulated")
+	assert.Contains(t, row(t, stdout, "host:1"), "cpu, discrete, simulated")
 	assert.Equal(t, "7", row(t, stdout, "host:1")[len(row(t, stdout, "host:1"))-1], "the seed")
 }
 

@@ -115,6 +115,9 @@ func kindText(info hal.Info) string {
 	if info.SharesHostMemory {
 		kind = "unified"
 	}
+	if info.Class != 0 {
+		kind = info.Class.String() + ", " + kind
+	}
 	if info.Simulated {
 		kind += ", simulated"
 	}
@@ -195,6 +198,7 @@ type errorEntry struct {
 
 type deviceEntry struct {
 	Device       string   `json:"device"`
+	Type         string   `json:"type,omitempty"`
 	Name         string   `json:"name"`
 	Vendor       string   `json:"vendor"`
 	Driver       string   `json:"driver"`
@@ -239,7 +243,7 @@ func errorEntryOf(err error) *errorEntry {
 
 func deviceEntryOf(info hal.Info) deviceEntry {
 	d := deviceEntry{
-		Device: info.Name(), Name: info.Model, Vendor: info.Vendor, Driver: info.Driver, Tier: info.MemoryModel,
+		Device: info.Name(), Type: info.Class.String(), Name: info.Model, Vendor: info.Vendor, Driver: info.Driver, Tier: info.MemoryModel,
 		PCI: info.PCI.String(), TotalMemory: info.TotalMemory, MaxAlloc: info.MaxAlloc,
 		Alignment: info.Alignment, MaxAlign: info.MaxAlign, Unified: info.SharesHostMemory, Simulated: info.Simulated,
 		Capabilities: info.Caps.Names(), LowPriority: info.LowPriority, HighPriority: info.HighPriority,

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	dev := must(hal.Default(ctx)) // the first device that is not the host, else the host
+	dev := must(hal.Default(ctx)) // a GPU if there is one, else another device, else the host
 	stream := must(dev.NewStream())
 	x := must(buffer.New[float32](1 << 20)) // reads as zeros, at every place
 	part := must(x.Slice(1000, 2000))       // a view of 1000 elements

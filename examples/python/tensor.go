@@ -48,7 +48,7 @@ func tensor(id C.int) (*buffer.Buffer[float32], error) {
 	return nil, hal.Errorf("tensor", hal.ErrInvalidArgument, "there is no tensor %d", id)
 }
 
-// device is where the elements are computed: the first device that is not the host, else the host.
+// device is where the elements are computed: a GPU if there is one, else another device, else the host.
 var device = sync.OnceValues(func() (*hal.Stream, error) {
 	dev, err := hal.Default(context.Background())
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 //     two.
 //   - SharesHostMemory is set only if work on the device reads and writes host memory where it is. Buffers then copy
 //     nothing, so results are wrong if it is set by mistake.
+//   - Class says what type of device it is, if that is known. [hal.Default] prefers GPUs.
 //   - UUID, if known, identifies the hardware: no two devices have the same.
 //   - Caps has a bit for each optional feature that works on this device. A feature whose bit is not set is never used, so
 //     start without any. With CapGate the suite can hold streams shut, and so checks order as well as results.
@@ -23,6 +24,7 @@ func describe(ordinal int, c *card) driver.Info {
 	return driver.Info{
 		Backend:     name,
 		Ordinal:     ordinal,
+		Class:       driver.ClassAccelerator,
 		Model:       fmt.Sprintf("simulated template device %d", ordinal),
 		Vendor:      "Halyard",
 		Driver:      "template 1",

@@ -15,10 +15,12 @@ type Backend interface {
 	// creating contexts or reserving device memory. If the vendor's driver is
 	// missing, the error is of kind ErrUnavailable and says what was tried.
 	// An empty list without an error means that the driver works and found no
-	// device. If ctx ends, Devices returns without the list.
+	// device. If ctx ends, Devices returns at once with an error of kind ErrNotReady that says
+	// what has not answered; the list beside it has the devices whose ordinals are known already.
 	Devices(ctx context.Context) ([]Info, error)
 
-	// Open opens the device whose index in the list is ordinal. All of a
+	// Open opens the device whose index in the list is ordinal, which package hal has not
+	// compared with the list. If there is no such device, the error is of kind ErrOutOfRange. All of a
 	// program's handles on the device share the result; package hal calls Open
 	// again if that device is being closed or was lost. Each result is
 	// independent: closing one leaves others on the same hardware working. If

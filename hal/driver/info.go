@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,6 +33,28 @@ func (k Kind) String() string {
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
+
+// Class is the type of a device. Its text is a part of device names: "opencl:gpu:0". The zero value means that the backend does not say.
+type Class uint8
+
+const (
+	ClassCPU         Class = 1 + iota // processors of the host
+	ClassGPU                          // a graphics processor
+	ClassAccelerator                  // anything else that computes, an FPGA for example
+)
+
+var classNames = [...]string{"", "cpu", "gpu", "accelerator"}
+
+// String returns "cpu", "gpu" or "accelerator", and "" for the zero value.
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// ClassNamed returns the class whose text is name, 0 if there is none.
+func ClassNamed(name string) Class { return Class(max(0, slices.Index(classNames[:], name))) }
 
 // Advice says how a range of KindShared memory will be used. It changes no byte, only where the driver keeps the pages and which of its
 // page tables have them. Its numbers are those of CUDA's CUmem_advise and HIP's hipMemoryAdvise.
@@ -158,6 +181,7 @@ func (p PCI) String() string {
 type Info struct {
 	Backend     string // the backend's name
 	Ordinal     int    // index in the backend's list
+	Class       Class  // the type of device, 0 if not known
 	Model       string // for display; says so if the device is simulated
 	Vendor      string
 	Driver      string // version of driver and platform, for display

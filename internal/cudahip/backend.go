@@ -117,8 +117,8 @@ func NewBackend(v *Vendor) *Backend {
 func (b *Backend) Name() string { return b.vendor.Name }
 
 func (b *Backend) library(ctx context.Context) (*library, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, b.unavailable("load", err)
+	if ctx.Err() != nil {
+		return nil, b.interrupted(ctx)
 	}
 	key := os.Getenv(b.vendor.Env)
 	b.mu.Lock()
@@ -138,8 +138,14 @@ func (b *Backend) library(ctx context.Context) (*library, error) {
 	case <-l.done:
 		return l.lib, l.err
 	case <-ctx.Done():
-		return nil, b.unavailable("load", ctx.Err())
+		return nil, b.interrupted(ctx)
 	}
+}
+
+// interrupted returns the error of a call that gave up because ctx ended.
+func (b *Backend) interrupted(ctx context.Context) error {
+	return &driver.Error{Op: "load", Backend: b.vendor.Name, Device: -1, Kind: driver.ErrNotReady,
+		Detail: "the driver has not answered", Err: context.Cause(ctx)}
 }
 
 func (b *Backend) load() (*library, error) {
@@ -254,7 +260,7 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	}
 	if ordinal < 0 || ordinal >= len(infos) {
 		return nil, &driver.Error{Op: "open", Backend: lib.vendor.Name, Device: ordinal,
-			Kind: driver.ErrInvalidArgument, Detail: fmt.Sprintf("there are %d devices", len(infos))}
+			Kind: driver.ErrOutOfRange, Detail: fmt.Sprintf("the number of devices is %d, and they are numbered from 0", len(infos))}
 	}
 	lib.mu.Lock()
 	number := lib.places[ordinal].number
@@ -288,7 +294,7 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	if code != Success {
 		return fail(CallDeviceGet, code)
 	}
-	info = driver.Info{Backend: l.vendor.Name, Ordinal: ordinal, Vendor: l.vendor.Label,
+	info = driver.Info{Backend: l.vendor.Name, Ordinal: ordinal, Class: driver.ClassGPU, Vendor: l.vendor.Label,
 		Driver:    fmt.Sprintf("%s (%s, %s)", l.vendor.Version(l.version), l.name, l.vendor.Binding),
 		Simulated: l.simulated,
 		Alignment: naturalAlign, MaxAlign: maxAlign}

@@ -81,7 +81,7 @@ func cancelledContext(h *Harness, t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := h.New().Devices(ctx)
-	if !errors.Is(err, driver.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, driver.ErrNotReady) || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
