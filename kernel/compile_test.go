@@ -151,10 +151,23 @@ func TestSecondRunDoesNotCompile(t *testing.T) {
 	run(src)
 	want(8, "a damaged entry")
 
+	t.Setenv("POCL_WORK_GROUP_METHOD", "cbs")
+	run(src)
+	run(src)
+	want(9, "a setting of a driver")
+	t.Setenv("POCL_WORK_GROUP_METHOD", "loopvec")
+	t.Setenv("HALYARD_TEST_OTHER", "1")
+	run(src)
+	want(10, "another value")
+	t.Setenv("HALYARD_TEST_OTHER", "2")
+	t.Setenv("POCL_WORK_GROUP_METHOD", "cbs")
+	run(src)
+	want(10, "the first value again")
+
 	t.Setenv("HALYARD_KERNEL_CACHE", "off")
 	run(src)
 	run(src)
-	want(10, "without a cache")
+	want(12, "without a cache")
 	assert.Empty(t, dev.Usage().Pending)
 }
 

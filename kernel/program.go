@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -337,9 +338,21 @@ func (p *Program) compile(dev *hal.Device, src hal.Source) (*hal.Module, error) 
 	return dev.Load(*img)
 }
 
+// settings are the beginnings of the environment variables with which users change how compilers of kernels work: those of PoCL, Intel's, Mesa's and
+// AMD's OpenCL, Oclgrind, and of NVIDIA's and AMD's compilers at run time. One without effect on the code costs a compilation, no more.
+var settings = []string{"POCL_", "CL_CONFIG_", "IGC_", "NEO", "RUSTICL_", "CLOVER_", "MESA_", "GALLIUM_", "LP_", "NIR_", "AMD_", "GPU_", "OCLGRIND_",
+	"NVRTC_", "HIPRTC_"}
+
 // cacheKey is a hash of everything that decides what the compiler makes of the source.
 func cacheKey(compiler string, src *hal.Source) kernelcache.Key {
-	parts := []string{compiler, src.Name, src.Text, fmt.Sprint(len(src.Options))}
+	var env []string
+	for _, v := range os.Environ() {
+		if slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(v, s) }) {
+			env = append(env, v)
+		}
+	}
+	slices.Sort(env)
+	parts := []string{compiler, strings.Join(env, "\x00"), src.Name, src.Text, fmt.Sprint(len(src.Options))}
 	parts = append(parts, src.Options...)
 	for _, name := range slices.Sorted(maps.Keys(src.Headers)) {
 		parts = append(parts, name, src.Headers[name])
