@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	stdmaps "maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // fakePlatform is a platform that a test makes up.
@@ -180,7 +182,8 @@ func TestSlowPlatformsKeepTheirPlaces(t *testing.T) {
 		platforms[slow].hang = hang
 		tab := fake(platforms...)
 		b := newBackend(func() (*table, error) { return tab, nil })
-		for what, cause := range map[string]error{"cancelled": context.Canceled, "late": context.DeadlineExceeded} {
+		for _, what := range []string{"cancelled", "late"} {
+			cause := map[string]error{"cancelled": context.Canceled, "late": context.DeadlineExceeded}[what]
 			ctx, cancel := context.WithCancelCause(t.Context())
 			asked := make(chan struct{})
 			var once sync.Once
@@ -526,6 +529,37 @@ func TestCapabilitiesThatAreNotKept(t *testing.T) {
 	if !infos[1].Simulated || infos[1].Model != "Oclgrind Simulator (simulated)" {
 		t.Errorf("Oclgrind: %q, simulated: %t", infos[1].Model, infos[1].Simulated)
 	}
+}
+
+// PoCL crashes when it fills registered memory in the tier svm, if it has the tier usm too.
+func TestRegisteringInAForcedTier(t *testing.T) {
+	system := fakeDevice{deviceSVMCaps: uint64(svmFine | svmFineSystem), deviceHostUnified: uint32(1)}
+	both := fakeDevice{deviceExtensions: "cl_intel_unified_shared_memory", deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1)}
+	stdmaps.Copy(both, system)
+	b := fakeBackend(&fakePlatform{name: pocl, devices: []fakeDevice{gpu("a", both), gpu("b", system)}},
+		&fakePlatform{name: "Other", devices: []fakeDevice{gpu("c", both)}})
+	infos, err := b.with(Options{Memory: "svm"}).Devices(t.Context())
+	ok(t, err)
+	for i, want := range []bool{false, true, true} {
+		if infos[i].Caps.Has(driver.CapRegister) != want {
+			t.Errorf("%s: %s", infos[i].Model, infos[i].Caps)
+		}
+	}
+}
+
+// Two libraries in one process do not ask their drivers at the same time.
+func TestListingsTakeTurns(t *testing.T) {
+	tab := fake(&fakePlatform{name: "P", devices: []fakeDevice{gpu("a", nil)}})
+	locked := func(what string) {
+		if dl.OpenCL.TryLock() {
+			dl.OpenCL.Unlock()
+			t.Error(what, "is called without the lock")
+		}
+	}
+	platforms, devices := tab.getPlatformIDs, tab.getDeviceIDs
+	tab.getPlatformIDs = func() ([]uintptr, status) { locked("clGetPlatformIDs"); return platforms() }
+	tab.getDeviceIDs = func(p uintptr, k uint64) ([]uintptr, status) { locked("clGetDeviceIDs"); return devices(p, k) }
+	wantDevices(t, newBackend(func() (*table, error) { return tab, nil }), t.Context(), "a")
 }
 
 func TestCallsInTurns(t *testing.T) {

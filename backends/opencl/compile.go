@@ -140,7 +140,7 @@ func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err e
 // diesOfBinaries reports whether the driver ends the process when it is given bytes that are not one of its binaries. An assertion in
 // PoCL 3.1 does that, and one in Mesa's Rusticl 22.3.
 func (h *hardware) diesOfBinaries() bool {
-	return strings.EqualFold(h.platformText, "rusticl") || h.platformText == "Portable Computing Language"
+	return strings.EqualFold(h.platformText, "rusticl") || h.platformText == pocl
 }
 
 // binary loads a binary, with the header that Compile writes or without.

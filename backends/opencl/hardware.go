@@ -76,6 +76,9 @@ func (f facts) sizes(param uint32, n int) []uint64 {
 	return sizes
 }
 
+// pocl is the name of PoCL's platform.
+const pocl = "Portable Computing Language"
+
 // hardware is what one device reported about itself.
 type hardware struct {
 	t        *table
@@ -349,7 +352,9 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	case tierSVM:
 		set(driver.CapShared|driver.CapConcurrentShared, true)
 		set(driver.CapPrefetch, h.svmMigrate)
-		set(driver.CapRegister, h.unified && h.svm&svmFineSystem != 0)
+		// PoCL 7.1 crashes in clEnqueueSVMMemFill of memory that it has not allocated. Versions with unified shared memory are in this tier
+		// only if it is forced.
+		set(driver.CapRegister, h.unified && h.svm&svmFineSystem != 0 && !(h.platformText == pocl && h.tiers.has(tierUSM)))
 	case tierBuffer:
 		set(driver.CapRegister, h.unified)
 	}

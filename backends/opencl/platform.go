@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
@@ -84,7 +85,7 @@ func (l *library) platforms(ctx context.Context, op string) (listing, error) {
 	first := l.listing
 	l.mu.Unlock()
 	if !first.landed(ctx) {
-		return listing{}, late(ctx, op, "the OpenCL library has not listed its platforms")
+		return listing{}, late(ctx, op, "the OpenCL library has not listed its platforms; it waits for the drivers in "+driverRegistry())
 	}
 	if first.err != nil {
 		l.mu.Lock()
@@ -104,6 +105,8 @@ func late(ctx context.Context, op, detail string) error {
 // list queries the library's platforms.
 func (l *library) list() (listing, error) {
 	askForSignalHandlers()
+	dl.OpenCL.Lock()
+	defer dl.OpenCL.Unlock()
 	siglib.Enter()
 	defer siglib.Leave()
 	ids, st := l.t.getPlatformIDs()
@@ -149,6 +152,8 @@ func (p *platform) hardware(ctx context.Context, op string, t *table) ([]*hardwa
 
 // ask queries the platform's devices.
 func (p *platform) ask(t *table) ([]*hardware, error) {
+	dl.OpenCL.Lock()
+	defer dl.OpenCL.Unlock()
 	siglib.Enter()
 	defer siglib.Leave()
 	about := facts{func(param uint32, value []byte) (uint64, status) {

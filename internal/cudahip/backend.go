@@ -159,6 +159,7 @@ func (b *Backend) load() (*library, error) {
 	}
 	l := &library{vendor: b.vendor, api: api, name: found.Name(),
 		simulated: found.Proc("halyard_sim_version").Valid()}
+	defer found.LockOpenCL()()
 	if code := api.Init(); code != Success {
 		return nil, l.unavailable(CallInit, code)
 	}
