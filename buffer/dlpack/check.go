@@ -105,14 +105,14 @@ type part struct {
 	first int    // position among these elements of the one whose indices are all 0
 }
 
-// cover checks that a tensor has elements of the given type and returns the memory that it covers, which must be
+// cover checks that a tensor has elements of the given type, or booleans for uint8, and returns the memory that it covers, which must be
 // aligned to align bytes.
 func (t *Tensor) cover(op string, want abi.DataType, align uint64) (part, error) {
 	elem := uint64(want.Bits) / 8
 	switch {
 	case t.dtype.Lanes != 1:
 		return part{}, hal.Errorf(op, hal.ErrUnsupported, "vectors are not supported as elements: %v", t.Type)
-	case t.dtype != want:
+	case t.dtype != want && !(t.dtype.Code == abi.Bool && t.dtype.Bits == 8 && want.Code == abi.Uint && want.Bits == 8):
 		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are %v, not %v", t.Type, want)
 	case t.span.hi == 0: // no elements: the address, which may be null, means nothing
 		return part{}, nil

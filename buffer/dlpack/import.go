@@ -19,6 +19,8 @@ import (
 // closed and the last work that uses the memory has finished. For host memory Close itself calls it if no work
 // is under way; for memory of a device another goroutine calls it.
 //
+// T is the type of the tensor's elements, or uint8 for booleans, which are bytes that are 0 or 1: write nothing else to them.
+//
 // A read-only tensor becomes a frozen buffer, which the program must not unfreeze. As DLPack's protocol requires, the
 // producer must have made the data available, before the call, to work on the streams that the program uses.
 //

@@ -201,6 +201,45 @@ func TestOtherVersionIsDeleted(t *testing.T) {
 }
 
 // What is refused is as it was: it can be imported once it is put right.
+// A boolean is a byte, so booleans are imported as uint8, and as nothing else.
+func TestBooleansAreImportedAsBytes(t *testing.T) {
+	for _, row := range []struct {
+		bits  uint8
+		as    func(m dlpack.Managed) error
+		takes bool
+	}{
+		{8, importAs[uint8](t), true},
+		{8, importAs[int8](t), false},
+		{8, importAs[uint32](t), false},
+		{1, importAs[uint8](t), false},
+		{16, importAs[uint16](t), false},
+	} {
+		f := makeForeign(t, false, []int64{8}, []int64{1}, 0, 0) // of the bytes 0 0 0 0 1 0 0 0
+		f.tensor().dtype = abi.DataType{Code: abi.Bool, Bits: row.bits, Lanes: 1}
+		if err := row.as(f.Managed); row.takes {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, hal.ErrInvalidArgument)
+			require.ErrorContains(t, err, fmt.Sprintf("the elements are bool%d", row.bits))
+			require.NoError(t, f.Delete())
+		}
+		require.EqualValues(t, 1, f.calls())
+	}
+}
+
+func importAs[T buffer.Element](t *testing.T) func(dlpack.Managed) error {
+	return func(m dlpack.Managed) error {
+		b, a, err := dlpack.Import[T](ctx, m)
+		if err != nil {
+			return err
+		}
+		got, err := a.Values(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []T{0, 0, 0, 0, 1, 0, 0, 0}, got)
+		return b.Close()
+	}
+}
+
 func TestBadTensorsAreRefused(t *testing.T) {
 	d := openHost(t, 1)
 	for _, c := range []struct {

@@ -67,7 +67,7 @@ func header[T any](fortran bool, shape []int, data []T) (Header, error) {
 }
 
 // ReadData reads the elements that follow a header, and nothing after them, and converts them to this machine's byte
-// order. If the elements are not of type T, the error is of kind ErrInvalidArgument. If the file ends early, the error is
+// order. Booleans are read as uint8, 0 or 1. If the elements are not of type T, the error is of kind ErrInvalidArgument. If the file ends early, the error is
 // of that kind too and wraps io.ErrUnexpectedEOF, and at most a small multiple of the file's actual size has been
 // allocated. Errors of the reader are wrapped.
 func ReadData[T any](r io.Reader, h Header) ([]T, error) {
@@ -122,7 +122,7 @@ func fits[T any](op string, h Header) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if t != h.Type {
+	if t != h.Type && (h.Type.Kind != 'b' || t != Type{'u', 1}) {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are of type %v, not %v", h.Type, t)
 	}
 	return n, nil

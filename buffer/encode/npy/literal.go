@@ -96,9 +96,12 @@ func (l *literal) expect(token string) error {
 	return nil
 }
 
-// str reads a string without escapes.
+// str reads a string without escapes. Python 2 wrote a u before those of Unicode.
 func (l *literal) str() (string, error) {
-	s := l.rest()
+	if s := l.rest(); len(s) > 1 && s[0] == 'u' && (s[1] == '\'' || s[1] == '"') {
+		l.pos++
+	}
+	s := l.text[l.pos:]
 	if s == "" || s[0] != '\'' && s[0] != '"' {
 		return "", l.wrong("missing string")
 	}

@@ -39,6 +39,8 @@ func TestHeadersOfOtherPrograms(t *testing.T) {
 		"other order of keys":  {file(1, "{\"shape\":(),\"fortran_order\":False,\"descr\":\"<f4\"}"), npy.Header{Type: f4, Shape: []int{}}},
 		"spaces and lines":     {file(1, " { 'descr' : '<f4' ,\n 'fortran_order' : False ,\t'shape' : ( 3 , 4 , ) } \n"), npy.Header{Type: f4, Shape: []int{3, 4}}},
 		"no elements":          {file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }\n"), npy.Header{Type: f4, Shape: []int{0, 4}}},
+		"Python 2, Unicode":    {file(1, "{u'descr': u'<f4', u\"fortran_order\": False, u'shape': (3L, 4L), }\n"), npy.Header{Type: f4, Shape: []int{3, 4}}},
+		"booleans":             {file(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'b', Size: 1}, Shape: []int{4}}},
 		"byte order of a byte": {file(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'u', Size: 1}, Shape: []int{4}}},
 		"a byte has no order":  {file(1, "{'descr': '>u1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'u', Size: 1}, Shape: []int{4}}},
 		"a byte has none":      {file(1, "{'descr': '<u1', 'fortran_order': False, 'shape': (4,), }\n"), npy.Header{Type: npy.Type{Kind: 'u', Size: 1}, Shape: []int{4}}},
@@ -103,7 +105,9 @@ func TestBadHeadersAreRefused(t *testing.T) {
 		{"product wraps", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }"), hal.ErrOutOfRange},
 		{"records", file(1, "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"half precision", file(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
-		{"boolean", file(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
+		{"wide boolean", file(1, "{'descr': '<b2', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
+		{"bytes as a key", file(1, "{b'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"), hal.ErrInvalidArgument},
+		{"only a u", file(1, "{u"), hal.ErrInvalidArgument},
 		{"object", file(1, "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"date", file(1, "{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"no type", file(1, "{'descr': '', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
@@ -296,4 +300,28 @@ func FuzzReadHeader(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, h, again)
 	})
+}
+
+// Booleans are bytes that are 0 or 1, and of no other type than uint8. A header of them writes what NumPy writes.
+func TestBooleans(t *testing.T) {
+	h := npy.Header{Type: npy.Type{Kind: 'b', Size: 1}, BigEndian: native, Shape: []int{3}}
+	b, err := h.Append(nil)
+	require.NoError(t, err)
+	require.Contains(t, string(b), "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }")
+	b = append(b, 1, 0, 1)
+	got, data, err := npy.Decode[uint8](b)
+	require.NoError(t, err)
+	require.Equal(t, h, got)
+	require.Equal(t, []uint8{1, 0, 1}, data)
+	_, fill, err := npy.Source[uint8](bytes.NewReader(b))
+	require.NoError(t, err)
+	three := make([]uint8, 3)
+	n, err := fill(t.Context(), three)
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, data, three[:n])
+	_, _, err = npy.Decode[int8](b)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.ErrorContains(t, err, "the elements are of type b1, not i1")
+	_, _, err = npy.Decode[uint16](b)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f' or 'c', and its size in bytes.
+// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f', 'c' or 'b', and its size in bytes. 'b' is a boolean, a byte that is 0 or 1.
 type Type struct {
 	Kind byte
 	Size int
@@ -17,9 +17,11 @@ type Type struct {
 // String returns the type as NumPy writes it, without a byte order: "f4".
 func (t Type) String() string { return string(rune(t.Kind)) + strconv.Itoa(t.Size) }
 
-// known reports whether Go has the type.
+// known reports whether this package reads and writes the type.
 func (t Type) known() bool {
 	switch t.Kind {
+	case 'b':
+		return t.Size == 1
 	case 'i', 'u':
 		return t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
 	case 'f':
