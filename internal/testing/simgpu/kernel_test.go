@@ -158,10 +158,10 @@ func TestImagesThatAreRefused(t *testing.T) {
 				{"OtherParameters", string(v.image(Kernel{Name: "fill", Takes: "pul"})), 801},
 				{"UnknownKernel", string(v.image(Kernel{Name: "unknown"})), 801},
 				{"CodeOfTheSameName", string(withCode(one)), 801},
-				{"PartOfTheSuite", string(withCode(suite[:6]...)), 801},
+				{"PartOfTheSuite", string(withCode(suite[:8]...)), 801},
 				{"MoreThanTheSuite", string(withCode(append(slices.Clone(suite), one)...)), 801},
-				{"SuiteWithOtherParameters", string(withCode(append(slices.Clone(suite[:6]), Kernel{Name: "count", Takes: "l"})...)), 801},
-				{"SuiteWithOneTwice", string(withCode(append(slices.Clone(suite[:6]), suite[0])...)), 801},
+				{"SuiteWithOtherParameters", string(withCode(append(slices.Clone(suite[:8]), Kernel{Name: "count", Takes: "l"})...)), 801},
+				{"SuiteWithOneTwice", string(withCode(append(slices.Clone(suite[:8]), suite[0])...)), 801},
 				{"SuiteWithoutCode", string(v.image(suite...)), 801},
 			}
 		}
@@ -187,7 +187,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 // suite are the kernels of package conformance.
 var suite = []Kernel{
 	{Name: "put", Takes: "puu"}, {Name: "add", Takes: "ppuu"}, {Name: "scalars", Takes: "pbhulfb"}, {Name: "members", Takes: "pt"},
-	{Name: "visit", Takes: "p"}, {Name: "turn", Takes: "p"}, {Name: "count", Takes: "p"},
+	{Name: "visit", Takes: "p"}, {Name: "turn", Takes: "p"}, {Name: "shift", Takes: "pp"}, {Name: "shift_buffer", Takes: "p"}, {Name: "count", Takes: "p"},
 }
 
 // The simulated HIP runtime has C functions for the kernels of package conformance. If hipRTC is installed, the suite itself tests them too.
@@ -256,6 +256,15 @@ func TestSuiteStandsForItsCode(t *testing.T) {
 			back(a)
 			for i := range 100 {
 				want := uint32(i/20*20+19-i%20) + 3
+				require.Equal(t, want, binary.LittleEndian.Uint32(got[4*i:]), "element %d", i)
+			}
+
+			require.Zero(t, v.h2d(a, words(100, 0), s))
+			run("shift", shape{grid: [3]uint32{5, 1, 1}, block: [3]uint32{20, 1, 1}, shared: 80}, uint64(a), uint64(b))
+			run("shift_buffer", shape{grid: [3]uint32{5, 1, 1}, block: [3]uint32{20, 1, 1}}, uint64(b))
+			back(b)
+			for i := range 100 {
+				want := uint32(i/20*20 + (i%20+2)%20)
 				require.Equal(t, want, binary.LittleEndian.Uint32(got[4*i:]), "element %d", i)
 			}
 

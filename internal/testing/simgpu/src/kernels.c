@@ -269,6 +269,28 @@ static u64 turn_extent(const struct launch *l, int pointer) {
     return 4 * along(l);
 }
 
+/* In the block, each word moves one place down, and the first becomes the last. */
+static int suite_shift(const struct work *w) {
+    u32 n = w->block[0], *s = (u32 *)(void *)w->shared;
+    const u32 *x = (const u32 *)w->ptr[0] + (u64)w->at[0] * n;
+    u32 *y = (u32 *)w->ptr[1] + (u64)w->at[0] * n;
+    if (w->nshared < 4ull * n)
+        return E_ILLEGAL;
+    for (u32 t = 0; t < n; t++)
+        s[t] = x[t];
+    for (u32 t = 0; t < n; t++)
+        y[t] = s[(t + 1) % n];
+    return OK;
+}
+
+static int suite_shift_buffer(const struct work *w) {
+    u32 n = w->block[0], *y = (u32 *)w->ptr[0] + (u64)w->at[0] * n, first = y[0];
+    for (u32 t = 0; t + 1 < n; t++)
+        y[t] = y[t + 1];
+    y[n - 1] = first;
+    return OK;
+}
+
 static int suite_count(const struct work *w) {
     u32 *y = w->ptr[0];
     for (u64 t = 0; t < w->threads; t++)
@@ -333,6 +355,8 @@ static const struct body suite[] = {
     {"members", "pt", "w", -1, 0, members_extent, -1, suite_members},
     {"visit", "p", "m", -1, 0, visit_extent, -1, suite_visit},
     {"turn", "p", "m", -1, 0, turn_extent, -1, suite_turn},
+    {"shift", "pp", "rw", -1, 0, turn_extent, -1, suite_shift},
+    {"shift_buffer", "p", "m", -1, 0, turn_extent, -1, suite_shift_buffer},
     {"count", "p", "m", -1, 0, count_extent, -1, suite_count},
 };
 
