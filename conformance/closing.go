@@ -171,39 +171,72 @@ func recordMany(s *hal.Stream, n int) (err error) {
 func vendorCodePreserved(t *trial) {
 	f := t.faults()
 	s := t.stream(t.dev)
-	m := t.filled(t.dev, t.random(64))
-	for what, call := range map[string]func() error{
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	calls := map[string]func() error{
 		"alloc":      func() error { return made(t.dev.Alloc(hal.KindDevice, 64, 0)) },
 		"new stream": func() error { return made(t.dev.NewStream()) },
 		"record":     func() error { return recordMany(s, 300) },
 		"copy":       func() error { return s.Copy(region(m, 0, 8), region(m, 8, 8)) },
 		"copy in":    func() error { return s.CopyIn(region(m, 0, 8), make([]byte, 8)) },
+		"copy out":   func() error { return s.CopyOut(make([]byte, 8), region(m, 0, 8)) },
 		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
 		"sync":       func() error { return s.Sync(context.Background()) },
-	} {
+	}
+	if t.dev.Caps().Has(hal.CapHostCallback) {
+		calls["call"] = func() error { return s.OnDone(func() {}) }
+	}
+	for what, call := range calls {
+		before := t.random(64)
+		t.put(m, 0, before)
 		f.FailCall(1)
 		err := call()
 		f.Reset()
-		var e *hal.Error
-		switch {
-		case err == nil:
-			t.Errorf("%s: no error although a driver call failed", what)
-		case !errors.As(err, &e):
-			t.Errorf("%s: errors.As finds no *hal.Error in %q", what, err)
-		case e.Vendor.API == "" || e.Vendor.Name == "" || e.Vendor.Code == 0:
-			t.Errorf("%s: %q has lost the vendor's status, %+v", what, err, e.Vendor)
-		case !strings.Contains(err.Error(), e.Vendor.Name):
-			t.Errorf("%s: %q does not show the vendor's %s", what, err, e.Vendor.Name)
-		}
-		kinds := 0
-		for _, k := range driver.Kinds() {
-			if errors.Is(err, k) {
-				kinds++
-			}
-		}
-		t.want(kinds == 1, "%s: %q matches %d kinds", what, err, kinds)
+		t.vendorKept(err, what)
+		t.sync(s)
+		t.same(t.all(m), before, "%s: a call that fails has no effect", what)
 		t.must(call(), "%s, once more", what)
+		t.sync(s)
 	}
+	// What is closed is closed, even if the vendor reports a failure.
+	d := t.separate()
+	for _, c := range []struct {
+		what  string
+		close func() error
+	}{{"close memory", t.memory(d, hal.KindDevice, 64).Close}, {"close device", d.Close}} {
+		f.FailCall(1)
+		err := c.close()
+		f.Reset()
+		t.vendorKept(err, c.what)
+		t.must(c.close(), "%s, once more", c.what)
+	}
+}
+
+// vendorKept fails unless err has everything that is known about a vendor's failure on the device under test.
+func (t *trial) vendorKept(err error, what string) {
+	i := t.dev.Info()
+	var e *hal.Error
+	switch {
+	case err == nil:
+		t.Errorf("%s: no error although a driver call failed", what)
+		return
+	case !errors.As(err, &e):
+		t.Errorf("%s: errors.As finds no *hal.Error in %q", what, err)
+	case e.Vendor.API == "" || e.Vendor.Name == "" || e.Vendor.Code == 0:
+		t.Errorf("%s: %q has lost the vendor's status, %+v", what, err, e.Vendor)
+	case !strings.Contains(err.Error(), e.Vendor.Name):
+		t.Errorf("%s: %q does not show the vendor's %s", what, err, e.Vendor.Name)
+	case e.Op == "":
+		t.Errorf("%s: %q names no operation", what, err)
+	case e.Backend != i.Backend || e.Device != i.Ordinal:
+		t.Errorf("%s: %q is of %s:%d, not of %s", what, err, e.Backend, e.Device, t.dev.Name())
+	}
+	kinds := 0
+	for _, k := range driver.Kinds() {
+		if errors.Is(err, k) {
+			kinds++
+		}
+	}
+	t.want(kinds == 1, "%s: %q matches %d kinds", what, err, kinds)
 }
 
 func failureIsTold(t *trial) {
@@ -239,6 +272,15 @@ func failureIsTold(t *trial) {
 			t.must(e.OnDone(func(err error) { told <- err }), "OnDone")
 			return arrives(t, told, "the call of OnDone")
 		},
+	}
+	if t.dev.Caps().Has(hal.CapHostCallback) {
+		// A callback is told nothing, but it runs.
+		asks["Stream.Sync after Stream.OnDone"] = func(s *hal.Stream, _ *hal.Event) error {
+			called := make(chan bool, 1)
+			t.must(s.OnDone(func() { called <- true }), "OnDone")
+			arrives(t, called, "the call of OnDone")
+			return s.Sync(forever)
+		}
 	}
 	for what, work := range works {
 		for how, ask := range asks {

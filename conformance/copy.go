@@ -156,7 +156,7 @@ func lengthsAround(t *trial) {
 
 // farOffsets works around each power of two, where an offset that has lost its high bits would show.
 func farOffsets(t *trial) {
-	size := int(min(16<<20+4096, t.dev.Info().MaxAlloc, t.dev.Info().TotalMemory/6))
+	size := int(min(16<<20+4096, t.dev.Info().MaxAlloc, t.dev.Info().TotalMemory/3))
 	const n = 600
 	s := t.stream(t.dev)
 	data := t.large(size)
@@ -169,6 +169,7 @@ func farOffsets(t *trial) {
 			in, out := t.random(n), make([]byte, n)
 			t.must(s.Fill(region(dst, at-2*n, n), hal.Pattern8(0x77)), "fill below %d", at)
 			t.must(s.Copy(region(dst, at-n/2, n), region(src, at/2, n)), "copy to %d", at)
+			t.must(s.Copy(region(dst, at+n/2, n/2), region(src, at+n, n/2)), "copy beyond %d", at)
 			t.must(s.Copy(region(dst, at/2+n, n), region(src, at-n/3, n)), "copy from %d", at)
 			t.must(s.CopyIn(region(dst, at+n, n), in), "copy in beyond %d", at)
 			t.must(s.CopyOut(out, region(src, at-3, n)), "copy out around %d", at)
@@ -177,6 +178,7 @@ func farOffsets(t *trial) {
 			t.same(out, data[at-3:at-3+n], "copied out around %d", at)
 			copy(want[at-2*n:], repeated(hal.Pattern8(0x77), n))
 			copy(want[at-n/2:], data[at/2:at/2+n])
+			copy(want[at+n/2:], data[at+n:at+n+n/2])
 			copy(want[at/2+n:], data[at-n/3:at-n/3+n])
 			copy(want[at+n:], in)
 			copy(want[at+2*n:], repeated(hal.Pattern8(0x99), n/2))
@@ -186,10 +188,10 @@ func farOffsets(t *trial) {
 		for at := 1 << 12; at+3*n < size; at *= 2 {
 			out := make([]byte, n)
 			t.must(s.Copy(region(src, at-n/2, n), region(dst, at+n/2, n)), "copy from %v memory beyond %d", k, at)
-			t.must(s.CopyOut(out, region(dst, at-5, n)), "copy out of %v memory around %d", k, at)
+			t.must(s.CopyOut(out, region(dst, at+5, n)), "copy out of %v memory beyond %d", k, at)
 			t.sync(s)
 			copy(data[at-n/2:], want[at+n/2:at+n/2+n])
-			t.same(out, want[at-5:at-5+n], "copied out of %v memory around %d", k, at)
+			t.same(out, want[at+5:at+5+n], "copied out of %v memory beyond %d", k, at)
 		}
 		t.same(t.all(src), data, "%d bytes, copied to from %v memory", size, k)
 		t.must(src.Close(), "close")

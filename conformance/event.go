@@ -12,6 +12,7 @@ var eventChecks = []Check{
 	{Name: "FollowsWork", Rule: "An event is done when the work before it is done, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
 	{Name: "WaitOrders", Rule: "Work after WaitEvent starts when the work before Record is done, and sees its results.", Needs: hal.CapGate, run: waitOrders},
 	{Name: "WaitAloneIsRecorded", Rule: "An event that is recorded right after a wait, with no work in between, is done only after what the stream waits for.", Needs: hal.CapGate, run: eventAfterWaitAlone},
+	{Name: "WaitDelaysOnlyTheWaiter", Rule: "A wait delays the stream that waits, not the stream of the event.", Needs: hal.CapGate, run: waitDelaysOnlyTheWaiter},
 	{Name: "IdleStreamsEventIsDone", Rule: "An event of a stream without work becomes done, and work that waits for it goes on.", run: idleStreamsEvent},
 	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done delays nothing, whatever the event's stream does next.", Needs: hal.CapGate, run: waitCompleted},
 	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: hal.CapGate, run: waitOnOwnStream},
@@ -380,4 +381,22 @@ func eventAfterWaitAlone(t *trial) {
 		t.same(out, repeated(p, 32), "round %d: read two waits later", i)
 		t.must(e.Sync(t.ctx), "sync with the event")
 	}
+}
+
+func waitDelaysOnlyTheWaiter(t *trial) {
+	a, b := t.stream(t.dev), t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, 64))
+	waiter, other := t.shut(b), t.shut(a)
+	t.must(b.Fill(region(m, 0, 32), hal.Pattern8(1)), "fill")
+	t.must(b.WaitEvent(t.recorded(a)), "wait")
+	out := t.hostBytes(32)
+	t.must(a.Fill(region(m, 32, 32), hal.Pattern8(2)), "fill")
+	t.must(a.CopyOut(out, region(m, 32, 32)), "copy out")
+	t.letGo(other)
+	t.sync(a)
+	t.same(out, repeated(hal.Pattern8(2), 32), "the stream that is waited for")
+	t.busy(b, "the stream that waits")
+	t.letGo(waiter)
+	t.sync(b)
+	t.same(t.get(m, 0, 32), repeated(hal.Pattern8(1), 32), "the stream that waits")
 }

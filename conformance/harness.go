@@ -99,6 +99,7 @@ type plan struct {
 	Harness
 	checks   []Check
 	excluded map[string]Exclusion // by Group/Name
+	contexts int                  // before the first device was opened, if Contexts is set
 }
 
 func (h Harness) plan() (*plan, error) {
@@ -119,6 +120,9 @@ func (h Harness) plan() (*plan, error) {
 		return nil, fmt.Errorf("conformance: Harness.Match: %w", err)
 	}
 	p := &plan{Harness: h, excluded: map[string]Exclusion{}}
+	if h.Contexts != nil {
+		p.contexts = h.Contexts()
+	}
 	all := Checks()
 	for _, x := range h.Exclusions {
 		if x.Kind != Unsupported && x.Kind != ExpectedFailure {

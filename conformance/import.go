@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -342,8 +343,11 @@ func adoptUnsupported(t *trial) {
 		s := t.stream(t.dev)
 		t.refuses(hal.ErrUnsupported, "import a stream", func() error { return made(t.dev.ImportStream(s.Handle(), nil)) }, m)
 	}
+	query := func() error { _, err := t.dev.PointerInfo(m.Handle()); return err }
 	if !caps.Has(hal.CapPointerInfo) {
-		t.refuses(hal.ErrUnsupported, "query a pointer", func() error { _, err := t.dev.PointerInfo(m.Handle()); return err }, m)
+		t.refuses(hal.ErrUnsupported, "query a pointer", query, m)
+	} else {
+		t.want(!errors.Is(query(), hal.ErrUnsupported), "the device has %v, and refuses to query a pointer as unsupported", hal.CapPointerInfo)
 	}
 	if !caps.Has(hal.CapIPC) {
 		t.refuses(hal.ErrUnsupported, "export", func() error { _, err := m.IPCHandle(); return err }, m)

@@ -32,6 +32,7 @@ func closeGivesContextsBack(t *trial) {
 	t.must(t.dev.Close(), "close the device")
 	before := contexts()
 	t.want(before < open, "%d contexts while the device was open, %d after it was closed", open, before)
+	t.want(before <= t.p.contexts, "%d contexts before the suite opened its first device, %d when all are closed", t.p.contexts, before)
 	for range 2 {
 		first, second := t.Open(), t.Open()
 		for _, d := range []*hal.Device{first, second} {

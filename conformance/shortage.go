@@ -11,6 +11,7 @@ var shortageChecks = []Check{
 	{Name: "ExhaustMapsToOutOfMemory", Rule: "When the device's memory is used up, allocation fails as out of memory, with the figures.", run: exhaust},
 	{Name: "RecoverAfterOutOfMemory", Rule: "After an allocation ran out of memory the device works, and freed memory can be allocated again.", run: recoverAfterShortage},
 	{Name: "FreedBlocksComeBack", Rule: "Closed memory whose last use has finished is freed before an allocation fails.", Needs: hal.CapGate, run: freedBlocksComeBack},
+	{Name: "FailedAllocationTakesNothing", Rule: "An allocation that fails takes nothing of the device's free memory.", Needs: hal.CapMemInfo, run: failedAllocation},
 	{Name: "EveryNthCallFails", Rule: "Whichever driver call fails, the error names the call, nothing leaks and the device works afterwards.", run: everyNthCallFails},
 }
 
@@ -61,7 +62,7 @@ func exhaust(t *trial) {
 	}
 	t.want(len(mems) > 0, "a device of %d bytes gives no memory at all", t.dev.Info().TotalMemory)
 	if t.dev.Info().Simulated {
-		t.want(t.dev.Usage().Held >= t.dev.Info().TotalMemory/2, "out of memory with %d of %d bytes held", t.dev.Usage().Held, t.dev.Info().TotalMemory)
+		t.want(t.dev.Usage().Held >= t.dev.Info().TotalMemory/8*7, "out of memory with %d of %d bytes held", t.dev.Usage().Held, t.dev.Info().TotalMemory)
 	}
 	held := t.dev.Usage().Held
 	t.want(held <= t.dev.Info().TotalMemory, "%d bytes held of %d", held, t.dev.Info().TotalMemory)
@@ -128,20 +129,50 @@ func freedBlocksComeBack(t *trial) {
 	}
 }
 
+func failedAllocation(t *trial) {
+	f, i := t.faults(), t.dev.Info()
+	if i.SharesHostMemory || !i.Simulated {
+		t.Skipf("other programs may change the free memory, too")
+	}
+	n := min(1<<20, i.MaxAlloc/64)
+	before, _, err := t.dev.MemInfo()
+	t.must(err, "memory information")
+	for range 16 {
+		f.FailCall(1)
+		err := made(t.dev.Alloc(hal.KindDevice, n, 0))
+		f.Reset()
+		t.want(err != nil, "an allocation whose driver call fails succeeds")
+		t.wantKind(made(t.dev.Alloc(hal.KindDevice, i.MaxAlloc+1, 0)), hal.ErrOutOfMemory, "allocate more than MaxAlloc")
+	}
+	after, _, err := t.dev.MemInfo()
+	t.must(err, "memory information")
+	t.want(before < after+4*n, "%d bytes free before allocations of %d bytes failed, %d after", before, n, after)
+}
+
 func everyNthCallFails(t *trial) {
 	f := t.faults()
 	want := t.random(4096)
-	calls := uint64(0)
+	calls, opening, refused := uint64(0), uint64(0), 0
+	contexts := func() int { return 0 }
+	if t.p.Contexts != nil {
+		contexts = t.p.Contexts
+	}
 	for n := uint64(0); n <= calls; n++ {
 		f.Reset()
 		if n > 0 {
 			f.FailCall(n)
 		}
+		before := contexts()
 		d, err := t.openSeparate(t.ctx)
 		if err != nil {
 			t.want(n > 0, "open: %v", err)
 			t.wantVendor(err, n)
+			t.want(contexts() == before, "call %d fails, and so does opening the device: %d contexts before, %d after", n, before, contexts())
+			refused++
 			continue
+		}
+		if n == 0 {
+			opening = f.CallCount()
 		}
 		err = t.faulty(d, want)
 		if n == 0 {
@@ -163,6 +194,7 @@ func everyNthCallFails(t *trial) {
 		}
 	}
 	f.Reset()
+	t.want(opening == 0 || refused > 0, "the device is opened with %d calls, and whichever fails, it is still opened", opening)
 	t.must(t.faulty(t.dev, want), "after all faults")
 }
 

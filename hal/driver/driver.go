@@ -23,9 +23,9 @@ type Backend interface {
 	// compared with the list. If there is no such device, the error is of kind ErrOutOfRange. All of a
 	// program's handles on the device share the result; package hal calls Open
 	// again if that device is being closed or was lost. Each result is
-	// independent: closing one leaves others on the same hardware working. If
-	// two Backends are equal (==), package hal treats their devices with the
-	// same ordinal as one device.
+	// independent: closing one leaves others on the same hardware working. A call that fails
+	// leaves nothing open. If two Backends are equal (==), package hal treats their devices with
+	// the same ordinal as one device.
 	Open(ctx context.Context, ordinal int) (Device, error)
 }
 
@@ -35,7 +35,8 @@ type Device interface {
 	Info() Info
 
 	// MemInfo returns the free and total device memory in bytes, or an error of
-	// kind ErrUnsupported if the driver does not report it.
+	// kind ErrUnsupported if the driver does not report it. Free memory falls when
+	// memory of KindDevice is allocated, and rises when it is freed.
 	MemInfo() (free, total uint64, err error)
 
 	// Alloc returns new memory of at least size bytes. Its address, or its origin
@@ -45,7 +46,8 @@ type Device interface {
 	Alloc(kind Kind, size, align uint64) (Memory, error)
 
 	// NewStream returns a new in-order stream that does not synchronise with any
-	// other stream, the vendor's default stream included.
+	// other stream, the vendor's default stream included. A stream without work
+	// takes no goroutine.
 	NewStream(StreamOptions) (Stream, error)
 
 	// NewEvent returns an event that has not been recorded.
@@ -62,7 +64,8 @@ type Memory interface {
 	Size() uint64
 
 	// Handle returns the value to pass to the vendor's kernel launches: a device
-	// address, or a cl_mem where memory has no address.
+	// address, or a cl_mem where memory has no address. No other live memory of
+	// the device has the same, unless it was made by [Importer.Import].
 	Handle() uintptr
 
 	// HostPointer returns the address at which the host reads and writes the
@@ -70,7 +73,7 @@ type Memory interface {
 	// ([NeedsMapper]) is true may only be touched while it is mapped.
 	HostPointer() unsafe.Pointer
 
-	// Free gives the memory back. Memory made by [Registerer.Register] is
+	// Free gives the memory back, of every kind. Memory made by [Registerer.Register] is
 	// unregistered and the host's own allocation is left alone.
 	Free() error
 }
@@ -84,8 +87,9 @@ type Region struct {
 }
 
 // Stream is an in-order queue of work. Every method but Sync and Close returns
-// without waiting for work to finish. On a device without CapAsyncCopy the copies
-// may wait, too.
+// without waiting for work to finish, however much is enqueued. Only a queue of
+// hardware may have an end, as CUDA's have. On a device without CapAsyncCopy the
+// copies may wait, too. Each kind of memory takes part in the order.
 type Stream interface {
 	// Copy copies src to dst, which have the same length.
 	Copy(dst, src Region) error
@@ -103,8 +107,9 @@ type Stream interface {
 	// Fill repeats the pattern over dst.
 	Fill(dst Region, p Pattern) error
 
-	// Record makes the event stand for all work enqueued so far. An event may be
-	// recorded again; waits already enqueued keep the earlier meaning.
+	// Record makes the event stand for all work enqueued so far, waits and gates
+	// without work after them included. An event may be recorded again; waits
+	// already enqueued keep the earlier meaning.
 	Record(Event) error
 
 	// Wait makes later work of this stream wait for the work that the event
@@ -118,8 +123,8 @@ type Stream interface {
 
 	// Sync blocks the calling goroutine until all work enqueued before the call
 	// is done, and returns an error found in that work, or its own error: after an
-	// error only Query tells whether the work is done. While it waits, it must not
-	// block other calls, on this stream or on others.
+	// error only Query tells whether the work is done. It does not wait for later work.
+	// While it waits, it must not block other calls, on this stream or on others.
 	Sync() error
 
 	// Handle returns the vendor's stream: CUstream, hipStream_t or
@@ -213,7 +218,7 @@ type PeerAccess uint8
 
 const (
 	PeerWait PeerAccess = 1 << iota // Stream.Wait accepts the other's events
-	PeerCopy                        // Stream.Copy accepts the other's memory (CapPeerCopy)
+	PeerCopy                        // Stream.Copy accepts the other's memory (CapPeerCopy), and sees what was last written there
 )
 
 // Registerer is implemented by a Device (CapRegister).
