@@ -65,11 +65,11 @@ func (c Call) Reduces() bool { return c >= Reduce && c <= Scan }
 // Memory that is read and memory that is written do not overlap, except in an operation in place (MPI_IN_PLACE). There the address of what this
 // rank gives to itself equals the address of what it takes from itself:
 //
-//   - Send == Recv for Reduce at Root, Allreduce, Scan, ReduceScatter, Alltoall, and AlltoallV with equal parts on both sides;
+//   - Send == Recv for Reduce at Root, Allreduce and Scan;
 //   - Send == the address of the rank's own part of Recv for Gather and GatherV at Root, Allgather and AllgatherV;
 //   - Recv == the address of the rank's own part of Send for Scatter and ScatterV at Root.
 //
-// [Collective.InPlace] reports whether an operation is in place.
+// The other calls never are. [Collective.InPlace] reports whether an operation is in place.
 type Collective struct {
 	Call Call
 	Type Type
@@ -90,15 +90,14 @@ type Parts struct {
 }
 
 // InPlace reports whether the rank gives and takes its own part at one address. If that part has no bytes, it is false, except for the
-// calls that are in place when Send == Recv and not nil. A rank that has no memory because all its parts are empty is not in place: the
-// others are not either, and some MPI libraries need all ranks to be.
+// calls that are in place when Send == Recv and not nil.
 func (c *Collective) InPlace(rank int) bool {
 	own := func(p unsafe.Pointer) uintptr { return uintptr(p) + uintptr(rank)*uintptr(c.Count) }
 	ownOf := func(p unsafe.Pointer, parts *Parts) uintptr { return uintptr(p) + uintptr(parts.Offsets[rank]) }
 	switch c.Call {
 	case Reduce:
 		return rank == c.Root && c.Send != nil && c.Send == c.Recv
-	case Allreduce, Scan, ReduceScatter, Alltoall, AlltoallV:
+	case Allreduce, Scan:
 		return c.Send != nil && c.Send == c.Recv
 	case Gather:
 		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == own(c.Recv)

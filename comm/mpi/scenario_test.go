@@ -806,8 +806,6 @@ func collectivesOf(r *rank, n, m int) error {
 					c.Send = unsafe.Add(q, me*n*8)
 				case call == driver.Scatter && me == root:
 					c.Recv, result = unsafe.Add(p, me*n*8), in[me*n:]
-				case call == driver.Alltoall:
-					c.Recv, result = p, in
 				}
 				if err := r.collective(c); err != nil {
 					return err
@@ -841,10 +839,6 @@ func collectivesOf(r *rank, n, m int) error {
 			fill(in[:sum])
 			clear(out)
 			c := driver.Collective{Call: driver.ReduceScatter, Send: p, Recv: q, Type: driver.Int64, Op: driver.Sum, RecvParts: driver.Parts{Counts: counts}}
-			result := out
-			if inPlace {
-				c.Recv, result = p, in
-			}
 			err := r.collective(c)
 			if uint64(n) > longest && !(useWide && r.e.lib.call.IreduceScatterC.Valid()) {
 				if !errors.Is(err, driver.ErrUnsupported) {
@@ -855,7 +849,7 @@ func collectivesOf(r *rank, n, m int) error {
 			if err != nil {
 				return err
 			}
-			if err := check(what(driver.ReduceScatter), result[:counts[me]], func(i int) int64 { return total(size)(start + i) }); err != nil {
+			if err := check(what(driver.ReduceScatter), out[:counts[me]], func(i int) int64 { return total(size)(start + i) }); err != nil {
 				return err
 			}
 		}
@@ -911,9 +905,6 @@ func partsOf(r *rank, n, root int, inPlace bool, p, q unsafe.Pointer, value func
 				same.Counts = append(same.Counts, uint64(length(k+me)*8))
 			}
 			c.SendParts, c.RecvParts = same, same
-			if inPlace {
-				c.Recv, result = p, in
-			}
 		}
 		if err := r.collective(c); err != nil {
 			return err
