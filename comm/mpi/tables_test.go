@@ -83,6 +83,9 @@ func (h header) value(t *testing.T, name string) (v int, ok bool) {
 // Every constant is as the library's header file has it.
 func TestTablesAgreeWithHeaders(t *testing.T) {
 	onEach(t, func(t *testing.T, in installation) {
+		if _, err := os.Stat(in.header); err != nil {
+			t.Skip("it is installed without its header file")
+		}
 		h := readHeader(t, in.header)
 		compared := 0
 		for i := range handles {
