@@ -35,7 +35,8 @@ type calls struct {
 	TypeCommit       dl.Proc `sym:"MPI_Type_commit"`
 	TypeFree         dl.Proc `sym:"MPI_Type_free"`
 
-	OpCreate dl.Proc `sym:"MPI_Op_create"`
+	OpCreate    dl.Proc `sym:"MPI_Op_create"`
+	ReduceLocal dl.Proc `sym:"MPI_Reduce_local"`
 
 	Isend         dl.Proc `sym:"MPI_Isend"`
 	IsendC        dl.Proc `sym:"MPI_Isend_c,optional"`

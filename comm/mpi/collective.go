@@ -183,8 +183,8 @@ func (l *library) typeOf(t driver.Type) uintptr { return l.handles[typeInt8+obje
 
 // opOf returns the handle of an operation on elements of a type.
 func (e *Engine) opOf(o driver.Op, t driver.Type) (uintptr, error) {
-	if o == driver.Sum && t <= driver.Uint64 && t.Size() <= 2 && e.lib.saturates() {
-		return e.wrapping(t)
+	if combine := e.lib.own(o, t); combine != nil {
+		return e.ownOp(o, t, combine)
 	}
 	return e.lib.opOf(o), nil
 }

@@ -42,7 +42,8 @@
 // If Debian's Open MPI 4.1.4 finds libfabric, long sends may never end. OMPI_MCA_pml=ob1 avoids that.
 //
 // On processors with AVX, Open MPI's sum of integers of one or two bytes does not wrap around: a sum that does not fit becomes the largest value (its
-// issue 8045). So with Open MPI a function of this package computes such sums, which wrap around as they do elsewhere.
+// issue 8045). So with Open MPI a function of this package computes such sums, which wrap around as they do elsewhere. MPICH 4.0.2 compares unsigned
+// integers as if they were signed; Start finds that out, and a function of this package computes Min and Max.
 //
 // # Tables
 //

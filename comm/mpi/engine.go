@@ -35,7 +35,7 @@ type Engine struct {
 	requests requests
 	chunk    atomic.Uintptr // the datatype of chunkBytes bytes, 0 before it is needed
 	chunkMu  sync.Mutex
-	sums     [2]sum // for elements of one and of two bytes, if the library's own sum saturates
+	own      [driver.Max + 1][driver.Float32]ownOp // of integers
 
 	closed atomic.Bool
 }
@@ -165,6 +165,7 @@ func (e *Engine) afterInit(provided int) error {
 	if err := lib.verify(); err != nil {
 		return err
 	}
+	lib.signs = lib.comparesSigns()
 	var major, minor int32
 	c.GetVersion.Call2(uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
 	info.Version = fmt.Sprintf("%d.%d", major, minor)
@@ -187,7 +188,7 @@ func (e *Engine) afterInit(provided int) error {
 		if e.report.QueriedROCm || strings.Contains(e.report.MemoryAllocKind, "rocm") {
 			info.Memory |= driver.MemoryROCm
 		}
-		if lib.maker != makerOpenMPI { // its nonblocking collective operations touch the memory themselves, and so does our sum of short integers
+		if lib.maker != makerOpenMPI && !lib.signs { // Open MPI's nonblocking collective operations touch the memory themselves, and so do ours
 			info.Collective = info.Memory
 		}
 	}

@@ -33,6 +33,7 @@ type library struct {
 	name    string // the name that it was loaded by
 	path    string
 	text    string // of MPI_Get_library_version
+	signs   bool   // it compares unsigned integers as if they were signed
 	handles [objects]uintptr
 }
 

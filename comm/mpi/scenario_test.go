@@ -968,6 +968,30 @@ func everyOp(r *rank) error {
 			if !bytes.Equal(wanted[:t.Size()], view[byte](q, int(t.Size()))) {
 				return fmt.Errorf("%v of %v gives % x, not % x", op, t, view[byte](q, int(t.Size())), wanted[:t.Size()])
 			}
+			if t < driver.Uint8 || t > driver.Uint64 || op != driver.Min && op != driver.Max {
+				continue
+			}
+			// Rank 0 has the largest value, the others 1.
+			put(t, p, []int64{-1, 1}[min(r.w.Rank(), 1)])
+			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce, driver.Scan, driver.ReduceScatter} {
+				counts := make([]uint64, size)
+				counts[0] = 1
+				c := driver.Collective{Call: call, Send: p, Recv: q, Count: 1, Type: t, Op: op, RecvParts: driver.Parts{Counts: counts}}
+				if err := r.collective(c); err != nil {
+					return fmt.Errorf("%v by %v of %v: %w", call, op, t, err)
+				}
+				want := int64(-1)
+				if op == driver.Min && size > 1 && (call != driver.Scan || r.w.Rank() > 0) {
+					want = 1
+				}
+				put(t, unsafe.Pointer(&wanted[0]), want)
+				if r.w.Rank() > 0 && (call == driver.Reduce || call == driver.ReduceScatter) {
+					continue
+				}
+				if !bytes.Equal(wanted[:t.Size()], view[byte](q, int(t.Size()))) {
+					return fmt.Errorf("%v by %v of %v gives % x, not % x", call, op, t, view[byte](q, int(t.Size())), wanted[:t.Size()])
+				}
+			}
 		}
 	}
 	return nil
