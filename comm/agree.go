@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 // agreement compares the collective operations that the ranks of a communicator are about to start, if HALYARD_DEBUG has the word "comm". It uses a
@@ -142,7 +143,7 @@ func (r *operation) disagree(rank int, format string, args ...any) error {
 // run does a collective operation for the comparison. If it fails, the communicator fails.
 func (a *agreement) run(ctx context.Context, r *operation, d driver.Comm, o driver.Collective) error {
 	q, err := d.Collective(o)
-	var w waiter
+	var w nap.Waiter
 	for err == nil {
 		reqs, out := [1]driver.Request{q}, [1]driver.Status{}
 		var done int
@@ -152,9 +153,9 @@ func (a *agreement) run(ctx context.Context, r *operation, d driver.Comm, o driv
 			}
 			err = out[0].Err
 		}
-		if err == nil && w.rest(ctx) {
+		if err == nil && w.Rest(ctx) {
 			r.c.engine.pool.abandon(&loss{req: q}) // the agreement's memory stays for it
-			err = interrupted(r.op, ctx, driver.NoPeer, driver.NoTag, 0, w.since())
+			err = interrupted(r.op, ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
 		}
 	}
 	failure := broken(r.op, err)

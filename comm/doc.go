@@ -35,7 +35,7 @@
 // # Waiting and failures
 //
 // Every call that waits takes a context. The calling goroutine asks the engine again and again, first at once, and after a millisecond with
-// short sleeps, so waiting costs little. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
+// sleeps of about a hundredth of the time that it has waited, so waiting costs little. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
 // operations cannot be cancelled, so the engine's memory for them is not used again.
 //
 // The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer

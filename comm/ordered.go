@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 // SendOn sends the elements of b to another rank in the order of a stream: as they are after the work that the stream was given before. It
@@ -382,7 +383,7 @@ func (m *mover) add(o movement) {
 }
 
 func (m *mover) run() {
-	var w waiter
+	var w nap.Waiter
 	for {
 		start := time.Now()
 		some := m.ask()
@@ -391,11 +392,11 @@ func (m *mover) run() {
 			return
 		}
 		if some {
-			w = waiter{}
+			w = nap.Waiter{}
 		}
-		w.rest(context.Background())
-		if w.since() > awake { // the longer the polling takes, the longer the sleep
-			time.Sleep(min(idle*took, awake))
+		w.Rest(context.Background())
+		if w.Since() > time.Millisecond { // the longer the polling takes, the longer the sleep
+			nap.For(min(idle*took, time.Millisecond))
 		}
 	}
 }

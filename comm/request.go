@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 const (
@@ -384,15 +385,15 @@ func (q *Request) Test() (status Status, done bool, err error) {
 // Wait waits until the operation has ended, and says how. If ctx ends first, the operation is given up, and the communicator refuses
 // others from then on.
 func (q *Request) Wait(ctx context.Context) (Status, error) {
-	var w waiter
-	for late := false; ; late = w.rest(ctx) { // others may ask while this goroutine rests
+	var w nap.Waiter
+	for late := false; ; late = w.Rest(ctx) { // others may ask while this goroutine rests
 		r, err := q.operation("Wait")
 		if r == nil {
 			return q.outcome(), err
 		}
 		ended := r.done || r.poll()
 		if !ended && late {
-			r.giveUp(ctx, w.since())
+			r.giveUp(ctx, w.Since())
 		}
 		if ended || late {
 			q.keep(r)
@@ -436,10 +437,10 @@ func (q *Request) keep(r *operation) {
 }
 
 func (r *operation) wait(ctx context.Context) {
-	var w waiter
+	var w nap.Waiter
 	for !r.done && !r.poll() {
-		if w.rest(ctx) {
-			r.giveUp(ctx, w.since())
+		if w.Rest(ctx) {
+			r.giveUp(ctx, w.Since())
 		}
 	}
 }

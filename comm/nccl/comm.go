@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 // watched is the interval at which an idle communicator is asked for errors, which are mostly those of other ranks.
@@ -150,7 +151,7 @@ func (c *Comm) ask(op string) (state int32, err *driver.Error) {
 // settle waits until a call of the library has taken effect; for an operation that means that its work is on the stream. If it fails, or ctx ends
 // first, the communicator is aborted.
 func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint64) error {
-	var w waiter
+	var w nap.Waiter
 	for {
 		c.mu.Lock()
 		if c.handle == 0 {
@@ -160,7 +161,7 @@ func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint6
 		}
 		state, err := c.ask(op)
 		if err != nil {
-			err.Peer, err.Bytes, err.After, err.API = peer, bytes, w.since(), api
+			err.Peer, err.Bytes, err.After, err.API = peer, bytes, w.Since(), api
 			c.abort(err)
 		}
 		c.mu.Unlock()
@@ -170,8 +171,8 @@ func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint6
 		if state == success {
 			return nil
 		}
-		if w.rest(ctx) {
-			e := interrupted(ctx, op, peer, bytes, w.since())
+		if w.Rest(ctx) {
+			e := interrupted(ctx, op, peer, bytes, w.Since())
 			c.fail(e)
 			return e
 		}
@@ -262,7 +263,7 @@ func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 		return err
 	}
 	defer e.Close()
-	var w waiter
+	var w nap.Waiter
 	for {
 		done, err := e.Done()
 		c.look(op)
@@ -272,8 +273,8 @@ func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 		if done || err != nil {
 			return err
 		}
-		if w.rest(ctx) {
-			e := interrupted(ctx, op, driver.NoPeer, 0, w.since())
+		if w.Rest(ctx) {
+			e := interrupted(ctx, op, driver.NoPeer, 0, w.Since())
 			c.fail(e)
 			return e
 		}

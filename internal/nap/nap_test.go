@@ -1,0 +1,48 @@
+package nap
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+func TestLength(t *testing.T) {
+	for _, row := range []struct{ waited, want time.Duration }{
+		{0, 0}, {awake - 1, 0}, {awake, awake / part}, {10 * time.Millisecond, 10 * time.Millisecond / part}, {time.Hour, longest},
+	} {
+		if got := length(row.waited); got != row.want {
+			t.Errorf("after %v: %v, not %v", row.waited, got, row.want)
+		}
+	}
+}
+
+// A wait of some milliseconds sleeps by calls of nanosleep, and never beyond the end of its context.
+func TestSleepsAreShort(t *testing.T) {
+	var slept []time.Duration
+	short = func(d time.Duration) { slept = append(slept, d) }
+	defer func() { short = brief }()
+	w := Waiter{asked: eager, start: time.Now().Add(-5 * time.Millisecond)}
+	w.Rest(t.Context())
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if len(slept) != 1 || slept[0] < least || !w.Rest(ctx) || len(slept) != 1 {
+		t.Errorf("it slept for %v", slept)
+	}
+	late := Waiter{asked: eager, start: time.Now().Add(-time.Hour)}
+	soon := soonEnding{t.Context()}
+	if late.Rest(soon); len(slept) != 2 || slept[1] > 0 {
+		t.Errorf("it slept for %v", slept)
+	}
+}
+
+// soonEnding is a context whose deadline has come, and which has not ended.
+type soonEnding struct{ context.Context }
+
+func (soonEnding) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
+
+func TestRestDoesNotAllocate(t *testing.T) {
+	w := Waiter{asked: eager, start: time.Now().Add(-2 * time.Millisecond)}
+	if n := testing.AllocsPerRun(10, func() { w.Rest(t.Context()) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
