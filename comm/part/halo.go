@@ -79,7 +79,7 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 			return bad("need [%d, %d) is empty or not within the %d elements", r.Lo, r.Hi, g.len())
 		case i > 0 && r.Lo < sorted[i-1].Hi:
 			return bad("needs [%d, %d) and [%d, %d) overlap", sorted[i-1].Lo, sorted[i-1].Hi, r.Lo, r.Hi)
-		case r.Lo < hi && lo < r.Hi:
+		case lo < hi && r.Lo < hi && lo < r.Hi:
 			return bad("need [%d, %d) has elements that this rank owns, [%d, %d)", r.Lo, r.Hi, lo, hi)
 		}
 	}

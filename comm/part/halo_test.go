@@ -209,6 +209,9 @@ func setups() []setup {
 				{{Lo: 5, Hi: 9}},
 			}[rank]}
 		}},
+		{"needs of a rank that owns nothing", 3, part.Starts(0, 2, 2, 4), func(rank int) part.Halo {
+			return part.Halo{Needs: [][]part.Range{nil, {{Lo: 1, Hi: 4}, {Lo: 0, Hi: 1}}, {{Lo: 0, Hi: 2}}}[rank]}
+		}},
 		{"2-D one-sided", 6, part.Grid([]int{7, 5}, []int{3, 2}), always(part.Halo{Lo: []int{1, 2}, Hi: []int{0, 0}})},
 		{"2-D more ranks than rows", 4, part.Grid([]int{3, 6}, []int{4, 1}), always(part.Width(1, 1))},
 		{"3-D half periodic", 8, part.Grid([]int{4, 5, 6}, []int{2, 2, 2}), always(part.Halo{Lo: []int{1, 1, 2}, Hi: []int{1, 2, 1}, Periodic: []bool{true, false, true}})},
