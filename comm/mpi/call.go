@@ -51,7 +51,6 @@ type calls struct {
 
 	Ibarrier        dl.Proc `sym:"MPI_Ibarrier"`
 	Ibcast          dl.Proc `sym:"MPI_Ibcast"`
-	IbcastC         dl.Proc `sym:"MPI_Ibcast_c,optional"`
 	Ireduce         dl.Proc `sym:"MPI_Ireduce"`
 	IreduceC        dl.Proc `sym:"MPI_Ireduce_c,optional"`
 	Iallreduce      dl.Proc `sym:"MPI_Iallreduce"`

@@ -32,6 +32,13 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 	switch o.Call {
 	case driver.Barrier:
 		err = c.narrow(r, func(h uintptr) uintptr { return c.e.lib.call.Ibarrier.Call2(c.handle, h) })
+	case driver.Bcast: // Intel MPI 2021.18 never ends one of more than 2 GiB, also by MPI_Ibcast_c
+		_, at := c.buffers(&o, false)
+		err = c.inPieces(r, o.Count, func(done, n uint64, _ bool) func(uintptr) uintptr {
+			return func(h uintptr) uintptr {
+				return c.e.lib.call.Ibcast.Call6(at+uintptr(done), uintptr(n), c.e.lib.handles[typeByte], uintptr(o.Root), c.handle, h)
+			}
+		}, false)
 	case driver.Reduce, driver.Allreduce, driver.Scan:
 		err = c.reduce(r, &o)
 	case driver.ReduceScatter:
@@ -96,8 +103,6 @@ func (c *communicator) move(r *request, o *driver.Collective) error {
 	call := func(n, t uintptr, wide bool) uintptr {
 		h := address(&r.slot.handle)
 		switch o.Call {
-		case driver.Bcast:
-			return pick(f.Ibcast, f.IbcastC, wide).Call6(recv, n, t, uintptr(o.Root), c.handle, h)
 		case driver.Gather:
 			return pick(f.Igather, f.IgatherC, wide).Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
 		case driver.Scatter:
@@ -109,7 +114,7 @@ func (c *communicator) move(r *request, o *driver.Collective) error {
 		}
 	}
 	if o.Count > c.e.maxCount() {
-		return c.e.long(r, o.Count, f.IbcastC.Valid(), call)
+		return c.e.long(r, o.Count, f.IgatherC.Valid(), call)
 	}
 	return c.narrow(r, func(uintptr) uintptr { return call(uintptr(o.Count), lib.handles[typeByte], false) })
 }
@@ -193,8 +198,7 @@ func (l *library) opOf(o driver.Op) uintptr {
 	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
 }
 
-// reduce starts Reduce, Allreduce or Scan. If the count does not fit into a C int, and the library has no calls with 64-bit counts, it starts
-// several calls of MPI.
+// reduce starts Reduce, Allreduce or Scan.
 func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
 	t := c.e.lib.typeOf(o.Type)
@@ -228,15 +232,21 @@ func (c *communicator) reduce(r *request, o *driver.Collective) error {
 			}
 		}
 	}
+	return c.inPieces(r, o.Count, begin, f.IreduceC.Valid())
+}
+
+// inPieces starts an operation on count elements. If the count does not fit into a C int, and there is no call with a 64-bit count that works, it starts
+// several calls of MPI. All ranks start the same ones, as they give the same count. begin returns the call for n elements after the first done.
+func (c *communicator) inPieces(r *request, count uint64, begin func(done, n uint64, wide bool) func(h uintptr) uintptr, hasWide bool) error {
 	most := c.e.maxCount()
-	if o.Count > most && useWide && f.IreduceC.Valid() {
-		return c.narrow(r, begin(0, o.Count, true))
+	if count > most && useWide && hasWide {
+		return c.narrow(r, begin(0, count, true))
 	}
-	if err := c.narrow(r, begin(0, min(o.Count, most), false)); err != nil {
+	if err := c.narrow(r, begin(0, min(count, most), false)); err != nil {
 		return err
 	}
-	for done := most; done < o.Count; done += most {
-		c.piece(r, begin(done, min(most, o.Count-done), false))
+	for done := most; done < count; done += most {
+		c.piece(r, begin(done, min(most, count-done), false))
 	}
 	return nil
 }

@@ -582,6 +582,9 @@ func long(r *rank) error {
 				return fmt.Errorf("wide %v: %w", wide, err)
 			}
 		}
+		if err := bcastInPieces(r, a, most); err != nil {
+			return fmt.Errorf("wide %v: %w", wide, err)
+		}
 		if err := truncatedLong(r, a, b); err != nil {
 			return fmt.Errorf("wide %v: %w", wide, err)
 		}
@@ -667,6 +670,28 @@ func beyond(r *rank) error {
 		if err := b.Close(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// bcastInPieces checks that no single call of MPI broadcasts more than an int counts: Intel MPI never ends such a call, even with a 64-bit count.
+func bcastInPieces(r *rank, p unsafe.Pointer, n uint64) error {
+	root := r.w.Size() - 1
+	clear(view[byte](p, int(n)))
+	if r.w.Rank() == root {
+		pattern(view[byte](p, int(n)), 3)
+	}
+	id, err := r.w.Collective(driver.Collective{Call: driver.Bcast, Recv: p, Count: n, Root: root})
+	if err != nil {
+		return err
+	}
+	q, err := r.e.find("test", id)
+	if err != nil {
+		return err
+	}
+	pieces := uint64(len(q.pieces) + 1)
+	if st := r.wait(id); st.Err != nil || pieces < n/longest || !isPattern(view[byte](p, int(n)), 3) {
+		return fmt.Errorf("Bcast of %d bytes in %d calls: %+v", n, pieces, st)
 	}
 	return nil
 }
