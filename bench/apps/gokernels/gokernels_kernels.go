@@ -137,7 +137,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			copies(t, a, c)
 		}
 	}),
-	"f_mul": kernel.Go(func(blk *kernel.Block) {
+	"mul": kernel.Go(func(blk *kernel.Block) {
 		b := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
@@ -150,7 +150,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			mul(t, b, c)
 		}
 	}),
-	"f_add": kernel.Go(func(blk *kernel.Block) {
+	"add": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
@@ -202,14 +202,29 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:22", "cg.go:33", "cg.go:35", "cg.go:39", "cg.go:43", "cg.go:58", "cg.go:61", "cg.go:63", "cg.go:69", "cg.go:70", "cg.go:71", "cg.go:78", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:22", "cg.go:33", "cg.go:35", "cg.go:39", "cg.go:43", "cg.go:58", "cg.go:61", "cg.go:63", "cg.go:69", "cg.go:70", "cg.go:71", "cg.go:78", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Kernels: map[string]kernel.Written{
+	"product":    {Code: "k_product", Params: []string{"n", "a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
+	"total":      {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
+	"laplace":    {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:52"},
+	"advance":    {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
+	"direct":     {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
+	"spread":     {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:10"},
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "rows", "first", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:9"},
+	"move":       {Code: "k_move", Params: []string{"first", "old", "len(old)", "v", "len(v)", "now", "len(now)", "dt"}},
+	"copies":     {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}},
+	"mul":        {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}},
+	"add":        {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
+	"triad":      {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
+	"nstream":    {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
+	"inner":      {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
+}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
-typedef struct { T_body a[64]; } T_64_body;
+typedef struct { T_body a[64]; } T_64_T_body;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[64]; } T_64_f64;
 #endif
 
-KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+KERNEL void k_product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -251,7 +266,7 @@ KERNEL void product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 
 	}
 }
 
-KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
+KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -292,7 +307,7 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	}
 }
 
-KERNEL void laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
+KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
 	i64 h_j = ((i64)INDEX(0));
 	{
@@ -317,7 +332,7 @@ KERNEL void laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBA
 	h_q[GO_AT(h_i, h_q_n, 10)] = (((((4.0f * h_p[GO_AT(h_at, h_p_n, 10)]) - h_p[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_p_n, 10)]) - h_p[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_p_n, 10)]) - h_left) - h_right);
 }
 
-KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
+KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
@@ -335,7 +350,7 @@ KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, cons
 	}
 }
 
-KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
+KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_p[GO_AT(h_i_1, h_p_n, 14)] = (h_r[GO_AT(h_i_1, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 14)])));
@@ -349,7 +364,7 @@ KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n,
 	}
 }
 
-KERNEL void spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
+KERNEL void k_spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
 	i64 h_j = ((i64)INDEX(0));
 	{
@@ -374,7 +389,7 @@ KERNEL void spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, 
 	h_to[GO_AT(h_i, h_to_n, 17)] = (h_from[GO_AT(h_at, h_from_n, 17)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_from_n, 17)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_from_n, 17)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 17)]))));
 }
 
-KERNEL void mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
+KERNEL void k_mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
 	{
 		if (((((i64)INDEX(0)) >= ((i64)h_n)) || (((i64)INDEX(1)) >= ((i64)h_rows)))) {
 			return;
@@ -407,8 +422,8 @@ FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FA
 	return v_1;
 }
 
-KERNEL void move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
-	LOCAL T_64_body h_piece;
+KERNEL void k_move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
+	LOCAL T_64_T_body h_piece;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -477,7 +492,7 @@ KERNEL void move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *
 }
 #ifdef HALYARD_FLOAT64
 
-KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_c[GO_AT(h_i_1, h_c_n, 30)] = h_a[GO_AT(h_i_1, h_a_n, 30)];
@@ -491,7 +506,7 @@ KERNEL void copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n 
 	}
 }
 
-KERNEL void f_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_b_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_b[GO_AT(h_i_1, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 31)]);
@@ -505,7 +520,7 @@ KERNEL void f_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n G
 	}
 }
 
-KERNEL void f_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_c[GO_AT(h_i_1, h_c_n, 32)] = (h_a[GO_AT(h_i_1, h_a_n, 32)] + h_b[GO_AT(h_i_1, h_b_n, 32)]);
@@ -519,7 +534,7 @@ KERNEL void f_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 	}
 }
 
-KERNEL void triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_a[GO_AT(h_i_1, h_a_n, 33)] = (h_b[GO_AT(h_i_1, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 33)]));
@@ -533,7 +548,7 @@ KERNEL void triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, 
 	}
 }
 
-KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_a[GO_AT(h_i_1, h_a_n, 34)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 34)]) + (h_b[GO_AT(h_i_1, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 34)])));
@@ -547,7 +562,7 @@ KERNEL void nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n
 	}
 }
 
-KERNEL void inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
+KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_64_f64 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -600,8 +615,8 @@ var (
 	mandelbrotKernel = kernels.Kernel("mandelbrot")
 	moveKernel       = kernels.Kernel("move")
 	copiesKernel     = kernels.Kernel("copies")
-	mulKernel        = kernels.Kernel("f_mul")
-	addKernel        = kernels.Kernel("f_add")
+	mulKernel        = kernels.Kernel("mul")
+	addKernel        = kernels.Kernel("add")
 	triadKernel      = kernels.Kernel("triad")
 	nstreamKernel    = kernels.Kernel("nstream")
 	innerKernel      = kernels.Kernel("inner")
@@ -702,14 +717,14 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line gokernels_kernels.go:706
+//line gokernels_kernels.go:721
 				row_[tx].me = me
 			}
 		}
 	}
 //line cg.go:15
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:713
+//line gokernels_kernels.go:728
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -721,12 +736,12 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:725
+//line gokernels_kernels.go:740
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:730
+//line gokernels_kernels.go:745
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -738,7 +753,7 @@ func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums gri
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:742
+//line gokernels_kernels.go:757
 			}
 		}
 	}
@@ -770,14 +785,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line gokernels_kernels.go:774
+//line gokernels_kernels.go:789
 				row[tx].me = me
 			}
 		}
 	}
 //line cg.go:36
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:781
+//line gokernels_kernels.go:796
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -789,12 +804,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:793
+//line gokernels_kernels.go:808
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:798
+//line gokernels_kernels.go:813
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -806,7 +821,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line gokernels_kernels.go:810
+//line gokernels_kernels.go:825
 			}
 		}
 	}
@@ -859,7 +874,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:863
+//line gokernels_kernels.go:878
 			}
 			x = to - 1
 			continue
@@ -878,7 +893,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:882
+//line gokernels_kernels.go:897
 	}
 }
 
@@ -911,7 +926,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:915
+//line gokernels_kernels.go:930
 			}
 			x_ = to - 1
 			continue
@@ -922,7 +937,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line gokernels_kernels.go:926
+//line gokernels_kernels.go:941
 	}
 }
 
@@ -951,7 +966,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:955
+//line gokernels_kernels.go:970
 				}
 				{
 					at := at + 1
@@ -961,7 +976,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:965
+//line gokernels_kernels.go:980
 				}
 			}
 			if at < count {
@@ -971,7 +986,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:975
+//line gokernels_kernels.go:990
 			}
 			x = to - 1
 			continue
@@ -980,7 +995,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + float32(now[0]/before[0]*p[i])
 		}
-//line gokernels_kernels.go:984
+//line gokernels_kernels.go:999
 	}
 }
 
@@ -1030,7 +1045,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:1034
+//line gokernels_kernels.go:1049
 			}
 			x = to_ - 1
 			continue
@@ -1049,7 +1064,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:1053
+//line gokernels_kernels.go:1068
 	}
 }
 
@@ -1075,7 +1090,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:1079
+//line gokernels_kernels.go:1094
 	}
 }
 
@@ -1111,14 +1126,14 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line gokernels_kernels.go:1115
+//line gokernels_kernels.go:1130
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:27
 	for from := 0; from < n; from += block {
-//line gokernels_kernels.go:1122
+//line gokernels_kernels.go:1137
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -1129,7 +1144,7 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line gokernels_kernels.go:1133
+//line gokernels_kernels.go:1148
 				}
 			}
 		}
@@ -1150,13 +1165,13 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line gokernels_kernels.go:1154
+//line gokernels_kernels.go:1169
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1160
+//line gokernels_kernels.go:1175
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1175,7 +1190,7 @@ func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now g
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line gokernels_kernels.go:1179
+//line gokernels_kernels.go:1194
 			}
 		}
 	}
@@ -1207,7 +1222,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1211
+//line gokernels_kernels.go:1226
 				}
 				{
 					at := at + 1
@@ -1217,7 +1232,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1221
+//line gokernels_kernels.go:1236
 				}
 			}
 			if at < count {
@@ -1227,7 +1242,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1231
+//line gokernels_kernels.go:1246
 			}
 			x = to - 1
 			continue
@@ -1236,7 +1251,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:1240
+//line gokernels_kernels.go:1255
 	}
 }
 
@@ -1265,7 +1280,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1269
+//line gokernels_kernels.go:1284
 				}
 				{
 					at := at + 1
@@ -1275,7 +1290,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1279
+//line gokernels_kernels.go:1294
 				}
 			}
 			if at < count {
@@ -1285,7 +1300,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1289
+//line gokernels_kernels.go:1304
 			}
 			x = to - 1
 			continue
@@ -1294,7 +1309,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:1298
+//line gokernels_kernels.go:1313
 	}
 }
 
@@ -1325,7 +1340,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1329
+//line gokernels_kernels.go:1344
 				}
 				{
 					at := at + 1
@@ -1335,7 +1350,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1339
+//line gokernels_kernels.go:1354
 				}
 			}
 			if at < count {
@@ -1345,7 +1360,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1349
+//line gokernels_kernels.go:1364
 			}
 			x = to - 1
 			continue
@@ -1354,7 +1369,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:1358
+//line gokernels_kernels.go:1373
 	}
 }
 
@@ -1385,7 +1400,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1389
+//line gokernels_kernels.go:1404
 				}
 				{
 					at := at + 1
@@ -1395,7 +1410,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1399
+//line gokernels_kernels.go:1414
 				}
 			}
 			if at < count {
@@ -1405,7 +1420,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1409
+//line gokernels_kernels.go:1424
 			}
 			x = to - 1
 			continue
@@ -1414,7 +1429,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1418
+//line gokernels_kernels.go:1433
 	}
 }
 
@@ -1445,7 +1460,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1449
+//line gokernels_kernels.go:1464
 				}
 				{
 					at := at + 1
@@ -1455,7 +1470,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1459
+//line gokernels_kernels.go:1474
 				}
 			}
 			if at < count {
@@ -1465,7 +1480,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1469
+//line gokernels_kernels.go:1484
 			}
 			x = to - 1
 			continue
@@ -1474,7 +1489,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1478
+//line gokernels_kernels.go:1493
 	}
 }
 
@@ -1504,14 +1519,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:1508
+//line gokernels_kernels.go:1523
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1515
+//line gokernels_kernels.go:1530
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1523,12 +1538,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1527
+//line gokernels_kernels.go:1542
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1532
+//line gokernels_kernels.go:1547
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1540,7 +1555,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1544
+//line gokernels_kernels.go:1559
 			}
 		}
 	}

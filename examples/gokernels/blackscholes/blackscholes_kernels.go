@@ -32,7 +32,9 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 			price(t, rate, volatility, share, strike, years, call, put)
 		}
 	}),
-}, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
+}, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
+	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}},
+}, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);
@@ -102,7 +104,7 @@ FUNCTION f32 f_normal(f32 h_d) {
 	return (1.0f - h_above);
 }
 
-KERNEL void price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
+KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
 	if (GO_WHOLE(h_share_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_s_1 = h_share[GO_AT(h_i_1, h_share_n, 0)];
@@ -193,7 +195,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:197
+//line blackscholes_kernels.go:199
 			}
 			x = to - 1
 			continue
@@ -211,6 +213,6 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:215
+//line blackscholes_kernels.go:217
 	}
 }

@@ -79,9 +79,15 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-}, Indexes: []string{"cg.go:28", "cg.go:30", "cg.go:33", "cg.go:36", "cg.go:39", "cg.go:41", "cg.go:52", "cg.go:54", "cg.go:58", "cg.go:62", "cg.go:74", "cg.go:76", "cg.go:80", "cg.go:84", "cg.go:93", "cg.go:94", "cg.go:95", "cg.go:104", "cg.go:105"}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
+}, Indexes: []string{"cg.go:28", "cg.go:30", "cg.go:33", "cg.go:36", "cg.go:39", "cg.go:41", "cg.go:52", "cg.go:54", "cg.go:58", "cg.go:62", "cg.go:74", "cg.go:76", "cg.go:80", "cg.go:84", "cg.go:93", "cg.go:94", "cg.go:95", "cg.go:104", "cg.go:105"}, Kernels: map[string]kernel.Written{
+	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "cg.go:23"},
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}},
+	"total":   {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
+	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
+}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 
-KERNEL void laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
+KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
 	i64 h_j = ((i64)INDEX(0));
 	i64 h_i = ((i64)INDEX(1));
 	{
@@ -114,7 +120,7 @@ KERNEL void laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n
 	h_q[GO_AT(h_at, h_q_n, 5)] = h_v;
 }
 
-KERNEL void product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n, i64 h_n GO_FAULTS) {
+KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n, i64 h_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -156,7 +162,7 @@ KERNEL void product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64
 	}
 }
 
-KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
+KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
 	LOCAL T_64_f32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -197,7 +203,7 @@ KERNEL void total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64
 	}
 }
 
-KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
+KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
@@ -215,7 +221,7 @@ KERNEL void advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, cons
 	}
 }
 
-KERNEL void direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
+KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		f32 h_beta_1 = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
@@ -317,7 +323,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:321
+//line cg_kernels.go:327
 			}
 			x = to - 1
 			continue
@@ -342,7 +348,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:346
+//line cg_kernels.go:352
 	}
 }
 
@@ -365,13 +371,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line cg_kernels.go:369
+//line cg_kernels.go:375
 			}
 		}
 	}
 //line cg.go:55
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:375
+//line cg_kernels.go:381
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -381,12 +387,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:385
+//line cg_kernels.go:391
 				}
 			}
 		}
 	}
-//line cg_kernels.go:390
+//line cg_kernels.go:396
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range int(b_.Size[0]) {
@@ -396,7 +402,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:400
+//line cg_kernels.go:406
 			}
 		}
 	}
@@ -419,13 +425,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line cg_kernels.go:423
+//line cg_kernels.go:429
 			}
 		}
 	}
 //line cg.go:77
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:429
+//line cg_kernels.go:435
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -435,12 +441,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:439
+//line cg_kernels.go:445
 				}
 			}
 		}
 	}
-//line cg_kernels.go:444
+//line cg_kernels.go:450
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -450,7 +456,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:454
+//line cg_kernels.go:460
 			}
 		}
 	}
@@ -485,7 +491,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:489
+//line cg_kernels.go:495
 			}
 			x_ = to - 1
 			continue
@@ -496,7 +502,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:500
+//line cg_kernels.go:506
 	}
 }
 
@@ -524,7 +530,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:528
+//line cg_kernels.go:534
 			}
 			x = to - 1
 			continue
@@ -534,6 +540,6 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:538
+//line cg_kernels.go:544
 	}
 }

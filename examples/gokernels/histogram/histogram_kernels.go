@@ -22,9 +22,11 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
-}, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+}, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
+	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}},
+}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
-KERNEL void count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
+KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -79,7 +81,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:83
+//line histogram_kernels.go:85
 			}
 		}
 	}
@@ -93,7 +95,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:97
+//line histogram_kernels.go:99
 			}
 		}
 	}

@@ -26,7 +26,9 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 			mandelbrot(t, v, rounds)
 		}
 	}),
-}, Indexes: []string{"mandelbrot.go:23"}, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
+}, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19"},
+}, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
 
 FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	f32 h_x = 0.0f;
@@ -50,7 +52,7 @@ FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	return h_most;
 }
 
-KERNEL void mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAULTS) {
+KERNEL void k_mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAULTS) {
 	i64 h_px = ((i64)INDEX(0));
 	i64 h_py = ((i64)INDEX(1));
 	{
@@ -100,7 +102,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:104
+//line mandelbrot_kernels.go:106
 			}
 			x = to - 1
 			continue
@@ -111,6 +113,6 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:115
+//line mandelbrot_kernels.go:117
 	}
 }

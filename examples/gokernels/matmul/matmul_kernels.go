@@ -26,10 +26,12 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
-}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
+}, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
+	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17"},
+}, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { T_16_f32 a[16]; } T_16_16_f32;
 
-KERNEL void matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
+KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
 	LOCAL T_16_16_f32 h_at;
 	LOCAL T_16_16_f32 h_bt;
 	{
@@ -129,14 +131,14 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				_, _, _ = tx, ty, tz
 //line matmul.go:19
 				sum := float32(0)
-//line matmul_kernels.go:133
+//line matmul_kernels.go:135
 				row_[tx].sum = sum
 			}
 		}
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:140
+//line matmul_kernels.go:142
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -154,7 +156,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:158
+//line matmul_kernels.go:160
 				}
 			}
 		}
@@ -171,13 +173,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:175
+//line matmul_kernels.go:177
 					row_[tx].sum = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:181
+//line matmul_kernels.go:183
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -191,7 +193,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				if row < m && col < n {
 					c[row*n+col] = sum
 				}
-//line matmul_kernels.go:195
+//line matmul_kernels.go:197
 			}
 		}
 	}

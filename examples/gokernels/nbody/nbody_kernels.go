@@ -13,7 +13,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
-	"f_step": kernel.Go(func(blk *kernel.Block) {
+	"step": kernel.Go(func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		old := kernel.Slice[float32](blk, 1)
 		v := kernel.Slice[float32](blk, 3)
@@ -24,8 +24,10 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, old, v, now) })
 	}),
-}, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
-typedef struct { T_body a[64]; } T_64_body;
+}, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
+	"step": {Code: "k_step", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
+}, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
+typedef struct { T_body a[64]; } T_64_T_body;
 
 FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
 	T_body v_1 = {0};
@@ -40,8 +42,8 @@ FUNCTION f32 f_root(f32 h_x) {
 	return sqrt(h_x);
 }
 
-KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
-	LOCAL T_64_body h_piece;
+KERNEL void k_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
+	LOCAL T_64_T_body h_piece;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
@@ -112,7 +114,7 @@ KERNEL void f_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 `})
 
 var (
-	stepKernel = kernels.Kernel("f_step")
+	stepKernel = kernels.Kernel("step")
 )
 
 // Step launches step.
@@ -152,14 +154,14 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 					b = read(old, i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:156
+//line nbody_kernels.go:158
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:163
+//line nbody_kernels.go:165
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -170,7 +172,7 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:174
+//line nbody_kernels.go:176
 				}
 			}
 		}
@@ -191,13 +193,13 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:195
+//line nbody_kernels.go:197
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line nbody_kernels.go:201
+//line nbody_kernels.go:203
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -216,7 +218,7 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:220
+//line nbody_kernels.go:222
 			}
 		}
 	}

@@ -42,12 +42,16 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
-}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
+}, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]kernel.Written{
+	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
+	"starts":  {Code: "k_starts", Params: []string{"counts", "len(counts)"}},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts_", "len(starts_)", "sorted", "len(sorted)"}},
+}, Portable: `typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
-KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
+KERNEL void k_count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_16_u32 h_own;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -73,7 +77,7 @@ KERNEL void count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL u3
 	}
 }
 
-KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
+KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	LOCAL T_256_u32 h_sums;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -117,7 +121,7 @@ KERNEL void starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	}
 }
 
-KERNEL void scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n GO_FAULTS) {
+KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n GO_FAULTS) {
 	LOCAL T_256_u32 h_own;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -196,7 +200,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:200
+//line radix_kernels.go:204
 			}
 		}
 	}
@@ -208,7 +212,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:212
+//line radix_kernels.go:216
 			}
 		}
 	}
@@ -245,7 +249,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:249
+//line radix_kernels.go:253
 				row[tx].from, row[tx].to, row[tx].sum = from, to, sum
 			}
 		}
@@ -268,7 +272,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:272
+//line radix_kernels.go:276
 			}
 		}
 	}
@@ -303,7 +307,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:307
+//line radix_kernels.go:311
 				row[tx].digit = digit
 			}
 		}
@@ -327,7 +331,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:331
+//line radix_kernels.go:335
 			}
 		}
 	}

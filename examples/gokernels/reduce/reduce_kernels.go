@@ -39,9 +39,13 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 			shift(t, x, upTo)
 		}
 	}),
-}, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
+}, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Kernels: map[string]kernel.Written{
+	"sum":   {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
+	"scan":  {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}},
+	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}},
+}, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
-KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
+KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_u32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -77,7 +81,7 @@ KERNEL void sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums
 	}
 }
 
-KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
+KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	LOCAL T_256_u32 h_part;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -122,7 +126,7 @@ KERNEL void scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upT
 	}
 }
 
-KERNEL void shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n GO_FAULTS) {
+KERNEL void k_shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if (((h_i < h_x_n) && (((i64)BLOCK(0)) > ((i64)0)))) {
@@ -169,13 +173,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if i := (firstX + tx); i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:173
+//line reduce_kernels.go:177
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:179
+//line reduce_kernels.go:183
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -185,12 +189,12 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line reduce_kernels.go:189
+//line reduce_kernels.go:193
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:194
+//line reduce_kernels.go:198
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -200,7 +204,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:204
+//line reduce_kernels.go:208
 			}
 		}
 	}
@@ -231,13 +235,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:235
+//line reduce_kernels.go:239
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:241
+//line reduce_kernels.go:245
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -249,7 +253,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					if me >= step {
 						before = part[me-step]
 					}
-//line reduce_kernels.go:253
+//line reduce_kernels.go:257
 					row[tx].before = before
 				}
 			}
@@ -264,12 +268,12 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					_ = before
 //line reduce.go:46
 					part[me] += before
-//line reduce_kernels.go:268
+//line reduce_kernels.go:272
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:273
+//line reduce_kernels.go:277
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -283,7 +287,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:287
+//line reduce_kernels.go:291
 			}
 		}
 	}

@@ -27,7 +27,9 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-}, Indexes: []string{"saxpy.go:13"}, Portable: `KERNEL void saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
+}, Indexes: []string{"saxpy.go:13"}, Kernels: map[string]kernel.Written{
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
+}, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		h_y[GO_AT(h_i_1, h_y_n, 0)] = (h_y[GO_AT(h_i_1, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i_1, h_x_n, 0)]));
@@ -76,7 +78,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:80
+//line saxpy_kernels.go:82
 				}
 				{
 					at := at + 1
@@ -86,7 +88,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:90
+//line saxpy_kernels.go:92
 				}
 			}
 			if at < count {
@@ -96,7 +98,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line saxpy_kernels.go:100
+//line saxpy_kernels.go:102
 			}
 			x_ = to - 1
 			continue
@@ -105,6 +107,6 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:109
+//line saxpy_kernels.go:111
 	}
 }

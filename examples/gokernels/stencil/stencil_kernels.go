@@ -28,7 +28,9 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 			smooth(t, width, height, from, to)
 		}
 	}),
-}, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Portable: `KERNEL void smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
+}, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]kernel.Written{
+	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "stencil.go:12"},
+}, Portable: `KERNEL void k_smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	i64 h_x = ((i64)INDEX(0));
 	i64 h_y = ((i64)INDEX(1));
 	i64 h_w = ((i64)h_width);
@@ -103,7 +105,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:107
+//line stencil_kernels.go:109
 			}
 			x_ = to_ - 1
 			continue
@@ -119,6 +121,6 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:123
+//line stencil_kernels.go:125
 	}
 }
