@@ -282,12 +282,12 @@ func TestNoPlatform(t *testing.T) {
 }
 
 func TestPlatformsWithoutDevices(t *testing.T) {
-	b := fakeBackend(&fakePlatform{name: "Empty", status: deviceNotFound})
+	b := fakeBackend(&fakePlatform{name: "Empty", status: deviceNotFound}, &fakePlatform{name: pocl, status: deviceNotFound})
 	_, listed := b.Devices(t.Context())
 	_, opened := b.Open(t.Context(), 0)
 	for _, err := range []error{listed, opened} {
 		wantKind(t, err, driver.ErrUnavailable)
-		wantWords(t, err.Error(), "no platform has a device: platform 0 (Empty) has no devices")
+		wantWords(t, err.Error(), "no platform has a device: platform 0 (Empty) has no devices; platform 1", "POCL_CACHE_DIR")
 	}
 	wantProblem(t, b, "platform 0 (Empty) has no devices")
 }

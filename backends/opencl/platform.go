@@ -163,7 +163,11 @@ func (p *platform) ask(t *table) ([]*hardware, error) {
 	p.name.Store(&name)
 	ids, st := t.getDeviceIDs(p.id, deviceTypeAll)
 	if st == deviceNotFound || st == success && len(ids) == 0 {
-		return nil, fmt.Errorf("%s has no devices", p)
+		hint := ""
+		if name == pocl {
+			hint = "; PoCL has none if it cannot write to its cache, which is in POCL_CACHE_DIR or else in ~/.cache/pocl"
+		}
+		return nil, fmt.Errorf("%s has no devices%s", p, hint)
 	}
 	if st != success {
 		return nil, fmt.Errorf("%s: %w", p, failure("list devices", -1, "clGetDeviceIDs", st))
