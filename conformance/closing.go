@@ -198,16 +198,30 @@ func vendorCodePreserved(t *trial) {
 		t.sync(s)
 	}
 	// What is closed is closed, even if the vendor reports a failure.
-	d := t.separate()
-	for _, c := range []struct {
-		what  string
-		close func() error
-	}{{"close memory", t.memory(d, hal.KindDevice, 64).Close}, {"close device", d.Close}} {
-		f.FailCall(1)
-		err := c.close()
+	for what, open := range map[string]func() func() error{
+		"close memory": func() func() error {
+			m, err := t.dev.Alloc(hal.KindDevice, 64, 0)
+			t.must(err, "allocate")
+			return m.Close
+		},
+		"close device": func() func() error { return t.separate().Close },
+	} {
+		closing := open()
 		f.Reset()
-		t.vendorKept(err, c.what)
-		t.must(c.close(), "%s, once more", c.what)
+		t.must(closing(), "%s", what)
+		calls, told := f.CallCount(), 0
+		for n := uint64(1); n <= calls; n++ {
+			closing := open()
+			f.FailCall(n)
+			err := closing()
+			f.Reset()
+			if err != nil {
+				t.vendorKept(err, what)
+				told++
+			}
+			t.must(closing(), "%s, once more", what)
+		}
+		t.want(calls == 0 || told > 0, "%s makes %d driver calls, and whichever fails, there is no error", what, calls)
 	}
 }
 
