@@ -5,27 +5,53 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
 )
 
-// leaves does work again and again, and fails if what left tells grows by at least least each time. What a device, a vendor's library or
-// another program keeps once does not count.
-func (t *trial) leaves(what string, least int64, left func() int64, work func()) {
+// measure is a number that work must not make grow by least each time that it is done.
+type measure struct {
+	what  string
+	least int64
+	read  func() int64
+}
+
+// leaves does work again and again, and fails if one of the numbers grows each time. What a device, a vendor's library or another program
+// keeps once does not count.
+func (t *trial) leaves(what string, work func(), measures ...measure) {
 	const rounds = 3
+	read := func() []int64 {
+		runtime.GC()
+		runtime.GC() // the first may find objects that cleanups and pools keep
+		all := make([]int64, len(measures))
+		for i, m := range measures {
+			all[i] = m.read()
+		}
+		return all
+	}
 	work()
-	before := left()
-	var grown [rounds]int64
-	for i := range grown {
+	before := read()
+	grown := make([][rounds]int64, len(measures))
+	for round := range rounds {
 		work()
-		after := left()
-		if grown[i], before = after-before, after; grown[i] < least {
+		after := read()
+		some := false
+		for i, m := range measures {
+			grown[i][round] = after[i] - before[i]
+			some = some || grown[i][round] >= m.least
+		}
+		if before = after; !some {
 			return
 		}
 	}
-	t.Errorf("%s: grew by %v in %d rounds, and should not grow by %d", what, grown, rounds, least)
+	for i, m := range measures {
+		if slices.Min(grown[i][:]) >= m.least {
+			t.Errorf("%s after %s: grew by %v in %d rounds, and should not grow by %d", m.what, what, grown[i], rounds, m.least)
+		}
+	}
 }
 
 // settled waits until no closed object waits for its work.
@@ -33,27 +59,24 @@ func (t *trial) settled() {
 	t.eventually(func() bool { return t.dev.Usage().Pending == 0 }, "what was closed is given back")
 }
 
-// heapObjects is the number of objects on Go's heap that can be reached.
-func heapObjects() int64 { return heap("/gc/heap/objects:objects") }
-
-func heap(name string) int64 {
-	runtime.GC()
-	runtime.GC() // the first may find objects that cleanups and pools keep
-	s := []metrics.Sample{{Name: name}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64())
+// heap reads one of Go's metrics of the heap, just after it was collected.
+func heap(name string) func() int64 {
+	return func() int64 {
+		s := []metrics.Sample{{Name: name}}
+		metrics.Read(s)
+		return int64(s[0].Value.Uint64())
+	}
 }
 
 // resident is the number of bytes of the process that are in the machine's memory where the system tells, or else those of Go's heap.
 func resident() int64 {
-	used := heap("/memory/classes/heap/objects:bytes")
 	b, err := os.ReadFile("/proc/self/statm") // Linux: proc(5)
 	if f := bytes.Fields(b); err == nil && len(f) > 1 {
 		if pages, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil {
 			return pages * int64(os.Getpagesize())
 		}
 	}
-	return used
+	return heap("/memory/classes/heap/objects:bytes")()
 }
 
 func idleStreamsTakeNoGoroutine(t *trial) {
@@ -76,7 +99,7 @@ func idleStreamsTakeNoGoroutine(t *trial) {
 }
 
 func closedObjectsForgotten(t *trial) {
-	const n = 200
+	const n = 100
 	s := t.stream(t.dev)
 	m := t.memory(t.dev, hal.KindDevice, 64)
 	cycles := map[string]func(){
@@ -114,15 +137,14 @@ func closedObjectsForgotten(t *trial) {
 		}
 	}
 	for what, cycle := range cycles {
-		work := func() {
+		t.leaves(what, func() {
 			for range n {
 				cycle()
 			}
 			t.settled()
-		}
-		t.leaves("objects on the heap after "+what, n, heapObjects, work)
-		t.leaves("bytes on the heap after "+what, n<<10, func() int64 { return heap("/memory/classes/heap/objects:bytes") }, work)
-		t.leaves("goroutines after "+what, n/2, func() int64 { return int64(runtime.NumGoroutine()) }, work)
+		}, measure{"objects on the heap", n, heap("/gc/heap/objects:objects")},
+			measure{"bytes on the heap", n << 10, heap("/memory/classes/heap/objects:bytes")},
+			measure{"goroutines", n / 2, func() int64 { return int64(runtime.NumGoroutine()) }})
 	}
 }
 
@@ -131,7 +153,7 @@ func closedMemoryLeaves(t *trial) {
 	size := int(min(2<<20, t.dev.Info().MaxAlloc/64, t.dev.Info().TotalMemory/64))
 	s := t.stream(t.dev)
 	for _, k := range kinds(t.dev) {
-		t.leaves("the process after "+k.String()+" memory", int64(size*blocks/4), resident, func() {
+		t.leaves(k.String()+" memory", func() {
 			var mems [blocks]*hal.Memory
 			for i := range mems {
 				m, err := t.dev.Alloc(k, uint64(size+i*4096), 0)
@@ -144,6 +166,6 @@ func closedMemoryLeaves(t *trial) {
 				t.must(m.Close(), "close memory")
 			}
 			t.settled()
-		})
+		}, measure{"the process", int64(size * blocks / 4), resident})
 	}
 }

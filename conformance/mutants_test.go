@@ -672,7 +672,7 @@ func killMutants(t *testing.T, part int) {
 		h.Match = match
 		h.Timeout = 30 * time.Second
 		if hanging[m.name] || m.name == callPanics {
-			h.Timeout = 1500 * time.Millisecond
+			h.Timeout = 3 * time.Second
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
