@@ -469,7 +469,7 @@ func TestShrinkingLeavesTheMistake(t *testing.T) {
 		})
 		require.NoError(t, err)
 		assert.True(t, shifts(small), small)
-		assert.Less(t, len(small), 350, "seed %d: %s", seed, small)
+		assert.Less(t, len(small), 450, "seed %d: %s", seed, small)
 		t.Logf("seed %d: %d bytes became\n%s", seed, len(src), small)
 	}
 }
