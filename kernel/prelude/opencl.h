@@ -48,14 +48,18 @@
 #define F32X4(a, b, c, d) ((float4)(a, b, c, d))
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))
-/* Intel's compiler for CPUs drops the sign of (f)(i)x where x is between -1 and 0, and takes a negation that is needed after a barrier for the same
-   in all threads. So it gets a zero that it cannot know, the offset of the grid. */
-#ifdef __INTEL_LLVM_COMPILER
+/* Where x is between -1 and 0, Intel's compiler for CPUs and Mesa's Rusticl, the implementation that compiles to SPIR-V first, give the float of the
+   integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads. So both get a zero that they cannot know,
+   the offset of the grid. */
+#if defined(__INTEL_LLVM_COMPILER) || defined(__SPIRV64__)
 #define GO_CUT(T, x) ((T)(x) | (T)get_global_offset(0))
+#else
+#define GO_CUT(T, x) ((T)(x))
+#endif
+#ifdef __INTEL_LLVM_COMPILER
 #define GO_NEG_F32(x) as_float(as_uint((f32)(x)) ^ (0x80000000u | (u32)get_global_offset(0)))
 #define GO_NEG_F64(x) as_double(as_ulong((f64)(x)) ^ (0x8000000000000000ul | get_global_offset(0)))
 #else
-#define GO_CUT(T, x) ((T)(x))
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #endif
@@ -65,7 +69,7 @@
 #else
 #define GO_ONCE(x) (x)
 #endif
-/* Mesa's Rusticl, the implementation that compiles to SPIR-V first, drops the rounding of a 64-bit integer to f32 if it is converted further, and rounds
+/* Rusticl drops the rounding of a 64-bit integer to f32 if it is converted further, and rounds
    fma of f64 twice. */
 #if defined(__SPIRV64__) && !defined(__INTEL_LLVM_COMPILER)
 #define GO_F32(x) as_float(as_uint((f32)(x)) | (u32)get_global_offset(0))
