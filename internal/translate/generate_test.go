@@ -613,7 +613,7 @@ func (g *generator) body(s shape) {
 	}
 	oops := g.IntN(12) == 0
 	if oops { // one thread fails, sooner or later
-		which, off := g.IntN(s.total()-s.beyond), pick(g, []string{"len(z)", "len(x)+i", "-1-i", "len(y) << 40"})
+		which, off := g.IntN(max(1, s.total()-s.beyond-5)), pick(g, []string{"len(z)", "len(x)+i", "-1-i", "len(y) << 40"})
 		thread := fmt.Sprintf("t.Global(0) == %d", which)
 		if s.dims > 1 {
 			thread = fmt.Sprintf("t.Global(0)*0+i == %d", which)
