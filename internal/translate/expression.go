@@ -284,6 +284,9 @@ func (f *function) arithmetic(op token.Token, n number, left, right string, divi
 		return wrap(op.String())
 	case token.QUO, token.REM:
 		if n.float {
+			if v := f.p.pkg.info.Types[divisor].Value; v != nil && constant.Sign(v) == 0 { // Rusticl divides by a zero that it knows to be one and gives anything
+				right = fmt.Sprintf("((%s)GO_F32(0.0f))", n.c)
+			}
 			return fmt.Sprintf("(%s %s %s)", left, op, right)
 		}
 		if divisor != nil {

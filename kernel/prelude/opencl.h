@@ -48,17 +48,26 @@
 #define F32X4(a, b, c, d) ((float4)(a, b, c, d))
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))
-/* Where x is between -1 and 0, Intel's compiler for CPUs and Mesa's Rusticl, the implementation that compiles to SPIR-V first, give the float of the
-   integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads. So both get a zero that they cannot know,
-   the offset of the grid. */
-#if defined(__INTEL_LLVM_COMPILER) || defined(__SPIRV64__)
-#define GO_CUT(T, x) ((T)(x) | (T)get_global_offset(0))
+/* GO_ZERO is a zero that faulty compilers cannot know to be one: that of Intel for CPUs, and Mesa's Rusticl, which compiles to SPIR-V first. Where x is
+   between -1 and 0, both give the float of the integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads.
+   Rusticl drops the rounding of a 64-bit integer to f32 if it is converted further, divides by a known 0 without meaning, and rounds fma of f64 twice. */
+#ifdef __INTEL_LLVM_COMPILER
+#define GO_ZERO get_global_offset(0)
+#elif defined(__SPIRV64__)
+#define GO_ZERO (get_work_dim() >> 2)
+#define GO_F32(x) as_float(as_uint((f32)(x)) | (u32)GO_ZERO)
+#endif
+#ifndef GO_F32
+#define GO_F32(x) ((f32)(x))
+#endif
+#ifdef GO_ZERO
+#define GO_CUT(T, x) ((T)(x) | (T)GO_ZERO)
 #else
 #define GO_CUT(T, x) ((T)(x))
 #endif
 #ifdef __INTEL_LLVM_COMPILER
-#define GO_NEG_F32(x) as_float(as_uint((f32)(x)) ^ (0x80000000u | (u32)get_global_offset(0)))
-#define GO_NEG_F64(x) as_double(as_ulong((f64)(x)) ^ (0x8000000000000000ul | get_global_offset(0)))
+#define GO_NEG_F32(x) as_float(as_uint((f32)(x)) ^ (0x80000000u | (u32)GO_ZERO))
+#define GO_NEG_F64(x) as_double(as_ulong((f64)(x)) ^ (0x8000000000000000ul | GO_ZERO))
 #else
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
@@ -69,10 +78,7 @@
 #else
 #define GO_ONCE(x) (x)
 #endif
-/* Rusticl drops the rounding of a 64-bit integer to f32 if it is converted further, and rounds
-   fma of f64 twice. */
 #if defined(__SPIRV64__) && !defined(__INTEL_LLVM_COMPILER)
-#define GO_F32(x) as_float(as_uint((f32)(x)) | (u32)get_global_offset(0))
 #define FMA(a, b, c) halyard_fma(a, b, c)
 f32 __attribute__((overloadable)) halyard_fma(f32 x, f32 y, f32 z) { return fma(x, y, z); }
 #ifdef HALYARD_FLOAT64
@@ -144,6 +150,5 @@ f64 __attribute__((overloadable)) halyard_fma(f64 x, f64 y, f64 z) {
 }
 #endif
 #else
-#define GO_F32(x) ((f32)(x))
 #define FMA(a, b, c) fma(a, b, c)
 #endif
