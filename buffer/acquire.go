@@ -154,7 +154,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 func (x *access) bring(ctx context.Context, try bool) error {
 	s := x.storage
 	for {
-		if err := x.settle(ctx); err != nil {
+		if err := x.settle(ctx, try); err != nil {
 			return err
 		}
 		plan, err := x.decide()
@@ -239,15 +239,16 @@ func drop(list []*order.Work) {
 	}
 }
 
-// settle gives an access its replica, which is not evicted until the access ends. If the device has no room, other replicas are evicted.
-func (x *access) settle(ctx context.Context) error {
+// settle gives an access its replica, which is not evicted until the access ends. If the device has no room, other replicas are evicted. If try is
+// set, settle does not wait for that.
+func (x *access) settle(ctx context.Context, try bool) error {
 	s := x.storage
 	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
 		return nil
 	}
 	r, mem, err := s.places.settle(x.stream, x.cause())
 	if _, full := err.(*pressure); full {
-		err = s.unpressed(ctx, x.op, func() (err error) {
+		err = s.unpressed(ctx, x.op, try, func() (err error) {
 			if err = s.usable(x.op, x.writes); err == nil {
 				r, mem, err = s.places.settle(x.stream, x.cause())
 			}

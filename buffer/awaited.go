@@ -87,7 +87,7 @@ func (ps *places) having(p part, fits func(*hal.Device) bool) *replica {
 // reach is fetch for an access at a device.
 func (x *access) reach(ctx context.Context) error {
 	for {
-		if err := x.settle(ctx); err != nil {
+		if err := x.settle(ctx, false); err != nil {
 			return err
 		}
 		plan, err := x.decide()

@@ -160,7 +160,8 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 // writes every element and reads none. The copies that are needed are enqueued; TryAcquire does
 // not wait for them. If another access excludes this one, the error is a [ConflictError]. If another device has not finished copying or computing
 // the bytes, and the stream cannot be made to wait for that (its device has no [hal.CapGate], or reads the host's memory during the
-// call that enqueues a copy), the error is of kind ErrNotReady. Acquire waits in both cases.
+// call that enqueues a copy), the error is of kind ErrNotReady. So it is if there is room on the device only when copies of evicted
+// replicas have ended (see [SetBudget]). Acquire waits in all three cases.
 //
 // Accesses are served in the order in which they come. If an earlier access shares an element with this one and one of the two writes, the
 // earlier one excludes this one, even while the earlier one itself still waits.

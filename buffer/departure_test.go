@@ -25,7 +25,7 @@ func written(t *testing.T, s *hal.Stream, n int, v uint32) *buffer.Buffer[uint32
 
 func fill(t *testing.T, s *hal.Stream, b *buffer.Buffer[uint32], v uint32) {
 	t.Helper()
-	l, err := b.TryAcquire(s, coherence.Overwrite)
+	l, err := b.Acquire(ctx, s, coherence.Overwrite) // it may have to wait for room
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(v)))
 	require.NoError(t, l.Release())

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 	"weak"
 
 	"github.com/go-halyard/halyard/hal"
@@ -28,8 +27,8 @@ import (
 // same happens, without a budget, when the device itself is out of memory.
 //
 // Memory of an allocator counts while a replica has it. If an evicted replica has to be copied first, its memory counts until the copy has
-// ended. An access that needs that memory waits for the copy: until its context ends, or
-// for half a minute if the context cannot end.
+// ended. An access that needs that memory waits for the copy until its context ends. TryAcquire, and the other calls that do not wait, fail
+// instead with an error of the kinds hal.ErrNotReady and hal.ErrOutOfMemory; the copy goes on, so the same call may succeed later.
 //
 // If the new budget is less than the memory in use, the next access that needs room evicts replicas until the budget is met.
 //
@@ -371,12 +370,8 @@ func (p *pressure) Error() string { return "no room on " + p.dev.Name() }
 // attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
-// patience is the longest time for which an access whose context cannot end waits for copies that make room for it.
-const patience = 30 * time.Second
-
-// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or for
-// patience if ctx cannot end.
-func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
+// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or fails if try is set.
+func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool) error {
 	size, res := s.size, residencyOf(p.dev)
 	c := cause{op: op, action: protocol.Evict, client: s.id, why: "budget"}
 	if p.cause != nil {
@@ -388,8 +383,6 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 	if p.cause != nil && res.trim(p.from) > 0 {
 		return nil // the freed memory may be enough
 	}
-	waiting, cancel := patiently(ctx)
-	defer cancel()
 	var refused []*replica
 	defer func() { res.restore(refused...) }()
 	freed := uint64(0)
@@ -424,12 +417,13 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 			}
 			return p.exhausted(res, op, size)
 		}
-		stays, err := first.awaitParting(waiting, c)
+		if try {
+			return p.later(res, op, size)
+		}
+		stays, err := first.awaitParting(ctx, c)
 		switch {
-		case ctx.Err() != nil:
-			return p.interrupted(ctx, res, op, size)
 		case err != nil:
-			return p.exhausted(res, op, size)
+			return p.interrupted(ctx, res, op, size)
 		case stays:
 			refused = append(refused, res.withhold(first)) // its copies would fail again
 		default:
@@ -445,27 +439,14 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage) error {
 // reclaim waits until the device has freed all closed memory, because work under way may still use evicted memory. The storage
 // is not locked.
 func (p *pressure) reclaim(ctx context.Context, op string, s *storage) error {
-	waiting, cancel := patiently(ctx)
-	defer cancel()
 	begin := now()
 	defer trace.StartRegion(ctx, "halyard: wait").End()
-	err := p.dev.Reclaim(waiting)
+	err := p.dev.Reclaim(ctx)
 	s.waited(cause{op: op, action: protocol.Evict, client: s.id, why: "out of memory"}, "memory", p.dev, 0, s.size, begin)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return p.interrupted(ctx, residencyOf(p.dev), op, s.size)
-	case waiting.Err() != nil:
-		return p.exhausted(residencyOf(p.dev), op, s.size)
 	}
 	return err
-}
-
-// patiently returns ctx, with a timeout of patience if ctx cannot end.
-func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx.Done() == nil {
-		return context.WithTimeout(ctx, patience)
-	}
-	return ctx, func() {}
 }
 
 // room reports whether there is enough room for size bytes, and whether there soon will be without another eviction. first is the leaving
@@ -520,6 +501,12 @@ func (p *pressure) exhausted(res *residency, op string, size uint64) error {
 	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrOutOfMemory, Detail: detail}
 }
 
+// later is the error of a call that does not wait, if there will be room when earlier work has ended.
+func (p *pressure) later(res *residency, op string, size uint64) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: p.exhausted(res, op, size),
+		Detail: "earlier work on " + p.dev.Name() + " has to end before there is room"}
+}
+
 // interrupted is the error of a wait for room that ended because ctx ended. It says what uses the memory.
 func (p *pressure) interrupted(ctx context.Context, res *residency, op string, size uint64) error {
 	full := p.exhausted(res, op, size)
@@ -550,8 +537,8 @@ func (r *replica) makeRoom(c cause) (freed, written uint64, leased, ok bool) {
 	return freed, s.stats.BytesCopied - before, false, true
 }
 
-// unpressed runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made.
-func (s *storage) unpressed(ctx context.Context, op string, fn func() error) error {
+// unpressed runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made. If try is set it does not wait.
+func (s *storage) unpressed(ctx context.Context, op string, try bool, fn func() error) error {
 	evicted := false
 	for i := 0; ; i++ {
 		err := fn()
@@ -561,12 +548,14 @@ func (s *storage) unpressed(ctx context.Context, op string, fn func() error) err
 			return err
 		case i == attempts:
 			return p.exhausted(residencyOf(p.dev), op, s.size)
+		case evicted && try:
+			return p.later(residencyOf(p.dev), op, s.size)
 		}
 		s.unlocked(func() {
 			if evicted { // the eviction was not enough: work under way may still use the memory
 				err = p.reclaim(ctx, op, s)
 			} else {
-				err = p.relieve(ctx, op, s)
+				err = p.relieve(ctx, op, s, try)
 			}
 		})
 		if err != nil {

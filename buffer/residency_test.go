@@ -140,7 +140,7 @@ func TestDeviceOutOfMemoryMakesRoom(t *testing.T) {
 	for i := range 8 {
 		b := newBuffer(t, make([]uint8, 300<<10))
 		bs = append(bs, b)
-		l, err := b.TryAcquire(s, coherence.Overwrite)
+		l, err := b.Acquire(ctx, s, coherence.Overwrite)
 		require.NoError(t, err)
 		require.NoError(t, s.Fill(l.Region(), hal.Pattern8(uint8(i+1))))
 		require.NoError(t, l.Release())

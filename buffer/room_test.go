@@ -2,7 +2,7 @@ package buffer_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -109,11 +109,11 @@ func TestEvictionDoesNotWaitForOtherMemory(t *testing.T) {
 	require.NoError(t, g.Signal())
 }
 
-// A wait for memory that does not come back ends with the context, or else after a while, and says that there is no memory.
+// A wait for memory that does not come back ends with the context, and says that there is no memory. A call that does not wait says so at once.
 func TestWaitForMemoryThatStays(t *testing.T) {
-	for name, limit := range map[string]time.Duration{"a deadline": time.Second, "none": 0} {
-		synctest.Test(t, func(t *testing.T) { // half a minute passes at once
-			s, g := stuck(t, "stays: "+name, 1)
+	for _, try := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { // the second passes at once
+			s, g := stuck(t, fmt.Sprint("stays: ", try), 1)
 			d := s.Device()
 			held := newStream(t, d)
 			other, err := held.Gate()
@@ -124,18 +124,19 @@ func TestWaitForMemoryThatStays(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, l.Release())
 
-			until, cancel, want := ctx, func() {}, 30*time.Second
-			if limit > 0 {
-				until, cancel = context.WithTimeout(ctx, limit)
-				want = limit
+			start, took := time.Now(), time.Second
+			if try {
+				took = 0
+				_, err = b.TryAcquire(s, coherence.Read)
+			} else {
+				until, cancel := context.WithTimeout(ctx, took)
+				defer cancel()
+				_, err = b.Acquire(until, s, coherence.Read)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
-			start := time.Now()
-			_, err = b.Acquire(until, s, coherence.Read)
-			cancel()
-			require.Equal(t, want, time.Since(start))
-			require.ErrorIs(t, err, hal.ErrOutOfMemory, name)
-			require.Equal(t, limit > 0, errors.Is(err, context.DeadlineExceeded), name)
-			require.Equal(t, limit > 0, errors.Is(err, hal.ErrNotReady), name)
+			require.Equal(t, took, time.Since(start))
+			require.ErrorIs(t, err, hal.ErrOutOfMemory)
+			require.ErrorIs(t, err, hal.ErrNotReady)
 
 			require.NoError(t, other.Signal())
 			require.NoError(t, g.Signal())
@@ -143,6 +144,41 @@ func TestWaitForMemoryThatStays(t *testing.T) {
 			l, err = b.TryAcquire(s, coherence.Read)
 			require.NoError(t, err)
 			require.NoError(t, l.Release())
+		})
+	}
+}
+
+// Calls that do not wait do not wait for the copy of an evicted replica either. It goes on, so a later call succeeds.
+func TestRoomThatComesLater(t *testing.T) {
+	for name, call := range map[string]func(s *hal.Stream, b *buffer.Buffer[uint32]) error{
+		"TryAcquire": func(s *hal.Stream, b *buffer.Buffer[uint32]) error {
+			l, err := b.TryAcquire(s, coherence.Read)
+			if err == nil {
+				err = l.Release()
+			}
+			return err
+		},
+		"Prefetch": func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.Prefetch(s) },
+		"FillOn":   func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.FillOn(s, 7) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := openMany(t, "later", 1, 1)[0]
+			s, held := newStream(t, d), newStream(t, d)
+			buffer.SetBudget(d, 16)
+			g := hold(t, held)
+			x, y := written(t, held, 4, 9), newBuffer(t, []uint32{7, 7, 7, 7})
+			start := time.Now()
+			for range 2 {
+				err := call(s, y)
+				require.ErrorIs(t, err, hal.ErrNotReady, name)
+				require.ErrorIs(t, err, hal.ErrOutOfMemory, name)
+			}
+			require.Zero(t, time.Since(start), name)
+			require.NoError(t, g.Signal())
+			require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, x))
+			require.NoError(t, y.SyncTo(ctx, d))
+			require.NoError(t, call(s, y))
+			require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, y))
 		})
 	}
 }

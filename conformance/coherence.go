@@ -87,6 +87,9 @@ func (t *trial) part(b *bytesBuffer, i, j int) *bytesBuffer {
 // lease acquires b. The caller releases it.
 func (t *trial) lease(b *bytesBuffer, s *hal.Stream, mode coherence.Mode) buffer.Lease {
 	l, err := b.TryAcquire(s, mode)
+	if errors.Is(err, hal.ErrNotReady) && errors.Is(err, hal.ErrOutOfMemory) { // there is room once evicted bytes have been copied
+		l, err = b.Acquire(t.ctx, s, mode)
+	}
 	t.must(err, "acquire for %v", mode)
 	r := l.Region()
 	t.want(r.Mem != nil && r.Len == b.Size(), "a lease on %d bytes is a region of %d", b.Size(), r.Len)

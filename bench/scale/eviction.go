@@ -39,7 +39,7 @@ func eviction(mode coherence.Mode) func(*point) error {
 		}
 		use := func(list []*buffer.Buffer[uint32]) func(int) error {
 			return func(i int) error {
-				l, err := list[i].TryAcquire(p.stream, mode)
+				l, err := list[i].Acquire(p.ctx, p.stream, mode)
 				if err != nil {
 					return err
 				}

@@ -161,7 +161,7 @@ func (p *plan) pass(ctx context.Context, lanes []lane, in io.ReaderAt, w *writer
 		if err != nil {
 			return err
 		}
-		if err := p.sort(l.stream, band, panels, first, top, rows); err != nil {
+		if err := p.sort(ctx, l.stream, band, panels, first, top, rows); err != nil {
 			return err
 		}
 	}
@@ -182,30 +182,30 @@ func (p *plan) pass(ctx context.Context, lanes []lane, in io.ReaderAt, w *writer
 	return nil
 }
 
-// sort enqueues the copies that bring a band's pixels to their panels, and returns without waiting for them.
-func (p *plan) sort(s *hal.Stream, band *buffer.Buffer[byte], panels []*buffer.Buffer[byte], first, top, rows int) error {
+// sort enqueues the copies that bring a band's pixels to their panels, and returns without waiting for them. It waits for room on the device.
+func (p *plan) sort(ctx context.Context, s *hal.Stream, band *buffer.Buffer[byte], panels []*buffer.Buffer[byte], first, top, rows int) error {
 	part, err := band.Slice(0, rows*p.img.row())
 	if err != nil {
 		return err
 	}
-	from, err := part.TryAcquire(s, coherence.Read)
+	from, err := part.Acquire(ctx, s, coherence.Read)
 	if err != nil {
 		return err
 	}
 	for i := 0; err == nil && i < len(panels); i++ {
-		err = p.sortInto(s, from.Region(), panels[i], first+i, top, rows)
+		err = p.sortInto(ctx, s, from.Region(), panels[i], first+i, top, rows)
 	}
 	return errors.Join(err, from.Release())
 }
 
-func (p *plan) sortInto(s *hal.Stream, from hal.Region, panel *buffer.Buffer[byte], j, top, rows int) error {
+func (p *plan) sortInto(ctx context.Context, s *hal.Stream, from hal.Region, panel *buffer.Buffer[byte], j, top, rows int) error {
 	width := p.width(j)
 	// The lease is for these rows alone, and all of them are written, so nothing is copied to the device.
 	part, err := panel.Slice(top*width, (top+rows)*width)
 	if err != nil {
 		return err
 	}
-	to, err := part.TryAcquire(s, coherence.Overwrite)
+	to, err := part.Acquire(ctx, s, coherence.Overwrite)
 	if err != nil {
 		return err
 	}
