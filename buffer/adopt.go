@@ -85,7 +85,8 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 
 // AdoptSlice returns a buffer whose host replica is the slice itself: nothing is copied, and devices that work
 // on host memory in place work on the slice. The slice may be in Go's memory or in other memory that the host can access. Until
-// the buffer has been closed, the program must use the slice only through the buffer. Memory that is not Go's
+// the buffer has been closed, the program must use the slice only through the buffer, or between [Buffer.SyncTo] of the host and
+// [Buffer.MarkHostModified]. Memory that is not Go's
 // must not be freed before release is called.
 //
 // release, unless it is nil, is called once, when the buffer has been closed and the last work that uses the slice has

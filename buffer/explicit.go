@@ -139,7 +139,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	s := b.s
 	if stream == nil {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream; the host writes through Update")
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream; for the host there are Update and MarkHostModified")
 	}
 	if err := layer.Err(stream); err != nil {
 		return err
@@ -193,6 +193,43 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	x.record(nil)
 	x.commit()
+	return nil
+}
+
+// MarkHostModified is MarkModified for the host: it states that the program has written to the elements in the host's memory, outside any
+// access. The elements become stale at every other place. They must have been current on the host: otherwise the error is a [ConflictError] and
+// nothing changes. If a device still writes them there the error is of kind ErrNotReady, and if the host has to map the memory of kind
+// ErrUnsupported; in both cases nothing changes. [Buffer.SyncTo], called before the program writes, makes the elements current and waits for devices.
+func (b *Buffer[T]) MarkHostModified() error {
+	const op = "MarkHostModified"
+	if err := b.check(op); err != nil {
+		return err
+	}
+	s := b.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(op, true); err != nil {
+		return err
+	}
+	r := &s.host.replica
+	x := &access{storage: s, op: op, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.Host, replica: r}
+	if other := s.accesses.excluding(x, never); other != nil {
+		return x.conflictWith(other)
+	}
+	if s.turns.mapper != nil {
+		return hal.Errorf(op, hal.ErrUnsupported, "the host has to map this memory; it writes through Update")
+	}
+	if err := r.learn(op, x, b.lo, b.hi, false); err != nil {
+		return err
+	}
+	if _, err := s.m.Plan(protocol.MarkModified, protocol.Host, b.lo, b.hi, s.places.cost, s.scratch.plan[:0]); err != nil {
+		return x.notCurrent(err)
+	}
+	if w, _ := r.order.Unsure(b.lo, b.hi); w != nil {
+		return hal.Errorf(op, hal.ErrNotReady, "earlier work still writes the elements on the host")
+	}
+	s.version++
+	s.wrote(protocol.MarkModified, protocol.Host, b.lo, b.hi) // earlier reads stay in the Order: later writes wait for them
 	return nil
 }
 

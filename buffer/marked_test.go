@@ -1,10 +1,12 @@
 package buffer_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -54,3 +56,86 @@ func TestMarkedWriteKeepsEarlierWork(t *testing.T) {
 		}
 	}
 }
+
+// What the host has written outside an access counts if the host was current. It is never overwritten with stale bytes without a word.
+func TestMarkedWriteOfTheHost(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	data := []uint32{1, 2, 3, 4}
+	b, err := buffer.AdoptSlice(data, nil)
+	require.NoError(t, err)
+	require.NoError(t, b.SyncTo(ctx, d))
+	g := hold(t, s)
+	l, err := b.TryAcquire(s, coherence.Read)
+	require.NoError(t, err)
+	require.ErrorIs(t, b.MarkHostModified(), hal.ErrBusy, "a lease is open")
+	require.NoError(t, l.Release())
+	require.NoError(t, b.MarkHostModified(), "the device's stale bytes may still be read")
+	require.Equal(t, "HOST_DIRTY", b.State().Name)
+	require.NoError(t, g.Signal())
+
+	copy(data, []uint32{5, 6})
+	require.NoError(t, b.MarkHostModified())
+	require.NoError(t, b.SyncTo(ctx, d))
+	require.NoError(t, b.Evict(ctx, d))
+	require.Equal(t, []uint32{5, 6, 3, 4}, contents(t, b))
+
+	g = hold(t, s)
+	require.NoError(t, b.FillOn(s, 9))
+	data[0] = 77
+	before := b.State()
+	require.ErrorIs(t, b.MarkHostModified(), coherence.ErrConflict, "the device has newer bytes")
+	require.Equal(t, before, b.State())
+	dst, err := b.Slice(0, 1)
+	require.NoError(t, err)
+	require.ErrorIs(t, dst.MarkHostModified(), coherence.ErrConflict)
+	require.NoError(t, g.Signal())
+	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
+	require.NoError(t, b.Freeze())
+	require.ErrorIs(t, b.MarkHostModified(), buffer.ErrFrozen)
+	require.NoError(t, b.Close())
+	require.ErrorIs(t, b.MarkHostModified(), hal.ErrClosed)
+	require.ErrorIs(t, (*buffer.Buffer[uint32])(nil).MarkHostModified(), hal.ErrInvalidArgument)
+}
+
+// On a device that works on the host's memory, work under way may write what the host says it has written, or read it.
+func TestMarkedWriteOfTheHostBesideADevice(t *testing.T) {
+	d := openMany(t, "one", 0, 0)[0]
+	s := newStream(t, d)
+	b, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	g := hold(t, s)
+	require.NoError(t, b.FillOn(s, 9))
+	require.ErrorIs(t, b.MarkHostModified(), hal.ErrNotReady)
+	require.NoError(t, g.Signal())
+	require.NoError(t, b.SyncTo(ctx, nil))
+	g = hold(t, s)
+	l, err := b.TryAcquire(s, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	require.NoError(t, b.MarkHostModified())
+	later := newStream(t, d)
+	require.NoError(t, b.FillOn(later, 8))
+	done, err := later.Done()
+	require.NoError(t, err)
+	require.False(t, done, "a later writer has overtaken the reader")
+	require.NoError(t, g.Signal())
+	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, b))
+	require.NoError(t, b.Close())
+}
+
+// A binding can hold buffers of any type as such an interface of its own.
+var _ interface {
+	State() buffer.State
+	Stats() buffer.Stats
+	Size() uint64
+	Want(mode coherence.Mode) buffer.Want
+	SyncTo(ctx context.Context, dev *hal.Device) error
+	Acquire(ctx context.Context, s *hal.Stream, mode coherence.Mode) (buffer.Lease, error)
+	AcquireHost(ctx context.Context, mode coherence.Mode) (buffer.HostLease, error)
+	Memory(dev *hal.Device) (hal.Region, error)
+	MarkModified(s *hal.Stream) error
+	MarkHostModified() error
+	Evict(ctx context.Context, dev *hal.Device) error
+	Close() error
+} = (*buffer.Buffer[uint32])(nil)
