@@ -37,11 +37,19 @@ type ExternalMemory struct {
 // uses it any more, Release is called instead. Until then its owner must keep the memory valid.
 // Import does not know of the owner's own work on the memory: make streams wait for that work first.
 //
-// The arguments are checked against the vendor's records, if the vendor has them. The error is of kind
+// A part of the program's own memory may be imported too, to get a Memory for an address in it: the handle plus an offset, where a
+// handle is an address (CapAddress). [Device.PointerInfo] finds the allocation. The owner must then be closed after the part.
+//
+// The arguments are checked against the vendor's records, if the vendor has them (CapPointerInfo). The error is of kind
 // ErrInvalidArgument for a handle of 0 unless the size is 0 too, memory of another kind, or an address unknown to the vendor;
 // ErrWrongDevice for memory of another device or context; ErrOutOfRange if the size exceeds the allocation;
 // ErrMisaligned for an address that is not a multiple of 8 where fills need that (OpenCL); and ErrUnsupported on
 // a device without CapImport. After an error Release is not called.
+//
+// Elsewhere Import believes the caller. On OpenCL without unified shared memory, and on the host, it checks that the first and the last byte can be
+// read, if the device shares the host's memory, and the host knows which memory belongs to its discrete devices. Of a cl_mem it checks that
+// the first word is that of an object of the same driver; whether the driver survives a handle that is stale, or of another kind of object, is up to the
+// driver. On HIP without pointer queries it checks nothing of device memory.
 func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	const op = "import"
 	s := d.state()
@@ -88,7 +96,8 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 //
 // The error is of kind ErrInvalidArgument if the vendor knows no such stream, or for an OpenCL queue that is not
 // in-order; ErrWrongDevice for a stream of another device or context; and ErrUnsupported on a device without
-// CapImportStream.
+// CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA), and on OpenCL if its first word is not that of
+// an object of the same driver; a stale handle may end the process, as it does in C.
 func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "import a stream"
 	s := d.state()

@@ -144,6 +144,19 @@ func (b *Backend) part(ordinal int) *hardware {
 	return h
 }
 
+// owner returns the ordinal of the discrete device in whose memory some of the addresses lie, and whether all do. It returns -1 if none lies in
+// such memory.
+func (b *Backend) owner(s span) (ordinal int, whole bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ordinal, h := range b.parts {
+		if some, all := h.blocks.has(s); some {
+			return ordinal, all
+		}
+	}
+	return -1, false
+}
+
 func (b *Backend) failure(op string, kind error, format string, args ...any) error {
 	return &driver.Error{Op: op, Backend: b.opts.Name, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }

@@ -12,6 +12,7 @@ type hardware struct {
 	used  atomic.Uint64 // bytes of device memory in use
 
 	registered ranges
+	blocks     ranges // device memory that the host must not use
 }
 
 // take claims size bytes of device memory, and reports false if the limit forbids it.

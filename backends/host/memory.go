@@ -74,6 +74,9 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 		return nil, err
 	}
 	d.held.Add(size)
+	if !m.visible {
+		d.hardware.blocks.add(uintptr(m.base), uintptr(m.base)+uintptr(size))
+	}
 	m.spoil()
 	return m, nil
 }
@@ -162,6 +165,9 @@ func (m *memory) Free() error {
 		m.dev.hardware.registered.remove(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
 		m.base = nil
 		return nil
+	}
+	if !m.visible {
+		m.dev.hardware.blocks.remove(uintptr(m.base), uintptr(m.base)+uintptr(m.size))
 	}
 	mapping := m.mapping
 	m.base, m.heap, m.mapping = nil, nil, nil

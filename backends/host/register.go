@@ -47,6 +47,14 @@ func (r *ranges) add(from, to uintptr) bool {
 	return true
 }
 
+// has reports whether some addresses of the span are in the set, and whether all are.
+func (r *ranges) has(s span) (some, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free := r.held.free(s)
+	return len(free) != 1 || free[0] != s, len(free) == 0
+}
+
 func (r *ranges) remove(from, to uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

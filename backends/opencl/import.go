@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
 // word queries a number of n bytes, at most 8.
@@ -19,7 +20,10 @@ func (d *device) word(op, api string, get func(object uintptr, param uint32, val
 	return *value, nil
 }
 
-const wordSize = uint64(unsafe.Sizeof(uintptr(0)))
+const (
+	wordBytes = unsafe.Sizeof(uintptr(0))
+	wordSize  = uint64(wordBytes)
+)
 
 // Import imports unified shared memory, SVM memory, or a buffer of the device's context. A buffer
 // is retained until Free.
@@ -54,6 +58,14 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 				"%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.Size, p.Base)
 		}
 		visible = p.Kind != driver.KindDevice
+	} else if d.info.SharesHostMemory {
+		// OpenCL does not tell what memory an address belongs to; here it is at least memory of the process.
+		switch last := handle + uintptr(size-1); {
+		case !memcopy.Readable(handle):
+			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the process cannot read at %#x", handle)
+		case !memcopy.Readable(last):
+			return nil, refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "the process cannot read all of %d bytes at %#x", size, handle)
+		}
 	}
 	m.addr, m.mem = handle, handle
 	if visible {
@@ -62,8 +74,22 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	return m, nil
 }
 
+// object returns an error if handle certainly is no object of the device's driver. The loader would follow its first word, which in all objects of
+// one driver is the address of the driver's functions (cl_khr_icd), and end the process. Nothing else about a handle can be known without
+// asking the driver, which need not check it either.
+func (d *device) object(op, what string, handle uintptr) error {
+	first, ok := memcopy.Word(handle)
+	if own, _ := memcopy.Word(d.ctx.cl); ok && handle%wordBytes == 0 && first == own {
+		return nil
+	}
+	return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "%#x is no %s of this driver", handle, what)
+}
+
 func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	d := m.dev
+	if err := d.object(op, "cl_mem", mem); err != nil {
+		return err
+	}
 	const api = "clGetMemObjectInfo"
 	var words [7]uint64
 	for i, param := range []uint32{memContext, memType, memFlags, memSize, memHostPtr, memAssociated, memOffset} {
@@ -167,8 +193,8 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 // ImportStream imports a queue of the device's context. The queue is retained until Close.
 func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
 	const op, api = "import a stream", "clGetCommandQueueInfo"
-	if queue == 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "null queue")
+	if err := d.object(op, "cl_command_queue", queue); err != nil {
+		return nil, err
 	}
 	var words [3]uint64
 	for i, param := range []uint32{queueContext, queueDevice, queueProperties} {

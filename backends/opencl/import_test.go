@@ -281,3 +281,24 @@ func TestAdoptSubBuffer(t *testing.T) {
 		ok(t, unmapHost(backing))
 	})
 }
+
+// A handle that is certainly none of the driver's objects is refused, and does not end the process.
+func TestWildHandlesAreRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		for _, handle := range []uintptr{0, 1, 4096, ^uintptr(0), p.ctx.cl + 1, pintest.Slice(t, make([]uintptr, 64))} {
+			_, err := p.ImportStream(handle)
+			wantKind(t, err, driver.ErrInvalidArgument)
+			if p.tier == tierBuffer {
+				adoptKind(t, p, driver.KindDevice, handle, 8, driver.ErrInvalidArgument)
+			}
+		}
+		if p.tier != tierBuffer && p.info.SharesHostMemory {
+			adoptKind(t, p, driver.KindDevice, 4096, 8, driver.ErrInvalidArgument)
+			if p.tier == tierSVM {
+				m := alloc(t, p, driver.KindDevice, 4096)
+				adoptKind(t, p, driver.KindDevice, m.Handle(), 1<<46, driver.ErrOutOfRange)
+				closeAll(t, m)
+			}
+		}
+	})
+}
