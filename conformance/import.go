@@ -317,8 +317,7 @@ func queryTells(t *trial) {
 		for _, off := range []uintptr{0, 1, n - 1} {
 			p, err := t.dev.PointerInfo(m.Handle() + off)
 			t.must(err, "query %v memory", k)
-			// A unified device may report its own memory as the host's.
-			t.want(p.Kind == k || t.dev.Info().SharesHostMemory && p.Kind == hal.KindHost, "%v memory is reported as %v memory", k, p.Kind)
+			t.want(p.Kind == k, "%v memory is reported as %v memory", k, p.Kind)
 			if p.Kind == hal.KindDevice {
 				t.want(p.Device == t.dev.Info().Ordinal, "%v memory is reported as of device %d, not %d", k, p.Device, t.dev.Info().Ordinal)
 			}

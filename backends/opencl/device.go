@@ -28,8 +28,9 @@ type sharedContext struct {
 	held atomic.Uint64 // bytes that count against the device's memory
 
 	mu         sync.Mutex
-	registered []span  // sorted
-	unmaps     uintptr // queue on which unmapLate unmaps, or 0
+	registered []span               // sorted
+	unmaps     uintptr              // queue on which unmapLate unmaps, or 0
+	disguised  map[uintptr]struct{} // starts of KindDevice memory that the vendor calls host memory
 }
 
 // span is a range of host memory.

@@ -142,13 +142,21 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	return nil
 }
 
-// PointerInfo describes the unified shared memory at an address.
+// PointerInfo describes the unified shared memory at an address. The kind is the one with which the backend allocated it.
 func (d *device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
 	if !d.info.Caps.Has(driver.CapPointerInfo) {
 		return driver.PointerInfo{}, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "pointer queries are not supported by the %s tier", d.tier)
 	}
-	return d.pointer(op, ptr)
+	p, err := d.pointer(op, ptr)
+	if p.Kind == driver.KindHost {
+		d.ctx.mu.Lock()
+		if _, own := d.ctx.disguised[p.Base]; own {
+			p.Kind, p.Device = driver.KindDevice, d.info.Ordinal
+		}
+		d.ctx.mu.Unlock()
+	}
+	return p, err
 }
 
 func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {

@@ -163,7 +163,20 @@ func (m *memory) allocUSM(op string, align uint64) error {
 		return m.allocationFailure(op, api, st)
 	}
 	m.place(base, align)
+	if m.disguised() {
+		d.ctx.mu.Lock()
+		if d.ctx.disguised == nil {
+			d.ctx.disguised = map[uintptr]struct{}{}
+		}
+		d.ctx.disguised[base] = struct{}{}
+		d.ctx.mu.Unlock()
+	}
 	return nil
+}
+
+// disguised reports whether the memory is of KindDevice and the vendor calls it host memory, because the device shares the host's.
+func (m *memory) disguised() bool {
+	return m.dev.tier == tierUSM && m.kind == driver.KindDevice && m.visible() && !m.foreign && !m.registered
 }
 
 // visible reports whether the host can access the memory. It can access all but KindDevice memory of a
@@ -242,6 +255,11 @@ func (m *memory) Free() error {
 		}
 	case m.registered || m.foreign:
 	case d.tier == tierUSM:
+		if m.disguised() {
+			d.ctx.mu.Lock()
+			delete(d.ctx.disguised, m.mem)
+			d.ctx.mu.Unlock()
+		}
 		err = d.check(op, "clMemFreeINTEL", d.hw.usm.free(d.ctx.cl, m.mem))
 	default:
 		d.t.svmFree(d.ctx.cl, m.mem)
