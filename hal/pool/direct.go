@@ -8,7 +8,8 @@ import (
 // direct gives each block a memory of its own and keeps nothing.
 type direct struct {
 	dev   *hal.Device
-	async bool
+	align uint64 // bytes, 0 for the device's alignment
+	async bool   // every block is allocated in its stream's order
 }
 
 // Direct returns an allocator without a pool: each block is a memory of its own, which goes back to the device once
@@ -36,13 +37,13 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 	case stream != nil && !stream.Device().Same(a.dev):
 		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
 	case !a.async:
-		mem, err = a.dev.Alloc(kind, size, 0)
+		mem, err = a.dev.Alloc(kind, size, a.align)
 	case kind != hal.KindDevice:
 		return Block{}, failure(a.dev, op, hal.ErrUnsupported, "stream-ordered allocation of %v memory is not supported", kind)
 	case stream == nil:
 		return Block{}, failure(a.dev, op, hal.ErrInvalidArgument, "nil stream")
 	default:
-		mem, err = stream.AllocAsync(size, 0)
+		mem, err = stream.AllocAsync(size, a.align)
 	}
 	if err != nil {
 		return Block{}, err

@@ -236,10 +236,10 @@ func (h *heap) rest(r *record) {
 }
 
 // lose gives up a record that work of the stream may still use, when the pool cannot find out whether that work has finished.
-// The memory is given back once no other block needs it; hal then waits for the work.
+// The memory is given back once no other block needs it; its source then waits for the work.
 func (h *heap) lose(r *record, stream *hal.Stream) {
 	c := r.chunk
-	_ = stream.RecordUse(c.mem) // on a closed stream this still covers work under way
+	c.used(stream)
 	if c.whole != nil {
 		_ = h.drop(c)
 		return
@@ -316,30 +316,38 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 		if short, err := p.take(h.kind, q.bytes); err != nil {
 			return grant{}, short, err
 		}
-		mem, ordered, err := h.memory(q.domain.stream, q.bytes)
+		c, err := h.memory(q.domain.stream, q.bytes)
+		if err == nil {
+			g, err = h.addWhole(c, q.domain.stream)
+		}
 		if err != nil {
 			p.giveBack(q.bytes)
 			return grant{}, 0, err
 		}
 		if h.sharing == sharingUnknown {
 			h.sharing = sharingOK
-			if mem.NeedsMap() {
+			if c.mem.NeedsMap() {
 				h.sharing = sharingNever
 			}
 		}
-		return grant{h.addWhole(mem, q.bytes), ordered}, 0, nil
+		return g, 0, nil
 	}
 	want := max(min(h.carved, p.opts.chunk), min(firstChunk, p.opts.chunk), 4*q.bytes)
 	if p.maxAlloc > 0 {
 		want = max(min(want, p.maxAlloc), q.bytes)
 	}
+	stream := q.domain.stream
+	if p.opts.source == nil {
+		stream = nil
+	}
 	for {
 		want = want / p.unit * p.unit
-		var mem *hal.Memory
 		if short, err = p.take(h.kind, want); err == nil {
-			mem, err = p.dev.Alloc(h.kind, want, p.opts.alignment)
+			var c *chunk
+			if c, err = h.chunk(p.source, stream, want); err == nil {
+				err = h.addChunk(c, stream)
+			}
 			if err == nil {
-				h.addChunk(mem, want)
 				g, _ := h.cut(q)
 				return g, 0, nil
 			}
@@ -354,17 +362,42 @@ func (h *heap) grow(q request) (g grant, short uint64, err error) {
 }
 
 // memory allocates the memory of one block, in the stream's order where the device can.
-func (h *heap) memory(stream *hal.Stream, bytes uint64) (mem *hal.Memory, ordered bool, err error) {
+func (h *heap) memory(stream *hal.Stream, bytes uint64) (*chunk, error) {
 	p := h.pool
-	if stream != nil && h.kind == hal.KindDevice && p.streamAlloc {
-		mem, err = stream.AllocAsync(bytes, p.opts.alignment)
-		if err == nil {
-			return mem, true, nil
+	if stream != nil && h.kind == hal.KindDevice && p.ordered != nil {
+		if c, err := h.chunk(p.ordered, stream, bytes); err == nil {
+			return c, nil
 		}
-		// Alloc may still succeed, because it can first free memory that was closed.
+		// The source may still succeed, because hal can first free memory that was closed.
 	}
-	mem, err = p.dev.Alloc(h.kind, bytes, p.opts.alignment)
-	return mem, false, err
+	return h.chunk(p.source, stream, bytes)
+}
+
+// chunk allocates memory from a. The heap is unlocked while an allocator of the program runs, which may use the pool.
+func (h *heap) chunk(a Allocator, stream *hal.Stream, bytes uint64) (*chunk, error) {
+	const op = "pool alloc"
+	p := h.pool
+	if p.opts.source != nil {
+		h.mu.Unlock()
+		defer h.mu.Lock()
+	}
+	block, err := a.Alloc(stream, h.kind, bytes)
+	if err != nil {
+		return nil, err
+	}
+	r, err := block.Region()
+	switch {
+	case err != nil:
+	case !r.Mem.Device().Same(p.dev):
+		err = p.failure(op, hal.ErrWrongDevice, "the source returned memory of %s", r.Mem.Device().Name())
+	case r.Len < bytes:
+		err = p.failure(op, hal.ErrOutOfRange, "the source returned %d bytes instead of %d", r.Len, bytes)
+	}
+	if err != nil {
+		_ = block.Free(stream)
+		return nil, err
+	}
+	return &chunk{block: block, mem: r.Mem, base: r.Off, bytes: bytes}, nil
 }
 
 // press takes memory that other streams' work still uses, and makes the stream wait for that work.

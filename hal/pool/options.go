@@ -10,8 +10,15 @@ type options struct {
 	alignment                  uint64 // a power of two, or 0 for the device's
 	chunk, large               uint64 // bytes
 	noWait, noStreamAlloc      bool
+	source                     Allocator
 	onFailure                  func(kind hal.Kind, size uint64, err error) bool
 }
+
+// WithSource makes the pool take its memory from an allocator of memory of the same device, such as another pool or one that package adapt
+// has wrapped; nil means from the device. Give the pool's memory back, by [Pool.Close] or [Pool.Trim], before closing the source. The pool
+// passes on the stream of the allocation for which it needs memory; [Pool.Reserve] has none, so it fails if the source needs one, as
+// [StreamOrdered] does. Functions of the program that the source calls may use the pool while they allocate, but not while they free.
+func WithSource(a Allocator) Option { return func(o *options) { o.source = a } }
 
 // WithLimit bounds the bytes that the pool takes from the device, in all kinds of memory together; 0 means no limit.
 func WithLimit(bytes uint64) Option { return func(o *options) { o.limit = bytes } }

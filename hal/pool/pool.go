@@ -20,14 +20,14 @@ const (
 // Pool keeps memory of one device that a program frees, and gives it out again. See the package
 // documentation for how.
 type Pool struct {
-	dev         *hal.Device
-	source      Allocator
-	opts        options
-	unit        uint64 // bytes, the alignment
-	shift       uint   // unit is 1<<shift
-	batch       uint64 // bytes
-	maxAlloc    uint64 // bytes, 0 if unknown
-	streamAlloc bool
+	dev      *hal.Device
+	source   Allocator // of chunks, and of blocks of 0 bytes
+	ordered  Allocator // of blocks that are a memory of their own and that have a stream; nil if that is the source, too
+	opts     options
+	unit     uint64 // bytes, the alignment
+	shift    uint   // unit is 1<<shift
+	batch    uint64 // bytes
+	maxAlloc uint64 // bytes, 0 if unknown
 
 	idle  *domain
 	table atomic.Pointer[table] // of the streams
@@ -52,7 +52,7 @@ var _ Allocator = (*Pool)(nil)
 //
 // The error is of kind ErrInvalidArgument if an option is invalid, ErrMisaligned if the device
 // cannot align memory as [WithAlignment] says, and ErrUnsupported with [WithHeadroom] if the device does not report its
-// free memory.
+// free memory, or with [WithSource] for an alignment above the device's.
 func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	const op = "new pool"
 	if dev == nil {
@@ -85,12 +85,19 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.chunk)
 	case o.large > o.chunk:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.large, o.chunk)
+	case o.source != nil && o.alignment > unit:
+		return nil, failure(dev, op, hal.ErrUnsupported, "an allocator aligns to the device's %d bytes, not to %d", unit, o.alignment)
 	case o.headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
 		return nil, failure(dev, op, hal.ErrUnsupported, "headroom cannot be kept: free memory is not reported by the driver")
 	}
-	p := &Pool{dev: dev, source: Direct(dev), opts: o, unit: max(unit, o.alignment), batch: batchBytes,
-		maxAlloc: info.MaxAlloc, streamAlloc: info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc,
-		idle: newDomain(nil, false)}
+	p := &Pool{dev: dev, source: o.source, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
+		maxAlloc: info.MaxAlloc, idle: newDomain(nil, false)}
+	if p.source == nil {
+		p.source = &direct{dev: dev, align: o.alignment}
+		if info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc {
+			p.ordered = &direct{dev: dev, align: o.alignment, async: true}
+		}
+	}
 	for p.unit>>p.shift > 1 {
 		p.shift++
 	}
@@ -280,7 +287,7 @@ func (p *Pool) park(r *record, d *domain) {
 		h.parked = append(h.parked, parked{r, fence})
 		return
 	}
-	keepFor(r.mem, fence)
+	r.chunk.keep(fence)
 	h.lose(r, d.stream)
 }
 
@@ -455,19 +462,20 @@ func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
 	if _, err := p.take(kind, bytes); err != nil {
 		return err
 	}
-	mem, err := p.dev.Alloc(kind, bytes, p.opts.alignment)
-	if err == nil && mem.NeedsMap() {
+	c, err := h.chunk(p.source, nil, bytes)
+	if err == nil && c.mem.NeedsMap() {
 		h.sharing = sharingNever
-		_ = mem.Close()
+		_ = c.block.Free(nil)
 		err = p.failure(op, hal.ErrUnsupported, "blocks cannot share %s memory of this device", kind)
+	}
+	if err == nil {
+		h.sharing = sharingOK
+		err = h.addChunk(c, nil)
 	}
 	if err != nil {
 		p.giveBack(bytes)
-		return err
 	}
-	h.sharing = sharingOK
-	h.addChunk(mem, bytes)
-	return nil
+	return err
 }
 
 // take claims bytes of the device's memory. If they exceed the pool's limit, lacking is the number of bytes above it.
@@ -613,12 +621,12 @@ func (p *Pool) Close() error {
 		for d := range p.everybody {
 			if s := d.shelves[h.kind-1].Load(); s != nil && d.stream != nil {
 				for _, c := range h.chunks {
-					_ = d.stream.RecordUse(c.mem)
+					c.used(d.stream)
 				}
 			}
 		}
 		for _, k := range h.parked {
-			keepFor(k.rec.mem, k.fence)
+			k.rec.chunk.keep(k.fence)
 		}
 		h.parked = nil
 		for len(h.chunks) > 0 {

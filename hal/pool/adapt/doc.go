@@ -4,6 +4,8 @@
 //
 //	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.WithStacks()), 64<<20)
 //
+// A pool can stand on any of them in turn ([pool.WithSource]), and a bin can have an allocator of its own ([Bin]).
+//
 // [ReadLog] reads the log of a run, and [Replay.Run] repeats the run on any allocator.
 //
 // An allocator that is wrapped can still be used directly, and can be wrapped more than once; a wrapper does not know of
