@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -21,22 +23,18 @@ func newComm() *cobra.Command {
 		Long: `Load the MPI library that a program would find here, start it, and show what it is and
 what it can do. Without a launcher this is a job of one process; under mpiexec rank 0 prints.
 
-A library that is missing is shown with every name that was tried, and is not an error. A
-library that does not work with the launcher is an error: the exit status is 1.`,
+A library that is missing or cannot start is shown with every name that was tried, and is
+not an error. Under a launcher it is one: the exit status is 1.`,
 		Example: `  halyard comm
   mpiexec -n 4 halyard comm
   mpiexec -n 4 halyard comm check
   HALYARD_MPI_LIBRARY=/opt/mpich/lib/libmpi.so.12 halyard comm`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := mpi.Start()
-			if err != nil && !errors.Is(err, comm.ErrUnavailable) {
-				return err
-			}
 			var l commListing
-			if err != nil {
-				l.Error = &errorEntry{Kind: comm.ErrUnavailable.Error(), Message: err.Error()}
-			} else {
+			e, err := startTried(cmd)
+			switch {
+			case err == nil:
 				l = commListingOf(e.Report())
 				if err := e.Close(); err != nil {
 					return err
@@ -44,6 +42,10 @@ library that does not work with the launcher is an error: the exit status is 1.`
 				if e.World().Rank() != 0 {
 					return nil
 				}
+			case mpi.Launcher() != "" || !errors.Is(err, comm.ErrUnavailable):
+				return err
+			default:
+				l.Error = &errorEntry{Kind: comm.ErrUnavailable.Error(), Message: err.Error()}
 			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), l)
@@ -55,6 +57,19 @@ library that does not work with the launcher is an error: the exit status is 1.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything that is known, as JSON")
 	cmd.AddCommand(newCommCheck())
 	return cmd
+}
+
+// startTried starts MPI. Without a launcher it does so in a child process first, because some libraries end the process if they lack their runtime.
+func startTried(cmd *cobra.Command) (*mpi.Engine, error) {
+	const trial = "HALYARD_COMM_TRIAL"
+	if self, err := os.Executable(); err == nil && mpi.Launcher() == "" && os.Getenv(trial) == "" {
+		child := exec.CommandContext(cmd.Context(), self, "comm")
+		child.Env = append(os.Environ(), trial+"=1", "HALYARD_DEBUG=comm") // it names the library first
+		if said, err := child.CombinedOutput(); err != nil {
+			return nil, comm.Errorf("Start", comm.ErrUnavailable, "a process that started the library ended with %v: %s", err, strings.TrimSpace(string(said)))
+		}
+	}
+	return mpi.Start()
 }
 
 // commListing is the output of comm --json.

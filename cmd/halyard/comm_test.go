@@ -33,6 +33,32 @@ func TestCommWithoutALibrarySaysWhatWasTried(t *testing.T) {
 	}
 }
 
+// A library that ends the process while it is initialised is shown like one that is missing, with what it said.
+func TestCommSurvivesALibraryThatExits(t *testing.T) {
+	found := 0
+	for _, dir := range filepath.SplitList(os.Getenv("HALYARD_TEST_MPI")) {
+		path := filepath.Join(dir, "lib", "libmpi.so.40")
+		env, _ := os.ReadFile(filepath.Join(dir, "environment"))
+		if _, err := os.Stat(path); err != nil || !strings.Contains(string(env), "OPAL_PREFIX=") {
+			continue
+		}
+		found++
+		for _, pair := range strings.Fields(string(env)) {
+			name, value, _ := strings.Cut(pair, "=")
+			t.Setenv(name, value)
+		}
+		t.Setenv("OPAL_PREFIX", "/nonexistent") // without its runtime
+		t.Setenv("HALYARD_MPI_LIBRARY", path)
+		var out, errs strings.Builder
+		if status := run(t.Context(), []string{"comm"}, &out, &errs); status != exitPassed || !strings.Contains(out.String(), path) || !strings.Contains(out.String(), "MPI_Init_thread") {
+			t.Errorf("status %d\n%s\n%s", status, out.String(), errs.String())
+		}
+	}
+	if found == 0 {
+		t.Skip("HALYARD_TEST_MPI names no Open MPI whose runtime can be taken away")
+	}
+}
+
 // onEachMPI runs a test for each library that HALYARD_TEST_MPI names, with the command under the library's launcher.
 func onEachMPI(t *testing.T, test func(t *testing.T, abi, path string, command func(ranks int, args ...string) *exec.Cmd)) {
 	found := 0

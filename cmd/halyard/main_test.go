@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
+	_ = os.Setenv(asCommand, "1") // halyard comm starts itself
 	goleak.VerifyTestMain(m)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
@@ -61,8 +63,8 @@ var process struct {
 }
 
 // Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. If no library can be used, the
-// error is of kind ErrUnavailable and names each library that was tried. If the launcher of another MPI has started the process, it is of kind
-// ErrMismatch.
+// error is of kind ErrUnavailable and names each library that was tried. The same holds if the launcher of another MPI has started the process, which
+// would be alone. Where every process of a sweep is to be alone, HALYARD_MPI_ALONE says so.
 //
 // After Start the process must end through [Exit]. [Run] does both.
 func Start() (*Engine, error) {
@@ -72,11 +74,14 @@ func Start() (*Engine, error) {
 		return nil, driver.Errorf("Start", driver.ErrInvalidArgument, "MPI was started before; a process can start it only once")
 	}
 	l := detectLauncher()
+	if os.Getenv(EnvAlone) == "1" {
+		l.size = 1
+	}
 	lib, err := load(l)
 	if err != nil {
 		return nil, err
 	}
-	if l.size > 1 && !l.fits(lib.maker) {
+	if l.size > 1 && !l.fits(lib.text) {
 		return nil, mismatch(l, lib, "each process would be alone")
 	}
 	e := &Engine{lib: lib, launcher: l, thread: make(chan func())}
@@ -86,6 +91,7 @@ func Start() (*Engine, error) {
 			f()
 		}
 	}()
+	e.announce()
 	e.onThread(func() { err = e.init() })
 	if err != nil {
 		close(e.thread)
@@ -96,8 +102,26 @@ func Start() (*Engine, error) {
 }
 
 func mismatch(l launcher, lib *library, detail string) error {
-	return driver.Errorf("Start", driver.ErrMismatch, "%s has started this process as one of %d, and the library %s is %s: %s; use the launcher of that library, or set %s",
-		l.name, l.size, lib.name, lib.text, detail, EnvLibrary)
+	return driver.Errorf("Start", driver.ErrUnavailable, "%s has started this process as one of %d, and the library %s is %s: %s; use the launcher of that library, or set %s, or set %s=1 if each process is meant to be alone",
+		l.name, l.size, lib.name, lib.text, detail, EnvLibrary, EnvAlone)
+}
+
+// announce names the library on the standard error before it is initialised, if it may end the process then without a word of where it came from: Open MPI 4
+// does if nothing has started the process and the program orted, of which Debian has a package of its own, is missing. With the word comm in HALYARD_DEBUG
+// it always names the library.
+func (e *Engine) announce() {
+	lacking := ""
+	if e.launcher.name == "" && strings.Contains(e.lib.text, "Open MPI v4") {
+		lacking = "; it needs the program orted (Debian's openmpi-bin), which was not found"
+		for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), filepath.Join(os.Getenv("OPAL_PREFIX"), "bin"), filepath.Join(filepath.Dir(e.lib.path), "..", "bin")) {
+			if _, err := os.Stat(filepath.Join(dir, "orted")); err == nil {
+				lacking = ""
+			}
+		}
+	}
+	if lacking != "" || debug.Has("comm") {
+		fmt.Fprintf(os.Stderr, "Start: MPI_Init_thread of %s (%s)%s\n", e.lib.path, e.lib.text, lacking)
+	}
 }
 
 // onThread runs f on the thread that initialises and finalizes MPI (MPI 4.1, section 11.2.2, wants one thread for both).

@@ -270,18 +270,44 @@ func TestMismatchIsAnError(t *testing.T) {
 	all := installed(t)
 	for _, a := range all {
 		for _, b := range all {
-			if (a.abi == ABIOpenMPI) == (b.abi == ABIOpenMPI) || len(a.env) > 0 {
-				continue // such a launcher gives its environment to the other library
+			if (a.abi == ABIOpenMPI) == (b.abi == ABIOpenMPI) || len(a.env)+len(b.env) > 0 {
+				continue // such a library and the other's launcher disturb each other
 			}
 			t.Run(a.name+" starts "+b.name, func(t *testing.T) {
 				mixed := a
-				mixed.library, mixed.env = b.library, b.env
+				mixed.library = b.library
 				o := mixed.job(t, 2, "ring")
 				if o.status == 0 || o.completed("ring", 2)+o.completed("ring", 1) != 0 || !strings.Contains(o.output, "mpiexec of") || !strings.Contains(o.output, b.library) {
 					t.Errorf("status %d\n%s", o.status, o.output)
 				}
 			})
 		}
+	}
+}
+
+// A sweep of tasks that are each alone says so, whatever has started them.
+func TestSweep(t *testing.T) {
+	t.Setenv("SLURM_STEP_NUM_TASKS", "8")
+	t.Setenv("SLURM_PROCID", "1")
+	onEach(t, func(t *testing.T, in installation) {
+		for alone, good := range map[string]bool{"": false, "1": true} {
+			cmd := exec.Command(os.Args[0], "-test.run=^$")
+			cmd.Env = append(append(os.Environ(), EnvLibrary+"="+in.library, EnvAlone+"="+alone, envScenarios+"=ring"), in.env...)
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != good || !good && !strings.Contains(string(out), EnvAlone) {
+				t.Errorf("%s=%q: %v\n%s", EnvAlone, alone, err, out)
+			}
+		}
+	})
+}
+
+// A library that ends the process while it is initialised is named.
+func TestLibraryThatExitsIsNamed(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	library := fakeLibrary(t, "MPICH Version: 4.0.2", -1)
+	cmd.Env = append(os.Environ(), EnvLibrary+"="+library, "HALYARD_DEBUG=comm", envScenarios+"=ring")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), library) || !strings.Contains(string(out), "MPI_Init_thread") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -33,7 +33,11 @@ type launcher struct {
 	name  string // "" if there is none
 	size  int    // of the job, 0 if it is not known
 	maker maker
+	prrte bool // of Open MPI 5: version 4 finds no ranks there
 }
+
+// Launcher names what has started this process as a rank of a job, as far as its environment tells: "mpiexec of Open MPI". It is "" if nothing has.
+func Launcher() string { return detectLauncher().name }
 
 // detectLauncher reads the environment variables in which launchers describe the job to its processes.
 func detectLauncher() launcher {
@@ -51,18 +55,28 @@ func detectLauncher() launcher {
 	}
 	switch {
 	case has("OMPI_COMM_WORLD_SIZE"):
-		return launcher{"mpiexec of Open MPI", size("OMPI_COMM_WORLD_SIZE"), makerOpenMPI}
+		return launcher{"mpiexec of Open MPI", size("OMPI_COMM_WORLD_SIZE"), makerOpenMPI, has("PRTE_LAUNCHED")}
 	case has("PALS_RANKID"):
-		return launcher{"PALS of Cray", size("PMI_SIZE"), makerUnknown}
+		return launcher{name: "PALS of Cray", size: size("PMI_SIZE")}
+	case has("FLUX_TASK_RANK"): // Flux also sets the variables of PMI
+		return launcher{name: "flux run", size: size("FLUX_JOB_SIZE")}
+	case has("PMI_SIZE") && has("MPI_LOCALNRANKS"): // before Slurm: its variables are there too in a shell of salloc
+		return launcher{name: hydra, size: size("PMI_SIZE"), maker: makerMPICH}
 	case has("SLURM_STEP_NUM_TASKS") && has("SLURM_PROCID"):
-		return launcher{"srun of Slurm", size("SLURM_STEP_NUM_TASKS"), makerUnknown}
+		return launcher{name: "srun of Slurm", size: size("SLURM_STEP_NUM_TASKS")}
 	case has("PMI_SIZE") && has("PMI_FD", "PMI_PORT"):
-		return launcher{"mpiexec of MPICH or Intel MPI (Hydra)", size("PMI_SIZE"), makerMPICH}
+		return launcher{name: hydra, size: size("PMI_SIZE"), maker: makerMPICH}
 	}
 	return launcher{}
 }
 
-// fits reports whether the launcher can start processes that use a library of maker m. If either maker is unknown, it is true.
-func (l launcher) fits(m maker) bool {
+const hydra = "mpiexec of MPICH or Intel MPI (Hydra)"
+
+// fits reports whether the launcher can start processes that use a library with that text of its version. If the maker of either is unknown, it is true.
+func (l launcher) fits(text string) bool {
+	m := makerOf(text)
+	if l.prrte && strings.Contains(text, "Open MPI v4") {
+		return false
+	}
 	return l.maker == makerUnknown || m == makerUnknown || (l.maker == makerOpenMPI) == (m == makerOpenMPI)
 }

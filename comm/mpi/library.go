@@ -18,6 +18,7 @@ const (
 	EnvPreload = "HALYARD_MPI_PRELOAD"
 	EnvThreads = "HALYARD_MPI_THREADS"
 	EnvGPU     = "HALYARD_MPI_GPU"
+	EnvAlone   = "HALYARD_MPI_ALONE"
 )
 
 // copying has the variables that say how Open MPI 5 and 4 copy long messages between processes of one machine: see Known problems in the package

@@ -183,18 +183,20 @@ func TestNamesBeginWithTheLaunchersLibrary(t *testing.T) {
 }
 
 func TestLaunchersAreTold(t *testing.T) {
-	all := []string{"OMPI_COMM_WORLD_SIZE", "PALS_RANKID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "PMI_SIZE", "PMI_FD", "PMI_PORT"}
+	all := []string{"OMPI_COMM_WORLD_SIZE", "PALS_RANKID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PRTE_LAUNCHED", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "MPI_LOCALNRANKS"}
 	for _, c := range []struct {
 		env  string
 		want launcher
 	}{
 		{"", launcher{}},
 		{"PMI_SIZE=4", launcher{}}, // no way to the launcher is named
-		{"PMI_SIZE=4 PMI_FD=9", launcher{"mpiexec of MPICH or Intel MPI (Hydra)", 4, makerMPICH}},
-		{"OMPI_COMM_WORLD_SIZE=3", launcher{"mpiexec of Open MPI", 3, makerOpenMPI}},
-		{"OMPI_COMM_WORLD_SIZE=x", launcher{"mpiexec of Open MPI", 0, makerOpenMPI}},
-		{"SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=1 PMI_SIZE=8 PMI_FD=3", launcher{"srun of Slurm", 8, makerUnknown}},
-		{"PALS_RANKID=0 PMI_SIZE=2 PMI_FD=3", launcher{"PALS of Cray", 2, makerUnknown}},
+		{"PMI_SIZE=4 PMI_FD=9", launcher{hydra, 4, makerMPICH, false}},
+		{"OMPI_COMM_WORLD_SIZE=3", launcher{"mpiexec of Open MPI", 3, makerOpenMPI, false}},
+		{"OMPI_COMM_WORLD_SIZE=x PRTE_LAUNCHED=1", launcher{"mpiexec of Open MPI", 0, makerOpenMPI, true}},
+		{"SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=1 PMI_SIZE=8 PMI_FD=3", launcher{"srun of Slurm", 8, makerUnknown, false}},
+		{"SLURM_STEP_NUM_TASKS=8 SLURM_PROCID=0 PMI_SIZE=1 PMI_FD=3 MPI_LOCALNRANKS=1", launcher{hydra, 1, makerMPICH, false}},
+		{"FLUX_TASK_RANK=0 FLUX_JOB_SIZE=2 PMI_SIZE=2 PMI_FD=3", launcher{"flux run", 2, makerUnknown, false}},
+		{"PALS_RANKID=0 PMI_SIZE=2 PMI_FD=3", launcher{"PALS of Cray", 2, makerUnknown, false}},
 	} {
 		for _, name := range all {
 			t.Setenv(name, "")
@@ -210,12 +212,12 @@ func TestLaunchersAreTold(t *testing.T) {
 }
 
 func TestLaunchersFitTheirLibraries(t *testing.T) {
-	for text, want := range map[string][3]bool{ // Open MPI's launcher, Hydra, Slurm
-		"Open MPI v5.0.11": {true, false, true}, "MPICH Version: 5.0.2": {false, true, true}, "Intel(R) MPI Library 2021.19": {false, true, true},
-		"MVAPICH2 Version: 2.3": {false, true, true}, "Another MPI": {true, true, true},
+	for text, want := range map[string][4]bool{ // Open MPI's launcher, that of its version 5, Hydra, Slurm
+		"Open MPI v5.0.11": {true, true, false, true}, "Open MPI v4.1.4": {true, false, false, true}, "MPICH Version: 5.0.2": {false, false, true, true},
+		"Intel(R) MPI Library 2021.19": {false, false, true, true}, "MVAPICH2 Version: 2.3": {false, false, true, true}, "Another MPI": {true, true, true, true},
 	} {
-		for i, m := range []maker{makerOpenMPI, makerMPICH, makerUnknown} {
-			if got := (launcher{maker: m}).fits(makerOf(text)); got != want[i] {
+		for i, l := range []launcher{{maker: makerOpenMPI}, {maker: makerOpenMPI, prrte: true}, {maker: makerMPICH}, {}} {
+			if got := l.fits(text); got != want[i] {
 				t.Errorf("launcher %d and %s: %v", i, text, got)
 			}
 		}
@@ -229,7 +231,7 @@ func fakeLibrary(t *testing.T, text string, abi int) string {
 	if _, err := exec.LookPath(cc); err != nil {
 		t.Skip("no C compiler: ", err)
 	}
-	source := "#include <string.h>\n"
+	source := "#include <stdlib.h>\n#include <string.h>\n"
 	functions := reflect.TypeFor[calls]()
 	for i := range functions.NumField() {
 		field := functions.Field(i)
@@ -239,6 +241,8 @@ func fakeLibrary(t *testing.T, text string, abi int) string {
 			source += "int MPI_Get_library_version(char *to, int *n) { strcpy(to, \"" + text + "\"); *n = strlen(to); return 0; }\n"
 		case "MPI_Abi_get_version":
 			source += "int MPI_Abi_get_version(int *major, int *minor) { *major = " + strconv.Itoa(abi) + "; *minor = 0; return 0; }\n"
+		case "MPI_Init_thread":
+			source += "int MPI_Init_thread(void) { exit(1); }\n"
 		default:
 			source += "int " + name + "(void) { return 0; }\n"
 		}
