@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -108,57 +110,62 @@ func Run(t *testing.T, h Harness) {
 }
 
 // Execute runs checks one after the other on one rank of a job whose ranks are processes. All ranks call it, with the same checks. After each check
-// the ranks agree on whether one of them found an error. If so, Execute stops, because an engine that broke one rule may break any. It returns this
-// rank's error, or one that says that other ranks found an error. report, unless it is nil, is called for each check that was passed, or skipped
-// for the reason given.
-func Execute(ctx context.Context, e driver.Engine, checks []Check, timeout time.Duration, report func(c Check, skipped string)) error {
+// the ranks agree on whether one of them found an error, and go on with the next check, on a communicator of its own. If they cannot agree, Execute stops, and
+// returns why. Otherwise the error is nil. report, unless it is nil, is called for each check that was skipped, with the reason, and for each that was run:
+// failed is nil, or what the lowest rank that found an error has found. It is the same on every rank.
+func Execute(ctx context.Context, e driver.Engine, checks []Check, timeout time.Duration, report func(c Check, skipped string, failed *Error)) error {
 	if report == nil {
-		report = func(Check, string) {}
+		report = func(Check, string, *Error) {}
 	}
 	for _, c := range checks {
 		switch {
 		case c.Ranks > e.World().Size():
-			report(c, fmt.Sprintf("it needs %d ranks", c.Ranks))
+			report(c, fmt.Sprintf("it needs %d ranks", c.Ranks), nil)
 			continue
 		case c.Ends:
-			report(c, "it ends the job")
+			report(c, "it ends the job", nil)
 			continue
 		}
 		limited, cancel := context.WithTimeout(ctx, timeout)
 		err := c.Run(limited, e, nil)
 		cancel()
-		if err := agree(ctx, e, timeout, err); err != nil {
+		failed, err := agree(ctx, e, c, timeout, err)
+		if err != nil {
 			return err
 		}
-		report(c, "")
+		report(c, "", failed)
 	}
 	return nil
 }
 
-// agree lets every rank know whether one of them has failed.
-func agree(ctx context.Context, e driver.Engine, timeout time.Duration, mine error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// reasonSize is how many bytes of a reason the other ranks learn.
+const reasonSize = 500
+
+// agree tells every rank what the lowest rank with an error has found. Other ranks may have waited for that rank up to the timeout.
+func agree(ctx context.Context, e driver.Engine, c Check, timeout time.Duration, mine error) (failed *Error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	t := newTrial(ctx, e, e.World(), nil)
-	var bad uint64
-	err := t.protect(func() {
-		m := t.area(8)
+	err = t.protect(func() {
+		m, all := t.area(reasonSize), t.area(reasonSize*t.size)
 		if mine != nil {
-			m.b[0] = 1
+			reason := mine.Error()
+			if found := new(Error); errors.As(mine, &found) {
+				reason = found.Reason
+			}
+			copy(m.b, reason)
 		}
-		t.collective(driver.Collective{Call: driver.Allreduce, Type: driver.Uint64, Op: driver.Sum, Count: 1, Send: m.p, Recv: m.p})
-		for i, v := range m.b {
-			bad |= uint64(v) << (8 * i)
+		t.collective(driver.Collective{Call: driver.Allgather, Count: reasonSize, Send: m.p, Recv: all.p})
+		for rank := range t.size {
+			if reason := bytes.TrimRight(all.b[rank*reasonSize:][:reasonSize], "\x00"); len(reason) > 0 && failed == nil {
+				failed = &Error{Check: c, Rank: rank, Reason: string(reason)}
+			}
 		}
 		m.free()
+		all.free()
 	})
-	switch {
-	case mine != nil:
-		return mine
-	case err != nil:
-		return fmt.Errorf("the ranks cannot agree on the outcome: %w", err)
-	case bad > 0:
-		return fmt.Errorf("%d other ranks have found an error", bad)
+	if err != nil {
+		return nil, fmt.Errorf("the ranks cannot agree on the outcome: %w", errors.Join(err, mine))
 	}
-	return nil
+	return failed, nil
 }
