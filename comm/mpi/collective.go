@@ -29,9 +29,14 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 	if err != nil {
 		return 0, err
 	}
+	if bytes <= quickBytes {
+		if begun, err := c.quick(r, &o); err != nil {
+			return 0, err
+		} else if begun {
+			return r.id(), nil
+		}
+	}
 	switch o.Call {
-	case driver.Barrier:
-		err = c.narrow(r, func(h uintptr) uintptr { return c.e.lib.call.Ibarrier.Call2(c.handle, h) })
 	case driver.Bcast: // Intel MPI 2021.18 never ends one of more than 2 GiB, also by MPI_Ibcast_c
 		_, at := c.buffers(&o, false)
 		err = c.inPieces(r, o.Count, func(done, n uint64, _ bool) func(uintptr) uintptr {
@@ -52,6 +57,41 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 		return 0, err
 	}
 	return r.id(), nil
+}
+
+// quickBytes is the most that an operation moves of which its beginning also asks whether it is done.
+const quickBytes = 4096
+
+// quick begins an operation and asks a few times whether it is done, in one crossing to C, which costs more than a small operation does. It reports false for
+// calls that have too many arguments for that.
+func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err error) {
+	e, f, h := c.e, &c.e.lib.call, address(&r.slot.handle)
+	b := &r.slot.calls.Begin
+	switch o.Call {
+	case driver.Barrier:
+		b.Proc, b.Args = f.Ibarrier, [...]uintptr{0: c.handle, 1: h, 6: 0}
+	case driver.Bcast:
+		_, at := c.buffers(o, false)
+		b.Proc, b.Args = f.Ibcast, [...]uintptr{at, uintptr(o.Count), e.lib.handles[typeByte], uintptr(o.Root), c.handle, h, 0}
+	case driver.Allreduce, driver.Scan:
+		op, err := e.opOf(o.Op, o.Type)
+		if err != nil || o.Count > e.maxCount() {
+			return false, nil // the long way reports the error
+		}
+		send, recv := c.buffers(o, true)
+		b.Proc, b.Args = f.Iallreduce, [...]uintptr{send, recv, uintptr(o.Count), e.lib.typeOf(o.Type), op, c.handle, h}
+		if o.Call == driver.Scan {
+			b.Proc = f.Iscan
+		}
+	default:
+		return false, nil
+	}
+	r.code, r.done = e.run(r, rounds)
+	b.Proc = 0
+	if code := b.Result(); code != 0 {
+		return false, e.refused(r, code)
+	}
+	return true, nil
 }
 
 // narrow makes a call whose counts fit into its parameters. If it fails, the request is recycled.

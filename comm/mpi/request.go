@@ -24,6 +24,9 @@ type request struct {
 
 	cancelled bool
 
+	done bool // when it began: Test reports code
+	code int32
+
 	pieces []*request // if one call of MPI was not enough: its further requests, which all have to be done
 	failed *driver.Error
 
@@ -131,6 +134,11 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 		r, err := e.find("Test", id)
 		if err != nil {
 			return done, err
+		}
+		if r.done {
+			reqs[i], out[i] = 0, e.finish(r, r.code)
+			done++
+			continue
 		}
 		if len(r.pieces) > 0 {
 			if st, ok := e.testPieces(r); ok {
