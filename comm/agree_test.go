@@ -2,6 +2,9 @@ package comm_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +13,76 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/comm/driver"
 )
+
+// With HALYARD_DEBUG=comm a message whose elements have another type is refused, by every call that receives.
+func TestTypesOfMessagesAreCompared(t *testing.T) {
+	t.Setenv("HALYARD_DEBUG", "comm")
+	for name, row := range map[string]struct {
+		send, recv func(ctx context.Context, c *comm.Comm) error
+		good       bool
+	}{
+		"slices": {send: func(ctx context.Context, c *comm.Comm) error { return comm.SendSlice(ctx, c, []float64{1}, 1, 0) },
+			recv: func(ctx context.Context, c *comm.Comm) error {
+				_, err := comm.RecvSlice(ctx, c, make([]int32, 2), 0, 0)
+				return err
+			}},
+		"empty": {good: true, send: func(ctx context.Context, c *comm.Comm) error { return comm.SendSlice(ctx, c, []int32{}, 1, 0) },
+			recv: func(ctx context.Context, c *comm.Comm) error {
+				st, err := comm.RecvSlice(ctx, c, make([]int32, 2), 0, 0)
+				if err == nil && st.Count != 0 {
+					return fmt.Errorf("%+v", st)
+				}
+				return err
+			}},
+		"buffers": {send: func(ctx context.Context, c *comm.Comm) error { return sent(ctx, c, []uint32{1, 2}) },
+			recv: func(ctx context.Context, c *comm.Comm) error { return got(ctx, c, []int32{1, 2}) }},
+		"alike": {good: true, send: func(ctx context.Context, c *comm.Comm) error { return sent(ctx, c, []int32{1, 2}) },
+			recv: func(ctx context.Context, c *comm.Comm) error { return got(ctx, c, []int32{1, 2}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_ = commtest.Execute(2, func(e driver.Engine) error {
+				c := comm.New(e)
+				if c.Rank() == 0 {
+					require.NoError(t, row.send(t.Context(), c))
+				} else if err := row.recv(t.Context(), c); row.good != (err == nil) || err != nil && !errors.Is(err, comm.ErrMismatch) {
+					t.Error(err)
+				}
+				return c.Close()
+			})
+		})
+	}
+}
+
+func sent[T buffer.Element](ctx context.Context, c *comm.Comm, v []T) error {
+	b, err := comm.NewBuffer[T](c, len(v))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := b.CopyIn(ctx, v); err != nil {
+		return err
+	}
+	return comm.Send(ctx, c, b, 1, 0)
+}
+
+func got[T buffer.Element](ctx context.Context, c *comm.Comm, want []T) error {
+	b, err := comm.NewBuffer[T](c, len(want))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if _, err := comm.Recv(ctx, c, b, 0, 0); err != nil {
+		return err
+	}
+	return b.View(ctx, func(v []T) error {
+		if !slices.Equal(v, want) {
+			return fmt.Errorf("%v", v)
+		}
+		return nil
+	})
+}
 
 // With HALYARD_DEBUG=comm all ranks are told what they do not agree on, nothing has changed, and they go on.
 func TestRanksThatDoNotAgreeAreTold(t *testing.T) {

@@ -55,6 +55,9 @@ func New(d driver.Engine, opts ...Option) *Comm {
 	if e.devices {
 		e.takes[0], e.takes[1] = takes(info.Memory), takes(info.Collective)
 	}
+	if e.compares {
+		e.takes[0] = nil // messages with a label are made on the host
+	}
 	c := e.comm(d.World())
 	c.world = true
 	return c

@@ -44,7 +44,8 @@
 // Go slices are unchanged. A call whose arguments are refused changes nothing.
 //
 // Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. With
-// the word comm in HALYARD_DEBUG, ranks first compare their operations. If these differ, every rank gets an error of kind [ErrMismatch].
+// the word comm in HALYARD_DEBUG, ranks first compare their operations. If these differ, every rank gets an error of kind [ErrMismatch]. A message whose
+// elements are of another type than the memory for it is an error of that kind, too, which otherwise nobody notices.
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that start some at the same time need a communicator each ([Comm.Dup]).

@@ -185,7 +185,7 @@ func (r *operation) takeBoth(ctx context.Context, second func() error) error {
 		return err
 	}
 	s := &r.sides[1]
-	r.sides[0].host, r.sides[0].n = s.host, s.n
+	r.sides[0].host, r.sides[0].n, r.sides[0].typ = s.host, s.n, s.typ
 	if s.n == 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ type operation struct {
 	bytes     uint64
 	elem      uint64 // bytes of an element of what is received
 	copies    bool   // both sides have the same elements, which are copied on the host
+	read      bool   // the label of what was received has been read
 
 	generation atomic.Uint64 // changes when the operation is used again; the Request has the outcome by then
 
@@ -70,6 +72,7 @@ type side struct {
 	n      uint64         // bytes
 	writes bool
 	kept   bool // if the operation does not begin, the elements are as they were before the lease
+	typ    driver.Type
 	stage  piece
 }
 
@@ -115,7 +118,7 @@ func (l *operations) take() *operation {
 // over makes an operation that has ended available to others.
 func (r *operation) over() {
 	l := &r.c.engine.idle
-	r.c, r.op, r.bytes, r.copies, r.done, r.status, r.err = nil, "", 0, false, false, Status{}, nil
+	r.c, r.op, r.bytes, r.copies, r.read, r.done, r.status, r.err = nil, "", 0, false, false, false, Status{}, nil
 	r.reqs, r.out, r.sides, r.on = [2]driver.Request{}, [2]driver.Status{}, [2]side{}, nil
 	r.generation.Add(1)
 	l.mu.Lock()
@@ -131,14 +134,14 @@ func (q *Request) begun(r *operation) { q.o, q.generation = r, r.generation.Load
 // take leases a buffer, and makes its elements side i of the operation.
 func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
 	s := &r.sides[i]
-	s.n, s.writes = b.Size(), mode != coherence.Read
+	s.n, s.writes, s.typ = b.Size(), mode != coherence.Read, typeOf[T]()
 	if s.n == 0 {
 		return nil
 	}
 	if there, err := takeThere(ctx, r, s, b, mode); there || err != nil {
 		return err
 	}
-	if !r.c.engine.direct { // before the lease, so that an error leaves the buffer's replicas as they were
+	if !r.c.engine.direct || r.labels() { // before the lease, so that an error leaves the buffer's replicas as they were
 		if err := r.stage(i); err != nil {
 			return err
 		}
@@ -148,7 +151,7 @@ func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.
 		return err
 	}
 	s.lease, s.leased, s.host = l, true, l.Pointer()
-	if s.stage.p != nil && r.c.engine.lent.has(s.host, s.n) {
+	if s.stage.p != nil && !r.labels() && r.c.engine.lent.has(s.host, s.n) {
 		r.c.engine.pool.give(s.stage)
 		s.stage = piece{}
 	}
@@ -164,8 +167,8 @@ func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.M
 	s := &r.sides[i]
 	var zero T
 	s.n, s.writes = uint64(len(data))*uint64(unsafe.Sizeof(zero)), mode != coherence.Read
-	s.host = unsafe.Pointer(unsafe.SliceData(data))
-	if s.n == 0 {
+	s.host, s.typ = unsafe.Pointer(unsafe.SliceData(data)), typeOf[T]()
+	if s.n == 0 && !r.labels() {
 		return nil
 	}
 	if err := r.stage(i); err != nil {
@@ -180,11 +183,51 @@ func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.M
 // stage gives a side memory of the engine.
 func (r *operation) stage(i int) (err error) {
 	s := &r.sides[i]
-	if s.n == 0 {
+	if s.n+r.label() == 0 {
 		return nil
 	}
-	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n)
+	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n+r.label())
 	return err
+}
+
+// labels reports whether the operation's messages end with a byte that says of what type their elements are, because HALYARD_DEBUG has the word "comm".
+func (r *operation) labels() bool { return r.c.engine.compares && r.tag != driver.NoTag }
+
+// label is the length of that byte.
+func (r *operation) label() uint64 {
+	if r.labels() {
+		return 1
+	}
+	return 0
+}
+
+// outgoing is what a message consists of.
+func (r *operation) outgoing() (p unsafe.Pointer, n uint64) {
+	s := &r.sides[0]
+	if r.labels() {
+		*(*driver.Type)(unsafe.Add(s.stage.p, s.n)) = s.typ
+	}
+	return s.at(), s.n + r.label()
+}
+
+// unlabel takes the label off a message that was received, and compares it with the type of the receiver's elements.
+func (r *operation) unlabel() *Error {
+	m, s := &r.out[1], &r.sides[1]
+	if !r.labels() || r.read {
+		return nil
+	}
+	r.read = true
+	e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
+	if m.Bytes == 0 {
+		e.Detail = "the sender has not set the word comm in HALYARD_DEBUG"
+		return e
+	}
+	m.Bytes--
+	if sent := *(*driver.Type)(unsafe.Add(s.stage.p, m.Bytes)); sent != s.typ {
+		e.Detail = fmt.Sprintf("the message has elements of type %v, and the memory for it is of %v", sent, s.typ)
+		return e
+	}
+	return nil
 }
 
 // fill copies the elements to the memory of the engine, if the side has some.
@@ -210,14 +253,14 @@ func (r *operation) refuse(err error, engine bool) error {
 
 // send and receive begin one message each.
 func (r *operation) send(dest, tag int) (err error) {
-	s := &r.sides[0]
-	r.reqs[0], err = r.c.d.Isend(s.at(), s.n, dest, tag)
+	p, n := r.outgoing()
+	r.reqs[0], err = r.c.d.Isend(p, n, dest, tag)
 	return err
 }
 
 func (r *operation) receive(source, tag int) (err error) {
 	s := &r.sides[1]
-	r.reqs[1], err = r.c.d.Irecv(s.at(), s.n, source, tag)
+	r.reqs[1], err = r.c.d.Irecv(s.at(), s.n+r.label(), source, tag)
 	return err
 }
 
@@ -226,8 +269,8 @@ func (r *operation) sendNow(dest, tag int) (err error) {
 	if r.c.prompt == nil {
 		return r.send(dest, tag)
 	}
-	s := &r.sides[0]
-	r.reqs[0], r.out[0], err = r.c.prompt.PromptSend(s.at(), s.n, dest, tag)
+	p, n := r.outgoing()
+	r.reqs[0], r.out[0], err = r.c.prompt.PromptSend(p, n, dest, tag)
 	return err
 }
 
@@ -236,7 +279,7 @@ func (r *operation) receiveNow(source, tag int) (err error) {
 		return r.receive(source, tag)
 	}
 	s := &r.sides[1]
-	r.reqs[1], r.out[1], err = r.c.prompt.PromptRecv(s.at(), s.n, source, tag)
+	r.reqs[1], r.out[1], err = r.c.prompt.PromptRecv(s.at(), s.n+r.label(), source, tag)
 	return err
 }
 
@@ -358,6 +401,9 @@ func (r *operation) ask() (ended bool, failure *Error) {
 	}
 	if r.sides[1].writes && r.tag != driver.NoTag {
 		m := &r.out[1]
+		if e := r.unlabel(); e != nil {
+			return true, e
+		}
 		if m.Bytes%r.elem != 0 {
 			e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
 			e.Detail = "the message does not consist of whole elements"
