@@ -135,7 +135,7 @@ func TestBounds(t *testing.T) {
 		text := string(out)
 		assert.NotContains(t, text, "FAILED")
 		t.Log(text)
-		seen := strings.Count(text, " write: ")
+		seen := strings.Count(text, " right: ")
 		if !strings.Contains(text, "opencl:") && strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
 			t.Errorf("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device:\n%s", text)
 		}

@@ -235,12 +235,16 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	for _, f := range kernels {
 		var names []string
 		for i, m := range f.params {
+			name := m.name
+			if name == "" || name == "_" {
+				name = f.argNames[i]
+			}
 			switch m.kind {
 			case thread:
 			case slice:
-				names = append(names, fmt.Sprintf("%q, \"len(%s)\"", f.argNames[i], f.argNames[i]))
+				names = append(names, fmt.Sprintf("%q, %q", name, "len("+name+")"))
 			default:
-				names = append(names, fmt.Sprintf("%q", f.argNames[i]))
+				names = append(names, fmt.Sprintf("%q", name))
 			}
 		}
 		at := ""

@@ -45,7 +45,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 }, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]kernel.Written{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"starts":  {Code: "k_starts", Params: []string{"counts", "len(counts)"}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts_", "len(starts_)", "sorted", "len(sorted)"}},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}},
 }, Portable: `typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
