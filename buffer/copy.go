@@ -113,6 +113,10 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 			}
 		}
 		begin := now()
+		var reached *arrival
+		if !begin.IsZero() {
+			reached = arrive(r.into)
+		}
 		err = k.transfer(t, r, mem, c)
 		k.record(t, r)
 		if err != nil {
@@ -121,7 +125,7 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 		if err = s.m.Apply(t); err != nil {
 			return err
 		}
-		k.account(t, r.into, c, begin)
+		k.account(t, r.into, c, begin, reached)
 		if t.From != protocol.NoPlace {
 			src := s.places.replica(t.From)
 			src.classify()
@@ -177,7 +181,7 @@ func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 }
 
 // account counts a transfer that was applied to the state, and reports it to observers.
-func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
 	s := k.owner
 	n := t.Hi - t.Lo
 	switch {
@@ -196,7 +200,7 @@ func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin
 		totals.bytesCopied.Add(n)
 	}
 	if observed() {
-		k.note(t, stream, c, begin)
+		k.note(t, stream, c, begin, reached)
 	}
 }
 

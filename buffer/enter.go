@@ -150,7 +150,7 @@ func (x *access) clear() {
 				clear(s.host.slice(t.Lo, t.Hi))
 			}
 			_ = s.m.Apply(t)
-			s.copier.account(t, nil, x.cause(), begin)
+			s.copier.account(t, nil, x.cause(), begin, nil)
 		}
 	})
 }

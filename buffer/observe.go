@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +54,7 @@ type Activity struct {
 	To     string // "host" or a device's name: the destination of the bytes, the place of the replica or access, or the place that waits
 	Lo, Hi uint64 // bytes of the buffer
 
-	Cause  string // the call that led to the event: "Acquire", "View", "Evict", ...
+	Cause  string // the call that led to the event: "Acquire", "View", "Evict", ..., or "Launch " and the name of a kernel
 	Action string // the action of that call: "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict" or "Reset"
 	For    uint64 // for an eviction to make room, and its copies: number of the buffer that needs the room; else 0
 	// Why is, for an eviction, "budget", "out of memory", or "" if the program called Evict. For a wait it says what had to end
@@ -69,11 +68,38 @@ type Activity struct {
 	At         time.Time     // the beginning of the event; for a copy or fill, the time just before it was enqueued
 	Took       time.Duration // the duration of a wait, an eviction or an access of the host; for a copy or fill, the time that enqueueing took
 
-	stack [20]uintptr
+	reached *arrival // see Reached
+	stack   [20]uintptr
 }
 
-// Site returns file:line of the call that led to the activity. It skips functions of this package, of the packages below it, and
-// functions that have called [Helper]. It is "" if there is no such call, as for work on another goroutine.
+// arrival is the time at which a stream comes to a point. The channel is closed when the time is set.
+type arrival struct {
+	done chan struct{}
+	at   time.Time
+}
+
+// Reached returns when the stream of a copy or a fill had done all earlier work and waited for what it had to, so that the copy could begin; the zero time
+// if that is not known. It waits until then, so it is for copies that have finished.
+func (e *Activity) Reached() time.Time {
+	if e.reached == nil {
+		return time.Time{}
+	}
+	<-e.reached.done
+	return e.reached.at
+}
+
+// arrive notes when a stream comes to this point. It returns nil if the stream does not tell.
+func arrive(stream *hal.Stream) *arrival {
+	a := &arrival{done: make(chan struct{})}
+	if stream.OnDone(func() { a.at = time.Now(); close(a.done) }) != nil {
+		return nil
+	}
+	return a
+}
+
+// Site returns file:line of the call that led to the activity. It skips functions of this package, of packages kernel and comm, of the packages below
+// these, of files that the command "halyard kernels" wrote, and functions that have called [Helper]. It is "" if there is no such call, as for work on
+// another goroutine.
 func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
@@ -86,7 +112,7 @@ func (e *Activity) Site() string {
 	last := ""
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !ours(f.Function) {
+		if f.Function != "" && !callsite.Within(&f, packagePath) {
 			if last = f.File + ":" + strconv.Itoa(f.Line); !callsite.IsMarked(f.Function) {
 				return last
 			}
@@ -95,16 +121,6 @@ func (e *Activity) Site() string {
 			return last
 		}
 	}
-}
-
-// ours reports whether a function belongs to this package or one below it. Functions of test packages do not count.
-func ours(function string) bool {
-	rest, ok := strings.CutPrefix(function, packagePath)
-	if !ok || rest == "" {
-		return false
-	}
-	pkg, _, _ := strings.Cut(rest[1:], ".")
-	return rest[0] == '.' || rest[0] == '/' && !strings.HasSuffix(pkg, "_test")
 }
 
 // cause is the call for which a buffer does something, and the reason.
@@ -183,10 +199,10 @@ func deviceName(dev *hal.Device) string {
 }
 
 // note reports a transfer that was just enqueued.
-func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time) {
+func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
 	s := k.owner
 	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
-		For: c.client, Why: c.why, ToDevice: s.places.replica(t.To).dev, Stream: stream, At: begin}
+		For: c.client, Why: c.why, ToDevice: s.places.replica(t.To).dev, Stream: stream, At: begin, reached: reached}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
 	}

@@ -17,7 +17,7 @@ import (
 type Span struct {
 	buffer.Activity
 
-	Begin time.Time // the time when the stream began the work; At for events that are not work of a stream
+	Begin time.Time // the time when the stream began the work, after all that it waited for; At for events that are not work of a stream
 	End   time.Time // equal to Begin if the event takes no time or its end is not known
 
 	Place  string // "host" for waits and accesses of the host; else the device's name
@@ -258,6 +258,11 @@ func (c *collector) finish(q *queue, id uint64, at time.Time) {
 	for _, s := range q.spans[:i+1] {
 		if q.last.After(s.Begin) {
 			s.Begin = q.last
+		}
+		if !at.IsZero() { // it has finished; what it waited for on other streams is not its own time
+			if t := s.Reached(); t.After(s.Begin) {
+				s.Begin = t
+			}
 		}
 		s.End = s.Begin
 		if at.After(s.End) {

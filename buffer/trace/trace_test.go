@@ -536,3 +536,46 @@ func TestScopesNest(t *testing.T) {
 	alone := trace.Push("alone")
 	assert.Equal(t, "alone", alone.Pop().Name)
 }
+
+// What a copy waits for on other streams is not its own time.
+func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
+	ctx := t.Context()
+	d := open(t, "waits", 1, 1)
+	defer func() { require.NoError(t, d.Close()) }()
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	b, err := buffer.New[float32](1000)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	g, err := s.Gate()
+	require.NoError(t, err)
+	l, err := b.Acquire(ctx, s, coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, l.Release()) // its work stands behind the gate
+
+	asked := make(chan struct{})
+	stop := buffer.Observe(func(e buffer.Activity) {
+		if e.Kind == buffer.ActivityCopy {
+			close(asked)
+		}
+	})
+	defer stop()
+	r := trace.Record()
+	viewed := make(chan error)
+	go func() { viewed <- b.View(ctx, func([]float32) error { return nil }) }()
+	<-asked
+	opened := time.Now()
+	require.NoError(t, g.Signal())
+	require.NoError(t, <-viewed)
+	r.Stop()
+	copies := 0
+	for _, span := range r.Spans() {
+		if span.Kind == buffer.ActivityCopy {
+			copies++
+			assert.False(t, span.Begin.Before(opened), "it begins %v before the work that it waits for is done", opened.Sub(span.Begin))
+			assert.True(t, span.At.Before(opened))
+		}
+	}
+	assert.Equal(t, 1, copies)
+}

@@ -95,6 +95,9 @@ func (p *plan) run(ctx context.Context, stream *hal.Stream) error {
 	if len(p.list) == 0 {
 		return nil
 	}
+	if len(p.wants) > 0 {
+		p.wants[0] = p.wants[0].For(p.name)
+	}
 	leases, err := buffer.ReserveAll(ctx, stream, p.wants...)
 	if err != nil {
 		return err

@@ -56,14 +56,13 @@ func IsMarked(function string) bool {
 	return ok
 }
 
-// Beyond sets s to the innermost call that was made by an unmarked function outside the package, the packages below it, and the
-// launcher. Unlike Outside it looks beyond the depth of a Site. If there is no such call, it leaves s unchanged.
+// Beyond sets s to the innermost call that was made by an unmarked function not within the package. Unlike Outside it looks beyond the depth of a Site. If there is no such call, it leaves s unchanged.
 func Beyond(s *Site, pkg string) {
 	var pcs [128]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !within(f.Function, pkg) && !IsMarked(f.Function) {
+		if f.Function != "" && !Within(&f, pkg) && !IsMarked(f.Function) {
 			*s = Site{f.PC + 1}
 			return
 		}
@@ -73,13 +72,29 @@ func Beyond(s *Site, pkg string) {
 	}
 }
 
-// launcher is the package of this module that takes leases for its callers. Its calls are reported where it was called.
-const launcher = "github.com/go-halyard/halyard/kernel"
+// launchers are the packages of this module that take leases for their callers. Their calls are reported where they were called.
+var launchers = [...]string{"github.com/go-halyard/halyard/kernel", "github.com/go-halyard/halyard/comm"}
 
-// within reports whether a function is of the package, of the launcher, or of a package below either.
-func within(function, pkg string) bool { return below(function, pkg) || below(function, launcher) }
+// Within reports whether a function is of the package, of a launcher, of a package below one of these, or in a file that the command "halyard kernels"
+// wrote.
+func Within(f *runtime.Frame, pkg string) bool {
+	if below(f.Function, pkg) || strings.HasSuffix(f.File, "_kernels.go") {
+		return true
+	}
+	for _, l := range launchers {
+		if below(f.Function, l) {
+			return true
+		}
+	}
+	return false
+}
 
+// below reports whether a function is of the package or of one below it. Functions of test packages do not count.
 func below(function, pkg string) bool {
 	rest, ok := strings.CutPrefix(function, pkg)
-	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/')
+	if !ok || rest == "" {
+		return false
+	}
+	name, _, _ := strings.Cut(rest[1:], ".")
+	return rest[0] == '.' || rest[0] == '/' && !strings.HasSuffix(name, "_test")
 }

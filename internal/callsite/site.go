@@ -16,8 +16,8 @@ const Depth = 6
 // Site is a short stack of return addresses; the zero Site means no place.
 type Site [Depth]uintptr
 
-// Outside returns file:line of the innermost call in the Site that was made by an unmarked function outside
-// the package with the given import path, the packages below it, and the launcher. If all such functions are marked, it returns the
+// Outside returns file:line of the innermost call in the Site that was made by an unmarked function not [Within] the package with the given import
+// path. If all such functions are marked, it returns the
 // outermost call by one of them; if there are none, "".
 func (s *Site) Outside(pkg string) string {
 	n := 0
@@ -31,7 +31,7 @@ func (s *Site) Outside(pkg string) string {
 	last := ""
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !within(f.Function, pkg) {
+		if f.Function != "" && !Within(&f, pkg) {
 			last = f.File + ":" + strconv.Itoa(f.Line)
 			if !IsMarked(f.Function) {
 				return last
