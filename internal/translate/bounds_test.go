@@ -79,6 +79,13 @@ func main() {
 		}
 		dev := must(hal.Open(ctx, info.Name()))
 		s := must(dev.NewStream())
+		if k, err := rightKernel.Of(ctx, dev); err == nil {
+			fmt.Print("PARAMS ", k.Name(), ":")
+			for _, p := range k.Info().Params {
+				fmt.Print(" ", p.Name)
+			}
+			fmt.Println()
+		}
 		for name, launch := range map[string]func(context.Context, *hal.Stream, hal.Grid, *buffer.Buffer[int32], *buffer.Buffer[int32]) error{
 			"write": Write, "read": Read, "helper": Helper, "shared": Shared, "update": Update, "right": Right, "none": None} {
 			x, all := must(buffer.From([]int32{1, 2, 3, 4, 5, 6, 7, 8})), must(buffer.New[int32](64))
@@ -135,7 +142,8 @@ func TestBounds(t *testing.T) {
 		text := string(out)
 		assert.NotContains(t, text, "FAILED")
 		t.Log(text)
-		seen := strings.Count(text, " right: ")
+		seen := strings.Count(text, " right: false")
+		assert.Equal(t, seen, strings.Count(text, "PARAMS right: x len(x) y len(y) the indexes that HALYARD_CHECK=bounds finds\n"), "names of Go: %s", text)
 		if !strings.Contains(text, "opencl:") && strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
 			t.Errorf("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device:\n%s", text)
 		}
