@@ -62,6 +62,9 @@ type Option func(*storage)
 // is page-locked for a device if it is large enough and the device needs that.
 func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
+// WithName gives the buffer a name, for [Activity.Name] and so for traces and logs. Several buffers may have the same.
+func WithName(name string) Option { return func(s *storage) { s.name = name } }
+
 // maxSize is the most bytes that a buffer may have: 1<<62, or the largest int if that is smaller.
 const maxSize = min(1<<62, math.MaxInt)
 

@@ -50,6 +50,7 @@ func (k ActivityKind) String() string {
 type Activity struct {
 	Kind   ActivityKind
 	Buffer uint64 // number of the buffer, counted from 1 in the order of creation
+	Name   string // of the buffer, "" without WithName
 	From   string // of a copy: "host" or a device's name
 	To     string // "host" or a device's name: the destination of the bytes, the place of the replica or access, or the place that waits
 	Lo, Hi uint64 // bytes of the buffer
@@ -178,6 +179,7 @@ func now() time.Time {
 }
 
 func (s *storage) notify(e Activity) {
+	e.Buffer, e.Name = s.id, s.name
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
@@ -201,7 +203,7 @@ func deviceName(dev *hal.Device) string {
 // note reports a transfer that was just enqueued.
 func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
 	s := k.owner
-	e := Activity{Kind: ActivityFill, Buffer: s.id, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
+	e := Activity{Kind: ActivityFill, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
 		For: c.client, Why: c.why, ToDevice: s.places.replica(t.To).dev, Stream: stream, At: begin, reached: reached}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
@@ -216,7 +218,7 @@ func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin ti
 // noteReplica reports that a replica was allocated or freed.
 func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	if observed() {
-		s.notify(Activity{Kind: kind, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
+		s.notify(Activity{Kind: kind, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why})
 	}
 }
@@ -225,14 +227,14 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 func (e eviction) note() {
 	s, r, c, begin := e.owner, e.replica, e.c, e.begin
 	if observed() && !begin.IsZero() && r.former == nil {
-		s.notify(Activity{Kind: ActivityEvict, Buffer: s.id, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
+		s.notify(Activity{Kind: ActivityEvict, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}
 }
 
 // noteAvoided reports bytes of an access that are already current at its place.
 func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
-	s.notify(Activity{Kind: ActivityAvoided, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
+	s.notify(Activity{Kind: ActivityAvoided, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String()})
 }
 
 // began is the time from which access.since counts. It is earlier than every access, even if the clock has not advanced since,
@@ -270,7 +272,7 @@ func (x *access) noteUse() {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Activity{Kind: ActivityUse, Buffer: s.id, To: s.places.name(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode.String(),
+	e := Activity{Kind: ActivityUse, To: s.places.name(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode.String(),
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)
@@ -283,7 +285,7 @@ func (x *access) noteUse() {
 // waited reports a wait of the host that has just ended. c is the call that waited; why is as in Activity.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
 	if observed() && !begin.IsZero() {
-		s.notify(Activity{Kind: ActivityWait, Buffer: s.id, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
+		s.notify(Activity{Kind: ActivityWait, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
 	}
 }

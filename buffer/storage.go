@@ -95,6 +95,7 @@ import (
 // storage is shared by a buffer and all its slices. It counts in bytes and does not know the elements' type.
 type storage struct {
 	id   uint64
+	name string // see WithName
 	elem uint64 // bytes per element
 	size uint64 // bytes
 

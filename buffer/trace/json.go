@@ -52,6 +52,7 @@ func (m *micros) UnmarshalJSON(b []byte) error {
 type args struct {
 	ID      uint64 `json:"id"`
 	Buffer  uint64 `json:"buffer"`
+	Name    string `json:"name,omitempty"` // of the buffer
 	Lo      uint64 `json:"lo"`
 	Hi      uint64 `json:"hi"`
 	Bytes   uint64 `json:"bytes"`
@@ -219,7 +220,7 @@ func (e *encoder) counter(place string, at micros) entry {
 }
 
 func (e *encoder) args(s Span) args {
-	return args{ID: s.ID, Buffer: s.Buffer, Lo: s.Lo, Hi: s.Hi, Bytes: s.Hi - s.Lo, From: s.From, To: s.To, Cause: s.Cause,
+	return args{ID: s.ID, Buffer: s.Buffer, Name: s.Name, Lo: s.Lo, Hi: s.Hi, Bytes: s.Hi - s.Lo, From: s.From, To: s.To, Cause: s.Cause,
 		Action: s.Action, For: s.For, Why: s.Why, Sources: s.Sources, Caller: s.Caller, Asked: e.at(s.At),
 		Call: micros(s.Took), Stream: s.Stream}
 }

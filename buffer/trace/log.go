@@ -25,6 +25,9 @@ func Log(l *slog.Logger) (stop func()) {
 		}
 		attrs := make([]slog.Attr, 0, 16)
 		attrs = append(attrs, slog.Uint64("buffer", e.Buffer), slog.String("at", e.To))
+		if e.Name != "" {
+			attrs = append(attrs, slog.String("name", e.Name))
+		}
 		if e.Kind == buffer.ActivityCopy {
 			attrs = append(attrs, slog.String("from", e.From), slog.String("sources", e.Sources))
 		}

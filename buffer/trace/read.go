@@ -76,7 +76,7 @@ func Read(in io.Reader) (*Recording, error) {
 		case !isAction(a.Action):
 			return nil, bad("entry %d: unknown action %q", i, a.Action)
 		}
-		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
+		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, Name: a.Name, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
 			Action: a.Action, For: a.For, Why: a.Why, Sources: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
 			Begin: when(x.At), End: when(x.At + x.Took), Place: r.places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
 		if s.End.After(r.ended) {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -218,7 +219,7 @@ func drawBar(b *strings.Builder, s Span, x func(time.Time) float64, y int) {
 
 // texts returns the texts for the bar, the longest first.
 func (s *Span) texts() []string {
-	name := fmt.Sprintf("buffer %d", s.Buffer)
+	name := cmp.Or(s.Name, fmt.Sprintf("buffer %d", s.Buffer))
 	short := fmt.Sprintf("b%d", s.Buffer)
 	switch s.Kind {
 	case buffer.ActivityCopy:
@@ -237,7 +238,7 @@ func (s *Span) texts() []string {
 
 // story describes everything known about a span, for display.
 func (s *Span) story() string {
-	t := fmt.Sprintf("%s, buffer %d, bytes [%d, %d)", s.label(), s.Buffer, s.Lo, s.Hi)
+	t := fmt.Sprintf("%s, buffer %d%s, bytes [%d, %d)", s.label(), s.Buffer, strings.TrimSuffix(" "+s.Name, " "), s.Lo, s.Hi)
 	if d := s.End.Sub(s.Begin); d > 0 {
 		t += ", " + durationText(d)
 	}

@@ -579,3 +579,24 @@ func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 	}
 	assert.Equal(t, 1, copies)
 }
+
+// The name of a buffer is in logs and in traces that are read again.
+func TestBuffersHaveNames(t *testing.T) {
+	var log bytes.Buffer
+	stop := trace.Log(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: trace.LevelAccess})))
+	r := trace.Record()
+	b, err := buffer.From([]float32{1}, buffer.WithName("pressure"))
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	r.Stop()
+	stop()
+	assert.Contains(t, log.String(), "name=pressure")
+	var file bytes.Buffer
+	require.NoError(t, r.WriteJSON(&file))
+	read, err := trace.Read(&file)
+	require.NoError(t, err)
+	require.NotEmpty(t, read.Spans())
+	for _, s := range read.Spans() {
+		assert.Equal(t, "pressure", s.Name)
+	}
+}
