@@ -66,8 +66,8 @@ func TestNames(t *testing.T) {
 			kernel(fmt.Sprintf("row%d", i), w, w)
 		}
 		if i%3 == 0 || w == "int" || w == "true" || w == "len" {
-			src += fmt.Sprintf("//halyard:kernel\nfunc phases%d(t_ grid.Thread, in_, out []uint64) {\n\ts_ := grid.Shared[[8]uint64](t_)\n\ti_ := t_.Local(0)\n"+
-				"\t%s := in_[i_] + 1\n\ts_[i_] = %[2]s\n\tt_.Barrier()\n\tout[i_] = s_[7-i_] + %[2]s\n}\n\n", i, w)
+			src += fmt.Sprintf("//halyard:kernel\nfunc phases%d(t_ grid.Thread, n_ uint64, out []uint64) {\n\ts_ := grid.Shared[[8]uint64](t_)\n\ti_ := t_.Local(0)\n"+
+				"\t%s := n_ + 1\n\ts_[i_] = %[2]s\n\tt_.Barrier()\n\tout[i_] = s_[7-i_] + %[2]s\n}\n\n", i, w)
 		}
 	}
 	compare(t, src, names)
