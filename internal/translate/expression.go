@@ -257,6 +257,9 @@ func (f *function) shift(op token.Token, n number, x string, count ast.Expr) str
 		if op == token.SHL {
 			return fmt.Sprintf("((%s)((%s)%s << %d))", n.c, n.unsigned(), x, c)
 		}
+		if n.signed && c == uint64(n.bits)-1 {
+			return fmt.Sprintf("((%s)(%s >> GO_COUNT(%d)))", n.c, x, c)
+		}
 		return fmt.Sprintf("((%s)(%s >> %d))", n.c, x, c)
 	}
 	f.integer(count)

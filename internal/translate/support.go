@@ -42,11 +42,10 @@ func (p *program) shift(op token.Token, n number) string {
 		return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, u64 n) { return n < %d ? (%s)((%s)x << n) : (%s)0; }", n.c, name, n.c, n.bits, n.c, n.unsigned(), n.c))
 	}
 	name := "go_shr_" + n.c
-	out := "(" + n.c + ")0"
 	if n.signed {
-		out = fmt.Sprintf("(%s)(x >> %d)", n.c, n.bits-1)
+		return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, u64 n) { return (%s)(x >> GO_COUNT(n < %d ? n : %d)); }", n.c, name, n.c, n.c, n.bits, n.bits-1))
 	}
-	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, u64 n) { return n < %d ? (%s)(x >> n) : %s; }", n.c, name, n.c, n.bits, n.c, out))
+	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, u64 n) { return n < %d ? (%s)(x >> n) : (%s)0; }", n.c, name, n.c, n.bits, n.c, n.c))
 }
 
 // divide returns the function for divisions whose divisor may be 0 or -1.

@@ -49,13 +49,18 @@
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))
 /* GO_ZERO is a zero that faulty compilers cannot know to be one: that of Intel for CPUs, and Mesa's Rusticl, which compiles to SPIR-V first. Where x is
-   between -1 and 0, both give the float of the integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads.
+   between -1 and 0, both give the float of the integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads,
+   and gives -x >> n, where n leaves the sign alone, the wrong one for the smallest x.
    Rusticl drops the rounding of a 64-bit integer to f32 if it is converted further, divides by a known 0 without meaning, and rounds fma of f64 twice. */
 #ifdef __INTEL_LLVM_COMPILER
 #define GO_ZERO get_global_offset(0)
+#define GO_COUNT(n) ((n) + (u32)GO_ZERO)
 #elif defined(__SPIRV64__)
 #define GO_ZERO (get_work_dim() >> 2)
 #define GO_F32(x) as_float(as_uint((f32)(x)) | (u32)GO_ZERO)
+#endif
+#ifndef GO_COUNT
+#define GO_COUNT(n) (n)
 #endif
 #ifndef GO_F32
 #define GO_F32(x) ((f32)(x))
