@@ -2,7 +2,6 @@ package buffer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -12,7 +11,12 @@ import (
 )
 
 // ErrFrozen is the kind of the error of a write to a frozen buffer.
-var ErrFrozen = errors.New("the buffer is frozen")
+var ErrFrozen error = frozen{}
+
+type frozen struct{}
+
+func (frozen) Error() string    { return "the buffer is frozen" }
+func (frozen) KindName() string { return "Frozen" }
 
 // interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not known.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
@@ -87,6 +91,9 @@ func (e *ConflictError) parties() string {
 func (e *ConflictError) Is(target error) bool {
 	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
 }
+
+// KindName returns "Conflict", for [hal.KindName].
+func (e *ConflictError) KindName() string { return "Conflict" }
 
 // conflictError is the error of an access p at a place, which x excludes.
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {

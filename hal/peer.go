@@ -17,6 +17,37 @@ const (
 	acrossMost   = 4 << 20
 )
 
+// Copy enqueues a copy of src to dst, which must have the same length, in the stream's order, whichever devices they belong to. It is
+// [Stream.Copy] if the stream's device can access both, else [CopyPeer] with a stream of the other device's own, whose earlier
+// work comes first; later work of the stream waits for the copy. At least one of the memories must be of the stream's device, or both within its reach.
+func Copy(s *Stream, dst, src Region) error {
+	st, d, r := s.state(), dst.Mem.state(), src.Mem.state()
+	if st == nil || d == nil || r == nil || st.dev.links(d.dev, driver.PeerCopy) && st.dev.links(r.dev, driver.PeerCopy) {
+		return s.Copy(dst, src)
+	}
+	switch st.dev {
+	case d.dev:
+		other, err := src.Mem.dev.CopyStream(true)
+		if err == nil {
+			err = other.WaitStream(s) // earlier work of s may have copied to src
+		}
+		if err != nil {
+			return err
+		}
+		return CopyPeer(s, dst, other, src)
+	case r.dev:
+		other, err := dst.Mem.dev.CopyStream(false)
+		if err != nil {
+			return err
+		}
+		if err := CopyPeer(other, dst, s, src); err != nil {
+			return err
+		}
+		return s.WaitStream(other)
+	}
+	return s.Copy(dst, src) // which refuses it
+}
+
 // CopyPeer enqueues a copy of src to dst, which must have the same length, between any two devices of any backends. The
 // copy runs after all work enqueued on both streams so far. Work enqueued on dstStream later sees the result; work
 // enqueued on srcStream later runs after src has been read. It does not wait, except in two cases named below.
