@@ -39,6 +39,11 @@
 // with a slice, and affects only the slice's elements: no other elements are copied or become
 // stale. Only Close, Evict and Freeze apply to the whole buffer.
 //
+// A buffer or a slice may be empty, as Go's slices may. It is used like any other, and functions get an empty slice. Its lease has
+// a region of length 0; [Lease.Pointer] is 0 for an empty buffer, and the address of its place for an empty slice of another.
+// An access of no elements excludes no other access, copies nothing, and its elements count as current wherever the buffer has
+// memory.
+//
 // [Buffer.AccessRanges] and [Buffer.AcquireRanges] take several ranges at once, such as the rows of a part of a
 // matrix. [Reinterpret] shows the same bytes as elements of another type.
 //

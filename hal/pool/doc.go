@@ -44,8 +44,8 @@
 // allocators that are not pools. Package [github.com/go-halyard/halyard/hal/pool/adapt] wraps any of them with a limit,
 // figures, a log and more.
 //
-// A pool takes its memory from the device, or from any other allocator ([WithSource]): pools, and the wrappers of that package, stand on each other in
-// every order.
+// A pool takes its memory from the device, or from any other allocator ([WithSource]): pools, and the wrappers of that package,
+// stand on each other in every order.
 //
 // # Concurrency and cost
 //
