@@ -30,14 +30,14 @@ const envInstalled = "HALYARD_TEST_MPI"
 
 func TestMain(m *testing.M) {
 	if names := os.Getenv(envScenarios); names != "" {
-		Run(func(_ context.Context, e driver.Engine) error {
-			return runScenarios(e.(*Engine), strings.Split(names, ","))
+		Run(func(ctx context.Context, e driver.Engine) error {
+			return runScenarios(ctx, e.(*Engine), strings.Split(names, ","))
 		})
 	}
 	os.Exit(m.Run())
 }
 
-func runScenarios(e *Engine, names []string) error {
+func runScenarios(ctx context.Context, e *Engine, names []string) error {
 	for _, name := range names {
 		run, ok := scenarios[name]
 		if !ok {
@@ -49,7 +49,7 @@ func runScenarios(e *Engine, names []string) error {
 		if !ok {
 			return fmt.Errorf("there is no scenario %s", name)
 		}
-		r := &rank{e: e, w: e.World()}
+		r := &rank{ctx: ctx, e: e, w: e.World()}
 		if err := run(r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -261,6 +261,16 @@ func TestBadEndsEndTheJob(t *testing.T) {
 					t.Errorf("status %d, hung: %v, want another status than 0, and %q in\n%s", o.status, o.hung, text, o.output)
 				}
 			})
+		}
+	})
+}
+
+// SIGTERM cancels the context, so that a program can save its state and end well. Its logs name the rank.
+func TestSIGTERMCancelsTheContext(t *testing.T) {
+	onEach(t, func(t *testing.T, in installation) {
+		o := in.job(t, 2, "drain")
+		if o.status != 0 || o.completed("drain", 2) != 2 || !strings.Contains(o.output, "saved rank=0") || !strings.Contains(o.output, "saved rank=1") {
+			t.Errorf("status %d\n%s", o.status, o.output)
 		}
 	})
 }

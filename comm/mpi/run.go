@@ -3,8 +3,11 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/go-halyard/halyard/comm/driver"
@@ -15,12 +18,18 @@ import (
 // call it.
 //
 // If fn returns an error, panics, or calls runtime.Goexit, Run prints that on the standard error, a panic with its stack. It then ends all
-// processes of the job with a status that is not 0, because other ranks may wait for this one. The context is cancelled when fn has returned.
+// processes of the job with a status that is not 0, because other ranks may wait for this one.
+//
+// The context is cancelled when fn has returned, and by SIGTERM, which batch systems send some time before they end a job: fn can then save its state and
+// return nil. A second SIGTERM ends the process. In a job of several ranks slog's default logger gets the attribute rank.
 func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	e, err := Start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		leave(1)
+	}
+	if e.world.Size() > 1 {
+		slog.SetDefault(slog.Default().With("rank", e.world.Rank()))
 	}
 	done := make(chan error)
 	go func() {
@@ -32,8 +41,9 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 			}
 			done <- err
 		}()
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer cancel()
+		context.AfterFunc(ctx, cancel) // it also gives up the signal
 		err = fn(ctx, e)
 	}()
 	if err := <-done; err != nil {

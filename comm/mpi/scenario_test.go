@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 	"os"
 	"runtime"
@@ -27,8 +28,9 @@ import (
 
 // rank is what a scenario has: this process's part in the job.
 type rank struct {
-	e *Engine
-	w driver.Comm
+	ctx context.Context
+	e   *Engine
+	w   driver.Comm
 }
 
 // scenarios are run by all ranks of a job, which goes on after them. Each returns an error if something is not as it should be.
@@ -57,6 +59,14 @@ func init() {
 			return errors.New("this rank gives up")
 		}
 		return badly(func() {})(r)
+	}
+	endings["drain"] = func(r *rank) error {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			return err
+		}
+		<-r.ctx.Done()
+		slog.Info("saved")
+		return r.barrier()
 	}
 	endings["os-exit-0"] = badly(func() { os.Exit(0) })
 }
