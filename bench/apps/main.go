@@ -387,6 +387,7 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 	var text, why strings.Builder
 	cmd.Stdout, cmd.Stderr = &text, &why
 	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, strings.TrimSpace(why.String())) // whole: mpiexec's own lines come after those that say why
 		return fmt.Errorf("%w: %s", err, last(why.String()))
 	}
 	samples, devices, err := read(text.String())
