@@ -10,12 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/dlpack"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 func init() {
@@ -26,8 +24,6 @@ func init() {
 			what: "exports by DLPack, in every mode, whose context ends while they wait behind a gate; nothing is lent and nothing has changed"},
 		scenario{name: "panics", do: panics,
 			what: "an observer panics now and then; the call that panics has done its work or nothing, and holds no access"},
-		scenario{name: "late answers", do: lateAnswers,
-			what: "random accesses on a device whose driver says late that work has ended"},
 	)
 }
 
@@ -249,26 +245,5 @@ func panics(r *run) {
 	r.must(b.Close())
 	for _, s := range streams {
 		r.must(s.Close())
-	}
-}
-
-func lateAnswers(r *run) {
-	var asked atomic.Uint64
-	b := &hooked.Backend{Backend: host.New(host.Options{Name: "late", Discrete: 2})}
-	b.QueryEvent = func(e *hooked.Event) (bool, error) {
-		if asked.Add(1)%4 != 0 {
-			return false, nil
-		}
-		return e.Event.Query()
-	}
-	var devs []*hal.Device
-	for n := range 2 {
-		d, err := hal.OpenWith(r.ctx, b, n+1)
-		r.must(err)
-		devs = append(devs, d)
-	}
-	accesses(r, devs)
-	for _, d := range devs {
-		r.must(d.Close())
 	}
 }
