@@ -51,16 +51,25 @@ func open(lib *library, dev int32, info driver.Info) (*Device, error) {
 }
 
 // unanswered returns the capabilities that the device lacks because the library exports their calls but does not
-// support them. In chipStar hipPointerGetAttribute and hipIpcGetMemHandle return hipErrorNotSupported. A supported
-// call reports address 0 as an invalid value.
+// support them. In chipStar hipPointerGetAttribute and hipIpcGetMemHandle return hipErrorNotSupported. A library may look at the address first, so
+// the question is about real memory.
 func (d *Device) unanswered() (lacks driver.Caps) {
+	const asked = driver.CapPointerInfo | driver.CapIPC
+	if d.info.Caps&asked == 0 {
+		return 0
+	}
+	addr, code := d.api.MemAlloc(d.ctx, 1)
+	if given(addr, code) != Success {
+		return 0
+	}
+	d.leftovers.add(fromDevice, addr) // freeing it now might wait for other work
 	if d.info.Caps.Has(driver.CapPointerInfo) {
-		if _, code := d.api.Pointer(d.ctx, 0); code == CodeNotSupported {
+		if _, code := d.api.Pointer(d.ctx, addr); code == CodeNotSupported {
 			lacks |= driver.CapPointerInfo
 		}
 	}
 	if d.info.Caps.Has(driver.CapIPC) {
-		if _, code := d.api.IPCExport(d.ctx, 0); code == CodeNotSupported {
+		if _, code := d.api.IPCExport(d.ctx, addr); code == CodeNotSupported {
 			lacks |= driver.CapIPC
 		}
 	}

@@ -166,10 +166,10 @@ _Static_assert(sizeof(struct token) == 64, "an IPC handle has 64 bytes");
 int ipc_export(struct ctx *c, u64 addr, char out[64]) {
     u64 off;
     bool alias;
+    if (!addr)
+        return E_VALUE;
     if (without(HALYARD_SIM_WITHOUT_IPC))
         return E_SUPPORTED;
-    if (!addr)
-        return E_VALUE; /* a query whether the call is supported */
     struct block *b = block_find(addr, &off, &alias);
     if (!b || b->freed || b->freeing || b->kind != DEVICE || b->async) {
         violation("%s: %s memory cannot be exported", self.call,

@@ -404,6 +404,8 @@ int pool_set(u64 pool, int which, const void *value) {
 int engine_pointer(void *data, int which, u64 addr) {
     u64 off;
     bool alias;
+    if (!addr)
+        return E_VALUE;
     if (without(HALYARD_SIM_WITHOUT_POINTER_QUERY))
         return E_SUPPORTED;
     struct block *b = block_find(addr, &off, &alias);
