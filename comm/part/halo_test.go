@@ -235,10 +235,12 @@ func setups() []setup {
 
 // Random ranks write random elements and exchange, and every rank compares all that it can read with a model of the whole.
 func TestHaloBitIdenticalToSerial(t *testing.T) {
-	steps := 60
+	const all = 60
+	steps := all
 	if testing.Short() {
 		steps = 15
 	}
+	defer func() { t.Logf("did %d of %d steps", steps, all) }()
 	for i, s := range setups() {
 		t.Run(s.name, func(t *testing.T) {
 			var opts []commtest.Option

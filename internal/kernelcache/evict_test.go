@@ -33,7 +33,8 @@ func usage(t testing.TB, c *Cache) (count int, size int64) {
 
 func TestCacheIsBounded(t *testing.T) {
 	const limit = 1 << 20
-	puts := 2500
+	const all = 2500
+	puts := all
 	if testing.Short() {
 		puts = 1000
 	}
@@ -57,6 +58,7 @@ func TestCacheIsBounded(t *testing.T) {
 	t.Logf("%d puts: %d files, %d bytes, %d scans", puts, count, size, c.scans.Load())
 	require.Greater(t, size, int64(limit/2), "no more is deleted than has to be")
 	require.Less(t, c.scans.Load(), uint64(puts)/5, "not at each put")
+	t.Logf("did %d of %d puts", puts, all)
 }
 
 // A process finds at its first entry what earlier ones have left, and at each 64th what others store meanwhile.

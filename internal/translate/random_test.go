@@ -94,7 +94,7 @@ func TestRandomKernels(t *testing.T) {
 	}
 	requireDevices(t, b)
 	assert.Equal(t, asked, b.compared, "kernels compared")
-	t.Logf("of %d random kernels, compared %v", *randomKernels, b.compared)
+	t.Logf("did %d of %d random kernels: %v", count, *randomKernels, b.compared)
 }
 
 // requireDevices skips a test that has had no device to compare with but the host, unless the environment asks for one.

@@ -302,7 +302,8 @@ func TestZeroBytes(t *testing.T) {
 
 func TestGoroutines(t *testing.T) {
 	each(t, func(t *testing.T, c *Compiler, target string) {
-		goroutines := 8
+		const whole = 8
+		goroutines := whole
 		if c.vendor.one && testing.Short() {
 			goroutines = 2
 		}
@@ -323,6 +324,7 @@ func TestGoroutines(t *testing.T) {
 			})
 		}
 		all.Wait()
+		t.Logf("did %d of %d goroutines", goroutines, whole)
 	})
 }
 

@@ -1,8 +1,10 @@
 package archtest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -32,6 +34,27 @@ func TestImportsKeepTheirDirection(t *testing.T) {
 			t.Errorf("no Go files found in %s, which the rules speak of", folder)
 		}
 	}
+}
+
+// A test that does less of its work with -short says how much it did, for package testreport. One that is left out is told anyway, and a harness tells the suite.
+func TestShortTestsSayWhatTheyDid(t *testing.T) {
+	short := regexp.MustCompile(`(?m)^.*testing\.Short\(\) \{\n.*$`)
+	found := 0
+	require.NoError(t, filepath.WalkDir(root(t), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, use := range short.FindAllString(string(text), -1) {
+			if strings.Contains(use, "Skip") || strings.Contains(use, "miss(") || strings.Contains(use, "require.") {
+				continue
+			}
+			found++
+			assert.Contains(t, string(text), "did %d of %d ", "%s: %s", path, use)
+		}
+		return err
+	}))
+	assert.NotZero(t, found)
 }
 
 func file(imports ...string) *fstest.MapFile {

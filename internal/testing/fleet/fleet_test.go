@@ -38,20 +38,24 @@ func open(t *testing.T, name string) *hal.Device {
 // TestEveryBackendAtOnce runs the seeded model over all places, once per seed. The simulated drivers run work in any
 // order that streams and events allow, and report what a real driver would forgive.
 func TestEveryBackendAtOnce(t *testing.T) {
-	seeds := uint64(1000)
+	const all = uint64(1000)
+	seeds := all
 	if testing.Short() {
 		seeds = 100
 	}
 	sail(t, seeds, func(rng *rand.Rand, label string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, 64, 30, false)
+	t.Logf("did %d of %d seeds", seeds, all)
 }
 
 // TestEveryBackendAtOnceWithPools has replicas share the memory of a pool on each device.
 func TestEveryBackendAtOnceWithPools(t *testing.T) {
-	seeds := uint64(300)
+	const all = uint64(300)
+	seeds := all
 	if testing.Short() {
 		seeds = 50
 	}
 	sail(t, seeds, func(rng *rand.Rand, label string, lo, hi int) int { return lo + rng.IntN(hi-lo+1) }, 64, 30, true)
+	t.Logf("did %d of %d seeds", seeds, all)
 }
 
 // TestLongVoyage runs ten thousand actions on one buffer of many intervals.

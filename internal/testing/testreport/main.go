@@ -6,6 +6,9 @@
 // The line of each package and the output of tests that fail are as go test prints them. The last line is
 // "N passed, N failed, N skipped", of tests that have no subtests. The exit status is 1 if anything
 // failed.
+//
+// A test that may do less than all of its work, because of -short for example, says what it did in its last message: "did 25 of 100 random kernels".
+// The report lists those that did less. Without -short and -race they count as failed.
 package main
 
 import (
@@ -13,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 )
 
 func main() {
@@ -30,6 +34,7 @@ func main() {
 		os.Exit(1)
 	}
 	r := newReport(os.Stdout)
+	r.whole = !slices.ContainsFunc(os.Args[1:], func(a string) bool { return a == "-short" || a == "-race" })
 	readErr := r.read(out)
 	err = cmd.Wait()
 	r.finish()

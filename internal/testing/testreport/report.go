@@ -26,6 +26,7 @@ type report struct {
 	order   []key
 	parents map[key]bool
 	broken  []string // packages that failed, by import path
+	whole   bool     // tests are to do all of their work
 }
 
 type key struct{ pkg, test string }
@@ -33,6 +34,7 @@ type key struct{ pkg, test string }
 type test struct {
 	outcome string // "pass", "fail", "skip", "" while it runs
 	output  []string
+	less    string // what the test did if that is less than all of its work
 }
 
 func newReport(out io.Writer) *report {
@@ -85,6 +87,12 @@ func (r *report) line(line []byte) {
 	switch e.Action {
 	case "output":
 		t.output = append(t.output, e.Output)
+		if m := did.FindStringSubmatch(e.Output); m != nil {
+			t.less = ""
+			if m[1] != m[2] {
+				t.less = m[0]
+			}
+		}
 	case "pass":
 		t.outcome, t.output = e.Action, nil
 	case "fail":
@@ -123,6 +131,9 @@ func (r *report) failed() int {
 			n++
 		}
 	}
+	if r.whole {
+		n += len(r.fewer())
+	}
 	return n
 }
 
@@ -130,6 +141,14 @@ func (r *report) childFailed(parent key) bool {
 	return slices.ContainsFunc(r.order, func(k key) bool {
 		return k.pkg == parent.pkg && strings.HasPrefix(k.test, parent.test+"/") && r.tests[k].outcome != "pass" && r.tests[k].outcome != "skip"
 	})
+}
+
+// did finds what a test says of its work, in a message of its own: "did 25 of 100 random kernels".
+var did = regexp.MustCompile(`\bdid (\d+) of (\d+) .*`)
+
+// fewer returns the tests that passed and did less than all of their work.
+func (r *report) fewer() []key {
+	return slices.DeleteFunc(slices.Clone(r.order), func(k key) bool { return r.tests[k].outcome != "pass" || r.tests[k].less == "" })
 }
 
 // site finds the file and line with which a line of a test's log begins.
@@ -183,6 +202,12 @@ func (r *report) finish() {
 			n, more = n[:few], fmt.Sprintf(" and %d more", len(n)-few)
 		}
 		fmt.Fprintf(r.out, "  %s\n      %s%s\n", why, strings.Join(n, " "), more)
+	}
+	if fewer := r.fewer(); len(fewer) > 0 {
+		fmt.Fprintln(r.out, "\nless than all of their work:")
+		for _, k := range fewer {
+			fmt.Fprintf(r.out, "  %s.%s %s\n", k.pkg[strings.LastIndexByte(k.pkg, '/')+1:], k.test, r.tests[k].less)
+		}
 	}
 	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", len(r.leaves("pass")), r.failed(), len(skipped))
 }

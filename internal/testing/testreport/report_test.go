@@ -84,3 +84,16 @@ FAIL
 	assert.Equal(t, 4, r.failed(), "A, B outside its subtests, C, and q as a whole")
 	assert.True(t, strings.HasSuffix(out, "\n1 passed, 4 failed, 0 skipped\n"), out)
 }
+
+// A test that does less than all of its work is told, and fails if nobody asked for less.
+func TestLessThanAllIsTold(t *testing.T) {
+	lines := `{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:1: did 5 of 9 rounds\n"}
+{"Action":"pass","Package":"m/p","Test":"TestA"}
+{"Action":"output","Package":"m/p","Test":"TestB","Output":"    a_test.go:1: did 9 of 9 rounds\n"}
+{"Action":"pass","Package":"m/p","Test":"TestB"}
+`
+	out, r := reportOn(t, lines)
+	assert.Equal(t, "\nless than all of their work:\n  p.TestA did 5 of 9 rounds\n\n2 passed, 0 failed, 0 skipped\n", out)
+	r.whole = true
+	assert.Equal(t, 1, r.failed())
+}
