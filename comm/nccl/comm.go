@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -30,8 +31,9 @@ type Comm struct {
 
 	mu     sync.Mutex // held during calls of the library with the handle
 	handle uintptr    // 0 after the end
-	err    *driver.Error
 	closed bool
+
+	err atomic.Pointer[driver.Error] // set with mu held, and read without it, because the library's abort may wait
 }
 
 // start is memory for ncclCommInitRank.
@@ -124,14 +126,12 @@ func (c *Comm) Size() int { return c.size }
 // Device is the device that the communicator was made for. The program closes it after the communicator.
 func (c *Comm) Device() *hal.Device { return c.dev }
 
-// Err returns why the communicator was aborted, or nil if it was not.
+// Err returns why the communicator was aborted, or nil if it was not. It never waits.
 func (c *Comm) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		return nil
+	if err := c.err.Load(); err != nil {
+		return err
 	}
-	return c.err
+	return nil
 }
 
 // ask returns the communicator's state. The caller holds the lock, and the handle is not 0.
@@ -153,6 +153,9 @@ func (c *Comm) ask(op string) (state int32, err *driver.Error) {
 func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint64) error {
 	var w nap.Waiter
 	for {
+		if c.err.Load() != nil { // without the lock, which an abort may hold
+			return c.refusal(op)
+		}
 		c.mu.Lock()
 		if c.handle == 0 {
 			e := c.refusal(op)
@@ -193,9 +196,11 @@ func (c *Comm) watch() {
 	}
 }
 
-// look aborts the communicator if the library reports an error.
+// look aborts the communicator if the library reports an error. It does not wait for another call of the library.
 func (c *Comm) look(op string) {
-	c.mu.Lock()
+	if !c.mu.TryLock() {
+		return
+	}
 	defer c.mu.Unlock()
 	if c.handle != 0 {
 		if _, err := c.ask(op); err != nil {
@@ -213,8 +218,8 @@ func (c *Comm) fail(err *driver.Error) {
 
 // abort is fail with the lock held.
 func (c *Comm) abort(err *driver.Error) {
-	if c.err == nil && err != nil && !c.closed {
-		c.err = err
+	if err != nil && !c.closed {
+		c.err.CompareAndSwap(nil, err)
 	}
 	if c.handle != 0 {
 		c.lib.call.Abort.Call1(c.handle)
@@ -227,11 +232,11 @@ func (c *Comm) end() {
 	close(c.gone)
 }
 
-// refusal is the error of a call on a communicator whose handle is 0, or which was closed. The caller holds the lock.
+// refusal is the error of a call on a communicator whose handle is 0, or which was closed.
 func (c *Comm) refusal(op string) *driver.Error {
-	if c.err != nil {
-		e := driver.Errorf(op, c.err.Kind, "refused, because the communicator was aborted")
-		e.Err = c.err
+	if err := c.err.Load(); err != nil {
+		e := driver.Errorf(op, err.Kind, "refused, because the communicator was aborted")
+		e.Err = err
 		return e
 	}
 	return driver.Errorf(op, driver.ErrClosed, "the communicator was closed")

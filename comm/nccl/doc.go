@@ -23,6 +23,13 @@
 // an error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and the
 // buffers do not show that. So a program calls Sync or Err before it uses what it received.
 //
+// NCCL does not always notice that a rank is lost: between ranks of one machine, which share memory, ncclCommGetAsyncError keeps reporting success. Then only the
+// deadline of a context finds it, so give Sync one.
+//
+// The first operation of a communicator makes NCCL connect the ranks, and waits for them, while its buffers are leased. Ranks that may come late meet
+// before it, for example in comm.Barrier. If a program uses several communicators on one device, all ranks start their operations in one
+// order, over all communicators: kernels of two that wait for each other's ranks may otherwise fill the device and wait for ever.
+//
 // Errors have the kinds of package comm. Errors of buffers, such as conflicts, are those of package buffer.
 //
 // # What to know

@@ -76,6 +76,9 @@ func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error 
 	case !stream.Device().Same(c.dev):
 		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is on device %s, the communicator on %s", stream.Device().Name(), c.dev.Name())
 	}
+	if c.err.Load() != nil { // without the lock, which an abort may hold
+		return c.refusal(op)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.handle == 0 || c.closed {
