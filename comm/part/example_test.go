@@ -2,7 +2,11 @@ package part_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
@@ -44,4 +48,51 @@ func Example() {
 	// [0 1 1 1 1 2] 16 bytes
 	// [0 7 1 1 1 7] 8 bytes
 	// <nil>
+}
+
+// A job that is told to end saves its elements, and a later one with another number of ranks goes on from there. With mpi.Run the first loop would end when
+// ctx does, which SIGTERM cancels; Save then takes a context of its own.
+func ExampleBuffer_Save() {
+	dir, err := os.MkdirTemp("", "checkpoint")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "state.npy")
+	job := func(ranks, steps int) error {
+		return commtest.Execute(ranks, func(e driver.Engine) error {
+			ctx, c := context.Background(), comm.New(e)
+			defer c.Close()
+			u, err := part.New[int64](ctx, c, part.Block(6), part.Halo{})
+			if err != nil {
+				return err
+			}
+			defer u.Close()
+			if err := u.Load(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			for range steps {
+				err := u.Owned().Update(ctx, func(s []int64) error {
+					for i := range s {
+						s[i] += int64(i + 1)
+					}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			if c.Rank() == 0 {
+				if err := u.Owned().View(ctx, func(s []int64) error { fmt.Println(ranks, "ranks:", s); return nil }); err != nil {
+					return err
+				}
+			}
+			return u.Save(ctx, file)
+		})
+	}
+	fmt.Println(job(3, 2), job(2, 1))
+	// Output:
+	// 3 ranks: [2 4]
+	// 2 ranks: [3 6 5]
+	// <nil> <nil>
 }
