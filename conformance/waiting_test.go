@@ -44,6 +44,10 @@ func TestDevicesWithoutGates(t *testing.T) {
 		busy.Delete(s)
 		return s.Stream.Sync()
 	}
+	b.CloseStream = func(s *hooked.Stream) error {
+		busy.Delete(s)
+		return s.Stream.Close()
+	}
 	b.Record = func(s *hooked.Stream, e *hooked.Event) error {
 		_, late := busy.Load(s)
 		e.Data = new(atomic.Bool)

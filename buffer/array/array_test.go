@@ -78,7 +78,7 @@ func values(tb require.TestingT, a *array.Array[int32]) []int32 {
 // onDevice makes the whole buffer of an array current on the stream's device and nowhere else, with its
 // contents.
 func onDevice(tb require.TestingT, a *array.Array[int32], s *hal.Stream) {
-	l, err := a.TryAcquire(s, coherence.ReadWrite)
+	l, err := a.Acquire(ctx, s, coherence.ReadWrite)
 	require.NoError(tb, err)
 	require.NoError(tb, l.Release())
 }
