@@ -48,9 +48,10 @@ func Copy(s *Stream, dst, src Region) error {
 	return s.Copy(dst, src) // which refuses it
 }
 
-// CopyPeer enqueues a copy of src to dst, which must have the same length, between any two devices of any backends. The
-// copy runs after all work enqueued on both streams so far. Work enqueued on dstStream later sees the result; work
-// enqueued on srcStream later runs after src has been read. It does not wait, except in two cases named below.
+// CopyPeer enqueues a copy of src to dst, which must have the same length, between any two devices of any backends. It
+// reads src after all work enqueued on srcStream so far, and writes dst after all work enqueued on both streams so far. If work
+// of dstStream writes to src, make srcStream wait for it first ([Stream.WaitStream]); [Copy] does so. Work enqueued on dstStream
+// later sees the result; work enqueued on srcStream later runs after src has been read. It does not wait, except in two cases named below.
 //
 // Devices that can access each other copy directly, on dstStream. If the host can access one of the memories in
 // place, the other device copies to or from it, unless staging through page-locked memory is faster. Otherwise
