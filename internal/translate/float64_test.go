@@ -46,7 +46,7 @@ func whole(t grid.Thread, a float32, f_64 []int64) { f_64[0] = int64(a * 1e-5) }
 `)
 	require.NoError(t, err)
 	left := regexp.MustCompile(`(?s)#ifdef HALYARD_FLOAT64\n.*?#endif\n`).ReplaceAllString(made.C, "")
-	for name, there := range map[string]bool{"f_all": false, "inner": false, "constants": false, "bits": false, "single": true, "whole": true} {
+	for name, there := range map[string]bool{"all": false, "inner": false, "constants": false, "bits": false, "single": true, "whole": true} {
 		assert.Contains(t, made.C, "KERNEL void k_"+name+"(")
 		assert.Equal(t, there, strings.Contains(left, "KERNEL void k_"+name+"("), name)
 	}
