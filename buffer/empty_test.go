@@ -162,6 +162,25 @@ func TestNoElementsExcludeNothing(t *testing.T) {
 	require.ErrorIs(t, err, hal.ErrClosed)
 }
 
+// Elements of 16 bytes are filled in steps. Without an element there is no first step, which would write beyond the slice.
+func TestFillOnNoElements(t *testing.T) {
+	for _, d := range openMany(t, "one", 1, 0, 1) {
+		s := newStream(t, d)
+		b, err := buffer.New[complex128](2)
+		require.NoError(t, err)
+		require.NoError(t, b.FillOn(s, 1))
+		for i := range 3 {
+			none, err := b.Slice(i, i)
+			require.NoError(t, err)
+			require.NoError(t, none.FillOn(s, 9))
+		}
+		require.Equal(t, []complex128{1, 1}, contents(t, b))
+		require.NoError(t, b.Close())
+		none := newBuffer(t, []complex128{})
+		require.NoError(t, none.FillOn(s, 9))
+	}
+}
+
 func TestResizeToNothingAndBack(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	b, err := buffer.From([]uint32{1, 2})

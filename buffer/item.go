@@ -100,9 +100,9 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) (enqueued bool
 		return err == nil, err
 	}
 	// No device fills with patterns of 16 bytes: write one element, then copy the written part to double it until the region is full.
-	have := uint64(len(bytes))
+	have := min(uint64(len(bytes)), r.Len) // there may be no element
 	first := hal.Region{Mem: r.Mem, Off: r.Off, Len: have}
-	if err := stream.CopyIn(first, append([]byte(nil), bytes...)); err != nil {
+	if err := stream.CopyIn(first, append([]byte(nil), bytes[:have]...)); err != nil {
 		return false, err
 	}
 	for have < r.Len {
