@@ -80,7 +80,7 @@ func (s *storage) acquire(ctx context.Context, q *request) (x *access, err error
 	if err := x.bring(ctx, q.try); err != nil {
 		return nil, err
 	}
-	if !q.reserve {
+	if !q.reserve && s.thrown == nil { // an access that is not returned writes nothing
 		x.commit()
 	}
 	s.recent.remember(x)

@@ -67,7 +67,9 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 		return nil, err
 	}
 	x.awaited = true
-	x.commit()
+	if s.thrown == nil {
+		x.commit()
+	}
 	x.begun()
 	ready = true
 	return x, nil

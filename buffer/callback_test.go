@@ -116,6 +116,33 @@ func TestObserverThatPanics(t *testing.T) {
 	}
 }
 
+// The elements of an access for overwriting that ends at once, because an observer panics, keep their values: nobody writes them.
+func TestObserverThatPanicsBeforeAnOverwrite(t *testing.T) {
+	fault := errors.New("the observer's own fault")
+	d := openMany(t, "one", 2, 1, 2)
+	s, other := newStream(t, d[0]), newStream(t, d[1])
+	for name, call := range map[string]func(b *buffer.Buffer[uint32]){
+		"TryAcquire":  func(b *buffer.Buffer[uint32]) { _, _ = b.TryAcquire(s, coherence.Overwrite) },
+		"Overwrite":   func(b *buffer.Buffer[uint32]) { _ = b.Overwrite(ctx, nothing) },
+		"AcquireHost": func(b *buffer.Buffer[uint32]) { _, _ = b.AcquireHost(ctx, coherence.Overwrite) },
+		"AcquireAll": func(b *buffer.Buffer[uint32]) {
+			_, _ = buffer.AcquireAll(ctx, s, b.Want(coherence.Overwrite))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := buffer.New[uint32](2)
+			require.NoError(t, err)
+			require.NoError(t, b.FillOn(other, 7))
+			stop := buffer.Observe(func(buffer.Activity) { panic(fault) })
+			err = thrown(func() { call(b) })
+			stop()
+			require.ErrorIs(t, err, fault)
+			require.Equal(t, []uint32{7, 7}, contents(t, b))
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
 // A callback that uses a buffer or a lease is told so, whether that is the one at hand or another. Nothing waits for itself.
 func TestCallbackThatUsesBuffers(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]

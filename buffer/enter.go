@@ -33,7 +33,9 @@ func (s *storage) enter(ctx context.Context, q *request) (x *access, err error) 
 	if err = x.fetch(ctx); err != nil {
 		return nil, err
 	}
-	x.commit()
+	if s.thrown == nil { // an access that is not returned writes nothing
+		x.commit()
+	}
 	x.begun()
 	if g := s.host.guard; g != nil {
 		g.settle()
