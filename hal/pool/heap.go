@@ -377,11 +377,18 @@ func (h *heap) memory(stream *hal.Stream, bytes uint64) (*chunk, error) {
 func (h *heap) chunk(a Allocator, stream *hal.Stream, bytes uint64) (*chunk, error) {
 	const op = "pool alloc"
 	p := h.pool
+	returned := false
 	if p.opts.source != nil {
 		h.mu.Unlock()
-		defer h.mu.Lock()
+		defer func() {
+			h.mu.Lock()
+			if !returned { // it has panicked, so the caller does not end its claim
+				p.giveBack(bytes)
+			}
+		}()
 	}
 	block, err := a.Alloc(stream, h.kind, bytes)
+	returned = true
 	if err != nil {
 		return nil, err
 	}

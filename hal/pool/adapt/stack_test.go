@@ -218,3 +218,24 @@ func TestSourceThatUsesThePool(t *testing.T) {
 	_, err = other.Alloc(nil, hal.KindDevice, 1)
 	require.ErrorIs(t, err, hal.ErrWrongDevice)
 }
+
+// A source that panics leaves the pool as it was, with the whole of its limit.
+func TestSourceThatPanics(t *testing.T) {
+	d := openHost(t, 1, 0)
+	bad := true
+	for _, size := range []uint64{1, 200 * kib} {
+		p := newPool(t, d, pool.WithLimit(300*kib), pool.WithLarge(64*kib), pool.WithChunk(64*kib),
+			pool.WithSource(pool.Callbacks(func(_ *hal.Stream, k hal.Kind, n uint64) (hal.Region, error) {
+				if bad {
+					panic("the source's own fault")
+				}
+				m, err := d.Alloc(k, n, 0)
+				return m.All(), err
+			}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() })))
+		bad = true
+		require.Panics(t, func() { _, _ = p.Alloc(nil, hal.KindDevice, size) })
+		require.Zero(t, p.Stats().Reserved)
+		bad = false
+		free(t, alloc(t, p, nil, size), nil)
+	}
+}
