@@ -61,8 +61,8 @@ func (x *access) fetch(ctx context.Context) error {
 		if err == nil && o.none() {
 			o, err = s.turns.toHost(x, x.writes || zeros)
 			if err == nil && o.none() {
-				o.left = x.pending(zeros)
-				o.again = len(copies) > 0 // a copy may have failed
+				o.left = x.pending(zeros || x.op == "SyncTo") // after SyncTo the program may write here without a lease
+				o.again = len(copies) > 0                     // a copy may have failed
 			}
 		}
 		if err == nil && o.none() {

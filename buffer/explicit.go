@@ -30,7 +30,8 @@ func (s *storage) abandon(x *access) {
 	s.end(x)
 }
 
-// SyncTo makes the elements current on a device, or on the host if dev is nil, and waits until they are.
+// SyncTo makes the elements current on a device, or on the host if dev is nil, and waits until they are and until earlier work that reads the elements
+// there has ended, because the program may write there next (see [Buffer.MarkModified] and [Buffer.MarkHostModified]).
 func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	const op = "SyncTo"
 	if err := b.check(op); err != nil {
@@ -79,7 +80,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 		for _, w := range list {
 			w.Retain()
 		}
-		if list = x.replica.order.Pending(b.lo, b.hi, false, list); len(list) == 0 && !first {
+		if list = x.replica.order.Pending(b.lo, b.hi, true, list); len(list) == 0 && !first {
 			if err := s.lost.in(q.op, b.lo, b.hi); err != nil || s.m.ValidIn(b.lo, b.hi, x.place) {
 				return err
 			}

@@ -2,6 +2,7 @@ package buffer_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -122,6 +123,64 @@ func TestMarkedWriteOfTheHostBesideADevice(t *testing.T) {
 	require.NoError(t, g.Signal())
 	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, b))
 	require.NoError(t, b.Close())
+}
+
+// ending is a context that ends when somebody waits for its end.
+type ending struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *ending) Done() <-chan struct{} {
+	c.ended.Store(true)
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (c *ending) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// After SyncTo the program may write without a lease, so earlier work that still reads the elements there has to end first.
+func TestSyncToWaitsForReaders(t *testing.T) {
+	unified, discrete := openMany(t, "one", 0, 0)[0], openMany(t, "two", 1, 1)[0]
+	for name, row := range map[string]struct{ reader, writer *hal.Device }{
+		"host and copy from it":     {discrete, nil},
+		"host and unified device":   {unified, nil},
+		"device and another stream": {discrete, discrete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStream(t, row.reader)
+			data := []uint32{1, 2, 3, 4}
+			b, err := buffer.AdoptSlice(data, nil)
+			require.NoError(t, err)
+			if row.writer != nil {
+				require.NoError(t, b.SyncTo(ctx, row.writer))
+			}
+			out := make([]byte, 4)
+			g := hold(t, s)
+			l, err := b.TryAcquire(s, coherence.Read)
+			require.NoError(t, err)
+			first, err := l.Region().Sub(0, 4)
+			require.NoError(t, err)
+			require.NoError(t, s.CopyOut(out, first))
+			require.NoError(t, l.Release())
+			require.ErrorIs(t, b.SyncTo(&ending{Context: ctx}, row.writer), context.Canceled, "the work has not ended")
+			require.NoError(t, g.Signal())
+			require.NoError(t, b.SyncTo(ctx, row.writer))
+			if row.writer == nil {
+				data[0] = 5
+				require.NoError(t, b.MarkHostModified())
+			}
+			require.NoError(t, s.Sync(ctx))
+			require.Equal(t, []byte{1, 0, 0, 0}, out)
+			require.NoError(t, b.Close())
+		})
+	}
 }
 
 // A binding can hold buffers of any type as such an interface of its own.
