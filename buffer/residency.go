@@ -370,25 +370,26 @@ func (p *pressure) Error() string { return "no room on " + p.dev.Name() }
 // attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
-// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or fails if try is set.
-func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool) error {
+// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or fails if try is set. wait
+// says that, if there is still no room, freed memory is on its way back.
+func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool) (wait bool, err error) {
 	size, res := s.size, residencyOf(p.dev)
 	c := cause{op: op, action: protocol.Evict, client: s.id, why: "budget"}
 	if p.cause != nil {
 		c.why = "out of memory"
 	}
 	if p.hopeless(res, size) {
-		return p.exhausted(res, op, size)
+		return false, p.exhausted(res, op, size)
 	}
 	if p.cause != nil && res.trim(p.from) > 0 {
-		return nil // the freed memory may be enough
+		return !try, nil // the freed memory may be enough
 	}
 	var refused []*replica
 	defer func() { res.restore(refused...) }()
 	freed := uint64(0)
 	for {
 		if ctx.Err() != nil {
-			return p.interrupted(ctx, res, op, size)
+			return false, p.interrupted(ctx, res, op, size)
 		}
 		enough, soon, first := p.room(res, size, freed)
 		if enough {
@@ -415,15 +416,15 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool)
 			if freed > 0 && p.cause != nil {
 				break // try with the room that was made
 			}
-			return p.exhausted(res, op, size)
+			return false, p.exhausted(res, op, size)
 		}
 		if try {
-			return p.later(res, op, size)
+			return false, p.later(res, op, size)
 		}
 		stays, err := first.awaitParting(ctx, c)
 		switch {
 		case err != nil:
-			return p.interrupted(ctx, res, op, size)
+			return false, p.interrupted(ctx, res, op, size)
 		case stays:
 			refused = append(refused, res.withhold(first)) // its copies would fail again
 		default:
@@ -433,7 +434,7 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool)
 	if p.cause != nil {
 		res.trim(p.from)
 	}
-	return nil
+	return p.cause != nil, nil
 }
 
 // reclaim waits until the device has freed all closed memory, because work under way may still use evicted memory. The storage
@@ -553,15 +554,14 @@ func (s *storage) unpressed(ctx context.Context, op string, try bool, fn func() 
 		}
 		s.unlocked(func() {
 			if evicted { // the eviction was not enough: work under way may still use the memory
-				err = p.reclaim(ctx, op, s)
+				evicted, err = false, p.reclaim(ctx, op, s)
 			} else {
-				err = p.relieve(ctx, op, s, try)
+				evicted, err = p.relieve(ctx, op, s, try)
 			}
 		})
 		if err != nil {
 			return err
 		}
-		evicted = p.cause != nil && !evicted
 	}
 }
 

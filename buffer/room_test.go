@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -181,4 +182,22 @@ func TestRoomThatComesLater(t *testing.T) {
 			require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, y))
 		})
 	}
+}
+
+// Memory that pools give back need not be enough. Then a call that does not wait evicts, too, before it says that something has to end first.
+func TestTrimmedPoolAndEviction(t *testing.T) {
+	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "trimmed", Discrete: 1, MemoryLimit: 1 << 20}), 1)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	p, err := pool.New(d, pool.WithChunk(64<<10))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	pooled, err := buffer.New[uint8](1, buffer.WithAllocator(d, p))
+	require.NoError(t, err)
+	require.NoError(t, pooled.SyncTo(ctx, d))
+	require.NoError(t, pooled.Close())
+	require.NotZero(t, p.Stats().Reserved)
+	a, b := newBuffer(t, make([]uint8, 512<<10)), newBuffer(t, make([]uint8, 1<<20))
+	require.NoError(t, a.SyncTo(ctx, d))
+	require.NoError(t, b.Prefetch(newStream(t, d)))
 }
