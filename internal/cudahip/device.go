@@ -1,6 +1,7 @@
 package cudahip
 
 import (
+	"cmp"
 	"sync/atomic"
 	"unsafe"
 
@@ -121,7 +122,7 @@ func (d *Device) FreeMayBlock() bool { return true }
 
 // Trim implements driver.Trimmer.
 func (d *Device) Trim() {
-	d.leftovers.close(d)
+	_ = d.leftovers.close(d)
 	d.staging.close(d)
 }
 
@@ -129,9 +130,9 @@ func (d *Device) Trim() {
 func (d *Device) Close() error {
 	d.calls.abandon(nil)
 	d.signals.close(d)
-	d.leftovers.close(d)
+	err := d.leftovers.close(d)
 	d.staging.close(d)
-	return d.give(CallRelease, releaseContext, uintptr(d.dev))
+	return cmp.Or(d.give(CallRelease, releaseContext, uintptr(d.dev)), err)
 }
 
 // give releases a vendor's handle. Whatever the release returns, the handle is not used again: the error may come

@@ -147,16 +147,19 @@ func (l *leftovers) add(o origin, base uintptr) {
 	l.mu.Unlock()
 }
 
-// close frees the leftovers. It may wait for all work of the device.
-func (l *leftovers) close(d *Device) {
+// close frees the leftovers, and returns the first error. It may wait for all work of the device.
+func (l *leftovers) close(d *Device) (first error) {
 	l.mu.Lock()
 	list := l.list
 	l.list = nil
 	l.mu.Unlock()
 	for _, x := range list {
 		r := &releases[x.origin]
-		_ = d.give(r.call, r.release, x.base)
+		if err := d.give(r.call, r.release, x.base); first == nil {
+			first = err
+		}
 	}
+	return first
 }
 
 // short is fail for an allocation: it adds a Shortage if memory is short.
