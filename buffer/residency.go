@@ -397,11 +397,12 @@ func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool)
 		}
 		if !soon {
 			if victim := res.victim(p.from); victim != nil {
+				refused = append(refused, victim) // also if an observer panics now
 				n, written, leased, ok := victim.makeRoom(c)
+				if ok || leased { // the end of the lease puts it back
+					refused = refused[:len(refused)-1]
+				}
 				if !ok {
-					if !leased { // if it is leased, the end of the lease puts it back
-						refused = append(refused, victim)
-					}
 					continue
 				}
 				freed += n

@@ -201,3 +201,31 @@ func TestTrimmedPoolAndEviction(t *testing.T) {
 	require.NoError(t, a.SyncTo(ctx, d))
 	require.NoError(t, b.Prefetch(newStream(t, d)))
 }
+
+// A replica whose eviction fails, while an observer panics, can be evicted later.
+func TestPanicDuringAFailedEviction(t *testing.T) {
+	u := &hooked.Backend{Backend: host.New(host.Options{Name: "failing once", Discrete: 1})}
+	failed := false
+	u.Call = func(op string, _ int) error {
+		if op != "CopyOut" || failed {
+			return nil
+		}
+		failed = true
+		return errLate
+	}
+	d := fixture.Device(t, u, 1)
+	s := newStream(t, d)
+	buffer.SetBudget(d, 4)
+	t.Cleanup(func() { buffer.SetBudget(d, 0) })
+	a, err := buffer.New[uint32](1)
+	require.NoError(t, err)
+	require.NoError(t, a.FillOn(s, 5))
+	b := newBuffer(t, []uint32{1})
+	stop := buffer.Observe(func(buffer.Activity) { panic(errLate) })
+	require.ErrorIs(t, thrown(func() { _ = b.Prefetch(s) }), errLate)
+	stop()
+	require.True(t, failed)
+	require.NoError(t, b.SyncTo(ctx, d))
+	require.Equal(t, []uint32{5}, contents(t, a))
+	require.NoError(t, a.Close())
+}
