@@ -39,10 +39,14 @@ func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], opts ...
 		if err != nil {
 			return Managed{}, err
 		}
+		lent := false
+		defer func() { // also if an observer panics
+			if !lent {
+				_ = c.Close()
+			}
+		}()
 		m, err := export(ctx, op, c, 0, []int{c.Len()}, []int{1}, o.ofCopy(c.Close))
-		if err != nil {
-			_ = c.Close()
-		}
+		lent = err == nil
 		return m, err
 	}
 	return export(ctx, op, b, 0, []int{b.Len()}, []int{1}, o)
@@ -56,24 +60,26 @@ func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], opts 
 	if err != nil {
 		return Managed{}, err
 	}
-	finish := func() error { return nil }
+	lent := false
 	if o.copied {
 		c, err := a.Pack(ctx)
 		if err != nil {
 			return Managed{}, err
 		}
-		a, finish = c, c.Close
-		o = o.ofCopy(finish)
+		defer func() {
+			if !lent {
+				_ = c.Close()
+			}
+		}()
+		a, o = c, o.ofCopy(c.Close)
 	}
 	b, first, err := a.Bounds(ctx)
-	if err == nil {
-		var m Managed
-		if m, err = export(ctx, op, b, first, a.Shape(), a.Strides(), o); err == nil {
-			return m, nil
-		}
+	if err != nil {
+		return Managed{}, err
 	}
-	_ = finish()
-	return Managed{}, err
+	m, err := export(ctx, op, b, first, a.Shape(), a.Strides(), o)
+	lent = err == nil
+	return m, err
 }
 
 // exportWith returns the options of an export whose buffer or array may be missing.
@@ -161,8 +167,9 @@ func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset 
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
+	taken := false
+	defer func() { // also if an observer panics
+		if !taken {
 			_ = x.onDevice.Release()
 			if x.stream != nil {
 				_ = x.stream.Close()
@@ -185,7 +192,9 @@ func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset 
 			return err
 		}
 	}
-	return x.onDevice.Commit()
+	err = x.onDevice.Commit()
+	taken = err == nil
+	return err
 }
 
 // streamFor returns the stream for the lease, and whether the host must wait for that stream before the consumer may use

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/buffer/dlpack"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -66,4 +67,45 @@ func TestFailedExportChangesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// If an observer panics, an export lends nothing and leaves no copy behind, and the end of a loan ends all of it.
+func TestObserverThatPanics(t *testing.T) {
+	d := fixture.Device(t, host.New(host.Options{Name: "host", Discrete: 1}), 1)
+	b, err := buffer.From([]int32{1, 2, 3, 4})
+	require.NoError(t, err)
+	a, err := array.FromBuffer(b, 2, 2)
+	require.NoError(t, err)
+	done := 0
+	opts := []dlpack.ExportOption{dlpack.WithDevice(d), dlpack.WithDone(func(error) { done++ })}
+	copied := append([]dlpack.ExportOption{dlpack.WithCopy(true)}, opts...)
+	for _, export := range []func(){
+		func() { _, _ = dlpack.Export(ctx, b, opts...) },
+		func() { _, _ = dlpack.Export(ctx, b, copied...) },
+		func() { _, _ = dlpack.ExportArray(ctx, a, copied...) },
+	} {
+		stop := buffer.Observe(func(e buffer.Activity) {
+			if e.Cause == "ReserveAll" {
+				panic("the observer's own fault")
+			}
+		})
+		require.Panics(t, export)
+		stop()
+		require.Zero(t, dlpack.Outstanding())
+		require.NoError(t, b.Evict(ctx, d))
+		require.Zero(t, d.Usage().Held, "of the copy")
+	}
+	require.Zero(t, done)
+
+	stop := buffer.Observe(func(e buffer.Activity) {
+		if e.Kind == buffer.ActivityUse {
+			panic("the observer's own fault")
+		}
+	})
+	m, err := dlpack.Export(ctx, b, opts...)
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = m.Delete() })
+	stop()
+	require.Equal(t, 1, done)
+	require.NoError(t, b.Close())
 }

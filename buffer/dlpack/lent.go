@@ -89,19 +89,21 @@ func (l *loans) has(self uintptr) bool {
 // end releases the lease and everything else that the loan holds.
 func (x *loan) end() {
 	var err error
+	defer func() { // also if an observer panics in Release
+		if x.stream != nil {
+			if cerr := x.stream.Close(); err == nil {
+				err = cerr
+			}
+		}
+		x.pin.Unpin()
+		if x.done != nil {
+			x.done(err)
+		}
+	}()
 	if x.onDevice != (buffer.Leases{}) {
 		err = x.onDevice.Release()
 	} else {
 		err = x.onHost.Release()
-	}
-	if x.stream != nil {
-		if cerr := x.stream.Close(); err == nil {
-			err = cerr
-		}
-	}
-	x.pin.Unpin()
-	if x.done != nil {
-		x.done(err)
 	}
 }
 
