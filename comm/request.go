@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -131,8 +132,23 @@ func (r *operation) over() {
 // begun makes q stand for an operation.
 func (q *Request) begun(r *operation) { q.o, q.generation = r, r.generation.Load() }
 
-// take leases a buffer, and makes its elements side i of the operation.
-func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
+// errPanicked is the error of an operation that has not begun, because an observer of buffers has panicked.
+var errPanicked = errors.New("an observer of package buffer has panicked")
+
+// take leases a buffer, and makes its elements side i of the operation. If an observer panics, take ends the operation.
+func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			r.finish(errPanicked, nil)
+		}
+	}()
+	err = lease(ctx, r, i, b, mode)
+	returned = true
+	return err
+}
+
+func lease[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
 	s := &r.sides[i]
 	s.n, s.writes, s.typ = b.Size(), mode != coherence.Read, typeOf[T]()
 	if s.n == 0 {
@@ -324,19 +340,22 @@ func (r *operation) finish(err error, failure *Error) {
 		}
 		pool.abandon(l)
 	}
-	for i := range r.sides {
-		s := &r.sides[i]
-		if !used[i] {
-			pool.give(s.stage)
-		}
-		if s.leased && (!used[i] || s.stage.p != nil) {
-			s.release(err, failure != nil)
-		} else if s.leased { // the engine may still use the leased memory itself, so the lease is kept for ever
-			r.c.engine.lent.lose(s.host)
-		}
-		s.host = nil
+	defer r.c.leave(failure) // also if an observer of buffers panics
+	defer r.giveBack(&r.sides[1], used[1], failure != nil)
+	r.giveBack(&r.sides[0], used[0], failure != nil)
+}
+
+// giveBack ends the use of a side. used says that the engine may still use its memory.
+func (r *operation) giveBack(s *side, used, began bool) {
+	if !used {
+		r.c.engine.pool.give(s.stage)
 	}
-	r.c.leave(failure)
+	if s.leased && (!used || s.stage.p != nil) {
+		s.release(r.err, began)
+	} else if s.leased { // the engine may still use the leased memory itself, so the lease is kept for ever
+		r.c.engine.lent.lose(s.host)
+	}
+	s.host = nil
 }
 
 // release ends the lease of a side. err is why the operation failed or did not begin, or nil. After a failure the elements that it was to
