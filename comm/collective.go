@@ -283,6 +283,19 @@ func planScan[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[
 	return p
 }
 
+// Exscan combines the elements of send of the ranks before this one, element by element, into recv. Rank 0, which has none before it,
+// may give a nil recv, and nothing is written there. Both may be the same buffer.
+func Exscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
+	p := planned(c, "Exscan", driver.Exscan, 0, send, recv)
+	if p.needs(true, p.err == nil && c.rank > 0); p.err == nil {
+		if c.rank > 0 {
+			p.length("receive into", recv, send.Len())
+		}
+		p.reduces(op, send.Len())
+	}
+	return p.wait(ctx)
+}
+
 // ReduceScatter combines the elements of send of all ranks, and gives each rank a part of the result: counts[i] elements to rank i, in the order
 // of ranks. A rank whose part is empty gives a nil recv.
 func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) error {

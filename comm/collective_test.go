@@ -53,8 +53,8 @@ func TestCollectiveOperationsOnDevices(t *testing.T) {
 			ranks []int // of 3 ranks: how many of 4 buffers are on a device
 			took  []int // addresses that the engines are given: one for each buffer that counts at the rank, but for those that the host has filled
 		}{
-			{"all", []int{4, 4, 4}, []int{20, 19, 20}},
-			{"one rank", []int{0, 4, 0}, []int{0, 19, 0}},
+			{"all", []int{4, 4, 4}, []int{22, 22, 23}},
+			{"one rank", []int{0, 4, 0}, []int{0, 22, 0}},
 			{"some buffers", []int{1, 2, 3}, nil},
 		} {
 			t.Run(name+" "+on.name, func(t *testing.T) {
@@ -109,6 +109,12 @@ func collectiveOperations(ctx context.Context, c *comm.Comm, place func(b *buffe
 		{"Scan", []int64{r + 1}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
 			return comm.Scan(ctx, c, a, b, comm.Sum)
 		}, []int64{[]int64{1, 3, 6}[k]}},
+		{"Exscan", []int64{r + 1}, []int64{9}, func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
+			return comm.Exscan(ctx, c, a, b, comm.Sum)
+		}, [][]int64{nil, {1}, {3}}[k]},
+		{"Exscan in place", nil, []int64{r + 1}, func(ctx context.Context, c *comm.Comm, _, b *buffer.Buffer[int64]) error {
+			return comm.Exscan(ctx, c, b, b, comm.Sum)
+		}, [][]int64{nil, {1}, {3}}[k]},
 		{"ReduceScatter", []int64{r, 10 * r, 100 * r}, make([]int64, counts[k]), func(ctx context.Context, c *comm.Comm, a, b *buffer.Buffer[int64]) error {
 			return comm.ReduceScatter(ctx, c, a, b, counts, comm.Sum)
 		}, [][]int64{{3, 30}, {}, {300}}[k]},

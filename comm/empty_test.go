@@ -26,6 +26,7 @@ func TestNoElements(t *testing.T) {
 		"Reduce":    func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Reduce(ctx, c, a, b, comm.Sum, 1) },
 		"Allreduce": func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Allreduce(ctx, c, a, b, comm.Max) },
 		"Scan":      func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Scan(ctx, c, a, b, comm.Sum) },
+		"Exscan":    func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Exscan(ctx, c, a, b, comm.Sum) },
 		"Gather":    func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Gather(ctx, c, a, b, 0) },
 		"Scatter":   func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Scatter(ctx, c, a, b, 0) },
 		"Allgather": func(ctx context.Context, c *comm.Comm, a, b B) error { return comm.Allgather(ctx, c, a, b) },

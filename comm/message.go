@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 func size[T buffer.Element]() uint64 {
@@ -19,7 +20,7 @@ func (c *Comm) checkDest(op string, dest, tag int) error {
 	if c == nil {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
-	if dest < 0 || dest >= c.size {
+	if dest != ProcNull && (dest < 0 || dest >= c.size) {
 		return driver.Errorf(op, ErrInvalidArgument, "rank %d is not between 0 and %d", dest, c.size-1)
 	}
 	return c.checkTag(op, tag)
@@ -29,7 +30,7 @@ func (c *Comm) checkSource(op string, source, tag int) error {
 	if c == nil {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
-	if source != AnySource && (source < 0 || source >= c.size) {
+	if source != AnySource && source != ProcNull && (source < 0 || source >= c.size) {
 		return driver.Errorf(op, ErrInvalidArgument, "rank %d is not between 0 and %d", source, c.size-1)
 	}
 	if tag == AnyTag {
@@ -77,6 +78,9 @@ func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffe
 	if err != nil {
 		return nil, err
 	}
+	if dest == ProcNull {
+		return r.nothing(Status{}), nil
+	}
 	r.bytes = b.Size()
 	if err := take(ctx, r, 0, b, coherence.Read); err != nil {
 		return nil, r.refuse(err, false)
@@ -113,6 +117,9 @@ func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buf
 	r, err := begin(ctx, c, op, source, tag)
 	if err != nil {
 		return nil, err
+	}
+	if source == ProcNull {
+		return r.nothing(fromNobody), nil
 	}
 	r.bytes, r.elem = b.Size(), size[T]()
 	if err := take(ctx, r, 1, b, coherence.Overwrite); err != nil {
@@ -162,6 +169,23 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 	if err := checkBuffer(op, "receive into", recv); err != nil {
 		return Status{}, err
 	}
+	switch ProcNull {
+	case source:
+		r, err := sending(ctx, op, c, send, dest, sendTag, (*operation).sendNow)
+		if err == nil {
+			_, err = r.finally(ctx)
+		}
+		if err != nil {
+			return Status{}, err
+		}
+		return fromNobody, nil
+	case dest:
+		r, err := receiving(ctx, op, c, recv, source, recvTag, (*operation).receiveNow)
+		if err != nil {
+			return Status{}, err
+		}
+		return r.finally(ctx)
+	}
 	r, err := begin(ctx, c, op, source, recvTag)
 	if err != nil {
 		return Status{}, err
@@ -177,6 +201,46 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 		return Status{}, r.refuse(err, false)
 	}
 	return r.exchange(ctx, dest, sendTag, source, recvTag)
+}
+
+// Probe waits until a receive with this source and tag would find a message, and returns its source, its tag, and as Count its length in
+// bytes. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends first, the communicator
+// goes on. An engine that is no [driver.Prober] gives an error of kind [ErrUnsupported].
+func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
+	const op = "Probe"
+	if err := c.checkSource(op, source, tag); err != nil {
+		return Status{}, err
+	}
+	prober, ok := c.d.(driver.Prober)
+	if !ok {
+		return Status{}, driver.Errorf(op, ErrUnsupported, "the engine %s cannot tell", c.Info().Name)
+	}
+	if err := c.enter(ctx, op); err != nil {
+		return Status{}, err
+	}
+	if source == ProcNull {
+		c.leave(nil)
+		return fromNobody, nil
+	}
+	var w nap.Waiter
+	for {
+		m, ok, err := prober.Iprobe(source, tag)
+		switch {
+		case err != nil:
+			e := broken(op, err)
+			c.leave(e)
+			return Status{}, e
+		case ok:
+			c.leave(nil)
+			if c.engine.compares { // the label
+				m.Bytes = max(m.Bytes, 1) - 1
+			}
+			return Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes)}, nil
+		case w.Rest(ctx):
+			c.leave(nil)
+			return Status{}, interrupted(op, ctx, source, tag, 0, w.Since())
+		}
+	}
 }
 
 // takeBoth gives both sides the elements of one buffer: the second side has the lease, the first has a copy.

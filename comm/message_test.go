@@ -241,7 +241,7 @@ func TestArgumentsAreRefusedAndChangeNothing(t *testing.T) {
 		"any rank to send to": {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, comm.AnySource, 0) }},
 		"negative tag":        {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 1, -1) }},
 		"tag too high":        {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, c, b, 1, 1<<40) }},
-		"source":              {comm.ErrInvalidArgument, func(ctx context.Context) error { _, err := comm.Recv(ctx, c, b, -2, 0); return err }},
+		"source":              {comm.ErrInvalidArgument, func(ctx context.Context) error { _, err := comm.Recv(ctx, c, b, -3, 0); return err }},
 		"nil buffer":          {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send[int8](ctx, c, nil, 1, 0) }},
 		"nil communicator":    {comm.ErrInvalidArgument, func(ctx context.Context) error { return comm.Send(ctx, nil, b, 1, 0) }},
 		"ended context":       {comm.ErrTimeout, func(context.Context) error { return comm.Send(ended, c, b, 1, 0) }},

@@ -40,6 +40,11 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	if err != nil {
 		return nil, err
 	}
+	if dest == ProcNull {
+		q := new(Request)
+		q.begun(r.nothing(Status{}))
+		return q, nil
+	}
 	o := &ordered{ctx: ctx, lane: lane{c, stream}}
 	s := &r.sides[0]
 	r.bytes, s.n, s.typ, r.on = b.Size(), b.Size(), typeOf[T](), o
@@ -88,6 +93,11 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	r, err := begin(ctx, c, op, source, tag)
 	if err != nil {
 		return nil, err
+	}
+	if source == ProcNull {
+		q := new(Request)
+		q.begun(r.nothing(fromNobody))
+		return q, nil
 	}
 	o := &ordered{ctx: ctx, side: 1, step: moving, lane: lane{c, stream}}
 	s := &r.sides[1]

@@ -18,6 +18,11 @@ import (
 const (
 	AnySource = driver.AnySource // the source of a receive that takes a message from any rank
 	AnyTag    = driver.AnyTag    // the tag of a receive that takes a message with any tag
+
+	// ProcNull is nobody's rank. A send to it and a receive from it do nothing, touch no buffer, and succeed at once. The Status of such
+	// a receive has ProcNull for its source, AnyTag for its tag, and no elements. So ranks at the border of a domain need no case of their
+	// own.
+	ProcNull = driver.NoPeer
 )
 
 // Status describes a message that was received. Operations that receive no message return the zero Status.
@@ -506,6 +511,54 @@ func (r *operation) wait(ctx context.Context) {
 	for !r.done && !r.poll() {
 		if w.Rest(ctx) {
 			r.giveUp(ctx, w.Since())
+		}
+	}
+}
+
+// nothing ends an operation with ProcNull.
+func (r *operation) nothing(s Status) *operation {
+	r.status = s
+	r.finish(nil, nil)
+	return r
+}
+
+var fromNobody = Status{Source: ProcNull, Tag: AnyTag}
+
+// Waitall waits until all operations have ended, and returns the error of the first request whose operation failed. [Request.Wait] then
+// says, without waiting, how each has ended. Waitall passes over requests that are nil. If ctx ends first, the operations are given up as
+// by Wait.
+func Waitall(ctx context.Context, requests ...*Request) (err error) {
+	for _, q := range requests {
+		if q != nil {
+			if _, e := q.Wait(ctx); err == nil {
+				err = e
+			}
+		}
+	}
+	return err
+}
+
+// Waitany waits until an operation has ended, and returns the index of its request, and its error. If several have ended, it is the first of
+// them. It passes over requests that are nil, so a program that goes on to wait for the others sets this one to nil. The index is -1 if all
+// are nil. If ctx ends first, all operations are given up as by Wait.
+func Waitany(ctx context.Context, requests ...*Request) (index int, err error) {
+	var w nap.Waiter
+	for {
+		index = -1
+		for i, q := range requests {
+			if q == nil {
+				continue
+			}
+			if _, done, err := q.Test(); done {
+				return i, err
+			}
+			index = i
+		}
+		if index < 0 {
+			return -1, nil
+		}
+		if w.Rest(ctx) {
+			_ = Waitall(ctx, requests...) // after it all have ended
 		}
 	}
 }

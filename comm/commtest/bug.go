@@ -40,6 +40,8 @@ const (
 	Saturates                    // sums of 8-bit integers that do not fit become the largest value
 	ReducesAtRankZero            // Allreduce gives its result to rank 0 only
 	ScansExclusively             // Scan leaves out the rank itself
+	ScansInclusively             // Exscan takes in the rank itself
+	ProbesReceive                // Iprobe receives the message
 	GivesMemoryTwice             // memory of Alloc is in use already
 	CancelsSends                 // Cancel says that a send was cancelled
 	ClearsOthers                 // Test clears the statuses of requests that are not done
@@ -51,7 +53,7 @@ var bugNames = [lastBug]string{"NoBug", "Drops", "DropsEmpty", "Duplicates", "Ov
 	"CompletesSendsEarly", "CompletesReceivesEarly", "WrongSource", "WrongTag", "WrongLength", "IgnoresTags", "TruncatesSilently",
 	"Overruns", "ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
 	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "IgnoresOffsets", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
-	"ReducesUnsigned", "Saturates", "ReducesAtRankZero", "ScansExclusively",
+	"ReducesUnsigned", "Saturates", "ReducesAtRankZero", "ScansExclusively", "ScansInclusively", "ProbesReceive",
 	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody"}
 
 // String is the name of the constant.

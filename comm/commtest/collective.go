@@ -110,6 +110,11 @@ func (c *communicator) extent(a *driver.Collective) (in, out uint64, err error) 
 	case driver.Allreduce, driver.Scan:
 		in = a.Count * a.Type.Size()
 		out = in
+	case driver.Exscan:
+		in = a.Count * a.Type.Size()
+		if c.rank > 0 {
+			out = in
+		}
 	case driver.ReduceScatter:
 		if uint64(len(a.RecvParts.Counts)) != n {
 			return 0, 0, driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "%d lengths for %d ranks", len(a.RecvParts.Counts), n)
@@ -309,6 +314,14 @@ func (k *collective) compute(bug Bug) {
 			last := i + 1
 			if bug == ScansExclusively && i > 0 {
 				last = i
+			}
+			plan = append(plan, piece{i, 0, fold(0, last, count)})
+		}
+	case driver.Exscan:
+		for i := 1; i < n; i++ {
+			last := i
+			if bug == ScansInclusively {
+				last++
 			}
 			plan = append(plan, piece{i, 0, fold(0, last, count)})
 		}

@@ -68,10 +68,17 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 	}
 	if done > 0 {
 		j.touch()
-	} else if e.vain++; e.vain >= j.cfg.stuck {
-		j.stuck()
+	} else {
+		e.tried()
 	}
 	return done, nil
+}
+
+// tried counts a question in vain. The job is locked.
+func (e *engine) tried() {
+	if e.vain++; e.vain >= e.job.cfg.stuck {
+		e.job.stuck()
+	}
 }
 
 func (e *engine) Cancel(id driver.Request) error {

@@ -217,6 +217,21 @@ var collectiveChecks = []Check{
 			t.equal(k.differs(got, k.fold(n, 0, t.rank+1, op)), "", "%v of %d %v", op, n, k.typ)
 		})
 	}},
+	{Name: "Exscan", Rule: "Each rank has the combination of the elements of the ranks before it, also in place, and nothing is written at rank 0.", run: func(t *trial) {
+		t.reductions(func(k kind, op driver.Op, n, root int) {
+			src, dst := t.area(n*k.size()), t.area(n*k.size())
+			k.fill(src.b, t.rank, op)
+			c := driver.Collective{Call: driver.Exscan, Send: src.p, Count: uint64(n), Type: k.typ, Op: op}
+			got, want := src.b, k.fold(n, 0, max(t.rank, 1), op) // rank 0 has what it sent
+			if t.rank > 0 {
+				if c.Recv = src.p; root%2 == 0 {
+					c.Recv, got = dst.p, dst.b
+				}
+			}
+			t.collective(c)
+			t.equal(k.differs(got, want), "", "%v of %d %v", op, n, k.typ)
+		})
+	}},
 	{Name: "ReduceScatter", Rule: "Each rank has its part of the combined elements of all ranks, for uneven parts.", run: func(t *trial) {
 		t.reductions(func(k kind, op driver.Op, n, _ int) {
 			counts := make([]uint64, t.size)

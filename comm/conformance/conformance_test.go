@@ -124,6 +124,8 @@ var killers = map[commtest.Bug]string{
 	commtest.Saturates:                "Collectives/IntegersWrapAround",
 	commtest.ReducesAtRankZero:        "Collectives/SeveralAtOnce",
 	commtest.ScansExclusively:         "Collectives/Scan",
+	commtest.ScansInclusively:         "Collectives/Exscan",
+	commtest.ProbesReceive:            "Messages/AreProbed",
 }
 
 // another is a second bug for checks that no other bug was made for.

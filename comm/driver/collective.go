@@ -16,6 +16,7 @@ const (
 	Allreduce                 // Send, Recv, Count elements, Type, Op: Reduce whose result goes to every rank
 	ReduceScatter             // Send, Recv, RecvParts.Counts in elements, Type, Op: Reduce of all parts together; rank i gets part i
 	Scan                      // Send, Recv, Count elements, Type, Op: as Reduce, over ranks 0 to this one
+	Exscan                    // the same, over the ranks before this one; rank 0 has no Recv
 	Gather                    // Send, Recv (at Root), Count, Root: the Count bytes of rank i become part i of Recv
 	GatherV                   // Send, Count, Recv and RecvParts (at Root), Root: Count is RecvParts.Counts[i] at rank i
 	Scatter                   // Send (at Root), Recv, Count, Root: part i of Send becomes the Count bytes of rank i
@@ -27,8 +28,8 @@ const (
 	lastCall
 )
 
-var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "ReduceScatter", "Scan", "Gather", "GatherV", "Scatter",
-	"ScatterV", "Allgather", "AllgatherV", "Alltoall", "AlltoallV"}
+var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "ReduceScatter", "Scan", "Exscan", "Gather", "GatherV",
+	"Scatter", "ScatterV", "Allgather", "AllgatherV", "Alltoall", "AlltoallV"}
 
 // String is the name of the constant.
 func (c Call) String() string {
@@ -57,7 +58,7 @@ func (c Call) Rooted() bool {
 }
 
 // Reduces reports whether the operation combines elements, and so uses Type and Op.
-func (c Call) Reduces() bool { return c >= Reduce && c <= Scan }
+func (c Call) Reduces() bool { return c >= Reduce && c <= Exscan }
 
 // Collective is one rank's part in a collective operation. Fields that the comment of its Call does not name are ignored. Fields that it
 // names "at Root" are ignored at the other ranks.
@@ -65,7 +66,7 @@ func (c Call) Reduces() bool { return c >= Reduce && c <= Scan }
 // Memory that is read and memory that is written do not overlap, except in an operation in place (MPI_IN_PLACE). There the address of what this
 // rank gives to itself equals the address of what it takes from itself:
 //
-//   - Send == Recv for Reduce at Root, Allreduce and Scan;
+//   - Send == Recv for Reduce at Root, Allreduce, Scan and Exscan;
 //   - Send == the address of the rank's own part of Recv for Gather and GatherV at Root, Allgather and AllgatherV;
 //   - Recv == the address of the rank's own part of Send for Scatter and ScatterV at Root.
 //
@@ -97,7 +98,7 @@ func (c *Collective) InPlace(rank int) bool {
 	switch c.Call {
 	case Reduce:
 		return rank == c.Root && c.Send != nil && c.Send == c.Recv
-	case Allreduce, Scan:
+	case Allreduce, Scan, Exscan:
 		return c.Send != nil && c.Send == c.Recv
 	case Gather:
 		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == own(c.Recv)

@@ -42,6 +42,7 @@ type calls struct {
 	IsendC        dl.Proc `sym:"MPI_Isend_c,optional"`
 	Irecv         dl.Proc `sym:"MPI_Irecv"`
 	IrecvC        dl.Proc `sym:"MPI_Irecv_c,optional"`
+	Iprobe        dl.Proc `sym:"MPI_Iprobe"`
 	Test          dl.Proc `sym:"MPI_Test"`
 	Testsome      dl.Proc `sym:"MPI_Testsome"`
 	Cancel        dl.Proc `sym:"MPI_Cancel"`
@@ -57,6 +58,8 @@ type calls struct {
 	IallreduceC     dl.Proc `sym:"MPI_Iallreduce_c,optional"`
 	Iscan           dl.Proc `sym:"MPI_Iscan"`
 	IscanC          dl.Proc `sym:"MPI_Iscan_c,optional"`
+	Iexscan         dl.Proc `sym:"MPI_Iexscan"`
+	IexscanC        dl.Proc `sym:"MPI_Iexscan_c,optional"`
 	IreduceScatter  dl.Proc `sym:"MPI_Ireduce_scatter"`
 	IreduceScatterC dl.Proc `sym:"MPI_Ireduce_scatter_c,optional"`
 	Igather         dl.Proc `sym:"MPI_Igather"`

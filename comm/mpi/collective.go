@@ -8,7 +8,8 @@ import (
 )
 
 var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce", driver.Allreduce: "MPI_Iallreduce",
-	driver.ReduceScatter: "MPI_Ireduce_scatter", driver.Scan: "MPI_Iscan", driver.Gather: "MPI_Igather", driver.GatherV: "MPI_Igatherv",
+	driver.ReduceScatter: "MPI_Ireduce_scatter", driver.Scan: "MPI_Iscan", driver.Exscan: "MPI_Iexscan",
+	driver.Gather: "MPI_Igather", driver.GatherV: "MPI_Igatherv",
 	driver.Scatter: "MPI_Iscatter", driver.ScatterV: "MPI_Iscatterv", driver.Allgather: "MPI_Iallgather", driver.AllgatherV: "MPI_Iallgatherv",
 	driver.Alltoall: "MPI_Ialltoall", driver.AlltoallV: "MPI_Ialltoallv"}
 
@@ -44,7 +45,7 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 				return c.e.lib.call.Ibcast.Call6(at+uintptr(done), uintptr(n), c.e.lib.handles[typeByte], uintptr(o.Root), c.handle, h)
 			}
 		}, false)
-	case driver.Reduce, driver.Allreduce, driver.Scan:
+	case driver.Reduce, driver.Allreduce, driver.Scan, driver.Exscan:
 		err = c.reduce(r, &o)
 	case driver.ReduceScatter:
 		err = c.reduceScatter(r, &o)
@@ -73,7 +74,7 @@ func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err 
 	case driver.Bcast:
 		_, at := c.buffers(o, false)
 		b.Proc, b.Args = f.Ibcast, [...]uintptr{at, uintptr(o.Count), e.lib.handles[typeByte], uintptr(o.Root), c.handle, h, 0}
-	case driver.Allreduce, driver.Scan:
+	case driver.Allreduce, driver.Scan, driver.Exscan:
 		op, err := e.opOf(o.Op, o.Type)
 		if err != nil || o.Count > e.maxCount() {
 			return false, nil // the long way reports the error
@@ -82,6 +83,8 @@ func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err 
 		b.Proc, b.Args = f.Iallreduce, [...]uintptr{send, recv, uintptr(o.Count), e.lib.typeOf(o.Type), op, c.handle, h}
 		if o.Call == driver.Scan {
 			b.Proc = f.Iscan
+		} else if o.Call == driver.Exscan {
+			b.Proc = f.Iexscan
 		}
 	default:
 		return false, nil
@@ -238,7 +241,7 @@ func (l *library) opOf(o driver.Op) uintptr {
 	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
 }
 
-// reduce starts Reduce, Allreduce or Scan.
+// reduce starts Reduce, Allreduce, Scan or Exscan.
 func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
 	t := c.e.lib.typeOf(o.Type)
@@ -265,6 +268,10 @@ func (c *communicator) reduce(r *request, o *driver.Collective) error {
 				return f.IallreduceC.Call7(from, to, uintptr(n), t, op, c.handle, h)
 			case o.Call == driver.Allreduce:
 				return f.Iallreduce.Call7(from, to, uintptr(n), t, op, c.handle, h)
+			case o.Call == driver.Exscan && wide:
+				return f.IexscanC.Call7(from, to, uintptr(n), t, op, c.handle, h)
+			case o.Call == driver.Exscan:
+				return f.Iexscan.Call7(from, to, uintptr(n), t, op, c.handle, h)
 			case wide:
 				return f.IscanC.Call7(from, to, uintptr(n), t, op, c.handle, h)
 			default:

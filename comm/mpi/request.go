@@ -277,8 +277,7 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 func (e *Engine) finish(r *request, code int32) (st driver.Status) {
 	lib, s := e.lib, r.slot
 	if r.receive {
-		st.Source = int(*(*int32)(unsafe.Pointer(&s.status[lib.layout.source])))
-		st.Tag = int(*(*int32)(unsafe.Pointer(&s.status[lib.layout.tag])))
+		st.Source, st.Tag = lib.sender(s)
 	}
 	switch {
 	case code != 0:
@@ -301,6 +300,12 @@ func (e *Engine) finish(r *request, code int32) (st driver.Status) {
 	}
 	e.recycle(r)
 	return st
+}
+
+// sender reads who sent a message, and with which tag.
+func (l *library) sender(s *slot) (source, tag int) {
+	field := func(at int) int { return int(*(*int32)(unsafe.Pointer(&s.status[at]))) }
+	return field(l.layout.source), field(l.layout.tag)
 }
 
 // describe returns the error of a request.

@@ -809,7 +809,7 @@ func collectivesOf(r *rank, n, m int) error {
 			if err := check(what(driver.Bcast), in[:n], func(i int) int64 { return value(root, i) }); err != nil {
 				return err
 			}
-			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce, driver.Scan} {
+			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce, driver.Scan, driver.Exscan} {
 				reset()
 				c := driver.Collective{Call: call, Send: p, Recv: q, Count: uint64(n), Type: driver.Int64, Op: driver.Sum, Root: root}
 				result := out
@@ -820,8 +820,13 @@ func collectivesOf(r *rank, n, m int) error {
 					return err
 				}
 				ranks := size
-				if call == driver.Scan {
+				switch call {
+				case driver.Scan:
 					ranks = me + 1
+				case driver.Exscan:
+					if ranks = me; me == 0 {
+						continue
+					}
 				}
 				if call != driver.Reduce || me == root {
 					if err := check(what(call), result[:n], total(ranks)); err != nil {

@@ -230,7 +230,7 @@ func (c *communicator) lengths(o *driver.Collective) (send, recv uint64) {
 	switch o.Call {
 	case driver.Bcast:
 		return 0, o.Count
-	case driver.Reduce, driver.Allreduce, driver.Scan:
+	case driver.Reduce, driver.Allreduce, driver.Scan, driver.Exscan:
 		send, recv = o.Count*o.Type.Size(), o.Count*o.Type.Size()
 	case driver.ReduceScatter:
 		return sum(o.RecvParts.Counts) * o.Type.Size(), o.RecvParts.Counts[c.Rank()] * o.Type.Size()
