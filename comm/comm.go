@@ -17,6 +17,7 @@ type Comm struct {
 	rank, size int
 	world      bool
 	agreement  agreement
+	counters   counters
 
 	mu     sync.Mutex
 	err    *Error // the first failure

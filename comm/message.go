@@ -223,6 +223,7 @@ func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 		return fromNobody, nil
 	}
 	var w nap.Waiter
+	defer func() { c.counters.waited.Add(int64(w.Since())) }()
 	for {
 		m, ok, err := prober.Iprobe(source, tag)
 		switch {

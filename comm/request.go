@@ -276,7 +276,7 @@ func (r *operation) refuse(err error, engine bool) error {
 func (r *operation) send(dest, tag int) (err error) {
 	p, n := r.outgoing()
 	r.reqs[0], err = r.c.d.Isend(p, n, dest, tag)
-	return err
+	return r.sent(err)
 }
 
 func (r *operation) receive(source, tag int) (err error) {
@@ -292,6 +292,14 @@ func (r *operation) sendNow(dest, tag int) (err error) {
 	}
 	p, n := r.outgoing()
 	r.reqs[0], r.out[0], err = r.c.prompt.PromptSend(p, n, dest, tag)
+	return r.sent(err)
+}
+
+// sent counts a message, unless the engine has refused it.
+func (r *operation) sent(err error) error {
+	if n := &r.c.counters; err == nil {
+		count(&n.sent, &n.bytesSent, r.sides[0].n)
+	}
 	return err
 }
 
@@ -423,7 +431,10 @@ func (r *operation) ask() (ended bool, failure *Error) {
 	if done < n {
 		return false, nil
 	}
-	if r.sides[1].writes && r.tag != driver.NoTag {
+	t := &r.c.counters
+	if r.tag == driver.NoTag {
+		count(&t.collectives, &t.collectiveBytes, r.bytes)
+	} else if r.sides[1].writes {
 		m := &r.out[1]
 		if e := r.unlabel(); e != nil {
 			return true, e
@@ -434,12 +445,19 @@ func (r *operation) ask() (ended bool, failure *Error) {
 			return true, e
 		}
 		r.status = Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / r.elem)}
+		count(&t.received, &t.bytesReceived, m.Bytes)
 	}
 	return true, nil
 }
 
 // Test reports whether the operation has ended, and how. It does not wait.
 func (q *Request) Test() (status Status, done bool, err error) {
+	var w nap.Waiter
+	return q.test(&w)
+}
+
+// test is Test for a call that has waited.
+func (q *Request) test(w *nap.Waiter) (status Status, done bool, err error) {
 	r, err := q.operation("Test")
 	if r == nil {
 		return q.outcome(), true, err
@@ -448,7 +466,7 @@ func (q *Request) Test() (status Status, done bool, err error) {
 	if !r.done && !r.poll() {
 		return Status{}, false, nil
 	}
-	q.keep(r)
+	q.keep(r, w)
 	return q.status, true, q.err
 }
 
@@ -466,7 +484,7 @@ func (q *Request) Wait(ctx context.Context) (Status, error) {
 			r.giveUp(ctx, w.Since())
 		}
 		if ended || late {
-			q.keep(r)
+			q.keep(r, &w)
 			r.mu.Unlock()
 			return q.status, q.err
 		}
@@ -500,8 +518,9 @@ func (q *Request) outcome() Status {
 	return q.status
 }
 
-// keep notes the outcome in the request, and makes the operation available to others.
-func (q *Request) keep(r *operation) {
+// keep notes the outcome in the request, and how long the call has waited, and makes the operation available to others.
+func (q *Request) keep(r *operation, w *nap.Waiter) {
+	r.c.counters.waited.Add(int64(w.Since()))
 	q.ended, q.status, q.err = true, r.status, r.err
 	r.over()
 }
@@ -513,6 +532,7 @@ func (r *operation) wait(ctx context.Context) {
 			r.giveUp(ctx, w.Since())
 		}
 	}
+	r.c.counters.waited.Add(int64(w.Since()))
 }
 
 // nothing ends an operation with ProcNull.
@@ -549,7 +569,7 @@ func Waitany(ctx context.Context, requests ...*Request) (index int, err error) {
 			if q == nil {
 				continue
 			}
-			if _, done, err := q.Test(); done {
+			if _, done, err := q.test(&w); done {
 				return i, err
 			}
 			index = i
