@@ -86,7 +86,7 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 }
 
 // ImportStream makes a Stream of a vendor's stream that already exists on the same device: a CUstream, a
-// hipStream_t or a cl_command_queue. The owner may go on using it; all work runs in the order in which it was
+// hipStream_t, a cl_command_queue, or on the host a stream of this process. The owner may go on using it; all work runs in the order in which it was
 // enqueued. On CUDA and HIP 0 is the legacy default stream. The per-thread default stream is refused with kind
 // ErrUnsupported, because goroutines move between threads.
 //
@@ -96,8 +96,8 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 //
 // The error is of kind ErrInvalidArgument if the vendor knows no such stream, or for an OpenCL queue that is not
 // in-order; ErrWrongDevice for a stream of another device or context; and ErrUnsupported on a device without
-// CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA), and on OpenCL if its first word is not that of
-// an object of the same driver; a stale handle may end the process, as it does in C.
+// CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA, the host), and on OpenCL if its first word
+// is not that of an object of the same driver; elsewhere a stale handle may end the process, as it does in C.
 func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "import a stream"
 	s := d.state()

@@ -152,10 +152,10 @@ func TestAdoptedMemoryOfTheGoHeap(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-func TestHostHasNoStreamsToAdopt(t *testing.T) {
+func TestWhatTheHostCannotAdoptIsRefused(t *testing.T) {
 	d := openHost(t, 0, 0)
-	_, err := d.ImportStream(1, nil)
-	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err := d.ImportStream(1<<20, nil)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = d.PointerInfo(1 << 12)
 	require.ErrorIs(t, err, hal.ErrUnsupported)
 }

@@ -81,7 +81,7 @@ func (s *Stream) state() *streamState {
 func noStream(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero stream") }
 
 // Handle returns the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
-// a cl_command_queue. It is 0 on the host, and once the stream is closed.
+// a cl_command_queue. On the host it is a number that only ImportStream takes. It is 0 once the stream is closed.
 func (s *Stream) Handle() uintptr {
 	if s.state() == nil || s.s.closed() {
 		return 0

@@ -39,12 +39,13 @@ type device struct {
 }
 
 var (
-	_ driver.Device        = (*device)(nil)
-	_ driver.Peering       = (*device)(nil)
-	_ driver.Registerer    = (*device)(nil)
-	_ driver.Importer      = (*device)(nil)
-	_ driver.FailureKeeper = (*device)(nil)
-	_ driver.Loader        = (*device)(nil)
+	_ driver.Device         = (*device)(nil)
+	_ driver.Peering        = (*device)(nil)
+	_ driver.Registerer     = (*device)(nil)
+	_ driver.Importer       = (*device)(nil)
+	_ driver.StreamImporter = (*device)(nil)
+	_ driver.FailureKeeper  = (*device)(nil)
+	_ driver.Loader         = (*device)(nil)
 )
 
 // Info implements driver.Device.

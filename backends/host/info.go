@@ -16,8 +16,8 @@ const (
 
 const caps = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 	driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapShared |
-	driver.CapAddress | driver.CapConcurrentShared | driver.CapOrderedPageable | driver.CapImport | driver.CapCopy2D |
-	driver.CapKernels
+	driver.CapAddress | driver.CapConcurrentShared | driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream |
+	driver.CapCopy2D | driver.CapKernels
 
 // info describes one device.
 func (b *Backend) info(ordinal int) driver.Info {

@@ -33,6 +33,9 @@ type stream struct {
 	awake   sync.Cond // signalled when done reaches wakeAt
 	faults  faults
 
+	handle  uintptr // 0 until it is asked for; handles.mu guards it and imports
+	imports int     // how often the stream is open beside its owner
+
 	faulty   atomic.Bool   // an operation has failed, now or earlier
 	reported atomic.Uint64 // operations whose errors Query and Sync have reported
 }
@@ -328,8 +331,53 @@ func (s *stream) FreeAsync(m driver.Memory) error {
 	return nil
 }
 
-// Handle implements driver.Stream: it is always 0.
-func (s *stream) Handle() uintptr { return 0 }
+// handles are the open streams whose handles were asked for.
+var handles struct {
+	mu   sync.Mutex
+	last uintptr
+	open map[uintptr]*stream
+}
 
-// Close implements driver.Stream.
-func (s *stream) Close() error { return nil }
+// Handle implements driver.Stream: a number that ImportStream knows until the stream is closed, and that no later stream has.
+func (s *stream) Handle() uintptr {
+	h := &handles
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.handle == 0 && s.imports >= 0 {
+		h.last++
+		s.handle = h.last
+		if h.open == nil {
+			h.open = make(map[uintptr]*stream)
+		}
+		h.open[s.handle] = s
+	}
+	return s.handle
+}
+
+// ImportStream implements driver.StreamImporter, for streams of this process.
+func (d *device) ImportStream(handle uintptr) (driver.Stream, error) {
+	const op = "import a stream"
+	h := &handles
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch s := h.open[handle]; {
+	case s == nil:
+		return nil, d.failure(op, driver.ErrInvalidArgument, "%#x is the handle of no open stream", handle)
+	case s.dev.hardware != d.hardware:
+		return nil, d.failure(op, driver.ErrWrongDevice, "the stream belongs to %s:%d", s.dev.info.Backend, s.dev.info.Ordinal)
+	default:
+		s.imports++
+		return s, nil
+	}
+}
+
+// Close implements driver.Stream. The last of a stream's users ends its handle.
+func (s *stream) Close() error {
+	h := &handles
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.imports--; s.imports < 0 {
+		delete(h.open, s.handle)
+	}
+	return nil
+}

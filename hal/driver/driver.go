@@ -128,7 +128,7 @@ type Stream interface {
 	Sync() error
 
 	// Handle returns the vendor's stream: CUstream, hipStream_t or
-	// cl_command_queue; 0 if there is none.
+	// cl_command_queue, or another number that identifies the stream; 0 if there is none.
 	Handle() uintptr
 
 	// Close releases the stream, whose work is done.
