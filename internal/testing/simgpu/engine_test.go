@@ -1381,6 +1381,7 @@ func TestEntryPointsByName(t *testing.T) {
 		{"cuMemPrefetchAsync", "cuMemPrefetchAsync", 12090},
 		{"cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 13000},
 		{"cuMemAdvise", "cuMemAdvise_v2", 13000},
+		{"cuStreamIsCapturing", "cuStreamIsCapturing", 12000},
 	} {
 		var fn uintptr
 		status := int32(-1)
@@ -1388,6 +1389,12 @@ func TestEntryPointsByName(t *testing.T) {
 		v.ok("cuGetProcAddress_v2", v.address(name), uintptr(unsafe.Pointer(&fn)), c.version, 0, uintptr(unsafe.Pointer(&status)))
 		require.Equal(t, v.symbol(c.exported), fn, c.name)
 		require.Zero(t, status)
+	}
+	for _, s := range []uintptr{0, v.stream()} {
+		capturing := int32(-1)
+		v.ok("cuStreamIsCapturing", s, uintptr(unsafe.Pointer(&capturing)))
+		require.Zero(t, capturing)
+		require.Equal(t, 1, v.call("cuStreamIsCapturing", s, 0))
 	}
 	var fn uintptr
 	name := []byte("cuNothing\x00")

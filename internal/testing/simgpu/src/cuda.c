@@ -911,6 +911,16 @@ int cuStreamQuery(CUstream stream) {
     END(stream_query(s));
 }
 
+/* No stream is ever captured into a graph: 0 is CU_STREAM_CAPTURE_STATUS_NONE. */
+int cuStreamIsCapturing(CUstream stream, int *status) {
+    BEGIN(0);
+    STREAM(c, s, stream);
+    if (!status)
+        END(E_VALUE);
+    *status = 0;
+    END(OK);
+}
+
 int cuStreamGetFlags(CUstream stream, unsigned *flags) {
     BEGIN(0);
     STREAM(c, s, stream);
