@@ -100,7 +100,7 @@ func TestMarkedWriteOfTheHost(t *testing.T) {
 }
 
 // On a device that works on the host's memory, work under way may write what the host says it has written, or read it.
-func TestMarkedWriteOfTheHostBesideADevice(t *testing.T) {
+func TestMarkedWriteOfTheHostBesideAUnifiedDevice(t *testing.T) {
 	d := openMany(t, "one", 0, 0)[0]
 	s := newStream(t, d)
 	b, err := buffer.New[uint32](4)
