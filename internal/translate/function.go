@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -104,6 +105,9 @@ type function struct {
 	depth  int
 	jumps  []*jump // loops and switches around the statement, the innermost last
 	shares []string
+
+	places  map[string][]string // the texts of the elements that are used, by the variable or parameter in which they are
+	changed map[string]bool     // variables that are assigned to after their declaration
 }
 
 func (p *Package) program() *program {
@@ -157,7 +161,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 			"move it to another file", obj.Name())
 	}
 	f := &function{p: p, decl: decl, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args, args: map[*types.TypeParam]types.Type{},
-		vars: map[types.Object]*variable{}, used: map[string]bool{}, depth: 1, called: map[*ast.CallExpr]*function{}}
+		vars: map[types.Object]*variable{}, used: map[string]bool{}, places: map[string][]string{}, changed: map[string]bool{}, depth: 1, called: map[*ast.CallExpr]*function{}}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	f.c = mangle("f_", strings.ReplaceAll(obj.Name(), ".", "_"))
@@ -414,8 +418,22 @@ func (f *function) text() string {
 	}
 	body := strings.Join(slices.Concat(f.shares, copies, f.lines), "")
 	for _, m := range f.params {
-		begin, end := once(m)
+		begin, end := once(m.v.c)
 		if m.written {
+			body = strings.NewReplacer(begin, "GO_ONCE(", end, ")").Replace(body)
+		} else {
+			body = strings.NewReplacer(begin, "", end, "").Replace(body)
+		}
+	}
+	for memory := range f.places {
+		begin, end := once(stored + memory)
+		if f.mixed(memory) {
+			again := fmt.Sprintf("GO_ONCE(%s) = %[1]s;\n", memory)
+			if !f.kernel && slices.ContainsFunc(f.params, func(m *param) bool { return m.kind == value && m.v.c == memory }) {
+				body = "\t" + again + body
+			}
+			declared := regexp.MustCompile(`(?m)^(\t*)T_\w+ ` + memory + ` = .*;\n`)
+			body = declared.ReplaceAllString(body, "${0}${1}"+again)
 			body = strings.NewReplacer(begin, "GO_ONCE(", end, ")").Replace(body)
 		} else {
 			body = strings.NewReplacer(begin, "", end, "").Replace(body)

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,18 +27,22 @@ func (f *function) read(at place, pos token.Pos) string {
 		}
 		at.param.read = true
 	}
+	f.note(at)
 	switch {
 	case !f.p.barriers || at.space == private && !strings.ContainsAny(at.c, "[.*"): // it is a variable
 		return at.c
 	case f.kernel && at.space == global:
-		begin, end := once(at.param)
+		begin, end := once(at.param.v.c)
 		return begin + at.c + end
 	}
 	return "GO_ONCE(" + at.c + ")"
 }
 
-// once returns marks around an element of a kernel's slice that is read. The function text replaces them, when it is known whether the kernel writes to the slice.
-func once(m *param) (begin, end string) { return "\x00" + m.v.c + "(", ")" + m.v.c + "\x00" }
+// once returns marks around an element that is read, if memory is the name of a slice, or written, if it has stored before it. The function text
+// replaces them, when it is known how the function uses the memory.
+func once(memory string) (begin, end string) { return "\x00" + memory + "(", ")" + memory + "\x00" }
+
+const stored = "="
 
 // written notes that a place is assigned to, and returns its text.
 func (f *function) written(at place) string {
@@ -45,6 +50,52 @@ func (f *function) written(at place) string {
 		at.param.written = true
 	}
 	return at.c
+}
+
+// store returns the text of a place that the statement assigns to.
+func (f *function) store(at place) string {
+	f.written(at)
+	if at.space == private && !strings.ContainsAny(at.c, "[.*") {
+		f.changed[at.c] = true
+		return at.c
+	}
+	m := f.note(at)
+	if m == "" {
+		return at.c
+	}
+	begin, end := once(stored + m)
+	return begin + at.c + end
+}
+
+var (
+	identifier = regexp.MustCompile(`\w+`)
+	site       = regexp.MustCompile(`(_n|, \d+), \d+\)`) // the number of a source line at the end of GO_AT
+)
+
+// note keeps the text of a place that is used. It returns the name of the variable that the place is in, or of the parameter through which it is reached.
+// If other threads cannot delay the use of a thread's own variable, there is nothing to note, and the name is "".
+func (f *function) note(at place) string {
+	if at.space == private && !f.p.barriers {
+		return ""
+	}
+	m := identifier.FindString(at.c)
+	if at.space == private && f.places[m] == nil {
+		f.places[m] = []string{"its first value"}
+	}
+	f.places[m] = append(f.places[m], site.ReplaceAllString(at.c, "$1)"))
+	return m
+}
+
+// mixed reports whether two uses of a variable may be of the same element without being so in the text. PoCL takes them for independent, and may move a
+// store past the other use, unless the store is volatile.
+func (f *function) mixed(memory string) bool {
+	all := f.places[memory]
+	if !slices.ContainsFunc(all, func(c string) bool { return strings.Contains(c, "GO_AT(") || strings.Contains(c, "(*") }) {
+		return false // all indexes are constant
+	}
+	return !f.kernel || slices.ContainsFunc(all, func(c string) bool {
+		return c != all[0] || len(all) > 1 && slices.ContainsFunc(identifier.FindAllString(c, -1), func(w string) bool { return f.changed[w] })
+	})
 }
 
 // place returns the place of an expression. A value that has no place is stored in a new variable.

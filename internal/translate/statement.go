@@ -65,7 +65,7 @@ func (f *function) statement(s ast.Stmt, label string) {
 		}
 		one := f.constant(constant.MakeInt64(1), f.typeOf(s.X), s.Pos())
 		value := f.arithmetic(op, n, f.read(at, s.Pos()), one, s.X)
-		f.line("%s = %s;", f.written(at), value)
+		f.line("%s = %s;", f.store(at), value)
 	case *ast.DeclStmt:
 		f.declaration(s.Decl)
 	case *ast.ReturnStmt:
@@ -126,7 +126,7 @@ func (f *function) assign(s *ast.AssignStmt) {
 		if s.Tok == token.ASSIGN && !blank(s.Lhs[0]) {
 			at := f.place(s.Lhs[0])
 			value := f.exprAs(s.Rhs[0], f.typeOf(s.Lhs[0]))
-			f.line("%s = %s;", f.written(at), value)
+			f.line("%s = %s;", f.store(at), value)
 			return
 		}
 		if blank(s.Lhs[0]) {
@@ -182,7 +182,7 @@ func (f *function) assign(s *ast.AssignStmt) {
 	for i, l := range s.Lhs {
 		switch {
 		case places[i] != nil:
-			f.line("%s = %s;", f.written(*places[i]), values[i])
+			f.line("%s = %s;", f.store(*places[i]), values[i])
 		case blank(l):
 			if len(s.Rhs) > 1 {
 				f.line("(void)(%s);", values[i])
@@ -240,7 +240,7 @@ func (f *function) set(l ast.Expr, value string) {
 		}
 	}
 	at := f.place(l)
-	f.line("%s = %s;", f.written(at), value)
+	f.line("%s = %s;", f.store(at), value)
 }
 
 // update translates x op= y.
@@ -261,7 +261,7 @@ func (f *function) update(s *ast.AssignStmt) {
 	} else {
 		value = f.arithmetic(op, n, old, f.exprAs(s.Rhs[0], t), s.Rhs[0])
 	}
-	f.line("%s = %s;", f.written(at), value)
+	f.line("%s = %s;", f.store(at), value)
 }
 
 func (f *function) declaration(d ast.Decl) {
@@ -599,7 +599,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 			return
 		}
 		at := f.place(e)
-		f.line("%s = %s;", f.written(at), value)
+		f.line("%s = %s;", f.store(at), value)
 	}
 	if s.Key != nil && !blank(s.Key) {
 		place(s.Key, i)

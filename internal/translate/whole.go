@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 )
 
 // guard is the condition with which a kernel excludes threads beyond the end. It has one of two forms: the kernel's only statement is "if i :=
@@ -126,7 +127,7 @@ func (f *function) split() {
 	if !ok || len(f.p.errs) > 0 || len(f.shares) > 0 { // shared memory is cleared by all threads first
 		return
 	}
-	guarded := f.lines
+	guarded, places := f.lines, maps.Clone(f.places) // the same places again would look like others, as its variables have other names
 	f.depth++
 	whole := f.capture(func() {
 		f.statement(g.index, "")
@@ -134,6 +135,7 @@ func (f *function) split() {
 	})
 	f.depth--
 	f.lines = nil
+	maps.Copy(f.places, places)
 	f.line("if (GO_WHOLE(%s)) {", f.expr(g.end))
 	f.write(whole)
 	f.line("} else {")

@@ -77,7 +77,8 @@
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #endif
-/* PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). */
+/* PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). PoCL 3.1 and 7.1 move stores past other
+   uses of the same element by the same thread. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define GO_ONCE(x) (*(volatile __typeof__(x) *)&(x))
 #else

@@ -1,0 +1,83 @@
+package translate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What a thread does with elements that may be the same happens in its order. PoCL computes several threads at once, and moves stores whose
+// addresses follow each other from thread to thread past what other statements of the same thread do.
+func TestUsesOfOneElementInOrder(t *testing.T) {
+	t.Parallel()
+	line, plane := uint64(1), uint64(1) // seeds of grids
+	for s := shaped(line); s.dims != 1 || s.block[0] < 16 || s.blocks[0] < 3 || s.total()-s.beyond < 2*s.block[0]; s = shaped(line) {
+		line++
+	}
+	for s := shaped(plane); s.dims != 2 || s.block[0] != 3 || s.block[1] < 8; s = shaped(plane) {
+		plane++
+	}
+	var kernels []text
+	for _, body := range []string{ // the pair of a thread in a buffer
+		"y[2*i] = 1; y[2*i+k] += 5; y[2*i+1] += 7",
+		"y[2*i] = 1; y[2*i+k] = 5; y[2*i+1] = uint64(x[i])",
+		"y[2*i] = 3; r := y[2*i+k]; y[2*i+1] = r + 2",
+		"j := 2*i; y[j] = 1; j += k; y[j] = 5; j = 2*i + 1; y[j] = 9",
+		"h0_put(y, 2*i, 1); h0_put(y, 2*i+k, 5); h0_put(y, 2*i+1, 9)",
+	} {
+		kernels = append(kernels, text{line, `
+func h0_put(y []uint64, i int, v uint64) { y[i] = v }
+
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+	if t.Block(0) > 0 {
+		return
+	}
+	i := t.Global(0)
+	k := int(x[i] & 1)
+	` + strings.ReplaceAll(body, "; ", "\n\t") + "\n}\n"})
+	}
+	for _, body := range []string{ // an array of the thread's own that is needed after a barrier
+		"v := [2]uint64{uint64(i) + 1, uint64(u)}; r := v[k]",
+		"v := [2]uint64{uint64(i) + 1, uint64(u)}; r := h0_element(v, k)",
+		"var v [4]uint16; v[u&3] = uint16(float64(w)); r := uint64(1)",
+		"var v [2]uint64; h0_set(&v[k], uint64(w)*3 + 1); r := uint64(1)",
+		"var v [2]uint64; v[0] = 3; r := v[k]; v[1] = r + 2",
+	} {
+		kernels = append(kernels, text{plane, `
+func h0_element(v [2]uint64, i int) uint64 { return v[i] }
+func h0_set(p *uint64, v uint64) { *p = v }
+
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+	i := t.Global(1)*t.Size(0)*t.Blocks(0) + t.Global(0)
+	var u uint32
+	var w float32
+	in := i < len(x)
+	if in {
+		u, w = x[i], f[i]
+	}
+	w = min(max(w, 0), 9)
+	_ = w
+	k := int(u & 1)
+	_ = k
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	t.Barrier()
+	if in {
+		y[i] = uint64(v[0])*3 + uint64(v[1])*1000 + r*1000000
+	}
+}
+`})
+	}
+	b := newBatch(t)
+	for _, some := range [][]text{kernels[:5], kernels[5:]} { // packages without barriers, and with
+		all, err := b.run(t.Context(), some, b.devices)
+		require.NoError(t, err)
+		for k, f := range all {
+			assert.Equal(t, found{}, f, some[k].src)
+		}
+	}
+	requireDevices(t, b)
+}
