@@ -247,14 +247,14 @@ KERNEL void k_product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f3
 			h_mine = (h_mine + (h_a[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_a_n, 0)] * h_b[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_b_n, 0)]));
 		}
 	}
-	h_part.a[GO_AT(h_me, 64, 1)] = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 1)]) = h_mine;
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 2)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 2)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]));
+					GO_ONCE(h_part.a[GO_AT(h_me, 64, 2)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 2)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]));
 				}
 			}
 		}
@@ -288,14 +288,14 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 			h_mine = (h_mine + h_sums[GO_AT(h_j, h_sums_n, 4)]);
 		}
 	}
-	h_part.a[GO_AT(h_me, 64, 5)] = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 5)]) = h_mine;
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 6)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]));
+					GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]));
 				}
 			}
 		}
@@ -453,11 +453,11 @@ KERNEL void k_move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32
 		i64 h_from = ((i64)0);
 		for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
 			T_body v_3 = {0};
-			h_piece.a[GO_AT(h_me, 64, 20)] = v_3;
+			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 20)]) = v_3;
 			{
 				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
 					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)) GO_PASS);
-					h_piece.a[GO_AT(h_me, 64, 21)] = v_4;
+					GO_ONCE(h_piece.a[GO_AT(h_me, 64, 21)]) = v_4;
 				}
 			}
 			BARRIER();
@@ -480,13 +480,13 @@ KERNEL void k_move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32
 	}
 	{
 		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
-			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)]) + (h_ax * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)]) + (h_ay * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)]) + (h_az * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 26)] = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 26)]) * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 27)] = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 27)]) * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 28)] = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 28)]) * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 29)] = GO_ONCE(h_b.h_Mass);
+			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)]) + (h_ax * h_dt));
+			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)]) + (h_ay * h_dt));
+			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)]) + (h_az * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 26)]) = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 26)]) * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 27)]) = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 27)]) * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 28)]) = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 28)]) * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 29)]) = GO_ONCE(h_b.h_Mass);
 		}
 	}
 }
@@ -584,14 +584,14 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 			h_sum = (h_sum + (h_a[GO_AT(h_i, h_a_n, 35)] * h_b[GO_AT(h_i, h_b_n, 35)]));
 		}
 	}
-	h_part.a[GO_AT(h_me, 64, 36)] = h_sum;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 36)]) = h_sum;
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 64, 37)] = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 37)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]));
+					GO_ONCE(h_part.a[GO_AT(h_me, 64, 37)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 37)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]));
 				}
 			}
 		}

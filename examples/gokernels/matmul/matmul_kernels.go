@@ -65,16 +65,16 @@ KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a,
 	{
 		i64 h_k = ((i64)0);
 		for (; (h_k < h_depth); h_k = ((i64)((u64)h_k + (u64)((i64)16)))) {
-			h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)] = 0.0f;
+			GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
 			{
 				if (((h_row < h_m) && (((i64)((u64)h_k + (u64)h_x)) < h_depth))) {
-					h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)] = h_a[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_row * (u64)h_depth)) + (u64)h_k)) + (u64)h_x)), h_a_n, 1)];
+					GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_row * (u64)h_depth)) + (u64)h_k)) + (u64)h_x)), h_a_n, 1)];
 				}
 			}
-			h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)] = 0.0f;
+			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
 			{
 				if (((h_col < h_n) && (((i64)((u64)h_k + (u64)h_y)) < h_depth))) {
-					h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)] = h_b[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_k + (u64)h_y)) * (u64)h_n)) + (u64)h_col)), h_b_n, 3)];
+					GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_k + (u64)h_y)) * (u64)h_n)) + (u64)h_col)), h_b_n, 3)];
 				}
 			}
 			BARRIER();

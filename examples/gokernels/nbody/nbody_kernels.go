@@ -73,11 +73,11 @@ KERNEL void k_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 		i64 h_from = ((i64)0);
 		for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
 			T_body v_3 = {0};
-			h_piece.a[GO_AT(h_me, 64, 1)] = v_3;
+			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 1)]) = v_3;
 			{
 				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
 					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)) GO_PASS);
-					h_piece.a[GO_AT(h_me, 64, 2)] = v_4;
+					GO_ONCE(h_piece.a[GO_AT(h_me, 64, 2)]) = v_4;
 				}
 			}
 			BARRIER();
@@ -101,13 +101,13 @@ KERNEL void k_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	}
 	{
 		if ((h_i < h_n)) {
-			h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) + (h_ax * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) + (h_ay * h_dt));
-			h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)] = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) + (h_az * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 7)] = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 7)]) * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 8)] = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 8)]) * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 9)] = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 9)]) * h_dt));
-			h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)] = GO_ONCE(h_b.h_Mass);
+			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) + (h_ax * h_dt));
+			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) + (h_ay * h_dt));
+			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) + (h_az * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 7)]) = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 7)]) * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 8)]) = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 8)]) * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 9)]) = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 9)]) * h_dt));
+			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
 		}
 	}
 }

@@ -102,7 +102,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 			h_sum = (h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]));
 		}
 	}
-	h_sums.a[GO_AT(h_me, 256, 3)] = h_sum;
+	GO_ONCE(h_sums.a[GO_AT(h_me, 256, 3)]) = h_sum;
 	BARRIER();
 	h_sum = ((u32)0);
 	{
@@ -115,7 +115,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		i64 h_i_2 = h_from;
 		for (; (h_i_2 < h_to); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
-			h_counts[GO_AT(h_i_2, h_counts_n, 6)] = h_sum;
+			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
 			h_sum = (h_sum + h_next);
 		}
 	}
@@ -143,7 +143,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 			h_digit = ((u32)(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 7)], (u64)h_shift) & ((u32)15)));
 		}
 	}
-	h_own.a[GO_AT(h_me, 256, 8)] = h_digit;
+	GO_ONCE(h_own.a[GO_AT(h_me, 256, 8)]) = h_digit;
 	BARRIER();
 	{
 		if ((h_i < h_keys_n)) {

@@ -60,7 +60,7 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if ((h_i < h_x_n)) {
-			h_part.a[GO_AT(h_me, 256, 0)] = h_x[GO_AT(h_i, h_x_n, 0)];
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 	{
@@ -69,7 +69,7 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					h_part.a[GO_AT(h_me, 256, 1)] = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]));
+					GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]));
 				}
 			}
 		}
@@ -96,7 +96,7 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 	i64 h_i = ((i64)INDEX(0));
 	{
 		if ((h_i < h_x_n)) {
-			h_part.a[GO_AT(h_me, 256, 3)] = h_x[GO_AT(h_i, h_x_n, 3)];
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(h_i, h_x_n, 3)];
 		}
 	}
 	BARRIER();
@@ -110,7 +110,7 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 				}
 			}
 			BARRIER();
-			h_part.a[GO_AT(h_me, 256, 5)] = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before);
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before);
 			BARRIER();
 		}
 	}
