@@ -51,6 +51,12 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	if err := r.stage(0); err != nil {
 		return nil, r.refuse(err, false)
 	}
+	defer func() {
+		if p := recover(); p != nil { // an observer of buffers has panicked
+			_ = r.refuse(errPanicked, false)
+			panic(p)
+		}
+	}()
 	lease, err := b.Acquire(ctx, stream, coherence.Read)
 	if err != nil {
 		return nil, r.refuse(err, false)
@@ -117,6 +123,14 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 			return nil, err
 		}
 	}
+	defer func() {
+		if p := recover(); p != nil { // an observer of buffers has panicked
+			e := broken(op, errPanicked)
+			o.giveUp(e)
+			r.finish(e, e)
+			panic(p)
+		}
+	}()
 	lease, err := b.Acquire(ctx, stream, coherence.Overwrite)
 	if err != nil {
 		return nil, r.refuse(err, !gated)
