@@ -30,8 +30,9 @@ func (s *storage) abandon(x *access) {
 	s.end(x)
 }
 
-// SyncTo makes the elements current on a device, or on the host if dev is nil, and waits until they are and until earlier work that reads the elements
-// there has ended, because the program may write there next (see [Buffer.MarkModified] and [Buffer.MarkHostModified]).
+// SyncTo makes the elements current on a device, or on the host if dev is nil, and waits until they are. It also waits until earlier
+// work that reads the elements there has ended, because the program may write there next (see [Buffer.MarkModified] and
+// [Buffer.MarkHostModified]).
 func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	const op = "SyncTo"
 	if err := b.check(op); err != nil {

@@ -370,8 +370,8 @@ func (p *pressure) Error() string { return "no room on " + p.dev.Name() }
 // attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
-// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or fails if try is set. wait
-// says that, if there is still no room, freed memory is on its way back.
+// relieve makes room for a replica of the storage, which is not locked. It waits for copies under way until ctx ends, or fails if try is set.
+// wait says that, if there is still no room, freed memory is on its way back.
 func (p *pressure) relieve(ctx context.Context, op string, s *storage, try bool) (wait bool, err error) {
 	size, res := s.size, residencyOf(p.dev)
 	c := cause{op: op, action: protocol.Evict, client: s.id, why: "budget"}

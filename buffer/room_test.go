@@ -184,7 +184,7 @@ func TestRoomThatComesLater(t *testing.T) {
 	}
 }
 
-// Memory that pools give back need not be enough. Then a call that does not wait evicts, too, before it says that something has to end first.
+// Memory that pools give back need not be enough. Then a call that does not wait evicts, too.
 func TestTrimmedPoolAndEviction(t *testing.T) {
 	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "trimmed", Discrete: 1, MemoryLimit: 1 << 20}), 1)
 	require.NoError(t, err)

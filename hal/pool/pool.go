@@ -600,8 +600,8 @@ func (p *Pool) dissolve(d *domain) error {
 	return err
 }
 
-// Close gives all memory back to the device. hal keeps memory until work under way has finished; Close does not wait. If the pool's source
-// comes from [Callbacks], Close waits for that work itself. While
+// Close gives all memory back to the device. hal keeps memory until work under way has finished; Close does not wait. If the
+// pool's source comes from [Callbacks], Close waits for that work itself. While
 // blocks are live Close changes nothing and fails with an error of kind ErrBusy, which names them by their tags. A second
 // Close does nothing.
 func (p *Pool) Close() error {
