@@ -87,8 +87,12 @@ func newShim(g bug) *shim {
 		}
 		return infos
 	}
-	if b.traits.info != nil {
-		b.Info = func(i driver.Info) driver.Info { return b.traits.info(b, i) }
+	b.Info = func(i driver.Info) driver.Info {
+		i.Caps &^= driver.CapImportStream // the shim orders the streams that it makes, and not those that it imports
+		if b.traits.info != nil {
+			return b.traits.info(b, i)
+		}
+		return i
 	}
 	if b.traits.openFails != nil {
 		b.Opening = func(int) error { return b.traits.openFails(b) }
