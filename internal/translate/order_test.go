@@ -71,8 +71,19 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
+	whole := text{65, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	v := uint64(bits.ReverseBytes16(uint16(x[i])))
+	y[i] = v + uint64(p.N+1%(int32(x[i])|1)) // PoCL 7.1 leaves the store out if the division is conditional
+}
+`}
 	b := newBatch(t)
-	for _, some := range [][]text{kernels[:5], kernels[5:]} { // packages without barriers, and with
+	for _, some := range [][]text{append([]text{whole}, kernels[:5]...), kernels[5:]} { // packages without barriers, and with
 		all, err := b.run(t.Context(), some, b.devices)
 		require.NoError(t, err)
 		for k, f := range all {

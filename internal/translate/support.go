@@ -48,17 +48,21 @@ func (p *program) shift(op token.Token, n number) string {
 	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, u64 n) { return n < %d ? (%s)(x >> n) : (%s)0; }", n.c, name, n.c, n.bits, n.c, n.c))
 }
 
-// divide returns the function for divisions whose divisor may be 0 or -1.
+// divide returns the function for divisions whose divisor may be 0 or -1. It divides whatever the divisor is, by another if need be: if it does not
+// always divide, PoCL 7.1 leaves out stores of some kernels.
 func (p *program) divide(op token.Token, n number) string {
-	name, minus := "go_div_"+n.c, fmt.Sprintf("(%s)((%s)0 - (%s)x)", n.c, n.unsigned(), n.unsigned())
+	name, quotient := "go_div_"+n.c, "y == 0 ? 0 : q"
 	if op == token.REM {
-		name, minus = "go_rem_"+n.c, fmt.Sprintf("(%s)0", n.c)
+		name, quotient = "go_rem_"+n.c, "q"
 	}
-	overflow := ""
+	special := "y == 0"
 	if n.signed {
-		overflow = fmt.Sprintf("y == -1 ? %s : ", minus)
+		special += " || y == -1"
+		if op == token.QUO {
+			quotient = fmt.Sprintf("y == -1 ? (%s)((%s)0 - (%s)x) : %s", n.c, n.unsigned(), n.unsigned(), quotient)
+		}
 	}
-	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, %s y) { return y == 0 ? (%s)0 : %s(%s)(x %s y); }", n.c, name, n.c, n.c, n.c, overflow, n.c, op))
+	return p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x, %s y) { %s q = x %s (%s ? 1 : y); return %s; }", n.c, name, n.c, n.c, n.c, op, special, quotient))
 }
 
 // extreme returns the function for min or max.
