@@ -94,7 +94,7 @@ func TestDevicesByType(t *testing.T) {
 		require.Equal(t, want, d.Name())
 		require.NoError(t, d.Close())
 	}
-	for selection, want := range map[string]string{"": "yy:1", "host,yy:0,yy:gpu": "yy:1", "host,yy:cpu,yy:2": "yy:0", "host,zz:1": "zz:1"} {
+	for selection, want := range map[string]string{"host,yy": "yy:1", "host,yy:0,yy:gpu": "yy:1", "host,yy:cpu,yy:2": "yy:0", "host,zz:1": "zz:1"} {
 		t.Setenv(hal.EnvDevices, selection)
 		d, err := hal.Default(ctx)
 		require.NoError(t, err)

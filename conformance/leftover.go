@@ -22,7 +22,7 @@ type measure struct {
 // leaves does work again and again, and fails if one of the numbers grows each time. What a device, a vendor's library or another program
 // keeps once does not count.
 func (t *trial) leaves(what string, work func(), measures ...measure) {
-	const rounds = 3
+	const rounds = 8 // Mesa gives memory back late, some rounds at once
 	read := func() []int64 {
 		runtime.GC()
 		runtime.GC() // the first may find objects that cleanups and pools keep

@@ -574,7 +574,7 @@ func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 		if span.Kind == buffer.ActivityCopy {
 			copies++
 			assert.False(t, span.Begin.Before(opened), "it begins %v before the work that it waits for is done", opened.Sub(span.Begin))
-			assert.True(t, span.At.Before(opened))
+			assert.False(t, span.At.After(opened)) // a clock may stand still for a while
 		}
 	}
 	assert.Equal(t, 1, copies)
