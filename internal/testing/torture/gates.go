@@ -96,6 +96,7 @@ func guards(r *run) {
 	r.must(err)
 	var failing sync.WaitGroup
 	stop := make(chan struct{})
+	rng := rand.New(rand.NewPCG(r.seed, 1))
 	failing.Go(func() {
 		for {
 			select {
@@ -104,7 +105,11 @@ func guards(r *run) {
 			default:
 				c.FailCall(1, 999)
 				r.fault(1)
-				time.Sleep(20 * time.Microsecond)
+				pause := 20 * time.Microsecond
+				if rng.IntN(4) == 0 {
+					pause = 3 * time.Millisecond // a driver that answers nothing for a second counts as lost
+				}
+				time.Sleep(pause)
 			}
 		}
 	})
