@@ -70,8 +70,6 @@ var Rules = []Rule{
 	{"internal/testing/soak", []string{"..."}, "it drives everything that programs use"},
 	{"internal/testing/torture", []string{"..."}, "it drives everything that programs use"},
 	{"examples/template", []string{"hal/driver"}, "copies of it lie in other modules"},
-	{"examples/filebackend", []string{"hal/driver"}, "it is made the way a backend of another module is"},
-	{"examples/filebackend/carry", []string{"..."}, "it uses what any program can"},
 	{"bench", []string{"..."}, "what is measured here are programs like any other"},
 }
 
