@@ -25,7 +25,6 @@ func BenchmarkView(b *testing.B) {
 		watch func(testing.TB) (stop func())
 	}{
 		{"nobody", func(testing.TB) func() { return func() {} }},
-		{"scope", func(testing.TB) func() { s := trace.Push("bench"); return func() { s.Pop() } }},
 		{"log above accesses", func(testing.TB) func() { return trace.Log(discard(slog.LevelDebug)) }},
 		{"log", func(testing.TB) func() { return trace.Log(discard(trace.LevelAccess)) }},
 		{"file", func(tb testing.TB) func() {

@@ -5,7 +5,7 @@
 // place; waits of the host. A [Recording] can be written as a Chrome trace ([Recording.WriteJSON]),
 // which ui.perfetto.dev and chrome://tracing open, or drawn as a timeline ([Recording.WriteSVG]).
 // [Create] writes the same trace to a file while the program runs. [Log] sends the events to a log/slog
-// logger, and [Push] counts them until [Scope.Pop].
+// logger. To count instead, take the difference of two [buffer.Totals].
 //
 // # Without changing the program
 //

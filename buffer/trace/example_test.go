@@ -41,24 +41,3 @@ func Example() {
 	// alloc of 12 bytes at host:1, because of "SyncTo"
 	// copy of 12 bytes at host:1, because of "SyncTo"
 }
-
-func ExamplePush() {
-	epoch := trace.Push("epoch")
-	x, err := buffer.From([]int32{1, 2, 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer x.Close()
-	step := trace.Push("step")
-	err = x.View(context.Background(), func([]int32) error { return nil })
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, c := range []trace.Counts{step.Pop(), epoch.Pop()} {
-		fmt.Printf("%s: %d bytes copied, %d avoided, %d more resident\n", c.Name,
-			c.Bytes[buffer.ActivityCopy], c.Bytes[buffer.ActivityAvoided], c.Resident)
-	}
-	// Output:
-	// epoch/step: 0 bytes copied, 12 avoided, 0 more resident
-	// epoch: 0 bytes copied, 12 avoided, 12 more resident
-}

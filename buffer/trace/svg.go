@@ -343,16 +343,24 @@ func drawLegend(b *strings.Builder, spans []Span, y int) {
 
 // sums returns one line with the bytes that were copied, the bytes that needed no copy, and the number of evictions.
 func sums(spans []Span) string {
-	c := newCounts("")
+	var copied, avoided uint64
+	evictions := 0
 	for _, s := range spans {
-		c.add(s.Activity)
+		switch s.Kind {
+		case buffer.ActivityCopy:
+			copied += s.Hi - s.Lo
+		case buffer.ActivityAvoided:
+			avoided += s.Hi - s.Lo
+		case buffer.ActivityEvict:
+			evictions++
+		}
 	}
-	t := fmt.Sprintf("copied %s, avoided %s", sizeText(c.Bytes[buffer.ActivityCopy]), sizeText(c.Bytes[buffer.ActivityAvoided]))
-	switch n := c.Times[buffer.ActivityEvict]; {
-	case n == 1:
+	t := fmt.Sprintf("copied %s, avoided %s", sizeText(copied), sizeText(avoided))
+	switch {
+	case evictions == 1:
 		t += ", 1 eviction"
-	case n > 1:
-		t += fmt.Sprintf(", %d evictions", n)
+	case evictions > 1:
+		t += fmt.Sprintf(", %d evictions", evictions)
 	}
 	return t
 }

@@ -501,42 +501,6 @@ func TestLog(t *testing.T) {
 	require.Equal(t, n, out.Len(), "nothing is logged above level debug")
 }
 
-func TestScopesNest(t *testing.T) {
-	outer := trace.Push("outer")
-	work(t)
-	nextTick()
-	inner := trace.Push("inner")
-	work(t)
-	so := inner.Counts()
-	got := inner.Pop()
-	work(t)
-	assert.Equal(t, "outer/inner", got.Name)
-	assert.Equal(t, so.Bytes, got.Bytes)
-	all := outer.Pop()
-	assert.Equal(t, "outer", all.Name)
-	assert.Equal(t, all, outer.Pop())
-	assert.Greater(t, all.Took, got.Took)
-	assert.GreaterOrEqual(t, all.Waited, got.Waited)
-	for i, c := range []trace.Counts{got, all} {
-		n := uint64(1 + 2*i)
-		assert.GreaterOrEqual(t, c.Times[buffer.ActivityWait], n)
-		c.Took, c.Waited = 0, 0
-		for _, kind := range []buffer.ActivityKind{buffer.ActivityWait, buffer.ActivityUse} {
-			delete(c.Times, kind)
-			delete(c.Bytes, kind)
-		}
-		assert.Equal(t, trace.Counts{Name: c.Name, PeakResident: 10000,
-			Times: map[buffer.ActivityKind]uint64{buffer.ActivityCopy: 3 * n, buffer.ActivityAvoided: 2 * n, buffer.ActivityAlloc: 4 * n,
-				buffer.ActivityFree: 4 * n, buffer.ActivityEvict: 2 * n},
-			Bytes: map[buffer.ActivityKind]uint64{buffer.ActivityCopy: 10000 * n, buffer.ActivityAvoided: 8000 * n,
-				buffer.ActivityAlloc: 12000 * n, buffer.ActivityFree: 12000 * n, buffer.ActivityEvict: 6000 * n},
-			BytesByCause: map[string]uint64{"SyncTo": 4000 * n, "Prefetch": 6000 * n},
-			BytesByLink:  map[string]uint64{"host → demo:1": 6000 * n, "demo:1 → host": 4000 * n}}, c)
-	}
-	alone := trace.Push("alone")
-	assert.Equal(t, "alone", alone.Pop().Name)
-}
-
 // What a copy waits for on other streams is not its own time.
 func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 	ctx := t.Context()

@@ -23,8 +23,8 @@ type Stats struct {
 // Unused is the number of bytes that were taken from the device and are in no live block.
 func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 
-// Stats returns the pool's figures. For figures of a part of a program, peaks included, see
-// [github.com/go-halyard/halyard/hal/pool/adapt.Count].
+// Stats returns the pool's figures. For the live blocks of one part of a program, see
+// [github.com/go-halyard/halyard/hal/pool/adapt.Track].
 func (p *Pool) Stats() Stats {
 	var s Stats
 	var sum tally

@@ -31,7 +31,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	p := newPool(t, d)
 	vendor, err := pool.StreamOrdered(d)
 	require.NoError(t, err)
-	bins, err := adapt.Bins(p, adapt.Bin{Size: 4 * kib}, adapt.Bin{Size: 64 * kib, Allocator: pool.Direct(d)}, adapt.Bin{Size: 256, Allocator: adapt.Count(p)})
+	bins, err := adapt.Bins(p, adapt.Bin{Size: 4 * kib}, adapt.Bin{Size: 64 * kib, Allocator: pool.Direct(d)}, adapt.Bin{Size: 256, Allocator: count(p)})
 	require.NoError(t, err)
 	fixed, err := adapt.FixedSize(p, mib)
 	require.NoError(t, err)
@@ -45,9 +45,9 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	}
 	all := map[string]pool.Allocator{
 		"pool over pool": over(over(p)), "pool over direct": over(pool.Direct(d)), "pool over vendor": over(vendor), "pool over bins": over(bins),
-		"pool over many": over(adapt.Limit(adapt.Count(adapt.Track(p.WithTag("z"))), 64*mib)),
+		"pool over many": over(adapt.Limit(count(adapt.Track(p.WithTag("z"))), 64*mib)),
 		"pool":           p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
-		"limit": adapt.Limit(p, 64*mib), "count": adapt.Count(p), "track": adapt.Track(p, adapt.WithStacks()),
+		"limit": adapt.Limit(p, 64*mib), "count": count(p), "track": adapt.Track(p, adapt.WithStacks()),
 		"log": logged, "prefetch": adapt.Prefetch(p),
 		"on failure": adapt.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
 		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
@@ -57,7 +57,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": adapt.Limit(adapt.Count(adapt.Track(loggedTag)), 64*mib),
+		"many": adapt.Limit(count(adapt.Track(loggedTag)), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
@@ -153,60 +153,11 @@ func TestLimit(t *testing.T) {
 	free(t, alloc(t, l, s, 512), s)
 }
 
-func TestCounterScopes(t *testing.T) {
-	d := openHost(t, 1, 0)
-	c := adapt.Count(newPool(t, d))
-	_, err := c.Pop()
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	x := alloc(t, c, nil, 100)
-	free(t, alloc(t, c, nil, 50), nil)
-	around := adapt.Counts{Bytes: adapt.Gauge{Current: 100, Peak: 150, Total: 150}, Blocks: adapt.Gauge{Current: 1, Peak: 2, Total: 2}}
-	require.Equal(t, around, c.Push())
-	require.Zero(t, c.Counts())
-	y := alloc(t, c, nil, 200)
-	c.Push()
-	free(t, x, nil)
-	free(t, y, nil)
-	z := alloc(t, c, nil, 10)
-	inner, err := c.Pop()
-	require.NoError(t, err)
-	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: -290, Total: 10}, Blocks: adapt.Gauge{Current: -1, Total: 1}}, inner)
-	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: -90, Peak: 200, Total: 210}, Blocks: adapt.Gauge{Current: 0, Peak: 1, Total: 2}}, c.Counts())
-	_, err = c.Pop()
-	require.NoError(t, err)
-	require.Equal(t, adapt.Counts{Bytes: adapt.Gauge{Current: 10, Peak: 300, Total: 360}, Blocks: adapt.Gauge{Current: 1, Peak: 2, Total: 4}}, c.Counts())
-	free(t, z, nil)
-	require.ErrorIs(t, z.Free(nil), hal.ErrClosed)
-	_, err = c.Alloc(nil, 0, 1)
-	require.Error(t, err)
-	require.Zero(t, c.Counts().Blocks.Current)
-	require.EqualValues(t, 4, c.Counts().Blocks.Total)
-}
-
-// Failures belong to the scope that they happen in, and then to those around it.
-func TestCounterCountsFailures(t *testing.T) {
-	c := adapt.Count(adapt.Limit(newPool(t, openHost(t, 1, 0)), 100))
-	fail := func() {
-		_, err := c.Alloc(nil, hal.KindDevice, 101)
-		require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	}
-	fail()
-	require.Equal(t, adapt.Counts{Failures: 1}, c.Push())
-	fail()
-	fail()
-	_, err := c.Alloc(nil, 0, 1)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument, "which is no shortage")
-	inner, err := c.Pop()
-	require.NoError(t, err)
-	require.Equal(t, adapt.Counts{Failures: 2}, inner)
-	require.Equal(t, adapt.Counts{Failures: 3}, c.Counts())
-}
-
-func TestLimitsAndCountsDoNotAllocate(t *testing.T) {
+func TestLimitsDoNotAllocate(t *testing.T) {
 	d := openHost(t, 0, 0)
 	p, s := newPool(t, d), newStream(t, d)
 	for name, a := range map[string]pool.Allocator{
-		"limit": adapt.Limit(p, mib*100), "count": adapt.Count(p),
+		"limit": adapt.Limit(p, mib*100), "limit over limit": adapt.Limit(adapt.Limit(p, mib*100), mib*90),
 	} {
 		for _, size := range []uint64{1, 4 * kib, 8 * mib} {
 			run := func() {
@@ -306,7 +257,7 @@ func TestFailedFreesEndBlocks(t *testing.T) {
 	b := &hooked.Backend{Backend: host.New(host.Options{Name: "failing"})}
 	d := fixture.Device(t, b, 0)
 	s := newStream(t, d)
-	counted := adapt.Count(pool.Direct(d))
+	counted := count(pool.Direct(d))
 	tracked := adapt.Track(counted)
 	limited := adapt.Limit(tracked, 1000)
 	x := alloc(t, limited, s, 600)
@@ -317,8 +268,9 @@ func TestFailedFreesEndBlocks(t *testing.T) {
 	require.ErrorIs(t, x.Free(s), failed)
 	require.ErrorIs(t, x.Free(s), hal.ErrClosed)
 	b.Free = nil
-	require.Zero(t, counted.Counts().Blocks.Current)
-	require.Zero(t, counted.Counts().Bytes.Current)
+	blocks, size := counted.live()
+	require.Zero(t, blocks)
+	require.Zero(t, size)
 	require.Empty(t, tracked.Live())
 	requireUsed(t, limited, 1000, 0)
 }
@@ -414,16 +366,18 @@ func TestBins(t *testing.T) {
 	}
 	_, err := adapt.FixedSize(p, 0)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	large := adapt.Count(p)
+	large := count(p)
 	a, err := adapt.Bins(p, adapt.Bin{Size: 64 * kib, Allocator: large}, adapt.Bin{Size: 4 * kib})
 	require.NoError(t, err)
 	for size, want := range map[uint64]uint64{1: 4 * kib, 4 * kib: 4 * kib, 4*kib + 1: 64 * kib, 64 * kib: 64 * kib, 64*kib + 1: 64*kib + 1} {
 		b := alloc(t, a, nil, size)
 		require.Equal(t, want, b.Size())
-		require.EqualValues(t, map[bool]int{true: 1}[want == 64*kib], large.Counts().Blocks.Current)
+		blocks, _ := large.live()
+		require.Equal(t, map[bool]int{true: 1}[want == 64*kib], blocks)
 		require.NoError(t, a.Free(b, nil))
 		require.ErrorIs(t, a.Free(b, nil), hal.ErrClosed)
-		require.Zero(t, large.Counts().Blocks.Current)
+		blocks, _ = large.live()
+		require.Zero(t, blocks)
 	}
 	coarse, err := adapt.FixedSize(p, 8*kib)
 	require.NoError(t, err)

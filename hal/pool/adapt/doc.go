@@ -1,5 +1,5 @@
 // Package adapt wraps allocators of package pool. Each function takes a [pool.Allocator] and returns one that
-// also limits ([Limit]), counts ([Count]), remembers the calls that allocated ([Track]), writes a log ([Log]), rounds
+// also limits ([Limit]), remembers the calls that allocated ([Track]), writes a log ([Log]), rounds
 // sizes ([Bins], [FixedSize]), makes room when memory runs out ([OnFailure]) or prefetches ([Prefetch]). They compose:
 //
 //	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.WithStacks()), 64<<20)

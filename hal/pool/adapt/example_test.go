@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/hal/pool/adapt"
 )
 
-// A part of a program gets a share of the memory, and its use is counted.
+// A part of a program gets a share of the memory, and what it holds is listed.
 func Example() {
 	dev, err := hal.Open(context.Background(), "host:0")
 	if err != nil {
@@ -25,20 +25,21 @@ func Example() {
 	}
 	defer p.Close()
 
-	counted := adapt.Count(p)
-	scratch := adapt.Limit(counted, 1<<20)
+	tracked := adapt.Track(p)
+	scratch := adapt.Limit(tracked, 1<<20)
 	b, err := scratch.Alloc(nil, hal.KindDevice, 700<<10)
 	if err != nil {
 		log.Fatal(err)
 	}
 	_, err = scratch.Alloc(nil, hal.KindDevice, 400<<10)
 	fmt.Println("beyond the limit:", errors.Is(err, hal.ErrOutOfMemory))
+	for _, block := range tracked.Live() {
+		fmt.Println(block.Bytes, "bytes in use")
+	}
 	if err := b.Free(nil); err != nil {
 		log.Fatal(err)
 	}
-	bytes := counted.Counts().Bytes
-	fmt.Println(bytes.Current, "bytes in use,", bytes.Peak, "at most")
 	// Output:
 	// beyond the limit: true
-	// 0 bytes in use, 716800 at most
+	// 716800 bytes in use
 }

@@ -18,7 +18,6 @@ type limiter struct {
 
 // Limit returns an allocator for one part of a program. An allocation fails with ErrOutOfMemory if its live blocks would then
 // have more than limit bytes in total. Unlike pool.WithLimit it counts the bytes asked for, not those taken from the device.
-// A [Counter] around it tells how much is in use.
 func Limit(a pool.Allocator, limit uint64) pool.Allocator { return &limiter{next: a, limit: limit} }
 
 func (l *limiter) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {

@@ -68,7 +68,7 @@ func TestStacks(t *testing.T) {
 		for _, n := range rapid.SliceOfN(rapid.IntRange(1, 20), 0, 6).Draw(t, "failures") {
 			base.fails[n] = hal.Errorf("alloc", rapid.SampledFrom([]error{hal.ErrOutOfMemory, hal.ErrDriver}).Draw(t, "kind"), "on purpose")
 		}
-		lowest := adapt.Count(base)
+		lowest := count(base)
 		var a pool.Allocator = lowest
 		var pools []*pool.Pool
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"pool", "limit", "count", "track", "log", "bins", "retry", "prefetch", "callbacks"}), 1, 5).Draw(t, "stack") {
@@ -82,14 +82,14 @@ func TestStacks(t *testing.T) {
 			case "limit":
 				a = adapt.Limit(a, 2*mib)
 			case "count":
-				a = adapt.Count(a)
+				a = count(a)
 			case "track":
 				a = adapt.Track(a)
 			case "log":
 				a, _ = adapt.Log(a, io.Discard)
 			case "bins":
 				var err error
-				a, err = adapt.Bins(a, adapt.Bin{Size: 4 * kib}, adapt.Bin{Size: 64 * kib, Allocator: adapt.Count(a)})
+				a, err = adapt.Bins(a, adapt.Bin{Size: 4 * kib}, adapt.Bin{Size: 64 * kib, Allocator: count(a)})
 				require.NoError(t, err)
 			case "retry":
 				tries := 0
@@ -147,8 +147,9 @@ func TestStacks(t *testing.T) {
 			require.NoError(t, pools[i].Close())
 			require.Zero(t, pools[i].Stats().Reserved)
 		}
-		require.Zero(t, lowest.Counts().Blocks.Current)
-		require.Zero(t, lowest.Counts().Bytes.Current)
+		left, size := lowest.live()
+		require.Zero(t, left)
+		require.Zero(t, size)
 	})
 	require.Eventually(t, func() bool { return d.Usage().Held == 0 }, 10*time.Second, time.Millisecond)
 }
@@ -184,10 +185,10 @@ func TestSourceInStreamOrder(t *testing.T) {
 // Functions that a source calls while it allocates may use the pool: free its blocks, trim it, and close it.
 func TestSourceThatUsesThePool(t *testing.T) {
 	d := openHost(t, 1, 0)
-	count := adapt.Count(pool.Direct(d))
+	source := count(pool.Direct(d))
 	var down *pool.Pool
 	var held pool.Block
-	down = newPool(t, d, pool.WithLarge(64*kib), pool.WithSource(adapt.OnFailure(adapt.Limit(count, 300*kib), func(hal.Kind, uint64, error) bool {
+	down = newPool(t, d, pool.WithLarge(64*kib), pool.WithSource(adapt.OnFailure(adapt.Limit(source, 300*kib), func(hal.Kind, uint64, error) bool {
 		if !held.Valid() {
 			return false
 		}
@@ -200,7 +201,8 @@ func TestSourceThatUsesThePool(t *testing.T) {
 	_, err := down.Alloc(nil, hal.KindDevice, 400*kib)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	require.NoError(t, down.Close())
-	require.Zero(t, count.Counts().Blocks.Current)
+	blocks, _ := source.live()
+	require.Zero(t, blocks)
 
 	for _, size := range []uint64{1, 200 * kib} {
 		down = newPool(t, d, pool.WithLarge(64*kib), pool.WithSource(pool.Callbacks(func(s *hal.Stream, k hal.Kind, n uint64) (hal.Region, error) {
@@ -212,7 +214,7 @@ func TestSourceThatUsesThePool(t *testing.T) {
 		require.ErrorIs(t, err, hal.ErrClosed)
 		require.Zero(t, d.Usage().Held)
 	}
-	_, err = pool.New(d, pool.WithSource(count), pool.WithAlignment(4*kib))
+	_, err = pool.New(d, pool.WithSource(source), pool.WithAlignment(4*kib))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
 	other := newPool(t, d, pool.WithSource(pool.Direct(openHost(t, 2, 0))))
 	_, err = other.Alloc(nil, hal.KindDevice, 1)
