@@ -29,7 +29,7 @@ test: ## run the tests; what is skipped is listed with the reason
 
 # Left out is what does one thing at a time, what runs the suite as the backends do, HIP, which is CUDA's code with other names, and the simulated
 # drivers, which are C, and the translator of kernels, which has one goroutine.
-RACE_SKIP := coherence|internal/translate|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|internal/testing/(archtest|doccheck|simgpu|surface|testreport|tracecheck)
+RACE_SKIP := coherence|internal/translate|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|internal/testing/(archtest|doccheck|simgpu|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine.
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" ./... | grep -vE '/($(RACE_SKIP))$$')
