@@ -1,4 +1,4 @@
-// Package gokernels has the kernels of the programs of bench/apps, written in Go.
+// Package gokernels has the kernels in Go of the programs of bench/apps that no example has.
 package gokernels
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .

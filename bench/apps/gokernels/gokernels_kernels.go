@@ -4,7 +4,6 @@ package gokernels
 
 import (
 	"context"
-	"math"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
@@ -14,26 +13,6 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
-	"product": kernel.Go(func(blk *kernel.Block) {
-		n := kernel.Number[int32](blk, 0)
-		a := kernel.Slice[float32](blk, 1)
-		b := kernel.Slice[float32](blk, 3)
-		sums := kernel.Slice[float32](blk, 5)
-		if grid.InPhases() {
-			productPhases(blk, n, a, b, sums)
-			return
-		}
-		grid.RunTogether(blk, func(t grid.Thread) { product(t, n, a, b, sums) })
-	}),
-	"total": kernel.Go(func(blk *kernel.Block) {
-		sums := kernel.Slice[float32](blk, 0)
-		out := kernel.Slice[float32](blk, 2)
-		if grid.InPhases() {
-			totalPhases(blk, sums, out)
-			return
-		}
-		grid.RunTogether(blk, func(t grid.Thread) { total(t, sums, out) })
-	}),
 	"laplace": kernel.Go(func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		rows := kernel.Number[int32](blk, 1)
@@ -47,38 +26,6 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		}
 		for t := range grid.Threads(blk) {
 			laplace(t, n, rows, p, q)
-		}
-	}),
-	"advance": kernel.Go(func(blk *kernel.Block) {
-		x := kernel.Slice[float32](blk, 0)
-		r := kernel.Slice[float32](blk, 2)
-		p := kernel.Slice[float32](blk, 4)
-		q := kernel.Slice[float32](blk, 6)
-		rr := kernel.Slice[float32](blk, 8)
-		pq := kernel.Slice[float32](blk, 10)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
-				advanceRow(row, x, r, p, q, rr, pq)
-			}
-			return
-		}
-		for t := range grid.Threads(blk) {
-			advance(t, x, r, p, q, rr, pq)
-		}
-	}),
-	"direct": kernel.Go(func(blk *kernel.Block) {
-		p := kernel.Slice[float32](blk, 0)
-		r := kernel.Slice[float32](blk, 2)
-		now := kernel.Slice[float32](blk, 4)
-		before := kernel.Slice[float32](blk, 6)
-		if !grid.Covered() {
-			for row := range grid.Rows(blk) {
-				directRow(row, p, r, now, before)
-			}
-			return
-		}
-		for t := range grid.Threads(blk) {
-			direct(t, p, r, now, before)
 		}
 	}),
 	"spread": kernel.Go(func(blk *kernel.Block) {
@@ -111,18 +58,6 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		for t := range grid.Threads(blk) {
 			mandelbrot(t, n, rows, first, limit, out)
 		}
-	}),
-	"move": kernel.Go(func(blk *kernel.Block) {
-		first := kernel.Number[int32](blk, 0)
-		old := kernel.Slice[float32](blk, 1)
-		v := kernel.Slice[float32](blk, 3)
-		now := kernel.Slice[float32](blk, 5)
-		dt := kernel.Number[float32](blk, 7)
-		if grid.InPhases() {
-			movePhases(blk, first, old, v, now, dt)
-			return
-		}
-		grid.RunTogether(blk, func(t grid.Thread) { move(t, first, old, v, now, dt) })
 	}),
 	"copies": kernel.Go(func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
@@ -202,110 +137,19 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:12", "cg.go:14", "cg.go:18", "cg.go:22", "cg.go:33", "cg.go:35", "cg.go:39", "cg.go:43", "cg.go:58", "cg.go:61", "cg.go:63", "cg.go:69", "cg.go:70", "cg.go:71", "cg.go:78", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "nbody.go:13", "nbody.go:28", "nbody.go:30", "nbody.go:34", "nbody.go:45", "nbody.go:46", "nbody.go:47", "nbody.go:48", "nbody.go:49", "nbody.go:50", "nbody.go:51", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Kernels: map[string]kernel.Written{
-	"product":    {Code: "k_product", Params: []string{"n", "a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
-	"total":      {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
-	"laplace":    {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:52"},
-	"advance":    {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
-	"direct":     {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
+}, Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Kernels: map[string]kernel.Written{
+	"laplace":    {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:10"},
 	"spread":     {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:10"},
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "rows", "first", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:9"},
-	"move":       {Code: "k_move", Params: []string{"first", "old", "len(old)", "v", "len(v)", "now", "len(now)", "dt"}},
 	"copies":     {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}},
 	"mul":        {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}},
 	"add":        {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"triad":      {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"nstream":    {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":      {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
-}, Portable: `typedef struct { f32 a[64]; } T_64_f32;
-typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
-typedef struct { T_body a[64]; } T_64_T_body;
-#ifdef HALYARD_FLOAT64
+}, Portable: `#ifdef HALYARD_FLOAT64
 typedef struct { f64 a[64]; } T_64_f64;
 #endif
-
-KERNEL void k_product(i32 h_n, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	LOCAL T_64_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
-			}
-		}
-	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_row = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)h_n)));
-	f32 h_mine = 0.0f;
-	{
-		i64 h_j = h_me;
-		for (; (h_j < ((i64)h_n)); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
-			h_mine = (h_mine + (h_a[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_a_n, 0)] * h_b[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_b_n, 0)]));
-		}
-	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 1)]) = h_mine;
-	{
-		i64 h_half = ((i64)32);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 64, 2)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 2)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 2)]));
-				}
-			}
-		}
-	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
-		}
-	}
-}
-
-KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
-	LOCAL T_64_f32 h_part;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
-			}
-		}
-	}
-	i64 h_me = ((i64)THREAD(0));
-	f32 h_mine = 0.0f;
-	{
-		i64 h_j = h_me;
-		for (; (h_j < h_sums_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
-			h_mine = (h_mine + h_sums[GO_AT(h_j, h_sums_n, 4)]);
-		}
-	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 5)]) = h_mine;
-	{
-		i64 h_half = ((i64)32);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 6)]));
-				}
-			}
-		}
-	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_out[GO_AT(0, h_out_n, 7)] = GO_ONCE(h_part.a[0]);
-		}
-	}
-}
 
 KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
 	i64 h_w = ((i64)h_n);
@@ -321,47 +165,15 @@ KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLO
 	f32 h_right = 0.0f;
 	{
 		if ((h_j > ((i64)0))) {
-			h_left = h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 8)];
+			h_left = h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 0)];
 		}
 	}
 	{
 		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
-			h_right = h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 9)];
+			h_right = h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 1)];
 		}
 	}
-	h_q[GO_AT(h_i, h_q_n, 10)] = (((((4.0f * h_p[GO_AT(h_at, h_p_n, 10)]) - h_p[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_p_n, 10)]) - h_p[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_p_n, 10)]) - h_left) - h_right);
-}
-
-KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
-	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
-		h_x[GO_AT(h_i_1, h_x_n, 12)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 12)]) + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 12)]));
-		h_r[GO_AT(h_i_1, h_r_n, 13)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 13)]) - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 13)]));
-	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]);
-				h_x[GO_AT(h_i, h_x_n, 12)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 12)]) + (h_alpha * h_p[GO_AT(h_i, h_p_n, 12)]));
-				h_r[GO_AT(h_i, h_r_n, 13)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 13)]) - (h_alpha * h_q[GO_AT(h_i, h_q_n, 13)]));
-			}
-		}
-	}
-}
-
-KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
-	if (GO_WHOLE(h_p_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_p[GO_AT(h_i_1, h_p_n, 14)] = (h_r[GO_AT(h_i_1, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 14)])));
-	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_p_n)) {
-				h_p[GO_AT(h_i, h_p_n, 14)] = (h_r[GO_AT(h_i, h_r_n, 14)] + ((h_now[GO_AT(0, h_now_n, 14)] / h_before[GO_AT(0, h_before_n, 14)]) * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 14)])));
-			}
-		}
-	}
+	h_q[GO_AT(h_i, h_q_n, 2)] = (((((4.0f * h_p[GO_AT(h_at, h_p_n, 2)]) - h_p[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_p_n, 2)]) - h_p[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_p_n, 2)]) - h_left) - h_right);
 }
 
 KERNEL void k_spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
@@ -378,15 +190,15 @@ KERNEL void k_spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n
 	f32 h_right = 0.0f;
 	{
 		if ((h_j > ((i64)0))) {
-			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 15)];
+			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 3)];
 		}
 	}
 	{
 		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
-			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 16)];
+			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 4)];
 		}
 	}
-	h_to[GO_AT(h_i, h_to_n, 17)] = (h_from[GO_AT(h_at, h_from_n, 17)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_from_n, 17)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_from_n, 17)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 17)]))));
+	h_to[GO_AT(h_i, h_to_n, 5)] = (h_from[GO_AT(h_at, h_from_n, 5)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_from_n, 5)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_from_n, 5)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 5)]))));
 }
 
 KERNEL void k_mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
@@ -410,97 +222,19 @@ KERNEL void k_mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u
 			h_count = ((i32)((u32)h_count + (u32)1));
 		}
 	}
-	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 18)] = ((u16)h_count);
-}
-
-FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
-	T_body v_1 = {0};
-	v_1.h_X = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 19)]);
-	v_1.h_Y = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 19)]);
-	v_1.h_Z = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 19)]);
-	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 19)]);
-	return v_1;
-}
-
-KERNEL void k_move(i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n, f32 h_dt GO_FAULTS) {
-	LOCAL T_64_T_body h_piece;
-	{
-		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
-		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		if (THREADS(0) < 64) {
-			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-				T_body v_zero = {0};
-				if (v_i / 1 >= THREADS(0)) {
-					h_piece.a[v_i / 1] = v_zero;
-				}
-			}
-		}
-	}
-	i64 h_i = ((i64)INDEX(0));
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_n = ((i64)(h_old_n / ((i64)4)));
-	T_body h_b = {0};
-	{
-		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
-			T_body v_1 = f_read(h_old, h_old_n, ((i64)((u64)((i64)h_first) + (u64)h_i)) GO_PASS);
-			h_b = v_1;
-		}
-	}
-	f32 h_ax = 0.0f;
-	f32 h_ay = 0.0f;
-	f32 h_az = 0.0f;
-	{
-		i64 h_from = ((i64)0);
-		for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
-			T_body v_3 = {0};
-			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 20)]) = v_3;
-			{
-				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
-					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)) GO_PASS);
-					GO_ONCE(h_piece.a[GO_AT(h_me, 64, 21)]) = v_4;
-				}
-			}
-			BARRIER();
-			{
-				i64 h_k = ((i64)0);
-				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
-					T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 22)]);
-					f32 h_dx = (GO_ONCE(h_o.h_X) - GO_ONCE(h_b.h_X));
-					f32 h_dy = (GO_ONCE(h_o.h_Y) - GO_ONCE(h_b.h_Y));
-					f32 h_dz = (GO_ONCE(h_o.h_Z) - GO_ONCE(h_b.h_Z));
-					f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
-					f32 h_pull = (GO_ONCE(h_o.h_Mass) / (h_d * sqrt(h_d)));
-					h_ax = (h_ax + (h_dx * h_pull));
-					h_ay = (h_ay + (h_dy * h_pull));
-					h_az = (h_az + (h_dz * h_pull));
-				}
-			}
-			BARRIER();
-		}
-	}
-	{
-		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
-			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 23)]) + (h_ax * h_dt));
-			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 24)]) + (h_ay * h_dt));
-			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 25)]) + (h_az * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 26)]) = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 26)]) * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 27)]) = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 27)]) * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 28)]) = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 28)]) * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 29)]) = GO_ONCE(h_b.h_Mass);
-		}
-	}
+	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 6)] = ((u16)h_count);
 }
 #ifdef HALYARD_FLOAT64
 
 KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_c[GO_AT(h_i_1, h_c_n, 30)] = h_a[GO_AT(h_i_1, h_a_n, 30)];
+		h_c[GO_AT(h_i_1, h_c_n, 7)] = h_a[GO_AT(h_i_1, h_a_n, 7)];
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_c_n)) {
-				h_c[GO_AT(h_i, h_c_n, 30)] = h_a[GO_AT(h_i, h_a_n, 30)];
+				h_c[GO_AT(h_i, h_c_n, 7)] = h_a[GO_AT(h_i, h_a_n, 7)];
 			}
 		}
 	}
@@ -509,12 +243,12 @@ KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_
 KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_b_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_b[GO_AT(h_i_1, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 31)]);
+		h_b[GO_AT(h_i_1, h_b_n, 8)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 8)]);
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_b_n)) {
-				h_b[GO_AT(h_i, h_b_n, 31)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 31)]);
+				h_b[GO_AT(h_i, h_b_n, 8)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 8)]);
 			}
 		}
 	}
@@ -523,12 +257,12 @@ KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n G
 KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_c[GO_AT(h_i_1, h_c_n, 32)] = (h_a[GO_AT(h_i_1, h_a_n, 32)] + h_b[GO_AT(h_i_1, h_b_n, 32)]);
+		h_c[GO_AT(h_i_1, h_c_n, 9)] = (h_a[GO_AT(h_i_1, h_a_n, 9)] + h_b[GO_AT(h_i_1, h_b_n, 9)]);
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_c_n)) {
-				h_c[GO_AT(h_i, h_c_n, 32)] = (h_a[GO_AT(h_i, h_a_n, 32)] + h_b[GO_AT(h_i, h_b_n, 32)]);
+				h_c[GO_AT(h_i, h_c_n, 9)] = (h_a[GO_AT(h_i, h_a_n, 9)] + h_b[GO_AT(h_i, h_b_n, 9)]);
 			}
 		}
 	}
@@ -537,12 +271,12 @@ KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 33)] = (h_b[GO_AT(h_i_1, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 33)]));
+		h_a[GO_AT(h_i_1, h_a_n, 10)] = (h_b[GO_AT(h_i_1, h_b_n, 10)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 10)]));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 33)] = (h_b[GO_AT(h_i, h_b_n, 33)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 33)]));
+				h_a[GO_AT(h_i, h_a_n, 10)] = (h_b[GO_AT(h_i, h_b_n, 10)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 10)]));
 			}
 		}
 	}
@@ -551,12 +285,12 @@ KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n
 KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 34)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 34)]) + (h_b[GO_AT(h_i_1, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 34)])));
+		h_a[GO_AT(h_i_1, h_a_n, 11)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 11)]) + (h_b[GO_AT(h_i_1, h_b_n, 11)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 11)])));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 34)] = (GO_ONCE(h_a[GO_AT(h_i, h_a_n, 34)]) + (h_b[GO_AT(h_i, h_b_n, 34)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 34)])));
+				h_a[GO_AT(h_i, h_a_n, 11)] = (GO_ONCE(h_a[GO_AT(h_i, h_a_n, 11)]) + (h_b[GO_AT(h_i, h_b_n, 11)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 11)])));
 			}
 		}
 	}
@@ -581,24 +315,24 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 	{
 		i64 h_i = ((i64)INDEX(0));
 		for (; (h_i < h_a_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)64) * (u64)((i64)BLOCKS(0))))))) {
-			h_sum = (h_sum + (h_a[GO_AT(h_i, h_a_n, 35)] * h_b[GO_AT(h_i, h_b_n, 35)]));
+			h_sum = (h_sum + (h_a[GO_AT(h_i, h_a_n, 12)] * h_b[GO_AT(h_i, h_b_n, 12)]));
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 36)]) = h_sum;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 13)]) = h_sum;
 	{
 		i64 h_half = ((i64)32);
 		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 64, 37)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 37)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 37)]));
+					GO_ONCE(h_part.a[GO_AT(h_me, 64, 14)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 14)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 14)]));
 				}
 			}
 		}
 	}
 	{
 		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 38)] = GO_ONCE(h_part.a[0]);
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 15)] = GO_ONCE(h_part.a[0]);
 		}
 	}
 }
@@ -606,14 +340,9 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 `})
 
 var (
-	productKernel    = kernels.Kernel("product")
-	totalKernel      = kernels.Kernel("total")
 	laplaceKernel    = kernels.Kernel("laplace")
-	advanceKernel    = kernels.Kernel("advance")
-	directKernel     = kernels.Kernel("direct")
 	spreadKernel     = kernels.Kernel("spread")
 	mandelbrotKernel = kernels.Kernel("mandelbrot")
-	moveKernel       = kernels.Kernel("move")
 	copiesKernel     = kernels.Kernel("copies")
 	mulKernel        = kernels.Kernel("mul")
 	addKernel        = kernels.Kernel("add")
@@ -622,29 +351,9 @@ var (
 	innerKernel      = kernels.Kernel("inner")
 )
 
-// Product launches product.
-func Product(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, a *buffer.Buffer[float32], b *buffer.Buffer[float32], sums *buffer.Buffer[float32]) error {
-	return productKernel.Launch(ctx, s, over, kernel.Value(n), kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
-}
-
-// Total launches total.
-func Total(ctx context.Context, s *hal.Stream, over hal.Grid, sums *buffer.Buffer[float32], out *buffer.Buffer[float32]) error {
-	return totalKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(sums.Len())), kernel.Out(out), kernel.Value(int64(out.Len())))
-}
-
 // Laplace launches laplace.
 func Laplace(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, p *buffer.Buffer[float32], q *buffer.Buffer[float32]) error {
 	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())))
-}
-
-// Advance launches advance.
-func Advance(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[float32], r *buffer.Buffer[float32], p *buffer.Buffer[float32], q *buffer.Buffer[float32], rr *buffer.Buffer[float32], pq *buffer.Buffer[float32]) error {
-	return advanceKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(x.Len())), kernel.InOut(r), kernel.Value(int64(r.Len())), kernel.In(p), kernel.Value(int64(p.Len())), kernel.In(q), kernel.Value(int64(q.Len())), kernel.In(rr), kernel.Value(int64(rr.Len())), kernel.In(pq), kernel.Value(int64(pq.Len())))
-}
-
-// Direct launches direct.
-func Direct(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[float32], r *buffer.Buffer[float32], now *buffer.Buffer[float32], before *buffer.Buffer[float32]) error {
-	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(p.Len())), kernel.In(r), kernel.Value(int64(r.Len())), kernel.In(now), kernel.Value(int64(now.Len())), kernel.In(before), kernel.Value(int64(before.Len())))
 }
 
 // Spread launches spread.
@@ -655,11 +364,6 @@ func Spread(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int
 // Mandelbrot launches mandelbrot.
 func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, first int32, limit int32, out *buffer.Buffer[uint16]) error {
 	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.Value(first), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(out.Len())))
-}
-
-// Move launches move.
-func Move(ctx context.Context, s *hal.Stream, over hal.Grid, first int32, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32], dt float32) error {
-	return moveKernel.Launch(ctx, s, over, kernel.Value(first), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())), kernel.Value(dt))
 }
 
 // Copies launches copies.
@@ -690,142 +394,6 @@ func Nstream(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer
 // Inner launches inner.
 func Inner(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], b *buffer.Buffer[float64], sums *buffer.Buffer[float64]) error {
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
-}
-
-// productPhasesKept holds what a thread of product keeps for later phases.
-type productPhasesKept struct {
-	me int
-}
-
-var productPhasesPool grid.Pool[productPhasesKept]
-
-// productPhases runs product for a block: the code between two barriers runs for one thread after the other.
-//
-//go:noinline
-func productPhases(b_ *kernel.Block, n int32, a []float32, b []float32, sums grid.Out[float32]) {
-	var part_ [64]float32
-	part := &part_
-	kept := productPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
-	for tz := range int(b_.Size[2]) {
-		for ty := range int(b_.Size[1]) {
-			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row_ {
-				_, _, _ = tx, ty, tz
-//line cg.go:10
-				me, row, mine := tx, int(b_.Index[0])*int(n), float32(0)
-				for j := me; j < int(n); j += block {
-					mine += float32(a[row+j] * b[row+j])
-				}
-				part[me] = mine
-//line gokernels_kernels.go:721
-				row_[tx].me = me
-			}
-		}
-	}
-//line cg.go:15
-	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:728
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-				for tx := range row_ {
-					_, _, _ = tx, ty, tz
-					me := row_[tx].me
-					_ = me
-//line cg.go:17
-					if me < half {
-						part[me] += part[me+half]
-					}
-//line gokernels_kernels.go:740
-				}
-			}
-		}
-	}
-//line gokernels_kernels.go:745
-	for tz := range int(b_.Size[2]) {
-		for ty := range int(b_.Size[1]) {
-			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row_ {
-				_, _, _ = tx, ty, tz
-				me := row_[tx].me
-				_ = me
-//line cg.go:21
-				if me == 0 {
-					sums[int(b_.Index[0])] = part[0]
-				}
-//line gokernels_kernels.go:757
-			}
-		}
-	}
-	productPhasesPool.Give(kept)
-}
-
-// totalPhasesKept holds what a thread of total keeps for later phases.
-type totalPhasesKept struct {
-	me int
-}
-
-var totalPhasesPool grid.Pool[totalPhasesKept]
-
-// totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
-//
-//go:noinline
-func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
-	var part_ [64]float32
-	part := &part_
-	kept := totalPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
-				_, _, _ = tx, ty, tz
-//line cg.go:31
-				me, mine := tx, float32(0)
-				for j := me; j < len(sums); j += block {
-					mine += sums[j]
-				}
-				part[me] = mine
-//line gokernels_kernels.go:789
-				row[tx].me = me
-			}
-		}
-	}
-//line cg.go:36
-	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:796
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
-					_, _, _ = tx, ty, tz
-					me := row[tx].me
-					_ = me
-//line cg.go:38
-					if me < half {
-						part[me] += part[me+half]
-					}
-//line gokernels_kernels.go:808
-				}
-			}
-		}
-	}
-//line gokernels_kernels.go:813
-	for tz := range int(b.Size[2]) {
-		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
-				_, _, _ = tx, ty, tz
-				me := row[tx].me
-				_ = me
-//line cg.go:42
-				if me == 0 {
-					out[0] = part[0]
-				}
-//line gokernels_kernels.go:825
-			}
-		}
-	}
-	totalPhasesPool.Give(kept)
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -860,7 +428,7 @@ threads:
 			for at_ := range count {
 				x := from + at_
 				_ = x
-//line cg.go:51
+//line cg.go:9
 				w, j := int(n), x
 				if (false && j >= w) || (false && r.Y >= int(rows)) {
 					continue within
@@ -874,12 +442,12 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:878
+//line gokernels_kernels.go:446
 			}
 			x = to - 1
 			continue
 		}
-//line cg.go:51
+//line cg.go:9
 		w, j := int(n), x
 		if j >= w || r.Y >= int(rows) {
 			continue threads
@@ -893,109 +461,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:897
-	}
-}
-
-// advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
-//
-//go:noinline
-func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32, rr []float32, pq []float32) {
-	end := min(r_.End, len(x))
-	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(x))
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	from, to = grid.Within(from, to, 0, len(q))
-	if from >= to {
-		from = end // none
-	}
-	for x_ := r_.First(); x_ < end; x_++ {
-		if x_ == from {
-			count := to - from
-			x0 := x[from+0:][:count]
-			p1 := p[from+0:][:count]
-			r2 := r[from+0:][:count]
-			q3 := q[from+0:][:count]
-			for at := range count {
-				x_ := from + at
-				_ = x_
-//line cg.go:68
-				if i := x_; true || i < len(x) {
-					alpha := rr[0] / pq[0]
-					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
-					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
-				}
-//line gokernels_kernels.go:930
-			}
-			x_ = to - 1
-			continue
-		}
-//line cg.go:68
-		if i := x_; i < len(x) {
-			alpha := rr[0] / pq[0]
-			x[i] += float32(alpha * p[i])
-			r[i] -= float32(alpha * q[i])
-		}
-//line gokernels_kernels.go:941
-	}
-}
-
-// directRow runs direct for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
-//
-//go:noinline
-func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []float32) {
-	end := min(r_.End, len(p))
-	from, to := r_.First(), end
-	from, to = grid.Within(from, to, 0, len(p))
-	from, to = grid.Within(from, to, 0, len(r))
-	if from >= to {
-		from = end // none
-	}
-	for x := r_.First(); x < end; x++ {
-		if x == from {
-			count := to - from
-			p0 := p[from+0:][:count]
-			r1 := r[from+0:][:count]
-			at := 0
-			for ; at < count-1; at += 2 {
-				{
-					x := from + at
-					_ = x
-//line cg.go:77
-					if i := x; true || i < len(p) {
-						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
-					}
-//line gokernels_kernels.go:970
-				}
-				{
-					at := at + 1
-					x := from + at
-					_ = x
-//line cg.go:77
-					if i := x; true || i < len(p) {
-						p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
-					}
-//line gokernels_kernels.go:980
-				}
-			}
-			if at < count {
-				x := from + at
-				_ = x
-//line cg.go:77
-				if i := x; true || i < len(p) {
-					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(now[0]/before[0]*p0[grid.At(at, i)])
-				}
-//line gokernels_kernels.go:990
-			}
-			x = to - 1
-			continue
-		}
-//line cg.go:77
-		if i := x; i < len(p) {
-			p[i] = r[i] + float32(now[0]/before[0]*p[i])
-		}
-//line gokernels_kernels.go:999
+//line gokernels_kernels.go:465
 	}
 }
 
@@ -1045,7 +511,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:1049
+//line gokernels_kernels.go:515
 			}
 			x = to_ - 1
 			continue
@@ -1064,7 +530,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:1068
+//line gokernels_kernels.go:534
 	}
 }
 
@@ -1090,111 +556,8 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:1094
+//line gokernels_kernels.go:560
 	}
-}
-
-// movePhasesKept holds what a thread of move keeps for later phases.
-type movePhasesKept struct {
-	b  body
-	ax float32
-	ay float32
-	az float32
-}
-
-var movePhasesPool grid.Pool[movePhasesKept]
-
-// movePhases runs move for a block: the code between two barriers runs for one thread after the other.
-//
-//go:noinline
-func movePhases(b_ *kernel.Block, first int32, old []float32, v []float32, now grid.Out[float32], dt float32) {
-	firstX := int(b_.Index[0]) * int(b_.Size[0])
-	var piece_ [64]body
-	piece := &piece_
-	kept := movePhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
-	n := len(old) / 4
-	_ = n
-	for tz := range int(b_.Size[2]) {
-		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
-				_, _, _ = tx, ty, tz
-				i := (firstX + tx)
-//line nbody.go:22
-				var b body
-				if i < len(now)/4 {
-					b = read(old, int(first)+i)
-				}
-				ax, ay, az := float32(0), float32(0), float32(0)
-//line gokernels_kernels.go:1130
-				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
-			}
-		}
-	}
-//line nbody.go:27
-	for from := 0; from < n; from += block {
-//line gokernels_kernels.go:1137
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				for tx := range int(b_.Size[0]) {
-					_, _, _ = tx, ty, tz
-					me := tx
-//line nbody.go:28
-					piece[me] = body{}
-					if from+me < n {
-						piece[me] = read(old, from+me)
-					}
-//line gokernels_kernels.go:1148
-				}
-			}
-		}
-		for tz := range int(b_.Size[2]) {
-			for ty := range int(b_.Size[1]) {
-				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-				for tx := range row {
-					_, _, _ = tx, ty, tz
-					b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
-					_, _, _, _ = b, ax, ay, az
-//line nbody.go:33
-					for k := 0; k < block; k++ {
-						o := piece[k]
-						dx, dy, dz := o.X-b.X, o.Y-b.Y, o.Z-b.Z
-						d := float32(dx*dx) + float32(dy*dy) + float32(dz*dz) + 0.01
-						pull := o.Mass / float32(d*float32(math.Sqrt(float64(d))))
-						ax += float32(dx * pull)
-						ay += float32(dy * pull)
-						az += float32(dz * pull)
-					}
-//line gokernels_kernels.go:1169
-					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
-				}
-			}
-		}
-	}
-//line gokernels_kernels.go:1175
-	for tz := range int(b_.Size[2]) {
-		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
-				_, _, _ = tx, ty, tz
-				i := (firstX + tx)
-				b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
-				_, _, _, _ = b, ax, ay, az
-//line nbody.go:44
-				if i < len(now)/4 {
-					v[3*i] += float32(ax * dt)
-					v[3*i+1] += float32(ay * dt)
-					v[3*i+2] += float32(az * dt)
-					now[4*i] = b.X + float32(v[3*i]*dt)
-					now[4*i+1] = b.Y + float32(v[3*i+1]*dt)
-					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
-					now[4*i+3] = b.Mass
-				}
-//line gokernels_kernels.go:1194
-			}
-		}
-	}
-	movePhasesPool.Give(kept)
 }
 
 // copiesRow runs copies for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -1222,7 +585,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1226
+//line gokernels_kernels.go:589
 				}
 				{
 					at := at + 1
@@ -1232,7 +595,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1236
+//line gokernels_kernels.go:599
 				}
 			}
 			if at < count {
@@ -1242,7 +605,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1246
+//line gokernels_kernels.go:609
 			}
 			x = to - 1
 			continue
@@ -1251,7 +614,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:1255
+//line gokernels_kernels.go:618
 	}
 }
 
@@ -1280,7 +643,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1284
+//line gokernels_kernels.go:647
 				}
 				{
 					at := at + 1
@@ -1290,7 +653,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1294
+//line gokernels_kernels.go:657
 				}
 			}
 			if at < count {
@@ -1300,7 +663,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1304
+//line gokernels_kernels.go:667
 			}
 			x = to - 1
 			continue
@@ -1309,7 +672,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:1313
+//line gokernels_kernels.go:676
 	}
 }
 
@@ -1340,7 +703,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1344
+//line gokernels_kernels.go:707
 				}
 				{
 					at := at + 1
@@ -1350,7 +713,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:1354
+//line gokernels_kernels.go:717
 				}
 			}
 			if at < count {
@@ -1360,7 +723,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:1364
+//line gokernels_kernels.go:727
 			}
 			x = to - 1
 			continue
@@ -1369,7 +732,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:1373
+//line gokernels_kernels.go:736
 	}
 }
 
@@ -1400,7 +763,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1404
+//line gokernels_kernels.go:767
 				}
 				{
 					at := at + 1
@@ -1410,7 +773,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1414
+//line gokernels_kernels.go:777
 				}
 			}
 			if at < count {
@@ -1420,7 +783,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1424
+//line gokernels_kernels.go:787
 			}
 			x = to - 1
 			continue
@@ -1429,7 +792,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1433
+//line gokernels_kernels.go:796
 	}
 }
 
@@ -1460,7 +823,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1464
+//line gokernels_kernels.go:827
 				}
 				{
 					at := at + 1
@@ -1470,7 +833,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:1474
+//line gokernels_kernels.go:837
 				}
 			}
 			if at < count {
@@ -1480,7 +843,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:1484
+//line gokernels_kernels.go:847
 			}
 			x = to - 1
 			continue
@@ -1489,7 +852,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:1493
+//line gokernels_kernels.go:856
 	}
 }
 
@@ -1519,14 +882,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:1523
+//line gokernels_kernels.go:886
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1530
+//line gokernels_kernels.go:893
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1538,12 +901,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1542
+//line gokernels_kernels.go:905
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1547
+//line gokernels_kernels.go:910
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -1555,7 +918,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1559
+//line gokernels_kernels.go:922
 			}
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-halyard/halyard/bench/apps/gokernels"
 	"github.com/go-halyard/halyard/buffer"
+	nbodies "github.com/go-halyard/halyard/examples/gokernels/nbody"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -13,9 +13,9 @@ type floats = *buffer.Buffer[float32]
 
 // nbody moves bodies. Each device moves some of them, and reads all.
 func nbody(ctx context.Context, j *job) (err error) {
-	move := gokernels.Move
+	step := nbodies.Step
 	if !j.inGo {
-		move = moveC
+		step = stepC
 	}
 	bodies, e1 := input[float32](j, 0, 4*j.n)
 	now, e2 := buffer.New[float32](4 * j.n)
@@ -38,7 +38,7 @@ func nbody(ctx context.Context, j *job) (err error) {
 				if err := errors.Join(e1, e2); err != nil {
 					return err
 				}
-				if err := move(ctx, s, hal.Over(hi-lo).Of(group), int32(lo), now, speeds, places, 0.01); err != nil {
+				if err := step(ctx, s, hal.Over(hi-lo).Of(group), 0.01, int32(lo), now, speeds, places); err != nil {
 					return err
 				}
 			}

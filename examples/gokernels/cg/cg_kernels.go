@@ -79,8 +79,8 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-}, Indexes: []string{"cg.go:28", "cg.go:30", "cg.go:33", "cg.go:36", "cg.go:39", "cg.go:41", "cg.go:52", "cg.go:54", "cg.go:58", "cg.go:62", "cg.go:74", "cg.go:76", "cg.go:80", "cg.go:84", "cg.go:93", "cg.go:94", "cg.go:95", "cg.go:104", "cg.go:105"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "cg.go:23"},
+}, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
+	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11"},
 	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}},
 	"total":   {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
@@ -303,7 +303,7 @@ threads:
 			for at_ := range count {
 				x := from + at_
 				_ = x
-//line cg.go:23
+//line kernels.go:11
 				j, i := x, r.Y
 				if (false && i >= n) || (false && j >= n) {
 					continue within
@@ -328,7 +328,7 @@ threads:
 			x = to - 1
 			continue
 		}
-//line cg.go:23
+//line kernels.go:11
 		j, i := x, r.Y
 		if i >= n || j >= n {
 			continue threads
@@ -365,7 +365,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			for tx := range int(b_.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line cg.go:50
+//line kernels.go:38
 				mine := float32(0)
 				for j := me; j < n; j += block {
 					mine += float32(a[row+j] * b[row+j])
@@ -375,7 +375,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			}
 		}
 	}
-//line cg.go:55
+//line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
 //line cg_kernels.go:381
 		for tz := range int(b_.Size[2]) {
@@ -383,7 +383,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				for tx := range int(b_.Size[0]) {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line cg.go:57
+//line kernels.go:45
 					if me < half {
 						part[me] += part[me+half]
 					}
@@ -398,7 +398,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 			for tx := range int(b_.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line cg.go:61
+//line kernels.go:49
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
@@ -419,7 +419,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line cg.go:72
+//line kernels.go:60
 				mine := float32(0)
 				for j := me; j < len(sums); j += block {
 					mine += sums[j]
@@ -429,7 +429,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			}
 		}
 	}
-//line cg.go:77
+//line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
 //line cg_kernels.go:435
 		for tz := range int(b.Size[2]) {
@@ -437,7 +437,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				for tx := range int(b.Size[0]) {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line cg.go:79
+//line kernels.go:67
 					if me < half {
 						part[me] += part[me+half]
 					}
@@ -452,7 +452,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 			for tx := range int(b.Size[0]) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line cg.go:83
+//line kernels.go:71
 				if me == 0 {
 					out[0] = part[0]
 				}
@@ -485,7 +485,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line cg.go:92
+//line kernels.go:80
 				if i := x_; true || i < len(x) {
 					alpha := rr[0] / pq[0]
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
@@ -496,7 +496,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x_ = to - 1
 			continue
 		}
-//line cg.go:92
+//line kernels.go:80
 		if i := x_; i < len(x) {
 			alpha := rr[0] / pq[0]
 			x[i] += float32(alpha * p[i])
@@ -525,7 +525,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			for at := range count {
 				x := from + at
 				_ = x
-//line cg.go:103
+//line kernels.go:91
 				if i := x; true || i < len(p) {
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
@@ -535,7 +535,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			x = to - 1
 			continue
 		}
-//line cg.go:103
+//line kernels.go:91
 		if i := x; i < len(p) {
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])

@@ -19,16 +19,16 @@ func read(bodies []float32, i int) body {
 	return body{bodies[4*i], bodies[4*i+1], bodies[4*i+2], bodies[4*i+3]}
 }
 
-// step moves all bodies for the time dt: old has the bodies before, now those after it, and v three numbers for each: its velocity. A block
-// reads the bodies in pieces, which its threads share.
+// step moves some bodies for the time dt, beginning with body number first of old, which has all of them. now has those that move, after it, and
+// v has three numbers for each: its velocity. A block reads the bodies in pieces, which its threads share.
 //
 //halyard:kernel
-func step(t grid.Thread, dt float32, old, v []float32, now grid.Out[float32]) {
+func step(t grid.Thread, dt float32, first int32, old, v []float32, now grid.Out[float32]) {
 	piece := grid.Shared[[block]body](t)
 	i, me, n := t.Global(0), t.Local(0), len(old)/4
 	var b body
-	if i < n {
-		b = read(old, i)
+	if i < len(now)/4 {
+		b = read(old, int(first)+i)
 	}
 	ax, ay, az := float32(0), float32(0), float32(0)
 	for from := 0; from < n; from += block {
@@ -48,7 +48,7 @@ func step(t grid.Thread, dt float32, old, v []float32, now grid.Out[float32]) {
 		}
 		t.Barrier()
 	}
-	if i < n {
+	if i < len(now)/4 {
 		v[3*i] += float32(ax * dt)
 		v[3*i+1] += float32(ay * dt)
 		v[3*i+2] += float32(az * dt)

@@ -15,17 +15,18 @@ import (
 var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 	"step": kernel.Go(func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
-		old := kernel.Slice[float32](blk, 1)
-		v := kernel.Slice[float32](blk, 3)
-		now := kernel.Slice[float32](blk, 5)
+		first := kernel.Number[int32](blk, 1)
+		old := kernel.Slice[float32](blk, 2)
+		v := kernel.Slice[float32](blk, 4)
+		now := kernel.Slice[float32](blk, 6)
 		if grid.InPhases() {
-			stepPhases(blk, dt, old, v, now)
+			stepPhases(blk, dt, first, old, v, now)
 			return
 		}
-		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, old, v, now) })
+		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, first, old, v, now) })
 	}),
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
-	"step": {Code: "k_step", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
+	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
 }, Portable: `typedef struct { f32 h_X; f32 h_Y; f32 h_Z; f32 h_Mass; } T_body;
 typedef struct { T_body a[64]; } T_64_T_body;
 
@@ -42,7 +43,7 @@ FUNCTION f32 f_root(f32 h_x) {
 	return sqrt(h_x);
 }
 
-KERNEL void k_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
+KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
 	LOCAL T_64_T_body h_piece;
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
@@ -61,8 +62,8 @@ KERNEL void k_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	i64 h_n = ((i64)(h_old_n / ((i64)4)));
 	T_body h_b = {0};
 	{
-		if ((h_i < h_n)) {
-			T_body v_1 = f_read(h_old, h_old_n, h_i GO_PASS);
+		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
+			T_body v_1 = f_read(h_old, h_old_n, ((i64)((u64)((i64)h_first) + (u64)h_i)) GO_PASS);
 			h_b = v_1;
 		}
 	}
@@ -100,7 +101,7 @@ KERNEL void k_step(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 		}
 	}
 	{
-		if ((h_i < h_n)) {
+		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
 			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) + (h_ax * h_dt));
 			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) + (h_ay * h_dt));
 			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) + (h_az * h_dt));
@@ -118,8 +119,8 @@ var (
 )
 
 // Step launches step.
-func Step(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32]) error {
-	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())))
+func Step(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first int32, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32]) error {
+	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())))
 }
 
 // stepPhasesKept holds what a thread of step keeps for later phases.
@@ -135,7 +136,7 @@ var stepPhasesPool grid.Pool[stepPhasesKept]
 // stepPhases runs step for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
-func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now grid.Out[float32]) {
+func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []float32, now grid.Out[float32]) {
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	var piece_ [64]body
 	piece := &piece_
@@ -150,18 +151,18 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 				i := (firstX + tx)
 //line nbody.go:29
 				var b body
-				if i < n {
-					b = read(old, i)
+				if i < len(now)/4 {
+					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:158
+//line nbody_kernels.go:159
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:165
+//line nbody_kernels.go:166
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -172,7 +173,7 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:176
+//line nbody_kernels.go:177
 				}
 			}
 		}
@@ -193,13 +194,13 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:197
+//line nbody_kernels.go:198
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line nbody_kernels.go:203
+//line nbody_kernels.go:204
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -209,7 +210,7 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 				b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
 				_, _, _, _ = b, ax, ay, az
 //line nbody.go:51
-				if i < n {
+				if i < len(now)/4 {
 					v[3*i] += float32(ax * dt)
 					v[3*i+1] += float32(ay * dt)
 					v[3*i+2] += float32(az * dt)
@@ -218,7 +219,7 @@ func stepPhases(b_ *kernel.Block, dt float32, old []float32, v []float32, now gr
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:222
+//line nbody_kernels.go:223
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package nbody
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -27,8 +28,10 @@ func TestStep(t *testing.T) {
 			err := errors.Join(e1, e2, e3)
 			from, to := a, b
 			for range steps {
-				if err == nil {
-					err = Step(ctx, stream, hal.Over(n).Of(block), dt, from, v, to)
+				for _, part := range [][2]int{{0, n / 3}, {n / 3, n}} { // two launches, each of which moves some of the bodies
+					if err == nil {
+						err = move(ctx, stream, dt, part[0], part[1], from, v, to)
+					}
 				}
 				from, to = to, from
 				places = plain(places, velocities, dt)
@@ -42,6 +45,16 @@ func TestStep(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// move moves the bodies [lo, hi).
+func move(ctx context.Context, stream *hal.Stream, dt float32, lo, hi int, from, v, to *buffer.Buffer[float32]) error {
+	speeds, e1 := v.Slice(3*lo, 3*hi)
+	now, e2 := to.Slice(4*lo, 4*hi)
+	if err := errors.Join(e1, e2); err != nil {
+		return err
+	}
+	return Step(ctx, stream, hal.Over(hi-lo).Of(block), dt, int32(lo), from, speeds, now)
 }
 
 // plain is a step in plain Go. It changes v and returns where the bodies are.
