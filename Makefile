@@ -87,11 +87,14 @@ timeline: ## draw docs/timeline.svg anew
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/halyard ./cmd/halyard
 	@HALYARD_HOST_DEVICES=1 ./bin/halyard trace sweep --device host:1 --svg docs/timeline.svg
 
+# All samples of these two go into the folder bench/results, which git ignores and scripts/release packs.
 bench-peers: ## install other systems, measure them beside Halyard and write the table of docs/performance.md
-	./bench/peers/run -document docs/performance.md -json docs/peers.json
+	@mkdir -p bench/results
+	./bench/peers/run -document docs/performance.md -json bench/results/peers.json
 
 bench-apps: ## install what whole programs are compared with, measure them, and write docs/apps.md and docs/apps.svg
-	./bench/apps/run -document docs/apps.md -svg docs/apps.svg -json docs/apps.json
+	@mkdir -p bench/results
+	./bench/apps/run -document docs/apps.md -svg docs/apps.svg -json bench/results/apps.json
 
 bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and write the table of docs/performance.md
 	./bench/cg/run -document docs/performance.md

@@ -346,16 +346,17 @@ func TestSamplesAreDrawnAgain(t *testing.T) {
 	assert.ErrorContains(t, o.run(t.Context()), "Heat on the moon")
 }
 
-// docs/apps.md is what docs/apps.json gives: after a change of the page's text, run the command with -redraw.
-func TestPageIsOfItsSamples(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "apps.md")
-	o := options{redraw: "../../docs/apps.json", programs: ".", document: page, picture: filepath.Join(t.TempDir(), "apps.svg")}
-	require.NoError(t, o.run(t.Context()))
-	got, err := os.ReadFile(page)
+// docs/apps.md has the text of this program, line by line: after a change of it, run the command with -redraw, with the samples of the page.
+func TestPageHasThisText(t *testing.T) {
+	page, err := os.ReadFile("../../docs/apps.md")
 	require.NoError(t, err)
-	want, err := os.ReadFile("../../docs/apps.md")
-	require.NoError(t, err)
-	assert.Equal(t, string(want), string(got))
+	r := results{rows: rows()}
+	for line := range strings.Lines(r.markdown("apps.svg")) {
+		figures := strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| program ") || strings.HasPrefix(line, "Measured ")
+		if !figures {
+			assert.Contains(t, string(page), line)
+		}
+	}
 }
 
 func TestWhatProgramsPrintIsRead(t *testing.T) {

@@ -4,7 +4,7 @@
 // The programs of a row do the same work on the same device, each in a process of its own. They take turns, and each result is compared with that of
 // plain Go. The script run installs what it needs, builds the programs and calls this command. To draw the page of samples that are there anew:
 //
-//	go run ./bench/apps -redraw docs/apps.json -document docs/apps.md -svg docs/apps.svg
+//	go run ./bench/apps -redraw bench/results/apps.json -document docs/apps.md -svg docs/apps.svg
 package main
 
 import (
