@@ -141,13 +141,12 @@ func (f *function) builtin(e *ast.CallExpr, name string) []string {
 // gridCall translates calls of package grid.
 func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, used bool) []string {
 	name := obj.Name()
-	f.differs = f.differs || apart[name]
 	if recv != nil {
 		if id, ok := ast.Unparen(recv).(*ast.Ident); !ok || f.variable(id).kind != thread {
 			refuse(e.Pos(), "a grid.Thread can only be a parameter; call its methods, or pass it on")
 		}
 		if name == "Barrier" {
-			f.together, f.meetsOthers = true, true
+			f.together = true
 			f.line("BARRIER();")
 			return nil
 		}
@@ -362,10 +361,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	}
 	f.together = f.together || called.together
 	f.checks = f.checks || called.checks
-	f.meetsOthers = f.meetsOthers || called.meetsOthers
-	f.differs = f.differs || called.differs
 	f.uses(called.dims, called.dimsAt)
-	f.called[e] = called
 	for i := range list {
 		if m := called.params[i]; m.kind == slice || m.kind == pointer {
 			if m.written {

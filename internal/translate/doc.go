@@ -13,9 +13,8 @@
 //     part is not always evaluated (the right side of &&, the condition of a loop), its lines are captured and written where it runs.
 //   - expression.go, call.go, place.go and types.go return the C text of values, calls, assignable places and types.
 //   - support.go has C functions for operations that C defines differently from Go: shifts, division, conversions, package math.
-//   - barrier.go refuses barriers that not all threads of a block come to.
-//   - emit.go writes the Go file. rows.go, within.go and phases.go write the loops in it that run
-//     kernels on the host.
+//   - emit.go writes the Go file. rows.go, within.go and phases.go write the loops in it that run kernels on the host. phases.go refuses barriers
+//     that not all threads of a block come to, because such a kernel cannot be divided into loops.
 //
 // Names of Go get a prefix in C, such as h_NAME or k_KERNEL, so that none of them is a word of a C dialect. Messages of package kernel have the names of Go;
 // tools of vendors show those of C.

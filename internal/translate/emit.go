@@ -117,11 +117,7 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 			upper, upper)
 	}
 	p.pkg.taken[launcher] = true
-	f := p.function(obj, nil, nil, decl.Pos())
-	if !f.broken && f.meetsOthers {
-		f.meets(map[types.Object]bool{}, map[string]bool{})
-	}
-	return f, launcher
+	return p.function(obj, nil, nil, decl.Pos()), launcher
 }
 
 var (
@@ -180,7 +176,10 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 		vars = append(vars, p.free("kernel", f.decl.Name.Name+"Kernel"))
 		f.argNames = p.arguments(f.params)
 	}
-	loops, imports := p.loops(kernels)
+	loops, imports, err := p.loops(kernels)
+	if err != nil {
+		return nil, err
+	}
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
 	buffers := false
 	for _, f := range kernels {

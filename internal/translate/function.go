@@ -89,10 +89,6 @@ type function struct {
 	together bool // it has barriers or shared memory
 	checks   bool // it, or a function that it calls, has checked indexes
 
-	called      map[*ast.CallExpr]*function // the functions of its calls
-	meetsOthers bool                        // it, or a function that it calls, has barriers
-	differs     bool                        // its results may differ between threads even if its arguments do not
-
 	bytes    int64     // of its arguments, if it is a kernel
 	dims     int       // how many dimensions of the grid it, or a function that it calls, uses
 	dimsAt   token.Pos // where it uses the last of them
@@ -161,7 +157,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 			"move it to another file", obj.Name())
 	}
 	f := &function{p: p, decl: decl, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args, args: map[*types.TypeParam]types.Type{},
-		vars: map[types.Object]*variable{}, used: map[string]bool{}, places: map[string][]string{}, changed: map[string]bool{}, depth: 1, called: map[*ast.CallExpr]*function{}}
+		vars: map[types.Object]*variable{}, used: map[string]bool{}, places: map[string][]string{}, changed: map[string]bool{}, depth: 1}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	f.c = mangle("f_", strings.ReplaceAll(obj.Name(), ".", "_"))

@@ -22,6 +22,7 @@ type generator struct {
 	loops  []string
 	calls  bool
 	inside bool // of a kernel, whose place and structure the functions that it calls do not have
+	keeps  bool // the kernel has barriers, and so may not change its parameter
 }
 
 // shape is the grid of a kernel: how many dimensions, the threads of a block, the blocks, and how many threads at the end find no element.
@@ -291,7 +292,7 @@ func (g *generator) declare(name, t string) { g.scopes[len(g.scopes)-1][name] = 
 
 func (g *generator) statement(deep int) {
 	t := pick(g, scalars)
-	if g.inside && g.IntN(12) == 0 {
+	if g.inside && g.IntN(12) == 0 && !g.keeps {
 		switch g.IntN(4) {
 		case 0:
 			g.line("p.L[%s] %s= %s", pick(g, []string{"i&7", "l%8", "2", "(u&7)"}), pick(g, []string{"+", "*", "^"}), g.value("int64", 2))
@@ -578,6 +579,7 @@ func (g *generator) body(s shape) {
 	}
 	g.line("//halyard:kernel")
 	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {", g.id)
+	g.keeps = together
 	g.scopes = []map[string]string{{}}
 	g.depth = 1
 	if together {

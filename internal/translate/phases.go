@@ -10,16 +10,21 @@ import (
 	"strings"
 )
 
-// phases returns the function of the generated file that runs a block of a kernel with barriers on the host, or nil if only coroutines can run the
-// kernel. A phase is the code between two barriers, and runs for one thread after the other. A variable that a thread needs in a later phase is kept
-// in an array, or computed again if it depends only on the thread's place. A loop around barriers runs once for the block, so its head must be the
-// same for all threads.
+// phases returns the function of the generated file that runs a block of a kernel with barriers on the host. A phase is the code between two barriers,
+// and runs for one thread after the other. A variable that a thread needs in a later phase is kept in an array, or computed again if it depends only
+// on the thread's place. A loop around barriers runs once for the block, so its head must be the same for all threads. A kernel that cannot be
+// divided is refused, with the line and what to write instead: then phases returns nil.
 func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)
 		return ok || w.f.isShared(c)
 	}
-	if !w.survey() || w.hidden || w.hidesGrid {
+	if !w.survey() {
+		w.no(w.strange, "a kernel with barriers or shared memory cannot %s", w.strangeness)
+		return nil
+	}
+	if w.hidden || w.hidesGrid {
+		w.no(w.hiddenAt, "a kernel with barriers or shared memory cannot use a name that is predeclared in Go, or grid, for something else; rename this")
 		return nil
 	}
 	text, ok := w.p.print(w.f.decl)
@@ -96,6 +101,16 @@ type definition struct {
 	values []ast.Expr
 }
 
+// no notes that the kernel cannot be divided into phases, and returns false. The first reason counts.
+func (w *rowWriter) no(pos token.Pos, format string, args ...any) bool {
+	if w.refused == nil {
+		w.refused = &Error{w.p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+	}
+	return false
+}
+
+func (w *rowWriter) line(pos token.Pos) int { return w.p.Fset.Position(pos).Line }
+
 type phaseWriter struct {
 	*rowWriter
 	text   *printed
@@ -143,11 +158,20 @@ func (ph *phaseWriter) params() bool {
 			continue
 		}
 		if ph.writes[v] {
-			return false
+			return ph.no(ph.assigned(v), "a kernel with barriers or shared memory cannot change the parameter %s; use a variable for it", v.Name())
 		}
 		ph.same[v] = true
 	}
 	return true
+}
+
+// assigned returns where a variable is assigned to, for the first time.
+func (ph *phaseWriter) assigned(v types.Object) token.Pos {
+	i := slices.IndexFunc(ph.written, func(c change) bool { return c.v == v })
+	if i < 0 {
+		return v.Pos()
+	}
+	return ph.written[i].pos
 }
 
 func (ph *phaseWriter) isBarrier(s ast.Stmt) bool {
@@ -226,7 +250,7 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	case *ast.DeclStmt:
 		g := s.Decl.(*ast.GenDecl)
 		if g.Tok != token.VAR {
-			return false
+			return ph.no(s.Pos(), "declare this outside of the kernel, because it has barriers or shared memory")
 		}
 		for _, spec := range g.Specs {
 			v := spec.(*ast.ValueSpec)
@@ -241,13 +265,13 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		switch s.Stmt.(type) {
 		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt: // a break or continue of it stays in the phase
 		default:
-			return false
+			return ph.no(s.Pos(), "a label of a kernel with barriers or shared memory must belong to a loop or a switch")
 		}
 	}
 	if len(values) == 1 && len(ids) == 1 && ph.f.isShared(values[0]) {
 		v := info.Defs[ids[0]]
 		if v == nil || ph.writes[v] {
-			return false
+			return ph.no(s.Pos(), "shared memory must be the value of a variable that does not change")
 		}
 		ph.shared = append(ph.shared, v)
 		ph.same[v] = true
@@ -286,10 +310,10 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			continue
 		}
 		if v == nil {
-			return false
+			return ph.no(id.Pos(), "%s cannot be declared in a kernel with barriers or shared memory", id.Name)
 		}
 		if !ph.typeStands(v.Type()) {
-			return false
+			return ph.no(id.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this package declares", id.Name)
 		}
 		now.declares[v] = true
 		ph.in[v] = now
@@ -381,53 +405,66 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 	return false
 }
 
-// loop divides the body of a loop into phases. It reports false unless all threads run the loop the
-// same number of times.
+// loop divides the body of a loop into phases. It refuses other statements, and a loop that threads may run a different number of times.
 func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	info := ph.p.info
+	uneven := func(pos token.Pos) ([]*phase, bool) {
+		return nil, ph.no(pos, "a loop around a barrier must run as often for all threads, and this one may not: its number of rounds can depend on "+
+			"constants, parameters that are numbers, the lengths of slices, and the size of the grid; pass another number to the kernel")
+	}
 	switch s := s.(type) {
 	case *ast.ForStmt:
 		var own []types.Object
 		if s.Init != nil {
 			init, ok := s.Init.(*ast.AssignStmt)
 			if !ok || init.Tok != token.DEFINE || len(init.Lhs) != len(init.Rhs) {
-				return nil, false
+				return nil, ph.no(s.Init.Pos(), "a loop around a barrier must begin with variables of its own, as in for i := 0; i < n; i++")
 			}
 			for i, l := range init.Lhs {
 				v := defined(info, l)
 				if v == nil || !ph.settledInt(init.Rhs[i], false) {
-					return nil, false
+					return uneven(l.Pos())
 				}
 				own = append(own, v)
 			}
 		}
 		for _, c := range ph.written {
 			if slices.Contains(own, c.v) && (s.Post == nil || c.pos < s.Post.Pos() || c.pos >= s.Post.End()) {
-				return nil, false
+				return uneven(c.pos)
 			}
 		}
 		for _, v := range own {
 			ph.same[v] = true
 		}
 		if s.Cond == nil || !ph.settledInt(s.Cond, false) || !ph.steps(s.Post) {
-			return nil, false
+			return uneven(s.Pos())
 		}
 		return ph.split(s.Body.List, false)
 	case *ast.RangeStmt:
 		if n, ok := numberOf(info.TypeOf(s.X)); !ok || n.float || !ph.settledInt(s.X, false) || s.Value != nil || s.Key != nil && s.Tok != token.DEFINE {
-			return nil, false
+			return uneven(s.X.Pos())
 		}
 		if s.Key != nil {
 			if v := defined(info, s.Key); v != nil {
 				if ph.writes[v] {
-					return nil, false
+					return uneven(ph.assigned(v))
 				}
 				ph.same[v] = true
 			}
 		}
 		return ph.split(s.Body.List, false)
+	case *ast.LabeledStmt:
+		return nil, ph.no(s.Pos(), "a loop around a barrier cannot have a label")
 	}
-	return nil, false
+	barrier := s.Pos()
+	ast.Inspect(s, func(n ast.Node) bool {
+		if b, ok := n.(ast.Stmt); ok && ph.isBarrier(b) {
+			barrier = b.Pos()
+		}
+		return true
+	})
+	return nil, ph.no(barrier, "t.Barrier must be a statement of the kernel itself, or of a loop that all threads run as often; "+
+		"write it outside of the statement that begins in line %d, and only the other statements inside", ph.line(s.Pos()))
 }
 
 // steps reports whether the post statement of a loop does the same for all threads.
@@ -459,7 +496,14 @@ func (ph *phaseWriter) distinct() bool {
 	add := func(v types.Object) bool {
 		was := named[v.Name()]
 		named[v.Name()] = v
-		return was == nil || was == v
+		if was == nil || was == v {
+			return true
+		}
+		first, second := was, v
+		if second.Pos() < first.Pos() {
+			first, second = second, first
+		}
+		return ph.no(second.Pos(), "this is another %s than the one of line %d, which lasts over a barrier; give one of them another name", v.Name(), ph.line(first.Pos()))
 	}
 	for v := range ph.same {
 		if !add(v) {
@@ -478,6 +522,9 @@ func (ph *phaseWriter) distinct() bool {
 	}
 	fine := true
 	selected := map[*ast.Ident]bool{}
+	again := func(id *ast.Ident, first types.Object) {
+		fine = ph.no(id.Pos(), "this is another %s than the one of line %d, which lasts over a barrier; give one of them another name", id.Name, ph.line(first.Pos()))
+	}
 	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
@@ -491,7 +538,7 @@ func (ph *phaseWriter) distinct() bool {
 		case *ast.Ident:
 			v, obj := named[n.Name], info.ObjectOf(n)
 			if v != nil && obj != v && !selected[n] && (obj == nil || obj.Pos() < v.Pos() || obj.Pkg() != v.Pkg() || obj.Parent() == ph.p.types.Scope()) {
-				fine = false
+				again(n, v)
 			}
 		}
 		return fine
@@ -538,16 +585,22 @@ func (ph *phaseWriter) leaves() bool {
 }
 
 func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fine *bool) {
+	leave := func(verb string) {
+		*fine = ph.no(n.Pos(), "threads that %s here do not come to the barriers that follow, where the others of their block wait for them; "+
+			"put the statements that they leave out into an if, and t.Barrier outside of it", verb)
+	}
 	switch n := n.(type) {
 	case *ast.ReturnStmt:
-		*fine = *fine && p.last
+		if !p.last {
+			leave("return")
+		}
 	case *ast.BranchStmt:
 		switch {
 		case n.Tok == token.GOTO:
-			*fine = false
+			leave("go to a label")
 		case n.Label != nil: // the labelled loop or switch is in the phase
 		case n.Tok == token.BREAK && !breaks, n.Tok == token.CONTINUE && !continues:
-			*fine = false
+			leave(n.Tok.String())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,21 +32,54 @@ var phaseKernels = []struct{ name, body string }{
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
-// unphased are kernels that run as coroutines.
-var unphased = []struct{ name, body string }{
-	{"conditional", "if n > 3 {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
-	{"loaded", "for k := int32(0); k < x[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
-	{"endless", "for {\n\tt.Barrier()\n\tif n > 3 {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1"},
-	{"breaks", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tif k == int(n) {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1"},
-	{"goesOn", "for k := 0; k < 3; k++ {\n\tif k == int(n) {\n\t\tcontinue\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
-	{"labelled", "all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1"},
-	{"parameter", "t.Barrier()\nn++\nt.Barrier()\ny[t.Global(0)] = n"},
-	{"passed", "t.Barrier()\nhelp(t, y)"},
-	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\tme := 3\n\tt.Barrier()\n\ty[t.Global(0)] += int32(me)\n}\ny[t.Global(0)] += int32(me)"},
-	{"hides", "for range 2 {\n\tx := x[0]\n\tt.Barrier()\n\ty[t.Global(0)] += x\n}"},
-	{"constant", "const k = 3\nt.Barrier()\ny[t.Global(0)] = k"},
-	{"alone", "t.Size(0)\nt.Barrier()\nt.Local(0)\ny[t.Global(0)] = 1"},
-	{"grids", "grid := n\nt.Barrier()\ny[t.Global(0)] = grid"},
+// undivided are kernels whose barriers cannot be divided into phases: where each is refused, and what the refusal says.
+var undivided = []struct{ name, body, says string }{
+	{"conditional", "if n > 3 {\n\t‹t.Barrier()\n}\ny[t.Global(0)] = 1", "write it outside of the statement that begins in line 2, and only the other statements inside"},
+	{"switched", "switch n {\ncase 3:\n\t‹t.Barrier()\n}", "write it outside of the statement that begins in line 2"},
+	{"block", "{\n\t‹t.Barrier()\n}", "write it outside of the statement that begins in line 2"},
+	{"loaded", "‹for k := int32(0); k < x[0]; k++ {\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "its number of rounds can depend on"},
+	{"own", "for ‹k := t.Local(0); k < 3; k++ {\n\tt.Barrier()\n}", "its number of rounds can depend on"},
+	{"elements", "for _, v := range ‹x {\n\tt.Barrier()\n\ty[t.Global(0)] = v\n}", "its number of rounds can depend on"},
+	{"endless", "‹for {\n\tt.Barrier()\n\tif n > 3 {\n\t\tbreak\n\t}\n}\ny[t.Global(0)] = 1", "must run as often for all threads"},
+	{"set", "k := 1\nfor ‹k = 3; k > 0; k-- {\n\tt.Barrier()\n}", "must begin with variables of its own"},
+	{"changed", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\t‹k++\n}", "must run as often for all threads"},
+	{"changedRange", "for k := range 3 {\n\tt.Barrier()\n\t‹k++\n\ty[k] = 1\n}", "must run as often for all threads"},
+	{"breaks", "for k := 0; k < 3; k++ {\n\tt.Barrier()\n\tif k == int(n) {\n\t\t‹break\n\t}\n}\ny[t.Global(0)] = 1", "threads that break here do not come to the barriers that follow"},
+	{"goesOn", "for k := 0; k < 3; k++ {\n\tif k == int(n) {\n\t\t‹continue\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "threads that continue here"},
+	{"returns", "if n > 3 {\n\t‹return\n}\nt.Barrier()\ny[0] = n", "threads that return here do not come to the barriers that follow, where the others of their block wait for them; put the statements that they leave out into an if"},
+	{"labelled", "‹all:\nfor k := 0; k < 3; k++ {\n\tfor range 2 {\n\t\tif n > 100 {\n\t\t\tcontinue all\n\t\t}\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = 1", "a loop around a barrier cannot have a label"},
+	{"parameter", "t.Barrier()\n‹n++\nt.Barrier()\ny[t.Global(0)] = n", "cannot change the parameter n; use a variable for it"},
+	{"passed", "t.Barrier()\nhelp(‹t, y)", "pass what the function needs of it, such as t.Global(0)"},
+	{"barrierOfAnother", "wait(‹t)", "pass what the function needs of it"},
+	{"twice", "me := t.Local(0)\nt.Barrier()\nfor range 2 {\n\t‹me := 3\n\tt.Barrier()\n\ty[t.Global(0)] += int32(me)\n}\ny[t.Global(0)] += int32(me)", "this is another me than the one of line 2"},
+	{"hides", "for range 2 {\n\t‹x := x[0]\n\tt.Barrier()\n\ty[t.Global(0)] += x\n}", "this is another x than the one of line 1"},
+	{"constant", "‹const k = 3\nt.Barrier()\ny[t.Global(0)] = k", "declare this outside of the kernel"},
+	{"alone", "‹t.Size(0)\nt.Barrier()\ny[t.Global(0)] = 1", "remove the call"},
+	{"grids", "‹grid := n\nt.Barrier()\ny[t.Global(0)] = grid", "rename this"},
+	{"predeclared", "‹len := n\nt.Barrier()\ny[t.Global(0)] = len", "rename this"},
+}
+
+// A barrier that the host could run only with a stack for each thread is refused at its line, with a sentence that says what to write instead.
+func TestBarriersThatCannotBeDivided(t *testing.T) {
+	for _, k := range undivided {
+		src := fmt.Sprintf("func %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n", k.name, k.body)
+		at := strings.Index(src, "‹")
+		before := strings.Replace(phaseHead, "package main", "package p", 1) + "func wait(t grid.Thread) { t.Barrier() }\n\n//halyard:kernel\n"
+		// Lines are counted from the kernel's first, so that the table can name them.
+		_, err := translated(t, before+strings.Replace(src, "‹", "", 1))
+		var all Errors
+		if !assert.ErrorAs(t, err, &all, k.name) || !assert.Len(t, all, 1, "%s: %v", k.name, err) {
+			continue
+		}
+		first := strings.Count(before, "\n")
+		says := regexp.MustCompile(`line \d+`).ReplaceAllStringFunc(k.says, func(s string) string {
+			var n int
+			fmt.Sscanf(s, "line %d", &n)
+			return fmt.Sprintf("line %d", n+first)
+		})
+		assert.Equal(t, len(before)+at, all[0].Pos.Offset, "%s: %v", k.name, err)
+		assert.Contains(t, all[0].Text, says, k.name)
+	}
 }
 
 const phaseHead = `package main
@@ -122,9 +156,6 @@ func TestPhases(t *testing.T) {
 		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n\n", k.name, k.body)
 		table += fmt.Sprintf("\t{%q, %s, %[2]sPhases},\n", k.name, k.name)
 	}
-	for _, k := range unphased {
-		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n\n", k.name, k.body)
-	}
 	dir := module(t, map[string]string{"kernels.go": src, "main.go": phaseMain, "table.go": table + "}\n"})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
@@ -132,10 +163,6 @@ func TestPhases(t *testing.T) {
 	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
-	for _, k := range unphased {
-		assert.NotContains(t, string(made.Go), k.name+"Phases", k.name)
-		assert.Contains(t, string(made.Go), "{ "+k.name+"(t, n, x, y) }", k.name)
-	}
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = dir

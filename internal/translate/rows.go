@@ -25,11 +25,8 @@ type rows struct {
 }
 
 // rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
-// or because the kernel uses the thread for more than its place.
-func (p *Package) rows(f *function) *rows {
-	if len(f.params) == 0 || len(f.args) > 0 {
-		return nil
-	}
+// or because the kernel uses the thread for more than its place. For a kernel with barriers it returns why.
+func (p *Package) rows(f *function) (*rows, *Error) {
 	w := &rowWriter{p: p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
 	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for i := range f.decl.Type.Params.List {
@@ -38,14 +35,18 @@ func (p *Package) rows(f *function) *rows {
 		}
 	}
 	if f.together {
-		return w.phases()
+		if r := w.phases(); r != nil {
+			return r, nil
+		}
+		w.no(f.decl.Pos(), "this kernel has barriers or shared memory, and cannot be divided at the barriers, which is a bug of halyard kernels")
+		return nil, w.refused
 	}
 	if !w.survey() {
-		return nil
+		return nil, nil
 	}
 	body, ok := w.body(nil)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	name := w.called("Row")
 	params, args := w.parameters()
@@ -74,7 +75,7 @@ func (p *Package) rows(f *function) *rows {
 	inner, within := w.inner(), ""
 	if inner != nil {
 		if within, ok = w.body(inner); !ok {
-			return nil
+			return nil, nil
 		}
 		b.WriteString(inner.before(w, end))
 	}
@@ -87,7 +88,7 @@ func (p *Package) rows(f *function) *rows {
 	}
 	b.WriteString(copies + body)
 	fmt.Fprintf(&b, "\n%s\n}\n}\n", backHere)
-	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
+	return &rows{name: name, args: args, imports: w.imports, text: b.String()}, nil
 }
 
 // called returns the name of the function: the kernel's name with an ending.
@@ -114,15 +115,23 @@ func (w *rowWriter) parameters() (params, args string) {
 	return params, args
 }
 
-// loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports.
-func (p *Package) loops(kernels []*function) (all []*rows, imports string) {
+// loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports. A kernel with barriers or shared memory
+// must have one.
+func (p *Package) loops(kernels []*function) (all []*rows, imports string, err error) {
 	needed := map[string]string{}
+	var refused Errors
 	for _, f := range kernels {
-		r := p.rows(f)
+		r, why := p.rows(f)
 		if r != nil && !merge(needed, r.imports) {
-			r = nil
+			r, why = nil, &Error{p.Fset.Position(f.decl.Pos()), "two files with kernels import different packages by the same name; use another name in one of them"}
+		}
+		if r == nil && f.together {
+			refused = append(refused, *why)
 		}
 		all = append(all, r)
+	}
+	if len(refused) > 0 {
+		return nil, "", refused
 	}
 	for _, name := range slices.Sorted(maps.Keys(needed)) {
 		if path.Base(needed[name]) == name {
@@ -131,7 +140,7 @@ func (p *Package) loops(kernels []*function) (all []*rows, imports string) {
 			imports += fmt.Sprintf("\t%s %q\n", name, needed[name])
 		}
 	}
-	return all, imports
+	return all, imports, nil
 }
 
 var dims = [...]string{"", "Y", "Z"} // fields of grid.Row
@@ -153,6 +162,13 @@ type rowWriter struct {
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
+	// What keeps the body from meaning the same in another function, and where. It is said to the author of a kernel with barriers only: for others the
+	// function is called as it is.
+	hiddenAt    token.Pos // where hidden or hidesGrid was found
+	strange     token.Pos
+	strangeness string
+	refused     *Error // why a kernel with barriers cannot be divided into phases
+
 	row, x, label string
 }
 
@@ -169,6 +185,13 @@ func (w *rowWriter) fresh(name string) string {
 	}
 	w.names[name] = true
 	return name
+}
+
+// odd notes what keeps the body from meaning the same in another function.
+func (w *rowWriter) odd(pos token.Pos, format string, args ...any) {
+	if !w.strange.IsValid() {
+		w.strange, w.strangeness = pos, fmt.Sprintf(format, args...)
+	}
 }
 
 // survey visits all names of the kernel, and reports whether its body means the same in another
@@ -223,7 +246,7 @@ func (w *rowWriter) survey() bool {
 		}
 		return true
 	})
-	same, returns := true, false
+	returns := false
 	ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ReturnStmt:
@@ -231,7 +254,7 @@ func (w *rowWriter) survey() bool {
 		case *ast.ExprStmt: // a call such as t.Global(0) as a statement: its replacement is not a statement
 			if c, ok := ast.Unparen(n.X).(*ast.CallExpr); ok && w.own(c) {
 				if method, _, _ := w.threadCall(c); method != "Barrier" {
-					same = false
+					w.odd(n.Pos(), "call a method of its thread without using the result; remove the call")
 				}
 			}
 		case *ast.CallExpr:
@@ -239,24 +262,27 @@ func (w *rowWriter) survey() bool {
 		case *ast.Ident:
 			w.names[n.Name] = true
 			obj := info.ObjectOf(n)
-			w.hidden = w.hidden || info.Defs[n] != nil && types.Universe.Lookup(n.Name) != nil
+			if info.Defs[n] != nil && types.Universe.Lookup(n.Name) != nil {
+				w.hides(n.Pos())
+			}
 			switch {
 			case obj == nil:
-			case obj == w.thread:
-				same = false // the thread is used for more than its place
+			case obj == w.thread: // it is used for more than its place
+				w.odd(n.Pos(), "pass its thread to a function; pass what the function needs of it, such as %s.Global(0)", n.Name)
 			case selected[n]:
 			case obj.Pkg() != nil && obj.Pkg() != w.p.types && obj.Parent() == obj.Pkg().Scope():
-				same = false // a name from a dot import (import . "path")
+				w.odd(n.Pos(), "use names of a package that is imported with a dot; import it with a name")
 			}
 			if _, ok := obj.(*types.PkgName); !ok && n.Name == "grid" && !selected[n] {
 				w.hidesGrid = true
+				w.hidesAt(n.Pos())
 			}
 			if name, ok := obj.(*types.PkgName); ok {
 				path := name.Imported().Path()
 				if was, ok := generatedImports[n.Name]; !ok {
 					w.imports[n.Name] = path
 				} else if was != path {
-					same = false
+					w.odd(n.Pos(), "use a package by the name %s, which the generated file imports another one by; import it by another name", n.Name)
 				}
 			}
 		}
@@ -265,18 +291,36 @@ func (w *rowWriter) survey() bool {
 	for _, v := range w.params {
 		if v != nil {
 			w.names[v.Name()] = true
-			w.hidden = w.hidden || types.Universe.Lookup(v.Name()) != nil
-			w.hidesGrid = w.hidesGrid || v.Name() == "grid"
+			if types.Universe.Lookup(v.Name()) != nil {
+				w.hides(v.Pos())
+			}
+			if v.Name() == "grid" {
+				w.hidesGrid = true
+				w.hidesAt(v.Pos())
+			}
 		}
 	}
 	for _, name := range types.Universe.Names() {
-		w.hidden = w.hidden || w.p.types.Scope().Lookup(name) != nil
+		if obj := w.p.types.Scope().Lookup(name); obj != nil {
+			w.hides(obj.Pos())
+		}
 	}
 	w.row, w.x = w.fresh("r"), w.fresh("x")
 	if returns {
 		w.label = w.fresh("threads")
 	}
-	return same
+	return !w.strange.IsValid()
+}
+
+func (w *rowWriter) hides(pos token.Pos) {
+	w.hidden = true
+	w.hidesAt(pos)
+}
+
+func (w *rowWriter) hidesAt(pos token.Pos) {
+	if !w.hiddenAt.IsValid() {
+		w.hiddenAt = pos
+	}
 }
 
 // generatedImports maps the names of a generated file's imports to their paths. The path of buffer is "", which equals no path, because not every

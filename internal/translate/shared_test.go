@@ -25,8 +25,6 @@ func TestSharedMemoryThatIsFilledFirst(t *testing.T) {
 
 		{"another's", declared + "s[7-me] = 1\nt.Barrier()\nx[1] = s[0]", false},
 		{"some threads only", declared + "if me < 4 {\n\ts[me] = 1\n}\nt.Barrier()\nx[1] = s[0]", false},
-		{"some left", declared + "if x[0] > 4 {\n\treturn\n}\ns[me] = 1\nt.Barrier()\nx[1] = s[0]", false},
-		{"some leave the loop", declared + "for k := 0; k < 3; k++ {\n\tif x[k] > 0 {\n\t\tbreak\n\t}\n\ts[me] = 1\n\tt.Barrier()\n\tx[1] = s[0]\n}", false},
 		{"read before", declared + "x[0] = s[0]\ns[me] = 1\nt.Barrier()\nx[1] = s[0]", false},
 		{"read by the assignment", declared + "s[me] = s[me] + 1\nt.Barrier()\nx[1] = s[0]", false},
 		{"added to", declared + "s[me] += 1\nt.Barrier()\nx[1] = s[0]", false},

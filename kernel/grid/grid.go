@@ -12,9 +12,8 @@
 // On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a function
 // that launches either.
 //
-// If a kernel calls [Thread.Barrier] or [Shared], the threads of a block run in turns: each has a stack of its own, and runs until it comes to a
-// barrier. With the race detector the threads are goroutines, so that the detector sees their races. The stacks are used again, and
-// released when no such kernel has run for a moment.
+// If a kernel calls [Thread.Barrier], the code between two barriers runs as a loop over the threads of a block. With the race detector the threads
+// are goroutines, so that the detector sees their races.
 package grid
 
 import "github.com/go-halyard/halyard/kernel"
@@ -29,7 +28,7 @@ type Thread struct {
 // block is what a thread knows about its block.
 type block struct {
 	*kernel.Block
-	own *member // nil if the threads of the block run one after the other
+	own *member // nil unless RunTogether runs the block
 }
 
 const dimension = "grid: a dimension is 0, 1 or 2"

@@ -14,10 +14,7 @@ import (
 )
 
 // ways are the functions that run the threads of a block.
-var ways = map[string]func(*kernel.Block, func(Thread)){"one after the other": Run, "in turns": runTurns, "goroutines": runGoroutines}
-
-// together are those that know barriers.
-var together = map[string]func(*kernel.Block, func(Thread)){"in turns": runTurns, "goroutines": runGoroutines}
+var ways = map[string]func(*kernel.Block, func(Thread)){"one after the other": Run, "together": RunTogether}
 
 func blockOf(x, y, z uint32) *kernel.Block {
 	return &kernel.Block{Size: [3]uint32{x, y, z}, Index: [3]uint32{7, 1, 2}, Grid: [3]uint32{9, 8, 6}}
@@ -61,64 +58,46 @@ func TestPlacesAreWide(t *testing.T) {
 
 // What threads write before a barrier they read after it, block after block, and shared memory is zero when a block begins.
 func TestBarriersAndSharedMemory(t *testing.T) {
-	for name, run := range together {
-		t.Run(name, func(t *testing.T) {
-			for _, n := range []uint32{1, 2, 37, 256, 64} {
-				got := make([]int32, n)
-				run(&kernel.Block{Size: [3]uint32{n, 1, 1}}, func(th Thread) {
-					a := Shared[[256]int32](th)
-					b := Shared[[256]int32](th)
-					i := th.Local(0)
-					a[i] += int32(i) // zero before
-					b[255-i]++
-					th.Barrier()
-					sum := int32(0)
-					for _, v := range a[:n] {
-						sum += v
-					}
-					th.Barrier()
-					a[i] = sum + b[255-i]
-					th.Barrier()
-					got[i] = a[int(n)-1-i]
-				})
-				for _, v := range got {
-					require.EqualValues(t, n*(n-1)/2+1, v, "%d threads", n)
-				}
+	for _, n := range []uint32{1, 2, 37, 256, 64} {
+		got := make([]int32, n)
+		RunTogether(&kernel.Block{Size: [3]uint32{n, 1, 1}}, func(th Thread) {
+			a := Shared[[256]int32](th)
+			b := Shared[[256]int32](th)
+			i := th.Local(0)
+			a[i] += int32(i) // zero before
+			b[255-i]++
+			th.Barrier()
+			sum := int32(0)
+			for _, v := range a[:n] {
+				sum += v
 			}
+			th.Barrier()
+			a[i] = sum + b[255-i]
+			th.Barrier()
+			got[i] = a[int(n)-1-i]
 		})
-	}
-}
-
-// Another block may have shared memory of other types.
-func TestSharedMemoryOfAnotherType(t *testing.T) {
-	for range 3 {
-		runTurns(blockOf(2, 1, 1), func(th Thread) { Shared[[4]float64](th)[0]++ })
-		runTurns(blockOf(2, 1, 1), func(th Thread) {
-			s := Shared[[4]uint32](th)
-			s[th.Local(0)]++
-			assert.EqualValues(t, 1, s[th.Local(0)])
-		})
+		for _, v := range got {
+			require.EqualValues(t, n*(n-1)/2+1, v, "%d threads", n)
+		}
 	}
 }
 
 // failure returns how a block of four threads fails.
-func failure(t *testing.T, run func(*kernel.Block, func(Thread)), f func(Thread)) string {
+func failure(t *testing.T, f func(Thread)) string {
 	t.Helper()
 	var p any
 	func() {
 		defer func() { p = recover() }()
-		run(&kernel.Block{Size: [3]uint32{4, 1, 1}}, f)
+		RunTogether(&kernel.Block{Size: [3]uint32{4, 1, 1}}, f)
 	}()
 	c, ok := p.(*crash.Crash)
 	require.True(t, ok, "%v", p)
 	return c.Error()
 }
 
-// noneLeft closes the idle crews and waits until there are no more goroutines than before.
+// noneLeft waits until there are no more goroutines than before.
 func noneLeft(t *testing.T, before int) {
 	t.Helper()
-	closeIdle()
-	closeIdle()
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
 		require.True(t, time.Now().Before(end), "%d goroutines, %d before", runtime.NumGoroutine(), before)
 	}
@@ -126,49 +105,43 @@ func noneLeft(t *testing.T, before int) {
 
 // A block whose threads cannot all come to a barrier fails, and so does one of which a thread panics. No goroutine stays behind.
 func TestBlocksThatFail(t *testing.T) {
-	for name, run := range together {
-		t.Run(name, func(t *testing.T) {
-			closeIdle()
-			closeIdle()
-			before := runtime.NumGoroutine()
-			for range 3 {
-				assert.Regexp(t, `^let thread 2,0,0 end while thread [013],0,0 waited at a barrier \(grid_test.go:\d+\)$`, failure(t, run, func(th Thread) {
-					if th.Local(0) != 2 {
-						th.Barrier()
-					}
-				}))
-				assert.Regexp(t, `^let thread [123],0,0 end while thread 0,0,0 waited at a barrier \(grid_test.go:\d+\)$`, failure(t, run, func(th Thread) {
-					for range 3 {
-						th.Barrier()
-					}
-					if th.Local(0) == 0 {
-						th.Barrier()
-					}
-				}))
-				assert.Regexp(t, `^panicked: runtime error: index out of range \[1[3]?\] with length 1 \(grid_test.go:\d+\)$`, failure(t, run, func(th Thread) {
-					th.Barrier()
-					one := make([]int, 1)
-					if th.Local(0) == 1 {
-						one[th.Local(0)]++
-					}
-					th.Barrier()
-				}))
-				assert.Regexp(t, `^panicked: grid: Shared of \*\[\d\]int32, where another thread has \*\[\d\]int32`, failure(t, run, func(th Thread) {
-					if th.Local(0) == 3 {
-						Shared[[2]int32](th)
-					} else {
-						Shared[[3]int32](th)
-					}
-				}))
+	before := runtime.NumGoroutine()
+	for range 3 {
+		assert.Regexp(t, `^let thread 2,0,0 end while thread [013],0,0 waited at a barrier \(grid_test.go:\d+\)$`, failure(t, func(th Thread) {
+			if th.Local(0) != 2 {
+				th.Barrier()
 			}
-			noneLeft(t, before)
-		})
+		}))
+		assert.Regexp(t, `^let thread [123],0,0 end while thread 0,0,0 waited at a barrier \(grid_test.go:\d+\)$`, failure(t, func(th Thread) {
+			for range 3 {
+				th.Barrier()
+			}
+			if th.Local(0) == 0 {
+				th.Barrier()
+			}
+		}))
+		assert.Regexp(t, `^panicked: runtime error: index out of range \[1[3]?\] with length 1 \(grid_test.go:\d+\)$`, failure(t, func(th Thread) {
+			th.Barrier()
+			one := make([]int, 1)
+			if th.Local(0) == 1 {
+				one[th.Local(0)]++
+			}
+			th.Barrier()
+		}))
+		assert.Regexp(t, `^panicked: grid: Shared of \*\[\d\]int32, where another thread has \*\[\d\]int32`, failure(t, func(th Thread) {
+			if th.Local(0) == 3 {
+				Shared[[2]int32](th)
+			} else {
+				Shared[[3]int32](th)
+			}
+		}))
 	}
+	noneLeft(t, before)
 }
 
-// With goroutines, threads that wait at different barriers are a failure.
+// Threads that wait at different barriers are a failure.
 func TestBarriersApart(t *testing.T) {
-	assert.Regexp(t, `^let thread \d,0,0 wait at a barrier, and thread \d,0,0 at another \(grid_test.go:\d+\) \(grid_test.go:\d+\)$`, failure(t, runGoroutines, func(th Thread) {
+	assert.Regexp(t, `^let thread \d,0,0 wait at a barrier, and thread \d,0,0 at another \(grid_test.go:\d+\) \(grid_test.go:\d+\)$`, failure(t, func(th Thread) {
 		if th.Local(0) == 2 {
 			th.Barrier()
 		} else {
@@ -177,10 +150,8 @@ func TestBarriersApart(t *testing.T) {
 	}))
 }
 
-// A thread may end its goroutine: that is the end of the block's too, or a failure, and the other threads end.
+// A thread may not end its goroutine: the block fails, and the other threads end.
 func TestThreadsThatEndTheirGoroutine(t *testing.T) {
-	closeIdle()
-	closeIdle()
 	before := runtime.NumGoroutine()
 	end := func(th Thread) {
 		if th.Local(0) == 2 {
@@ -188,17 +159,8 @@ func TestThreadsThatEndTheirGoroutine(t *testing.T) {
 		}
 		th.Barrier()
 	}
-	assert.Equal(t, "ended its goroutine", failure(t, runGoroutines, end))
-	returned, ended := false, make(chan bool)
-	go func() {
-		defer close(ended)
-		runTurns(&kernel.Block{Size: [3]uint32{4, 1, 1}}, end)
-		returned = true
-	}()
-	<-ended
-	assert.False(t, returned)
+	assert.Equal(t, "ended its goroutine", failure(t, end))
 	noneLeft(t, before)
-	runTurns(&kernel.Block{Size: [3]uint32{4, 1, 1}}, func(th Thread) { th.Barrier() })
 }
 
 // Only RunTogether runs what needs it.
@@ -213,28 +175,25 @@ func TestInPhases(t *testing.T) {
 	assert.Equal(t, !racing && testing.CoverMode() == "", InPhases())
 }
 
-// Coroutines are used again, so that blocks do not allocate.
-func TestBlocksDoNotAllocate(t *testing.T) {
-	if racing {
-		t.Skip("the race detector allocates")
+// A block whose threads are more than may run at once waits for others, and one that can never run is refused.
+func TestThreadsAreLimited(t *testing.T) {
+	l := limit{left: 5}
+	l.freed.L = &l.mu
+	l.take(3)
+	taken := make(chan bool)
+	go func() {
+		l.take(4)
+		close(taken)
+	}()
+	select {
+	case <-taken:
+		t.Fatal("seven of five")
+	default:
 	}
-	b, sum := &kernel.Block{Size: [3]uint32{64, 1, 1}}, int32(0)
-	f := func(th Thread) {
-		s := Shared[[64]int32](th)
-		s[th.Local(0)] = int32(th.Local(0))
-		th.Barrier()
-		if th.Local(0) == 0 {
-			sum += s[63]
-		}
-	}
-	run := func() {
-		for range 100 {
-			RunTogether(b, f)
-		}
-	}
-	run()
-	assert.Less(t, testing.AllocsPerRun(10, run), 100.0, "in 100 blocks of 64 threads")
-	assert.Zero(t, sum%63)
+	l.give(3)
+	<-taken
+	assert.Equal(t, 1, l.left)
+	assert.PanicsWithValue(t, "with the race detector a block of a kernel with barriers has at most 4096 threads, not 4097", func() { l.take(maxRacing + 1) })
 }
 
 // Atomic operations on both types do what they say, and return what was there.
@@ -279,7 +238,7 @@ func unsigned(t *testing.T) {
 func TestAtomicsOfManyThreads(t *testing.T) {
 	var sum, bits uint32
 	low, high := int32(0), int32(0)
-	runGoroutines(&kernel.Block{Size: [3]uint32{32, 1, 1}}, func(th Thread) {
+	RunTogether(&kernel.Block{Size: [3]uint32{32, 1, 1}}, func(th Thread) {
 		for i := range 100 {
 			n := uint32(th.Local(0)*100 + i)
 			AtomicAdd(&sum, n)

@@ -2,21 +2,39 @@ package grid
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/go-halyard/halyard/internal/crash"
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// maxTogether is how many goroutines may run threads at once with the race detector, which can follow about 8000 goroutines.
-const maxTogether = 4096
+// maxRacing is how many threads may run at once with the race detector, which can follow about 8000 goroutines.
+const maxRacing = 4096
 
-// RunTogether calls f for each thread of a block. The threads wait for each other where they call [Thread.Barrier]. If f panics in one of them, or
-// returns while others wait, all threads end, and RunTogether panics.
+// RunTogether calls f for each thread of a block, on a goroutine of its own. The threads wait for each other where they call [Thread.Barrier]. If f
+// panics in one of them, or returns while others wait, all threads end, and RunTogether panics.
+//
+// This is slow. Files that "halyard kernels" writes call it only if [InPhases] is false.
 func RunTogether(b *kernel.Block, f func(Thread)) {
+	n := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
 	if racing {
-		runGoroutines(b, f)
-	} else {
-		runTurns(b, f)
+		places.take(n)
+		defer places.give(n)
+	}
+	c := &crew{f: f, live: n, turn: newRound()}
+	var ended sync.WaitGroup
+	for t := range Threads(b) {
+		m := &member{crew: c}
+		m.block = block{b, m}
+		m.thread = Thread{t.x, t.y, t.z, &m.block}
+		ended.Go(func() {
+			defer c.end(m)
+			m.run()
+		})
+	}
+	ended.Wait()
+	if c.fault != nil {
+		panic(c.fault)
 	}
 }
 
@@ -37,40 +55,147 @@ func Shared[T any](t Thread) *T {
 		panic("grid: a kernel that calls Shared needs RunTogether")
 	}
 	c := m.crew
-	if c.goroutines {
-		c.sharing.Lock()
-		defer c.sharing.Unlock()
-	}
+	c.sharing.Lock()
+	defer c.sharing.Unlock()
 	n := m.calls
 	m.calls++
 	if n == len(c.shared) {
-		c.shared = append(c.shared, variable{})
+		c.shared = append(c.shared, new(T))
 	}
-	v := &c.shared[n]
-	p, same := v.p.(*T)
-	switch {
-	case same && v.used:
-	case v.used:
-		panic(fmt.Sprintf("grid: Shared of %T, where another thread has %T", p, v.p))
-	case same:
-		var zero T
-		*p = zero
-	default:
-		p = new(T)
-		v.p = p
+	p, same := c.shared[n].(*T)
+	if !same {
+		panic(fmt.Sprintf("grid: Shared of %T, where another thread has %T", p, c.shared[n]))
 	}
-	v.used = true
 	return p
 }
 
-// variable is memory that the threads of a block share.
-type variable struct {
-	p    any
-	used bool // this block uses it; else it is left from an earlier one
+// crew is what the threads of a block share.
+type crew struct {
+	f func(Thread)
+
+	// A lock of its own guards shared, so that the race detector sees no order between a thread that comes to a barrier and one that asks for shared memory.
+	sharing sync.Mutex
+	shared  []any // pointers
+
+	mu      sync.Mutex
+	turn    *round // the barrier at which threads wait
+	live    int    // threads that have not ended
+	waiting []*member
+	ended   *member      // the last thread that has ended
+	fault   *crash.Crash // of the first thread that failed
+	broken  bool         // threads that wait at a barrier are ended
 }
+
+// member is one thread of a block.
+type member struct {
+	crew   *crew
+	block  block
+	thread Thread
+	calls  int    // of Shared
+	place  string // of the last barrier that it came to
+}
+
+// round is one barrier of a block.
+type round struct {
+	over   chan struct{} // closed when all threads have come, or when some cannot come
+	broken bool          // some cannot come
+}
+
+func newRound() *round { return &round{over: make(chan struct{})} }
 
 // leave is the panic that ends a thread which waits at a barrier.
 type leave struct{}
+
+// run runs the thread and keeps its failure.
+func (m *member) run() {
+	ended := false
+	defer func() {
+		if ended {
+			return
+		}
+		switch p := recover(); p.(type) {
+		case leave:
+		case nil: // runtime.Goexit
+			m.crew.fail(&crash.Crash{What: "ended its goroutine"})
+		default:
+			m.crew.fail(crash.Recovered(p))
+		}
+	}()
+	m.crew.f(m.thread)
+	ended = true
+}
+
+// fail keeps the first failure of a block.
+func (c *crew) fail(fault *crash.Crash) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fault == nil {
+		c.fault = fault
+	}
+}
+
+// wait waits at a barrier until all threads of the block have come.
+func (m *member) wait() {
+	c := m.crew
+	m.place = crash.Caller("github.com/go-halyard/halyard/kernel/grid.Thread.Barrier")
+	c.mu.Lock()
+	if c.broken {
+		c.mu.Unlock()
+		panic(leave{})
+	}
+	c.waiting = append(c.waiting, m)
+	r := c.turn
+	c.check()
+	c.mu.Unlock()
+	<-r.over // c.mu is not locked after this: the race detector would see an order between threads that the kernel does not have
+	if r.broken {
+		panic(leave{})
+	}
+}
+
+// end notes that a thread has ended.
+func (c *crew) end(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live--
+	c.ended = m
+	c.check()
+}
+
+// check lets the waiting threads go on if all have come, and ends them if some cannot come; c.mu is held.
+func (c *crew) check() {
+	switch {
+	case c.broken || len(c.waiting) == 0:
+		return
+	case c.fault != nil:
+		c.broken = true
+	case c.ended != nil:
+		c.fault, c.broken = abandoned(c.waiting[0], c.ended), true
+	case len(c.waiting) < c.live:
+		return
+	default:
+		first := c.waiting[0]
+		for _, m := range c.waiting {
+			if m.place != first.place {
+				c.fault, c.broken = apart(first, m), true
+			}
+		}
+	}
+	c.waiting = c.waiting[:0]
+	c.turn.broken = c.broken
+	close(c.turn.over)
+	c.turn = newRound()
+}
+
+// abandoned is the failure of a block in which one thread waits at a barrier, and another has ended.
+func abandoned(waits, ended *member) *crash.Crash {
+	return &crash.Crash{What: fmt.Sprintf("let %s end while %s waited at a barrier", ended.name(), waits.name()), Place: waits.place}
+}
+
+// apart is the failure of a block in which threads wait at different barriers.
+func apart(a, b *member) *crash.Crash {
+	return &crash.Crash{What: fmt.Sprintf("let %s wait at a barrier, and %s at another (%s)", a.name(), b.name(), b.place), Place: a.place}
+}
 
 // name returns a thread's place in its block.
 func (m *member) name() string {
@@ -78,12 +203,33 @@ func (m *member) name() string {
 	return fmt.Sprintf("thread %d,%d,%d", t.Local(0), t.Local(1), t.Local(2))
 }
 
-// barrier returns the place of the call of Barrier that this goroutine is in.
-func barrier() string {
-	return crash.Caller("github.com/go-halyard/halyard/kernel/grid.Thread.Barrier")
+// places limits the threads of all blocks together.
+var places = limit{left: maxRacing}
+
+type limit struct {
+	mu    sync.Mutex
+	freed sync.Cond
+	left  int // how many more threads may run
 }
 
-// abandoned is the failure of a block in which one thread waits at a barrier, and another has ended.
-func abandoned(waits, ended *member) *crash.Crash {
-	return &crash.Crash{What: fmt.Sprintf("let %s end while %s waited at a barrier", ended.name(), waits.name()), Place: waits.place}
+func init() { places.freed.L = &places.mu }
+
+// take waits until n more threads may run.
+func (l *limit) take(n int) {
+	if n > maxRacing {
+		panic(fmt.Sprintf("with the race detector a block of a kernel with barriers has at most %d threads, not %d", maxRacing, n))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.left < n {
+		l.freed.Wait()
+	}
+	l.left -= n
+}
+
+func (l *limit) give(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left += n
+	l.freed.Broadcast()
 }
