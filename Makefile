@@ -36,7 +36,7 @@ race: ## run the tests of all backends under the race detector
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out, and buffer, which keeps no address.
-MOVING := hal buffer/dlpack backends backends/cuda backends/host backends/opencl internal/dl internal/cudahip internal/cudahip/rtc internal/bench/peer
+MOVING := hal buffer/dlpack backends backends/cuda backends/host backends/opencl internal/dl internal/cudahip internal/cudahip/rtc bench/internal/peer
 MOVING_SKIP := HoweverMany|SlowEachOtherDown|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
@@ -79,8 +79,8 @@ bench: ## run the benchmarks (BENCHTIME=1s)
 
 bench-docs: ## measure the devices of this machine; write docs/performance.md and docs/bench.svg
 	@mkdir -p bin
-	@CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -o bin/halyard ./cmd/halyard
-	@HALYARD_HOST_DEVICES= ./bin/halyard bench --plot docs/bench.svg --doc docs/performance.md
+	@CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -o bin/devices ./bench/devices
+	@HALYARD_HOST_DEVICES= ./bin/devices -plot docs/bench.svg -doc docs/performance.md
 
 timeline: ## draw docs/timeline.svg anew
 	@mkdir -p bin
@@ -116,12 +116,12 @@ bench-scale: ## measure how costs grow with the number of things; write the tabl
 TORTURE ?= 10m
 TORTURE_FLAGS ?=
 torture: ## drive everything with faults for a while (TORTURE=10m, TORTURE_FLAGS="-document docs/torture.md") and print what was found; simulated GPUs need a C compiler
-	$(GO) run -tags "$(TAGS)" ./internal/testing/torture -for $(TORTURE) $(TORTURE_FLAGS)
+	$(GO) run -tags "$(TAGS)" ./bench/torture -for $(TORTURE) $(TORTURE_FLAGS)
 
 SOAK ?= 10m
 SOAK_FLAGS ?=
 soak: ## serve requests for a while (SOAK=10m, SOAK_FLAGS="-svg soak.svg -devices opencl:0") and fail if memory, goroutines or threads grow
-	$(GO) run -tags "$(TAGS)" ./internal/testing/soak -for $(SOAK) $(SOAK_FLAGS)
+	$(GO) run -tags "$(TAGS)" ./bench/soak -for $(SOAK) $(SOAK_FLAGS)
 
 FUZZTIME ?= 20s
 KERNELS ?= 10000

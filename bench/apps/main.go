@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 type options struct {
@@ -286,7 +286,7 @@ func (o *options) measureAll(ctx context.Context, r *results) error {
 	}
 	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
 	first, _, _ := strings.Cut(string(load), " ")
-	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: bench.Machine(), Halyard: bench.Version(), Load: first, Rounds: o.rounds}
+	*r = results{Date: time.Now().UTC().Format(time.RFC3339), Machine: timing.Machine(), Halyard: timing.Version(), Load: first, Rounds: o.rounds}
 	if o.versions != "" {
 		text, err := os.ReadFile(o.versions)
 		if err != nil {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 // medians returns the median of each round.
 func (f *figure) medians(name string) (list []float64) {
 	for _, r := range f.Rounds {
-		list = append(list, bench.Summarize(r[name]).Median)
+		list = append(list, timing.Summarize(r[name]).Median)
 	}
 	return list
 }
@@ -34,7 +34,7 @@ func (r *results) ratio(row *row, v *variant, name string) float64 {
 	for i := range a {
 		a[i] /= b[i]
 	}
-	return bench.Summarize(a).Median
+	return timing.Summarize(a).Median
 }
 
 func (r *results) cell(row *row, v *variant, name string) string {
@@ -47,7 +47,7 @@ func (r *results) cell(row *row, v *variant, name string) string {
 	case f.Missing != "":
 		return "not installed"
 	}
-	text := bench.Duration(bench.Summarize(f.medians(name)).Median)
+	text := timing.Duration(timing.Summarize(f.medians(name)).Median)
 	if ratio := r.ratio(row, v, name); v != &variants[0] && !math.IsNaN(ratio) {
 		text += fmt.Sprintf(" (×%.2f)", ratio)
 	}

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/examples/cg/solve"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/bench"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -59,7 +59,7 @@ func run(ctx context.Context) error {
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%s; %s; Halyard at %s; medians of %d rounds.\n\n| devices | grid | C, a step | Halyard, a step | ratio | lowest to highest |\n|---|--:|--:|--:|--:|--:|\n",
-		time.Now().Format(time.DateOnly), bench.Machine(), bench.Version(), *rounds)
+		time.Now().Format(time.DateOnly), timing.Machine(), timing.Version(), *rounds)
 	for _, platforms := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}} {
 		for _, size := range []struct{ n, steps int }{{64, 112}, {256, 256}, {1024, 64}} { // with more steps the residual would be too small to compare
 			n, steps := size.n, strconv.Itoa(size.steps)
@@ -95,7 +95,7 @@ func run(ctx context.Context) error {
 		_, err = fmt.Print(table.String())
 		return err
 	}
-	return bench.Replace(*document, "cg", table.String())
+	return timing.Replace(*document, "cg", table.String())
 }
 
 // beside runs two programs in turn and returns the columns of their row.
@@ -122,8 +122,8 @@ func beside(ctx context.Context, rounds int, c, ours []string) (string, error) {
 		}
 		ratios = append(ratios, times[1][len(times[1])-1]/times[0][len(times[0])-1])
 	}
-	ratio := bench.Summarize(ratios)
-	return fmt.Sprintf("%s | %s | %.2f | %.2f - %.2f", bench.Duration(bench.Summarize(times[0]).Median), bench.Duration(bench.Summarize(times[1]).Median),
+	ratio := timing.Summarize(ratios)
+	return fmt.Sprintf("%s | %s | %.2f | %.2f - %.2f", timing.Duration(timing.Summarize(times[0]).Median), timing.Duration(timing.Summarize(times[1]).Median),
 		ratio.Median, ratio.Min, ratio.Max), nil
 }
 

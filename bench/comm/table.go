@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 // samples are the figures of a program's runs, by case.
@@ -39,7 +39,7 @@ func (s *samples) lowest(name string) ([]float64, error) {
 		if len(run[name]) == 0 {
 			return nil, fmt.Errorf("run %d has no figure of %q", i+1, name)
 		}
-		all = append(all, bench.Summarize(run[name]).Min)
+		all = append(all, timing.Summarize(run[name]).Min)
 	}
 	return all, nil
 }
@@ -73,7 +73,7 @@ func table(c, ours *samples) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		m, a := bench.Summarize(mine).Median, bench.Summarize(allocs).Median
+		m, a := timing.Summarize(mine).Median, timing.Summarize(allocs).Median
 		if r.c == "" {
 			fmt.Fprintf(&b, "| %s | | %s | | | | %.3g |\n", r.text, micro(m), a)
 			continue
@@ -86,9 +86,9 @@ func table(c, ours *samples) (string, error) {
 		for i := range mine {
 			ratios, more = append(ratios, mine[i]/theirs[i]), append(more, mine[i]-theirs[i])
 		}
-		s := bench.Summarize(ratios)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.2f | %.2f - %.2f | %.3g |\n", r.text, micro(bench.Summarize(theirs).Median), micro(m),
-			micro(bench.Summarize(more).Median), s.Median, s.Min, s.Max, a)
+		s := timing.Summarize(ratios)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %.2f | %.2f - %.2f | %.3g |\n", r.text, micro(timing.Summarize(theirs).Median), micro(m),
+			micro(timing.Summarize(more).Median), s.Median, s.Min, s.Max, a)
 	}
 	theirs, err := c.lowest("waiting")
 	if err != nil {
@@ -99,7 +99,7 @@ func table(c, ours *samples) (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(&b, "\nA rank that waits takes %.1f %% of a processor after the first millisecond; in C, by `MPI_Recv`, it takes %.0f %%.\n",
-		100*bench.Summarize(mine).Median, 100*bench.Summarize(theirs).Median)
+		100*timing.Summarize(mine).Median, 100*timing.Summarize(theirs).Median)
 	return b.String(), nil
 }
 

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/bench"
 )
 
 func main() {
@@ -50,7 +50,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), bench.Machine(), bench.Version(), *pairs, first)
+	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), timing.Machine(), timing.Version(), *pairs, first)
 	b.WriteString("| kernel | elements | device | by hand | translated | ratio | quartiles |\n|---|--:|---|--:|--:|--:|--:|\n")
 	for _, c := range append(onDevices(512, devices), onHost(512)...) {
 		if !match.MatchString(c.String()) {
@@ -60,7 +60,7 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%v: %w", &c, err)
 		}
-		row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", c.name, c.size, c.label, bench.Duration(r.Raw.Median), bench.Duration(r.Ours.Median),
+		row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", c.name, c.size, c.label, timing.Duration(r.Raw.Median), timing.Duration(r.Ours.Median),
 			r.Ratio.Median, r.Ratio.Q1, r.Ratio.Q3)
 		fmt.Fprint(os.Stderr, row)
 		b.WriteString(row)
@@ -73,7 +73,7 @@ func run(ctx context.Context) error {
 		_, err = fmt.Print(b.String())
 		return err
 	}
-	return bench.Replace(*document, "kernels", b.String())
+	return timing.Replace(*document, "kernels", b.String())
 }
 
 // openCL returns the OpenCL devices.
@@ -130,9 +130,9 @@ func onDevices(n int, devices []hal.Info) (list []contest) {
 type readier func(ctx context.Context, s *hal.Stream) (ours, hand, close func() error, err error)
 
 // measure compares the two sides.
-func (c *contest) measure(ctx context.Context, pairs int) (r bench.Result, err error) {
+func (c *contest) measure(ctx context.Context, pairs int) (r timing.Result, err error) {
 	err = c.open(ctx, func(ours, hand func() error) error {
-		r, err = bench.Compare(ctx, bench.Side{Op: ours}, bench.Side{Op: hand}, bench.Options{Reps: pairs})
+		r, err = timing.Compare(ctx, timing.Side{Op: ours}, timing.Side{Op: hand}, timing.Options{Reps: pairs})
 		return err
 	})
 	return r, err

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 func main() {
@@ -125,7 +125,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Halyard: bench.Version(), Rounds: o.rounds, Missing: map[string]string{}}
+	r := results{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), Rounds: o.rounds, Missing: map[string]string{}}
 	for round := range o.rounds {
 		for i, p := range programs {
 			if r.Missing[p.name] != "" {
@@ -154,7 +154,7 @@ func (o options) run(ctx context.Context) error {
 	if o.document == "" {
 		_, err = io.WriteString(os.Stdout, r.markdown())
 	} else {
-		err = bench.Replace(o.document, "peers", r.markdown())
+		err = timing.Replace(o.document, "peers", r.markdown())
 	}
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 // rows are the cases in the order of the table.
@@ -76,11 +76,11 @@ func (r *results) markdown() string {
 // cell is the median. For a peer it also has the ratio to Halyard, whose figure is that of the first system in the table with
 // the same kind of memory, shared or not. If that has no figure there is no ratio.
 func (r *results) cell(p *peer, key string) string {
-	m := bench.Summarize(p.Samples[key]).Median
-	text := bench.Duration(m)
+	m := timing.Summarize(p.Samples[key]).Median
+	text := timing.Duration(m)
 	i := slices.IndexFunc(r.Peers, func(other *peer) bool { return other.Shared == p.Shared })
 	if ours := r.Peers[i].Samples[key]; r.Peers[i] != p && len(ours) > 0 {
-		text += fmt.Sprintf(" (%s)", times(m/bench.Summarize(ours).Median))
+		text += fmt.Sprintf(" (%s)", times(m/timing.Summarize(ours).Median))
 	}
 	return text
 }

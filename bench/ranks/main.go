@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 func main() {
@@ -59,5 +59,5 @@ func run(ctx context.Context, most int, document, svg string) error {
 		_, err := fmt.Print(text)
 		return err
 	}
-	return bench.Replace(document, "ranks", text)
+	return timing.Replace(document, "ranks", text)
 }

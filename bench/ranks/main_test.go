@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/comm/part"
-	"github.com/go-halyard/halyard/internal/bench"
 )
 
 // What a rank sends in a regular grid depends on its neighbours alone, and an exchange after which nothing was written sends no elements.
@@ -83,7 +83,7 @@ func TestReport(t *testing.T) {
 		plan: planned{entries: 7, steps: 9, took: 3 * time.Microsecond}}}},
 		{"other", []point{{ranks: 8, bytes: 5, messages: 1, redistribution: true}}}}
 	text := markdown(all, "ranks.svg")
-	assert.Contains(t, text, ", Halyard at "+bench.Version()+"; ranks are goroutines")
+	assert.Contains(t, text, ", Halyard at "+timing.Version()+"; ranks are goroutines")
 	assert.Contains(t, text, "| grid | 8 | 2 | 16 | 7 | 9 | 3 µs | 1.2ms | 0s | 0s | 0 |")
 	assert.Contains(t, text, "| other | 8 | 1 | 5 | 0 | 0 | 0s | 0s | 0s |  |  |")
 	assert.Equal(t, 1, strings.Count(text, "(ranks.svg)"))

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/comm/part"
-	"github.com/go-halyard/halyard/internal/bench"
 )
 
 // planned is what package part plans for the ranks of a problem, one by one and without a communicator. Entries and steps are the most of any rank.
@@ -38,7 +38,7 @@ func (p *problem) plan(ranks int) (all planned, err error) {
 	if told {
 		answer(plans)
 	}
-	all.took = time.Duration(bench.Summarize(times).Median)
+	all.took = time.Duration(timing.Summarize(times).Median)
 	for r := range plans {
 		var m part.Moved
 		for _, q := range plans[r].Peers {

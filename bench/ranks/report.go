@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-halyard/halyard/bench/internal/chart"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/internal/bench"
-	"github.com/go-halyard/halyard/internal/chart"
 )
 
 const writing = coherence.Overwrite
@@ -21,7 +21,7 @@ type curve struct {
 // markdown is the table, below the picture if there is one.
 func markdown(all []curve, picture string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured %s on %s, Halyard at %s; ranks are goroutines of one process. %d elements of 8 bytes each rank.\n\n", time.Now().Format(time.DateOnly), bench.Machine(), bench.Version(), each)
+	fmt.Fprintf(&b, "Measured %s on %s, Halyard at %s; ranks are goroutines of one process. %d elements of 8 bytes each rank.\n\n", time.Now().Format(time.DateOnly), timing.Machine(), timing.Version(), each)
 	if picture != "" {
 		fmt.Fprintf(&b, "![What a rank sends, and its share of the time](%s)\n\n", picture)
 	}
@@ -50,7 +50,7 @@ func duration(d time.Duration) string {
 
 // page is the picture: messages, bytes and times by ranks.
 func page(all []curve) chart.Page {
-	page := chart.Page{Title: "Exchanges by the number of ranks", Columns: 3, Notes: []string{bench.Machine() + ", Halyard at " + bench.Version() + "; ranks are goroutines of one process"}}
+	page := chart.Page{Title: "Exchanges by the number of ranks", Columns: 3, Notes: []string{timing.Machine() + ", Halyard at " + timing.Version() + "; ranks are goroutines of one process"}}
 	for _, panel := range []struct {
 		title, unit string
 		value       func(point) float64

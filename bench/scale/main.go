@@ -19,7 +19,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/go-halyard/halyard/internal/bench"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 func main() {
@@ -65,7 +65,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := results{Date: time.Now().Format(time.DateOnly), Machine: bench.Machine(), Halyard: bench.Version(), Limit: o.limit}
+	r := results{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), Limit: o.limit}
 	for _, c := range curves {
 		if !o.only.MatchString(c.name) {
 			continue
@@ -102,5 +102,5 @@ func (o options) run(ctx context.Context) error {
 	if rel, err := filepath.Rel(filepath.Dir(o.document), o.svg); err == nil && o.svg != "" {
 		picture = filepath.ToSlash(rel)
 	}
-	return bench.Replace(o.document, "scale", r.markdown(picture))
+	return timing.Replace(o.document, "scale", r.markdown(picture))
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/bench"
 )
 
 // sample is one line that the process of a point prints: a figure or a note. Each point has a process of its own.
@@ -181,7 +181,7 @@ func (m *measured) add(ctx context.Context, n int, limit time.Duration, name str
 	for i := range m.Series {
 		if s := samples[m.Series[i].Name]; len(s) > 0 {
 			m.Series[i].N = append(m.Series[i].N, n)
-			m.Series[i].NS = append(m.Series[i].NS, bench.Summarize(s).Min)
+			m.Series[i].NS = append(m.Series[i].NS, timing.Summarize(s).Min)
 		} else if !over {
 			return false, fmt.Errorf("%s at %d has no figure for %q", m.Name, n, m.Series[i].Name)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/go-halyard/halyard/internal/bench"
-	"github.com/go-halyard/halyard/internal/chart"
+	"github.com/go-halyard/halyard/bench/internal/chart"
+	"github.com/go-halyard/halyard/bench/internal/timing"
 )
 
 // results are all curves.
@@ -55,7 +55,7 @@ func (s *series) exponent(powers float64) float64 {
 	if len(x) < 3 {
 		return math.NaN()
 	}
-	return bench.Exponent(x, y)
+	return timing.Exponent(x, y)
 }
 
 func (s *series) bends() bool {
@@ -116,9 +116,9 @@ func (m *measured) text(limit time.Duration) string {
 			case !ok:
 				row = append(row, "> "+limit.String(), "")
 			case math.IsNaN(times):
-				row = append(row, bench.Duration(ns), "")
+				row = append(row, timing.Duration(ns), "")
 			default:
-				row = append(row, bench.Duration(ns), fmt.Sprintf("%.1f", times))
+				row = append(row, timing.Duration(ns), fmt.Sprintf("%.1f", times))
 			}
 		}
 		t.AppendRow(row)
@@ -184,7 +184,7 @@ func (r *results) markdown(picture string) string {
 				ns, _, ok := s.at(n)
 				switch {
 				case ok:
-					row = append(row, bench.Duration(ns))
+					row = append(row, timing.Duration(ns))
 				case n == m.Over:
 					row = append(row, "> "+r.Limit.String())
 				default:

@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/internal/svg"
 )
 
 // look is one kind of bar: its class in the picture, and its name in the legend.
@@ -100,9 +100,9 @@ func (r *Recording) WriteSVG(w io.Writer, title string) error {
 		return chartLeft + float64(t.Sub(begin))/float64(total)*(pictureWidth-chartLeft-chartRight)
 	}
 
-	var body strings.Builder
+	var body svg.Picture
 	const top = 78
-	y := top
+	y := float64(top)
 	var simulated []string
 	for _, p := range r.Places() {
 		rows := rowsOf(p.Name, spans)
@@ -112,8 +112,8 @@ func (r *Recording) WriteSVG(w io.Writer, title string) error {
 		if p.Simulated {
 			simulated = append(simulated, p.Name)
 		}
-		fmt.Fprintf(&body, `<rect class="band" x="12" y="%d" width="%d" height="%d" rx="5"/>`, y, pictureWidth-24, bandHeight)
-		fmt.Fprintf(&body, `<text class="name" x="22" y="%d" font-weight="bold">%s</text>`+"\n", y+17, html.EscapeString(p.Label()))
+		body.Rect(12, y, pictureWidth-24, bandHeight, "class", "band", "rx", 5)
+		body.Text(22, y+17, p.Label(), "class", "name", "font-weight", "bold")
 		y += bandHeight + 5
 		for _, row := range rows {
 			at := y + 13
@@ -121,7 +121,7 @@ func (r *Recording) WriteSVG(w io.Writer, title string) error {
 				at += markHeight
 				drawMemory(&body, row.spans, x, end, y+markHeight)
 			}
-			fmt.Fprintf(&body, `<text class="small" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", chartLeft-10, at, html.EscapeString(row.name))
+			body.Text(chartLeft-10, at, row.name, "class", "small", "text-anchor", "end")
 			for _, s := range row.spans {
 				drawBar(&body, s, x, y)
 			}
@@ -132,25 +132,20 @@ func (r *Recording) WriteSVG(w io.Writer, title string) error {
 		}
 		y += 5
 	}
-
-	var b strings.Builder
-	height := y + 62
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title" font-family="Helvetica, Arial, 'Liberation Sans', sans-serif" font-size="12">`+"\n",
-		pictureWidth, height, pictureWidth, height)
-	fmt.Fprintf(&b, `<title id="title">%s</title>`+"\n%s", html.EscapeString(title), style)
-	fmt.Fprintf(&b, `<rect class="ground" x="0.5" y="0.5" width="%d" height="%d" rx="10"/>`+"\n", pictureWidth-1, height-1)
-	fmt.Fprintf(&b, `<text class="title" x="22" y="32" font-size="17" font-weight="bold">%s</text>`, html.EscapeString(title))
-	fmt.Fprintf(&b, `<text class="small" x="%d" y="32" text-anchor="end">%s</text>`+"\n", pictureWidth-chartRight, html.EscapeString(sums(spans)))
-	drawAxis(&b, total, top, y)
-	b.WriteString(body.String())
-	drawLegend(&b, spans, y+22)
+	drawLegend(&body, spans, y+22)
 	if len(simulated) > 0 {
-		fmt.Fprintf(&b, `<text class="small" x="22" y="%d">%s: simulated, there is no such hardware here</text>`+"\n",
-			y+48, html.EscapeString(strings.Join(simulated, ", ")))
+		body.Text(22, y+48, strings.Join(simulated, ", ")+": simulated, there is no such hardware here", "class", "small")
 	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+
+	var all svg.Picture
+	height := y + 62
+	all.Raw(style)
+	all.Rect(0.5, 0.5, pictureWidth-1, height-1, "class", "ground", "rx", 10)
+	all.Text(22, 32, title, "class", "title", "font-size", 17, "font-weight", "bold")
+	all.Text(pictureWidth-chartRight, 32, sums(spans), "class", "small", "text-anchor", "end")
+	drawAxis(&all, total, top, y)
+	all.Add(&body)
+	return all.Write(w, pictureWidth, height, title)
 }
 
 // rowsOf sorts the spans of a place into rows in which they do not overlap.
@@ -195,7 +190,7 @@ func rowsOf(place string, spans []Span) []row {
 	return rows
 }
 
-func drawBar(b *strings.Builder, s Span, x func(time.Time) float64, y int) {
+func drawBar(p *svg.Picture, s Span, x func(time.Time) float64, y float64) {
 	class := s.class()
 	if class == "" {
 		return
@@ -203,18 +198,21 @@ func drawBar(b *strings.Builder, s Span, x func(time.Time) float64, y int) {
 	left := x(s.Begin)
 	wide := max(x(s.End)-left, 1.5)
 	if class == "evict" {
-		fmt.Fprintf(b, `<path class="evict" d="M%.1f %dl5 9h-10z"><title>%s</title></path>`+"\n", left, y, html.EscapeString(s.story()))
+		p.Element("path", svg.Tip(s.story()), "class", "evict", "d", triangle(left, y))
 		return
 	}
-	fmt.Fprintf(b, `<rect class="bar %s" x="%.1f" y="%d" width="%.1f" height="%d" rx="%.1f"><title>%s</title></rect>`,
-		class, left, y, wide, barHeight, min(3, wide/3), html.EscapeString(s.story()))
+	p.Element("rect", svg.Tip(s.story()), "class", "bar "+class, "x", left, "y", y, "width", wide, "height", barHeight, "rx", min(3, wide/3))
 	for _, text := range s.texts() {
 		if float64(utf8.RuneCountInString(text))*letter+8 <= wide {
-			fmt.Fprintf(b, `<text class="on" x="%.1f" y="%d" font-size="11" text-anchor="middle">%s</text>`, left+wide/2, y+13, html.EscapeString(text))
+			p.Text(left+wide/2, y+13, text, "class", "on", "font-size", 11, "text-anchor", "middle")
 			break
 		}
 	}
-	b.WriteByte('\n')
+}
+
+// triangle is the mark of an eviction, with its top at a point.
+func triangle(x, y float64) string {
+	return fmt.Sprintf("M%s %sl5 9h-10z", svg.Number(x), svg.Number(y))
 }
 
 // texts returns the texts for the bar, the longest first.
@@ -280,25 +278,26 @@ func change(s Span) int64 {
 }
 
 // drawMemory draws the bytes of replicas as steps.
-func drawMemory(b *strings.Builder, spans []Span, x func(time.Time) float64, end time.Time, y int) {
+func drawMemory(p *svg.Picture, spans []Span, x func(time.Time) float64, end time.Time, y float64) {
 	most := peak(spans)
 	if most == 0 {
 		return
 	}
 	var now int64
-	bottom := float64(y + curveHeight)
-	fmt.Fprintf(b, `<path class="res" d="M%.1f %.1f`, x(spans[0].Begin), bottom)
+	bottom := y + curveHeight
+	path := "M" + svg.Number(x(spans[0].Begin)) + " " + svg.Number(bottom)
 	for _, s := range spans {
 		if d := change(s); d != 0 {
 			now += d
-			fmt.Fprintf(b, "H%.1fV%.1f", x(s.Begin), bottom-float64(max(now, 0))/float64(most)*(curveHeight-2))
+			path += "H" + svg.Number(x(s.Begin)) + "V" + svg.Number(bottom-float64(max(now, 0))/float64(most)*(curveHeight-2))
 		}
 	}
-	fmt.Fprintf(b, `H%.1fV%.1fZ"><title>at most %s</title></path>`+"\n", x(end), bottom, sizeText(uint64(most)))
+	path += "H" + svg.Number(x(end)) + "V" + svg.Number(bottom) + "Z"
+	p.Element("path", svg.Tip("at most "+sizeText(uint64(most))), "class", "res", "d", path)
 }
 
 // drawAxis draws lines at round times.
-func drawAxis(b *strings.Builder, total time.Duration, top, bottom int) {
+func drawAxis(p *svg.Picture, total time.Duration, top, bottom float64) {
 	const lines = 9
 	step := math.Pow(10, math.Floor(math.Log10(float64(total)/lines)))
 	for _, f := range []float64{1, 2, 5, 10} {
@@ -317,13 +316,13 @@ func drawAxis(b *strings.Builder, total time.Duration, top, bottom int) {
 	for i := 0; float64(i)*step <= float64(total); i++ {
 		t := float64(i) * step
 		x := chartLeft + t/float64(total)*(pictureWidth-chartLeft-chartRight)
-		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, x, top-8, x, bottom)
-		fmt.Fprintf(b, `<text class="small" x="%.1f" y="%d" text-anchor="middle" font-size="11">%g %s</text>`+"\n", x, top-14, math.Round(t/unit*1e3)/1e3, name)
+		p.Line(x, top-8, x, bottom, "class", "grid")
+		p.Text(x, top-14, fmt.Sprintf("%g %s", math.Round(t/unit*1e3)/1e3, name), "class", "small", "text-anchor", "middle", "font-size", 11)
 	}
 }
 
 // drawLegend names the kinds of bars in the picture.
-func drawLegend(b *strings.Builder, spans []Span, y int) {
+func drawLegend(p *svg.Picture, spans []Span, y float64) {
 	x := 22.0
 	for _, l := range looks {
 		if !slices.ContainsFunc(spans, func(s Span) bool {
@@ -332,11 +331,11 @@ func drawLegend(b *strings.Builder, spans []Span, y int) {
 			continue
 		}
 		if l.class == "evict" {
-			fmt.Fprintf(b, `<path class="evict" d="M%.1f %dl5 9h-10z"/>`, x+6, y-9)
+			p.Path(triangle(x+6, y-9), "class", "evict")
 		} else {
-			fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%d" width="12" height="12" rx="2"/>`, l.class, x, y-10)
+			p.Rect(x, y-10, 12, 12, "class", l.class, "rx", 2)
 		}
-		fmt.Fprintf(b, `<text class="small" x="%.1f" y="%d">%s</text>`+"\n", x+18, y, l.name)
+		p.Text(x+18, y, l.name, "class", "small")
 		x += 18 + float64(len(l.name))*letter + 22
 	}
 }

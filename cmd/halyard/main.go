@@ -1,11 +1,10 @@
 // Command halyard shows the devices that a program built with Halyard finds on this machine, runs the
-// conformance suite on them, measures them, and shows what a program moves between them. It translates
-// kernels that are written in Go.
+// conformance suite on them, and shows what a program moves between them. It translates kernels that are
+// written in Go.
 //
 //	halyard devices
 //	halyard check --backend opencl
 //	halyard check --file PATH
-//	halyard bench --plot curves.svg
 //	halyard trace -- ./program
 //	halyard kernels ./physics
 //	mpiexec -n 4 halyard comm check

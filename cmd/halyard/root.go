@@ -86,7 +86,7 @@ tags of the same names; it looks for their drivers when it runs.`,
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDevices(), newCheck(), newBench(), newTrace(), newKernels(), newComm(), newVersion())
+	root.AddCommand(newDevices(), newCheck(), newTrace(), newKernels(), newComm(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	return root
 }

@@ -27,6 +27,7 @@ type product struct {
 var products = []product{
 	{name: "nvidia-report", args: []string{"build", "-trimpath", "-buildvcs=auto"}, path: "./scripts/nvidia-report"},
 	{name: "halyard", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda"}, path: "./cmd/halyard"},
+	{name: "bench", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda"}, path: "./bench/devices"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
 	{name: "saxpy.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/saxpy"},
 	{name: "matmul.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/matmul"},

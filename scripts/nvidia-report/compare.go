@@ -105,7 +105,7 @@ func addBenchmark(b Benchmark, suffix string, add func(name, who string, ns floa
 	add(name, part[2]+suffix, b.Values["ns/op"])
 }
 
-// addLaunches adds what "halyard bench" measured of launches on the first CUDA device.
+// addLaunches adds what bench/devices measured of launches on the first CUDA device.
 func addLaunches(result json.RawMessage, add func(name, who string, ns float64)) {
 	type summary struct{ Median float64 }
 	var measured struct {

@@ -44,7 +44,7 @@ def measure_each(fn, sync):
 
 
 def measure_launch(fn, sync):
-    """Nanoseconds for one of 64 launches with one wait, as halyard bench counts."""
+    """Nanoseconds for one of 64 launches with one wait, as bench/devices counts."""
 
     def crowd():
         for _ in range(64):

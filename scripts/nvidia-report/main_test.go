@@ -42,8 +42,8 @@ var sound = map[string]string{
 	"halyard": `case "$1" in
 devices) echo '{"backends":[{"backend":"cuda","devices":[{"device":"cuda:0"}]}]}' ;;
 check) [ "$2 $3 $4" = "--json --backend cuda" ] && echo '{"passed":99}' ;;
-bench) echo '{"results":[]}' ;;
 esac`,
+	"bench": `[ "$1 $2 $3" = "-json -backend cuda" ] && echo '{"results":[]}'`,
 	"cuda.test": `case "$*" in
 *-test.bench*)
 	echo 'BenchmarkHardware/4096/in-pinned/raw-2   100   1000 ns/op   4096 MB/s   0 B/op   0 allocs/op'
@@ -210,11 +210,8 @@ func TestComparisons(t *testing.T) {
 }
 
 func TestLaunchesAreCompared(t *testing.T) {
-	programs := with("halyard", `case "$1" in
-bench) echo '{"results":[{"device":"cuda:0","name":"launch/hal","ours_ns":{"median":3000},"raw_ns":{"median":2000}},
-{"device":"cuda:1","name":"launch/hal","ours_ns":{"median":1},"raw_ns":{"median":1}}]}' ;;
-*) echo '{}' ;;
-esac`)
+	programs := with("bench", `echo '{"results":[{"device":"cuda:0","name":"launch/hal","ours_ns":{"median":3000},"raw_ns":{"median":2000}},
+{"device":"cuda:1","name":"launch/hal","ours_ns":{"median":1},"raw_ns":{"median":1}}]}'`)
 	programs["python3"] = `case "$2" in cupy|torch) echo '{"launch": {"hal": {"ns/op": 6000}}}' ;; *) echo '{"unavailable": "not installed"}' ;; esac`
 	_, r, _ := report(t, programs)
 	want := Comparison{Name: "launch/hal", NS: map[string]float64{"halyard": 3000, "raw": 2000, "cupy": 6000, "torch": 6000},
@@ -222,7 +219,7 @@ esac`)
 	if !slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return reflect.DeepEqual(c, want) }) {
 		t.Errorf("comparisons %+v\nhave no %+v", r.Comparisons, want)
 	}
-	broken := with("halyard", programs["halyard"])
+	broken := with("bench", programs["bench"])
 	broken["python3"] = `echo '{"launch": {"error": "no compiler"}, "4096": {"copy": {"in-pinned": {"ns/op": 2500}}}}'`
 	if _, r, _ := report(t, broken); !slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.NS["cupy"] == 2500 }) {
 		t.Errorf("what a launch failed with keeps copies out: %+v", r.Comparisons)

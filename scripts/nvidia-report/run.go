@@ -131,7 +131,7 @@ var steps = []step{
 	{name: "nccl-devices", args: tests("nccl.test", "^TestOnHardware$", time.Minute), read: readTestsOrSkip, limit: time.Minute, hardware: true},
 	{name: "backend-linked", args: tests(linkedTest, "^TestHardware", time.Minute), read: readTests, limit: time.Minute, maybe: true},
 	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
-	{name: "bench", args: []string{"halyard", "bench", "--json", "--backend", "cuda", "--time", "20ms"}, read: readJSON, limit: 90 * time.Second},
+	{name: "bench", args: []string{"bench", "-json", "-backend", "cuda", "-time", "20ms"}, read: readJSON, limit: 90 * time.Second},
 }
 
 const compareFile = "compare.py"

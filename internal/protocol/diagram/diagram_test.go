@@ -142,7 +142,7 @@ func along(path []point) (all []point) {
 }
 
 func TestPictureIsWellFormed(t *testing.T) {
-	d := xml.NewDecoder(strings.NewReader(svg()))
+	d := xml.NewDecoder(strings.NewReader(picture()))
 	texts := 0
 	for {
 		token, err := d.Token()

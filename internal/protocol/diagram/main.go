@@ -30,7 +30,7 @@ type document struct {
 var documents = []document{
 	{"docs/coherence.md", whole(markdown)},
 	{"docs/coherence.mmd", whole(mermaid)},
-	{"docs/coherence.svg", whole(svg)},
+	{"docs/coherence.svg", whole(picture)},
 	{"coherence/doc.go", withTable},
 }
 

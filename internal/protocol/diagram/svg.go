@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/svg"
 )
 
 const (
@@ -19,6 +19,8 @@ const (
 
 	hostColour   = "#0b5cad"
 	deviceColour = "#b34700"
+	darkColour   = "#1b2229"
+	greyColour   = "#38424d"
 )
 
 type point struct{ x, y float64 }
@@ -229,22 +231,16 @@ func resets() bool {
 	return true
 }
 
-// svg draws the diagram.
-func svg() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="title" font-family="Helvetica, Arial, 'Liberation Sans', sans-serif">
-<!-- Made from the transition table by: go generate ./internal/protocol -->
-<title id="title">Coherence states of one host and one device</title>
-<defs>
-`, canvasWidth, canvasHeight, canvasWidth, canvasHeight)
+// picture draws the diagram.
+func picture() string {
+	var p svg.Picture
+	p.Raw("<!-- Made from the transition table by: go generate ./internal/protocol -->\n")
 	for _, c := range []struct{ id, colour string }{{"host", hostColour}, {"device", deviceColour}} {
-		fmt.Fprintf(&b, `<marker id="%s" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="11" markerHeight="11" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L10 5L0 10z" fill="%s"/></marker>
-`, c.id, c.colour)
+		p.Element("marker", fmt.Sprintf(`<path d="M0 0L10 5L0 10z" fill="%s"/>`, c.colour), "id", c.id, "viewBox", "0 0 10 10", "refX", 9, "refY", 5,
+			"markerWidth", 11, "markerHeight", 11, "markerUnits", "userSpaceOnUse", "orient", "auto")
 	}
-	fmt.Fprintf(&b, `</defs>
-<rect x="1" y="1" width="%d" height="%d" rx="14" fill="#ffffff" stroke="#9aa4af" stroke-width="1.5"/>
-<text x="40" y="44" font-size="22" font-weight="bold" fill="#1b2229">Coherence of one host and one device</text>
-`, canvasWidth-2, canvasHeight-2)
+	p.Rect(1, 1, canvasWidth-2, canvasHeight-2, "rx", 14, "fill", "#ffffff", "stroke", "#9aa4af", "stroke-width", 1.5)
+	p.Text(40, 44, "Coherence of one host and one device", "font-size", 22, "font-weight", "bold", "fill", darkColour)
 
 	all := drawn()
 	boxes := map[protocol.Name]box{}
@@ -253,40 +249,35 @@ func svg() string {
 	}
 	for _, e := range all {
 		path := routes[ends{e.from, e.to}].visible(boxes[e.from], boxes[e.to])
-		style := ""
+		line := []any{"fill", "none", "stroke", colourOf(e), "stroke-linejoin", "round", "marker-end", "url(#" + placeName(e.causes[0].place) + ")"}
 		if slices.ContainsFunc(e.causes, func(c cause) bool { return c.moves && !c.zeros }) {
-			style = ` stroke-width="3"`
+			line = append(line, "stroke-width", 3)
 		}
 		if e.kept {
-			style += ` stroke-dasharray="7 5"`
+			line = append(line, "stroke-dasharray", "7 5")
 		}
-		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s"%s stroke-linejoin="round" marker-end="url(#%s)"/>
-`, pathOf(path), colourOf(e), style, placeName(e.causes[0].place))
+		p.Path(pathOf(path), line...)
 	}
 	for _, e := range all {
 		l := labelOf(e, routes[ends{e.from, e.to}].label)
-		fmt.Fprintf(&b, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="4" fill="#ffffff"/>
-`, l.box.x-l.box.w/2, l.box.y-l.box.h/2, l.box.w, l.box.h)
+		p.Rect(l.box.x-l.box.w/2, l.box.y-l.box.h/2, l.box.w, l.box.h, "rx", 4, "fill", "#ffffff")
 		for i, line := range l.lines {
-			fmt.Fprintf(&b, `<text x="%.0f" y="%.0f" font-size="%d" text-anchor="middle" fill="%s">%s</text>
-`, l.box.x, l.box.y-l.box.h/2+14+16*float64(i), textSize, colourOf(e), html.EscapeString(line))
+			p.Text(l.box.x, l.box.y-l.box.h/2+14+16*float64(i), line, "font-size", textSize, "text-anchor", "middle", "fill", colourOf(e))
 		}
 	}
 	for _, n := range nodes() {
 		left, top := n.box.x-n.box.w/2, n.box.y-n.box.h/2
-		fmt.Fprintf(&b, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="10" fill="#f2f5f8" stroke="#38424d" stroke-width="1.5"/>
-<text x="%.0f" y="%.0f" font-size="%d" font-weight="bold" text-anchor="middle" fill="#1b2229">%v</text>
-`, left, top, n.box.w, n.box.h, n.box.x, top+23, titleSize, n.name)
+		p.Rect(left, top, n.box.w, n.box.h, "rx", 10, "fill", "#f2f5f8", "stroke", greyColour, "stroke-width", 1.5)
+		p.Text(n.box.x, top+23, n.name.String(), "font-size", titleSize, "font-weight", "bold", "text-anchor", "middle", "fill", darkColour)
 		for i, line := range n.lines {
-			fmt.Fprintf(&b, `<text x="%.0f" y="%.0f" font-size="%d" text-anchor="middle" fill="#38424d">%s</text>
-`, n.box.x, top+43+lineHeight*float64(i), textSize, html.EscapeString(line))
+			p.Text(n.box.x, top+43+lineHeight*float64(i), line, "font-size", textSize, "text-anchor", "middle", "fill", greyColour)
 		}
 	}
 	for i, line := range legend() {
-		fmt.Fprintf(&b, `<text x="40" y="%d" font-size="14" fill="#38424d">%s</text>
-`, canvasHeight-74+22*i, line)
+		p.Element("text", line, "x", 40, "y", canvasHeight-74+22*i, "font-size", 14, "fill", greyColour)
 	}
-	b.WriteString("</svg>\n")
+	var b strings.Builder
+	_ = p.Write(&b, canvasWidth, canvasHeight, "Coherence states of one host and one device") // a strings.Builder does not fail
 	return b.String()
 }
 

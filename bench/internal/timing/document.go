@@ -1,0 +1,56 @@
+package timing
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Replace replaces the text between the markers <!-- name: begin --> and <!-- name: end --> in a file. If the file lacks
+// the markers, it returns an error and leaves the file unchanged.
+func Replace(file, name, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	begin, end := "<!-- "+name+": begin -->", "<!-- "+name+": end -->"
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s lacks the markers %s and %s", file, begin, end)
+	}
+	return os.WriteFile(file, []byte(before+begin+"\n"+text+end+after), 0o644)
+}
+
+// Machine describes the machine: the processor, how many processors Go sees, the system, and the version of Go.
+func Machine() string {
+	name := runtime.GOARCH
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for l := range strings.Lines(string(text)) {
+			if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == "model name" {
+				name = strings.TrimSpace(v)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+// Duration formats a time in nanoseconds for display, in ns, µs or ms. Numbers below 10 have one decimal, others none.
+func Duration(ns float64) string {
+	switch d := time.Duration(ns); {
+	case ns < 10:
+		return fmt.Sprintf("%.1f ns", ns)
+	case d < time.Microsecond:
+		return fmt.Sprintf("%.0f ns", ns)
+	case d < 10*time.Microsecond:
+		return fmt.Sprintf("%.1f µs", ns/1e3)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.0f µs", ns/1e3)
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.0f ms", ns/1e6)
+}

@@ -1,0 +1,107 @@
+// Command soak is a server under load: workers answer requests with streams that live for one request, buffers, slices,
+// leases, deadlines that are missed, device handles, evictions, pools, pipelines, traces and drivers that fail. Every
+// second it lets the requests under way end and counts what is left: heap, objects, goroutines, threads. In the end it
+// prints how each grew, and fails if one grew with the number of requests, if something stays open, or if a byte was wrong.
+//
+//	go run ./bench/soak -for 10m -svg soak.svg
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var o options
+	var devices, only string
+	flag.DurationVar(&o.time, "for", 10*time.Minute, "how long to go on")
+	flag.DurationVar(&o.every, "every", time.Second, "time between two samples")
+	flag.IntVar(&o.workers, "workers", 2*runtime.GOMAXPROCS(0), "goroutines that answer requests")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the requests")
+	flag.StringVar(&only, "requests", "", "only requests whose name matches this regular expression")
+	flag.StringVar(&devices, "devices", "", "devices to use, with commas between; a discrete device of the host backend if empty")
+	flag.StringVar(&o.trace, "trace", "", "a file for a trace that is open all the time, /dev/null for instance")
+	flag.StringVar(&o.svg, "svg", "", "a file for the picture (.svg or .png)")
+	flag.Parse()
+	var err error
+	if o.only, err = regexp.Compile(only); err != nil || len(o.kinds()) == 0 || flag.NArg() > 0 || o.time <= 0 || o.every <= 0 || o.workers < 1 {
+		fmt.Fprintln(os.Stderr, "soak: wrong usage:", err, flag.Args())
+		os.Exit(2)
+	}
+	if devices != "" {
+		o.devices = strings.Split(devices, ",")
+	}
+	r, err := o.run(ctx)
+	if r != nil {
+		fmt.Print(r.text())
+		if o.svg != "" && err == nil {
+			err = r.page().Write(o.svg)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+	}
+	if err != nil || r.failed() {
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	time, every time.Duration
+	workers     int
+	seed        uint64
+	only        *regexp.Regexp
+	devices     []string
+	trace, svg  string
+	samples     int // the run ends after this many, for tests; 0 means no limit
+}
+
+// kinds returns the kinds of request that the options select.
+func (o options) kinds() []kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !o.only.MatchString(k.name) })
+}
+
+// run serves until the time is over or the context ends, takes samples, and closes everything.
+func (o options) run(parent context.Context) (*results, error) {
+	ctx, cancel := context.WithTimeout(parent, o.time)
+	defer cancel()
+	goroutines := runtime.NumGoroutine()
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	serving := s.serve(ctx)
+	start, ticker := time.Now(), time.NewTicker(o.every)
+	defer ticker.Stop()
+	r := &results{}
+	for last := start; ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			s.quiet(func() {
+				running := time.Since(last) // without what sampling takes
+				r.add(s.sample(time.Since(start)), running)
+			})
+			last = time.Now()
+			if len(r.Samples) == o.samples {
+				cancel()
+			}
+		}
+	}
+	serving.Wait()
+	r.Interrupted = parent.Err() != nil
+	r.Took, r.Requests, r.Kinds = time.Since(start), s.requests.Load(), s.counts()
+	s.close(goroutines)
+	r.Wrong, r.Failures, r.Failed = s.wrong.Load(), s.failures, s.failed
+	return r, nil
+}

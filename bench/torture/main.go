@@ -1,0 +1,176 @@
+//go:build cuda && hip && opencl && linux
+
+// Command torture drives Halyard for as long as it is told to, over every backend at once, with the faults that
+// programs meet rarely: work in any order that streams and events allow, driver calls that fail, memory that
+// runs out, devices that go away, objects that are closed while others use them, signals in the middle of a copy. It counts
+// its actions, the bytes that were wrong, and the handles and goroutines that were left.
+//
+//	go run -tags "cuda hip opencl" ./bench/torture -for 10m
+//
+// CUDA and HIP devices are simulated. OpenCL devices are those of the libraries that are installed.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-halyard/halyard/bench/internal/timing"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "child" {
+		child(os.Args[2:])
+		return
+	}
+	var o options
+	flag.DurationVar(&o.time, "for", 5*time.Minute, "how long to go on")
+	flag.Uint64Var(&o.seed, "seed", 1, "the first seed")
+	flag.BoolVar(&o.short, "short", false, "a short round of each scenario, whatever -for says")
+	flag.StringVar(&o.only, "only", "", "only scenarios whose name matches this regular expression")
+	flag.StringVar(&o.json, "json", "", "a file for the summary")
+	flag.StringVar(&o.document, "document", "", "a Markdown file for the summary")
+	merge := flag.Bool("merge", false, "only add up the summaries of runs that went on side by side; the arguments are their JSON files")
+	flag.Parse()
+	if *merge {
+		if err := o.merge(flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "torture:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	only, err := regexp.Compile(o.only)
+	if flag.NArg() > 0 || err != nil {
+		fmt.Fprintln(os.Stderr, "torture: wrong usage:", err, flag.Args())
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ok, err := o.run(ctx, only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	time                 time.Duration
+	seed                 uint64
+	short                bool
+	only, json, document string
+}
+
+// run runs all scenarios again and again until the time is over, each time with the next seed.
+func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err error) {
+	w, err := newWorld()
+	if err != nil {
+		return false, err
+	}
+	defer w.close()
+	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !only.MatchString(s.name) })
+	if len(chosen) == 0 {
+		return false, fmt.Errorf("no scenario has a name that matches %q", only)
+	}
+	sum := &summary{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), FirstSeed: o.seed}
+	for _, s := range chosen {
+		sum.Scenarios = append(sum.Scenarios, &tally{Name: s.name, What: s.what, Errors: map[string]uint64{}})
+	}
+	start := time.Now()
+	tty := isTerminal()
+	for seed := o.seed; ; seed++ {
+		for i, s := range chosen {
+			if ctx.Err() != nil || !o.short && time.Since(start) >= o.time {
+				break
+			}
+			if s.every > 1 && !o.short && (seed-o.seed+1)%s.every != 0 {
+				continue
+			}
+			if tty {
+				fmt.Fprintf(os.Stderr, "\r\x1b[K%s of %s, seed %d: %s", time.Since(start).Round(time.Second), o.time, seed, s.name)
+			}
+			r := &run{w: w, seed: seed, tally: sum.Scenarios[i], short: o.short}
+			r.do(ctx, s)
+			if len(sum.Scenarios[i].Failures) >= 5 {
+				sum.Stopped = s.name + " failed five times"
+			}
+		}
+		sum.Seeds = seed - o.seed + 1
+		if o.short || ctx.Err() != nil || sum.Stopped != "" || time.Since(start) >= o.time {
+			break
+		}
+	}
+	if tty {
+		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+	if ctx.Err() != nil {
+		sum.Stopped = "interrupted"
+	}
+	w.close()
+	sum.Seconds = time.Since(start).Seconds()
+	sum.Devices = w.names
+	sum.goroutines()
+	return o.report(sum)
+}
+
+// report prints the summary and writes the files that are asked for.
+func (o options) report(sum *summary) (ok bool, err error) {
+	text := sum.text()
+	fmt.Print(text)
+	if o.json != "" {
+		b, err := json.MarshalIndent(sum, "", "\t")
+		if err != nil {
+			return false, err
+		}
+		if err := os.WriteFile(o.json, append(b, '\n'), 0o644); err != nil {
+			return false, err
+		}
+	}
+	if o.document != "" {
+		if err := os.WriteFile(o.document, []byte(sum.markdown()), 0o644); err != nil {
+			return false, err
+		}
+	}
+	return !strings.Contains(text, "FAILED"), nil
+}
+
+// merge adds up summaries.
+func (o options) merge(files []string) error {
+	if len(files) == 0 {
+		return fmt.Errorf("-merge needs files")
+	}
+	var sum *summary
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var one summary
+		if err := json.Unmarshal(text, &one); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if one.Processes == 0 {
+			one.Processes = 1
+		}
+		if sum == nil {
+			sum = &one
+		} else if err := sum.add(&one); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	_, err := o.report(sum)
+	return err
+}
+
+func isTerminal() bool {
+	s, err := os.Stderr.Stat()
+	return err == nil && s.Mode()&os.ModeCharDevice != 0
+}
