@@ -5,6 +5,9 @@ GO ?= go
 TAGS := cuda opencl hip
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REPORT := $(GO) run ./internal/testing/testreport
+# The packages of all modules: of this one, and of those that go.work names, whose paths begin with its own.
+ALL := github.com/go-halyard/halyard/...
+MODULES := bench examples
 
 # What go-gl/cl and gorgonia.org/cu need to compile against current headers (docs/guide/building.md, "Linked builds").
 HALYARD_CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include $(CURDIR)/.venv/lib/python3*/site-packages/nvidia/cuda_runtime/include))
@@ -25,14 +28,14 @@ run: ## build bin/halyard without cgo, list the devices, run the suite on the ho
 	@HALYARD_HOST_DEVICES=2 ./bin/halyard check --backend host --require host
 
 test: ## run the tests; what is skipped is listed with the reason
-	@$(REPORT) ./...
+	@$(REPORT) $(ALL)
 
 # Left out is what does one thing at a time, what runs the suite as the backends do, HIP, which is CUDA's code with other names, and the simulated
 # drivers, which are C, and the translator of kernels, which has one goroutine.
 RACE_SKIP := coherence|internal/translate|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|internal/testing/(archtest|doccheck|simgpu|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine.
 race: ## run the tests of all backends under the race detector
-	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" ./... | grep -vE '/($(RACE_SKIP))$$')
+	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" $(ALL) | grep -vE '/($(RACE_SKIP))$$')
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out, and buffer, which keeps no address.
@@ -48,7 +51,7 @@ moving: ## run tests with stacks that move at every call and freed memory that f
 check: lint test cross ## everything that needs nothing but Go
 
 lint: vet ## gofmt, go vet under every set of tags, staticcheck
-	$(STATICCHECK) -tags "$(TAGS)" ./...
+	$(STATICCHECK) -tags "$(TAGS)" $(ALL)
 	$(STATICCHECK) ./backends/... ./buffer/... ./cmd/... ./hal/... # the others have no files that depend on tags
 
 # Where files depend on cgo.
@@ -57,25 +60,28 @@ vet:
 	@unformatted=$$(gofmt -l backends bench buffer cmd coherence comm conformance docs examples hal internal kernel scripts); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	@set -e; for tags in "" cuda opencl hip "$(TAGS)"; do \
-		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' ./..."; CGO_ENABLED=0 $(GO) vet -tags "$$tags" ./...; \
+		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(ALL)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(ALL); \
 	done
 	@set -e; for tags in "" "$(TAGS)"; do \
 		echo "CGO_ENABLED=1 $(GO) vet -tags '$$tags' $(CGO)"; CGO_ENABLED=1 $(GO) vet -tags "$$tags" $(CGO); \
 	done
+	@set -e; for module in . $(MODULES); do \
+		echo "GOWORK=off $(GO) vet ./... in $$module"; (cd "$$module" && GOWORK=off CGO_ENABLED=0 $(GO) vet -tags "$(TAGS)" ./...); \
+	done # each module alone
 
 # How .ci/run goes on with each: README, "Status". Programs are all vetted; the command is the one that is linked.
 cross: ## vet and build for each system without cgo
 	@set -e; export CGO_ENABLED=0; for target in linux/amd64=run linux/arm64=emulated windows/amd64=emulated "darwin/arm64=compiled only"; do \
 		echo "$${target%=*} ($${target#*=})"; target=$${target%=*}; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
-		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) vet -tags '$(TAGS)' ./... && go build -tags '$(TAGS)' ./cmd/halyard"; \
-		$(GO) vet -tags "$(TAGS)" ./...; \
+		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) vet -tags '$(TAGS)' $(ALL) && go build -tags '$(TAGS)' ./cmd/halyard"; \
+		$(GO) vet -tags "$(TAGS)" $(ALL); \
 		$(GO) build -o /dev/null -tags "$(TAGS)" ./cmd/halyard; \
 	done
 
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" ./...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -tags "$(TAGS)" $(ALL)
 
 bench-docs: ## measure the devices of this machine; write docs/performance.md and docs/bench.svg
 	@mkdir -p bin
@@ -155,7 +161,7 @@ api: ## list the exported API anew in api/, after a change of it that is meant
 	$(GO) run ./internal/testing/apilist
 
 generate: ## make the generated files again
-	$(GO) generate ./...
+	$(GO) generate $(ALL)
 
 clean: ## remove what was built
 	rm -rf bin $(LINKED_DIR)

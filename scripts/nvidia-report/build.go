@@ -109,7 +109,7 @@ func clean(path string) error {
 }
 
 func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-halyard/halyard").Output()
 	if err != nil {
 		return "", fmt.Errorf("go list, in the working directory: %w", err)
 	}

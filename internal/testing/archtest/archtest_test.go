@@ -118,6 +118,7 @@ func TestAllowedImportsPass(t *testing.T) {
 		"internal/memcopy/a.go":       file("golang.org/x/sys/cpu"),
 		"cmd/halyard/a.go":            file("github.com/jedib0t/go-pretty/v6/table", Module+"/backends"),
 		"examples/x/a.go":             file("gorgonia.org/cu", Module+"/buffer"),
+		"examples/go.mod":             {Data: []byte("module " + Module + "/examples\n")},
 		"examples/y/go.mod":           {Data: []byte("module example.org/y\n")},
 		"examples/y/sub/a.go":         file(Module + "/internal/dl"),
 		"hal/testdata/a.go":           file(Module + "/buffer"),
@@ -127,6 +128,7 @@ func TestAllowedImportsPass(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, Check(tree, Rules, Closures))
 	assert.NotContains(t, tree, "examples/y/sub")
+	assert.Contains(t, tree, "examples/x", "a module of this repository")
 }
 
 // What is reached through a package in between is found as well, and the way there is named.

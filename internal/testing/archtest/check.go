@@ -38,8 +38,8 @@ type Import struct {
 	Ours bool
 }
 
-// Read collects the imports of every Go file that is not a test, whatever its build
-// constraints. Modules inside the module, testdata and hidden folders are left out.
+// Read collects the imports of every Go file that is not a test, whatever its build constraints, of this module and of those inside it whose paths begin with
+// its own. Other modules, testdata and hidden folders are left out.
 func Read(root fs.FS) (Tree, error) {
 	tree := Tree{}
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -51,8 +51,9 @@ func Read(root fs.FS) (Tree, error) {
 				return nil
 			}
 			base := path.Base(name)
-			_, nested := fs.Stat(root, path.Join(name, "go.mod"))
-			if nested == nil || base == "testdata" || base[0] == '.' || base[0] == '_' {
+			mod, err := fs.ReadFile(root, path.Join(name, "go.mod"))
+			foreign := err == nil && !strings.HasPrefix(string(mod), "module "+Module+"/"+name+"\n")
+			if foreign || base == "testdata" || base[0] == '.' || base[0] == '_' {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,4 +1,4 @@
-package guide
+package gokernels
 
 import (
 	"context"
@@ -26,4 +26,10 @@ func Example_goKernels() {
 	check(saxpy.Saxpy(ctx, stream, hal.Over(3), 2, x, y)) // does not wait
 	fmt.Println(y.At(ctx, 2))                             // waits
 	// Output: 36 <nil>
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
