@@ -41,6 +41,9 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 		Formats:  []driver.Format{driver.FormatCubin, driver.FormatFatbin, driver.FormatPTX},
 		Language: driver.LanguageCUDA,
 
+		HostPointers:  func(int32) int32 { return 1 }, // CU_MEMORYTYPE_HOST
+		PointerRanges: true,                           // before CUDA 10.2 the attributes are unknown
+
 		LegacyStream: 1, // CU_STREAM_LEGACY
 
 		// The range since the Volta generation; earlier devices have fewer priorities.
@@ -50,4 +53,4 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 
 // version formats what cuDriverGetVersion returns: 1000 times the major version and ten
 // times the minor.
-func version(v int) string { return fmt.Sprintf("CUDA %d.%d", v/1000, v%1000/10) }
+func version(v int32) string { return fmt.Sprintf("CUDA %d.%d", v/1000, v%1000/10) }

@@ -48,11 +48,11 @@ const (
 // arch names the compute capability, as in "sm_90". Float16 arithmetic exists since 5.3. All devices that drivers still support have
 // float64 arithmetic.
 func arch(api cudahip.API, dev int32) (name string, float64, float16 bool) {
-	major, code := api.DeviceAttribute(dev, capabilityMajor)
+	major, code := api.DeviceAttribute(capabilityMajor, dev)
 	if code != cudahip.Success {
 		return "", true, false
 	}
-	minor, code := api.DeviceAttribute(dev, capabilityMinor)
+	minor, code := api.DeviceAttribute(capabilityMinor, dev)
 	if code != cudahip.Success {
 		return "", true, major > 5
 	}

@@ -13,13 +13,15 @@
 // Loaded is the default and needs no cgo. Symbols are looked up one by one: if an old driver lacks
 // an optional symbol, the devices lack a capability.
 //
-// Linked is selected by the tags cuda and linked together, with cgo. The calls go through
+// Linked is selected by the tags cuda and linked together, with cgo. Devices and contexts come from
 // gorgonia.org/cu, for programs that use that package and want to share contexts,
-// streams and pointers with it. Calls that gorgonia.org/cu lacks are loaded from the same library.
-// Copies, fills, allocation and most calls of streams and events are made by C functions of this
-// package, which make the context current and use it in one crossing from Go to C. This binding
+// streams and pointers with it. Copies, fills, allocation, launches and the calls of streams and events are
+// C functions of this package, which make the context current and use it in one crossing from Go to C. The
+// remaining calls are loaded from the same library. This binding
 // needs cuda.h of CUDA 11.8 to 12.9, and libcuda to link with. gorgonia.org/cu initialises the
 // driver when the program starts, and ends the process if there is no GPU.
+//
+// Both bindings are generated from calls.txt, the list of the driver's calls.
 //
 // With either binding, a call leaves the device's context current on the thread that made the call. A
 // program that has locked a goroutine to its thread and made another context current there must make

@@ -5,6 +5,7 @@ package cuda
 import (
 	"sync"
 	"testing"
+	"unsafe"
 
 	"gorgonia.org/cu"
 
@@ -12,6 +13,14 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 )
+
+// The package's handles are structures around one C pointer.
+
+func stream(h uintptr) cu.Stream { return *(*cu.Stream)(unsafe.Pointer(&h)) }
+
+func event(h uintptr) cu.Event { return *(*cu.Event)(unsafe.Pointer(&h)) }
+
+func host(addr uintptr) unsafe.Pointer { return dl.Pointer(addr) }
 
 // raw returns the driver's calls, made through gorgonia.org/cu.
 func raw(t testing.TB, libraries ...string) cudahiptest.Raw {

@@ -35,6 +35,8 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 		Version:    version,
 		Compiler:   compiler,
 
+		HostPointers: hostPointers,
+
 		Limits:    limits,
 		MaxGlobal: maxGlobal,
 		Arch:      arch,
@@ -47,9 +49,18 @@ func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
 
 // release returns the major version. hipRuntimeGetVersion returns ten million times the
 // major version, plus a hundred thousand times the minor version, plus the patch.
-func release(v int) int { return v / 10_000_000 }
+func release(v int32) int32 { return v / 10_000_000 }
+
+// hostPointers returns the number of the type of page-locked memory, which changed in ROCm 6. The attribute for the size of an allocation
+// has 32 bits in some releases and 64 in others, so that it is not asked for.
+func hostPointers(version int32) int32 {
+	if release(version) < 6 {
+		return 0
+	}
+	return 1
+}
 
 // version formats what hipRuntimeGetVersion returns.
-func version(v int) string {
+func version(v int32) string {
 	return fmt.Sprintf("HIP %d.%d.%d", release(v), v/100_000%100, v%100_000)
 }

@@ -6,24 +6,16 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
 const binding = "loaded"
 
-const (
-	copyDefault  = 4 // hipMemcpyDefault
-	signalMemory = 2 // hipMallocSignalMemory
-	signalSize   = 8 // bytes, the only size of signal memory
-	wholeWord    = 1<<32 - 1
-	atLeast      = 0 // hipStreamWaitValueGte
-)
-
-// api holds the runtime's calls: those of a table, and methods for the calls whose arguments
-// differ.
+// api holds the runtime's calls: those generated from calls.txt, and those that do more than pass their arguments.
 type api struct {
-	*cudahip.Table
+	calls
 	hostCalls *atomic.Uint32 // which of the two calls for host functions is supported
 }
 
@@ -40,7 +32,7 @@ func bind(lib *dl.Library) (cudahip.API, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := api{t, new(atomic.Uint32)}
+	a := api{calls{t}, new(atomic.Uint32)}
 	if !t.Has(cudahip.CallHostCall) {
 		a.hostCalls.Store(byCallback)
 	}
@@ -90,7 +82,7 @@ func (a api) HostCancel(id uintptr) bool {
 // Init implements cudahip.API. Memory of another process is opened with a flag that maps it on first use. The
 // number of the flag changed in ROCm 6.
 func (a api) Init() cudahip.Code {
-	if code := a.Table.Init(); code != cudahip.Success {
+	if code := a.calls.Init(); code != cudahip.Success {
 		return code
 	}
 	v, code := a.Version()
@@ -109,59 +101,27 @@ func (a api) Retain(dev int32) (cudahip.Context, cudahip.Code) {
 // Release implements cudahip.API.
 func (a api) Release(int32) cudahip.Code { return cudahip.Success }
 
-// CopyAny implements cudahip.API.
-func (a api) CopyAny(ctx cudahip.Context, dst, src, n, stream uintptr) cudahip.Code {
-	return a.Call(cudahip.CallCopyAny, ctx, dst, src, n, copyDefault, stream, 0)
-}
-
-// Pointer implements cudahip.API. The number that stands for page-locked memory changed in ROCm 6. The size of the
-// allocation comes from hipMemGetAddressRange, because the attribute for it has 32 bits in some releases and 64 in
-// others.
-func (a api) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
-	v, code := a.Version()
-	if code != cudahip.Success {
-		return cudahip.Pointer{}, code
-	}
-	host := uintptr(1)
-	if release(v) < 6 {
-		host = 0
-	}
-	p, code := a.PointerOf(ctx, addr, host)
-	if code == cudahip.Success {
-		a.PointerRange(ctx, addr, &p)
-	}
-	return p, code
-}
-
 // Copy2D implements cudahip.API.
 func (a api) Copy2D(ctx cudahip.Context, r *cudahip.Rect, stream uintptr) cudahip.Code {
-	return a.Copy2DPlain(ctx, r, stream)
-}
-
-// SignalAlloc implements cudahip.API. Streams can wait only for words of signal memory, which the runtime
-// allocates one word at a time.
-func (a api) SignalAlloc(ctx cudahip.Context) (cudahip.Signals, cudahip.Call, cudahip.Code) {
-	if !a.Has(cudahip.CallSignalAlloc) {
-		return a.Table.SignalAlloc(ctx)
+	const toDevice, toHost, device, whatever = 1, 2, 3, 4 // hipMemcpyKind
+	kind := int32(whatever)
+	switch [2]cudahip.Place{r.DstAt, r.SrcAt} {
+	case [2]cudahip.Place{cudahip.OnDevice, cudahip.OnHost}:
+		kind = toDevice
+	case [2]cudahip.Place{cudahip.OnHost, cudahip.OnDevice}:
+		kind = toHost
+	case [2]cudahip.Place{cudahip.OnDevice, cudahip.OnDevice}:
+		kind = device
 	}
-	word, code := a.Make(cudahip.CallSignalAlloc, ctx, signalSize, signalMemory, 0)
-	return cudahip.Signals{Host: word, Addr: word, N: 1}, cudahip.CallSignalAlloc, code
-}
-
-// SignalFree implements cudahip.API.
-func (a api) SignalFree(ctx cudahip.Context, host uintptr) cudahip.Code {
-	if !a.Has(cudahip.CallSignalAlloc) {
-		return a.Table.SignalFree(ctx, host)
-	}
-	return a.MemFree(ctx, host)
-}
-
-// WaitValue implements cudahip.API.
-func (a api) WaitValue(ctx cudahip.Context, stream, addr uintptr, value uint32) cudahip.Code {
-	return a.Call(cudahip.CallWaitValue, ctx, stream, addr, uintptr(value), atLeast, wholeWord, 0)
+	return a.copy2D(ctx, r.Dst, r.DstPitch, r.Src, r.SrcPitch, r.Width, r.Rows, kind, stream)
 }
 
 // ModuleLoad implements cudahip.API. The runtime writes no log.
 func (a api) ModuleLoad(ctx cudahip.Context, image unsafe.Pointer, _ []byte) (uintptr, cudahip.Code) {
-	return a.Make(cudahip.CallModuleLoad, ctx, uintptr(image), 0, 0)
+	return a.moduleLoad(ctx, uintptr(image))
+}
+
+// Launch implements cudahip.API.
+func (a api) Launch(ctx cudahip.Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, stream uintptr) cudahip.Code {
+	return a.launch(ctx, kernel, l.Grid, l.Block, uint32(l.Shared), stream, params)
 }

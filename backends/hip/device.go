@@ -53,7 +53,7 @@ func arch(api cudahip.API, dev int32) (name string, float64, float16 bool) {
 		return "", true, false
 	}
 	p := make([]byte, propertiesSize)
-	if api.DeviceProperties(dev, p) != cudahip.Success {
+	if api.DeviceProperties(p, dev) != cudahip.Success {
 		return "", true, false
 	}
 	name = findArch(p[nameSize:])

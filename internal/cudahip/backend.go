@@ -46,6 +46,11 @@ type Vendor struct {
 	// vendor has no other handle for that stream.
 	LegacyStream uintptr
 
+	// HostPointers returns the number of the type of page-locked memory in a version of the library; the next number is that of device memory.
+	// PointerRanges says that the attributes of an address have the range of its allocation.
+	HostPointers  func(version int32) int32
+	PointerRanges bool
+
 	// Limits holds the vendor's number of each limit, or 0 if the vendor does not report the limit.
 	Limits [NumLimits]int32
 
@@ -63,7 +68,7 @@ type Vendor struct {
 	Arch func(api API, dev int32) (name string, float64, float16 bool)
 
 	// Version formats the library's version for display.
-	Version func(int) string
+	Version func(int32) string
 
 	// Compiler compiles for the vendor's devices. It is 0 if there is none.
 	Compiler rtc.Vendor
@@ -91,7 +96,7 @@ type library struct {
 	vendor    *Vendor
 	api       API
 	name      string
-	version   int
+	version   int32
 	simulated bool
 	hosts     ranges
 
@@ -195,7 +200,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	if code != Success {
 		return nil, lib.fail("list", -1, CallDeviceCount, code)
 	}
-	return lib.list(n)
+	return lib.list(int(n))
 }
 
 // list describes the library's n devices. A device that cannot be described is left out. If it was listed before, it
@@ -255,7 +260,7 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	}
 	// The list may have grown since the caller saw it: a device that could not be described at that time may be
 	// described now.
-	infos, err := lib.list(n)
+	infos, err := lib.list(int(n))
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +296,7 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	fail := func(c Call, code Code) (int32, driver.Info, error) {
 		return 0, driver.Info{}, l.fail(op, ordinal, c, code)
 	}
-	dev, code := api.DeviceGet(number)
+	dev, code := api.DeviceGet(int32(number))
 	if code != Success {
 		return fail(CallDeviceGet, code)
 	}
@@ -305,10 +310,11 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	if l.simulated && !strings.Contains(info.Model, "simulated") {
 		info.Model += " (simulated)"
 	}
-	if info.TotalMemory, code = api.DeviceTotal(dev); code != Success {
+	total, code := api.DeviceTotal(dev)
+	if code != Success {
 		return fail(CallDeviceTotal, code)
 	}
-	info.MaxAlloc = info.TotalMemory
+	info.TotalMemory, info.MaxAlloc = uint64(total), uint64(total)
 	if api.Has(CallDeviceUUID) {
 		if uuid, code := api.DeviceUUID(dev); code == Success {
 			info.UUID = uuid
@@ -343,7 +349,7 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 func (l *library) attribute(dev int32, a Attribute) bool {
 	numbers := l.vendor.Attributes[a]
 	for _, n := range numbers {
-		if v, code := l.api.DeviceAttribute(dev, n); code == Success && v != 0 {
+		if v, code := l.api.DeviceAttribute(n, dev); code == Success && v != 0 {
 			return true
 		}
 	}
@@ -370,7 +376,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	add(driver.CapAdvise, concurrent && api.Has(CallAdvise))
 	add(driver.CapIPC, handlesByValue && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
 	add(driver.CapPriority, has[AttrPriorities])
-	add(driver.CapPointerInfo, api.Has(CallPointer))
+	add(driver.CapPointerInfo, api.Has(CallPointerAttribute))
 	add(driver.CapCopy2D, api.Has(CallCopy2D))
 	add(driver.CapKernels, l.runs())
 	return caps

@@ -27,7 +27,7 @@ func (l *library) limit(dev int32, which Limit) uint32 {
 	if n == 0 {
 		return 0
 	}
-	v, code := l.api.DeviceAttribute(dev, n)
+	v, code := l.api.DeviceAttribute(n, dev)
 	if code != Success || v < 0 {
 		return 0
 	}

@@ -24,51 +24,6 @@ type Rect struct {
 	Width, Rows        uintptr
 }
 
-// Copy2D implements [API]. It passes a CUDA_MEMCPY2D, a structure of 128 bytes.
-func (t *Table) Copy2D(ctx Context, r *Rect, stream uintptr) Code {
-	f := t.frame(CallCopy2D, ctx)
-	words := (*[16]uint64)(unsafe.Pointer(&f.text))
-	*words = [16]uint64{6: uint64(r.SrcPitch), 13: uint64(r.DstPitch), 14: uint64(r.Width), 15: uint64(r.Rows)}
-	words[2], words[3+hostOrDevice(r.SrcAt)] = memoryTypes[r.SrcAt], uint64(r.Src)
-	words[9], words[10+hostOrDevice(r.DstAt)] = memoryTypes[r.DstAt], uint64(r.Dst)
-	f.args[0], f.args[1] = uintptr(unsafe.Pointer(words)), stream
-	code := f.call()
-	f.put()
-	return code
-}
-
-// memoryTypes are CU_MEMORYTYPE_HOST, DEVICE and UNIFIED.
-var memoryTypes = [...]uint64{OnHost: 1, OnDevice: 2, Anywhere: 4}
-
-// hostOrDevice returns which of the two address fields of a CUDA_MEMCPY2D to set: 0 for srcHost or
-// dstHost, 1 for srcDevice or dstDevice.
-func hostOrDevice(p Place) int {
-	if p == OnHost {
-		return 0
-	}
-	return 1
-}
-
-// Copy2DPlain is Copy2D for a call that takes its arguments one by one, as hipMemcpy2DAsync does.
-func (t *Table) Copy2DPlain(ctx Context, r *Rect, stream uintptr) Code {
-	const toDevice, toHost, device, whatever = 1, 2, 3, 4
-	kind := uintptr(whatever)
-	switch [2]Place{r.DstAt, r.SrcAt} {
-	case [2]Place{OnDevice, OnHost}:
-		kind = toDevice
-	case [2]Place{OnHost, OnDevice}:
-		kind = toHost
-	case [2]Place{OnDevice, OnDevice}:
-		kind = device
-	}
-	f := t.frame(CallCopy2D, ctx)
-	f.args[0], f.args[1], f.args[2], f.args[3] = r.Dst, r.DstPitch, r.Src, r.SrcPitch
-	f.args[4], f.args[5], f.args[6], f.args[7] = r.Width, r.Rows, kind, stream
-	code := f.call()
-	f.put()
-	return code
-}
-
 // maxPitch is the largest pitch that devices support.
 const maxPitch = 1<<31 - 1
 

@@ -65,7 +65,7 @@ func (d *Device) unanswered() (lacks driver.Caps) {
 	}
 	d.leftovers.add(fromDevice, addr) // freeing it now might wait for other work
 	if d.info.Caps.Has(driver.CapPointerInfo) {
-		if _, code := d.api.Pointer(d.ctx, addr); code == CodeNotSupported {
+		if _, code := d.pointer(addr); code == CodeNotSupported {
 			lacks |= driver.CapPointerInfo
 		}
 	}
@@ -84,11 +84,11 @@ func (d *Device) Info() driver.Info { return d.info }
 
 // MemInfo implements driver.Device. The vendors call the result an estimate.
 func (d *Device) MemInfo() (free, total uint64, err error) {
-	free, total, code := d.api.MemInfo(d.ctx)
+	f, t, code := d.api.MemInfo(d.ctx)
 	if code != Success {
 		return 0, 0, d.fail("memory information", CallMemInfo, code)
 	}
-	return free, total, nil
+	return uint64(f), uint64(t), nil
 }
 
 // NewStream implements driver.Device.
@@ -103,7 +103,11 @@ func (d *Device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
 
 // NewEvent implements driver.Device.
 func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	h, code := d.api.EventCreate(d.ctx, o.Timing)
+	flags := uint32(eventBlocking)
+	if !o.Timing {
+		flags |= eventNoTiming
+	}
+	h, code := d.api.EventCreate(d.ctx, flags)
 	if code != Success {
 		return nil, d.fail("new event", CallEventCreate, code)
 	}

@@ -1,40 +1,73 @@
 package cudahip
 
 import (
+	"bytes"
 	"sync"
 	"unsafe"
 )
 
-// frame describes one call: the context to make current first, the function, its arguments, and
-// space for its results. The assembly code relies on the offsets of args and the fields before it.
+// Frame is one call: the context to make current first, the function, its arguments, and space for its results. The assembly code relies on the offsets
+// of Args and the fields before it.
 //
-// The library writes to a frame, so a frame must not move: it is heap memory. Every call needs a
-// frame, so frames come from a pool.
-type frame struct {
+// The library writes to a frame, so a frame must not move: it is heap memory. Every call needs a frame, so frames come from a pool.
+type Frame struct {
 	bind   uintptr // the function that makes ctx current; 0 if the call needs no context
 	ctx    uintptr
 	fn     uintptr
 	failed uintptr // set if bind failed; then fn was not called
-	args   [maxArgs]uintptr
-	out    [resultWord + 1]uint64
-	text   [deviceNameSize]byte
+	Args   [maxArgs]uintptr
+	Out    [resultWord + 1]uint64 // space for results
+	text   [textSize]byte         // space for a text
 }
 
-// resultWord is the index of the element of out that follows the space for a handle.
+// resultWord is the index of the element of Out that follows the space for a handle.
 const resultWord = handleSize / 8
 
 // maxArgs is the largest number of arguments of a call, counted in words. A structure that is passed by value counts
 // as many as it has words.
 const maxArgs = 14
 
-var frames = sync.Pool{New: func() any { return new(frame) }}
+// textSize is the size of the space for a text, such as the name of a device.
+const textSize = 256
 
-func (f *frame) outAddr(i int) uintptr { return uintptr(unsafe.Pointer(&f.out[i])) }
+var frames = sync.Pool{New: func() any { return new(Frame) }}
 
-func (f *frame) put() { frames.Put(f) }
+// Frame returns the frame of a call that makes ctx current first.
+func (t *Table) Frame(c Call, ctx Context) *Frame {
+	f := frames.Get().(*Frame)
+	f.bind, f.ctx, f.fn = t.procs[CallMakeCurrent], uintptr(ctx), t.procs[c]
+	return f
+}
 
-// call makes the context current and calls the function on the same thread.
-func (f *frame) call() Code {
+// Unbound returns the frame of a call that needs no context.
+func (t *Table) Unbound(c Call) *Frame { return unboundFrame(t.procs[c]) }
+
+func unboundFrame(fn uintptr) *Frame {
+	f := frames.Get().(*Frame)
+	f.bind, f.fn = 0, fn
+	return f
+}
+
+// OutAddr returns the address of element i of Out.
+func (f *Frame) OutAddr(i int) uintptr { return uintptr(unsafe.Pointer(&f.Out[i])) }
+
+// TextAddr returns the address of the space for a text.
+func (f *Frame) TextAddr() uintptr { return uintptr(unsafe.Pointer(&f.text)) }
+
+// TextString returns the text that the call wrote, of at most size bytes.
+func (f *Frame) TextString(size int) string {
+	b := f.text[:size]
+	if n := bytes.IndexByte(b, 0); n >= 0 {
+		b = b[:n]
+	}
+	return string(b)
+}
+
+// Put ends the use of the frame.
+func (f *Frame) Put() { frames.Put(f) }
+
+// Call makes the context current and calls the function on the same thread.
+func (f *Frame) Call() Code {
 	status := int32(f.invoke())
 	if f.failed != 0 {
 		return Unbound(status)

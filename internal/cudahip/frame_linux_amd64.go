@@ -9,8 +9,8 @@ const handlesByValue = true
 // open sets the arguments of IPCOpen. The System V ABI passes a structure of 64 bytes on the stack,
 // after the other arguments that are on the stack. Here there are none: the rest of the arguments
 // is in registers.
-func (f *frame) open(h *IPCHandle, flags uintptr) {
-	f.out[resultWord] = 0
-	f.args = [maxArgs]uintptr{0: f.outAddr(resultWord), 1: flags}
-	*(*IPCHandle)(unsafe.Pointer(&f.args[6])) = *h
+func (f *Frame) open(h *IPCHandle, flags uintptr) {
+	f.Out[resultWord] = 0
+	f.Args = [maxArgs]uintptr{0: f.OutAddr(resultWord), 1: flags}
+	*(*IPCHandle)(unsafe.Pointer(&f.Args[6])) = *h
 }

@@ -8,8 +8,8 @@ const handlesByValue = true
 
 // open sets the arguments of IPCOpen. The AAPCS64 ABI passes a structure of 64 bytes as the address
 // of a copy of it.
-func (f *frame) open(h *IPCHandle, flags uintptr) {
-	f.out[resultWord] = 0
-	*(*IPCHandle)(unsafe.Pointer(&f.out)) = *h
-	f.args = [maxArgs]uintptr{0: f.outAddr(resultWord), 1: f.outAddr(0), 2: flags}
+func (f *Frame) open(h *IPCHandle, flags uintptr) {
+	f.Out[resultWord] = 0
+	*(*IPCHandle)(unsafe.Pointer(&f.Out)) = *h
+	f.Args = [maxArgs]uintptr{0: f.OutAddr(resultWord), 1: f.OutAddr(0), 2: flags}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-func (f *frame) invoke() uintptr {
+func (f *Frame) invoke() uintptr {
 	f.failed = 0
 	if f.bind != 0 {
 		runtime.LockOSThread()
@@ -18,7 +18,7 @@ func (f *frame) invoke() uintptr {
 			return status
 		}
 	}
-	a := &f.args
+	a := &f.Args
 	return dl.ProcAt(f.fn).Call11(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]) // a launch takes 11
 }
 
@@ -26,4 +26,4 @@ func (f *frame) invoke() uintptr {
 // value.
 const handlesByValue = false
 
-func (f *frame) open(*IPCHandle, uintptr) {}
+func (f *Frame) open(*IPCHandle, uintptr) {}

@@ -1,10 +1,12 @@
 package cudahip
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +73,33 @@ func abiTable(t testing.TB) *Table {
 	return table
 }
 
+// do makes a call with the arguments.
+func (t *Table) do(c Call, ctx Context, args ...uintptr) Code {
+	f := t.Frame(c, ctx)
+	defer f.Put()
+	copy(f.Args[:], args)
+	return f.Call()
+}
+
+// result makes a call whose first argument is the address of n words, which it returns.
+func (t *Table) result(c Call, n int, args ...uintptr) ([]uint64, Code) {
+	f := t.Frame(c, 1)
+	defer f.Put()
+	clear(f.Out[:])
+	f.Args[0] = f.OutAddr(0)
+	copy(f.Args[1:], args)
+	code := f.Call()
+	return slices.Clone(f.Out[:n]), code
+}
+
+func (t *Table) text(c Call, size int, arg uintptr) string {
+	f := t.Unbound(c)
+	defer f.Put()
+	f.Args[0], f.Args[1], f.Args[2] = f.TextAddr(), uintptr(size), arg
+	f.Call()
+	return f.TextString(size)
+}
+
 func TestCallMakesTheContextCurrentOnItsThread(t *testing.T) {
 	table := abiTable(t)
 	var wg sync.WaitGroup
@@ -78,7 +107,7 @@ func TestCallMakesTheContextCurrentOnItsThread(t *testing.T) {
 		wg.Go(func() {
 			ctx := Context(1000 + g)
 			for range 200 {
-				if got := table.StreamQuery(ctx, 0); got != Code(ctx) {
+				if got := table.do(CallStreamQuery, ctx); got != Code(ctx) {
 					t.Errorf("the call ran with context %d current, want %d", got, ctx)
 					return
 				}
@@ -91,11 +120,11 @@ func TestCallMakesTheContextCurrentOnItsThread(t *testing.T) {
 
 func TestCallIsNotMadeWithoutItsContext(t *testing.T) {
 	table := abiTable(t)
-	code := table.StreamQuery(13, 0)
+	code := table.do(CallStreamQuery, 13)
 	if code.Value() != 201 || !code.Unbound() {
 		t.Errorf("code %d, unbound %t; want 201 and true", code.Value(), code.Unbound())
 	}
-	if code := table.StreamQuery(14, 0); code != 14 {
+	if code := table.do(CallStreamQuery, 14); code != 14 {
 		t.Errorf("the next call returned %d, want 14", code)
 	}
 }
@@ -103,19 +132,18 @@ func TestCallIsNotMadeWithoutItsContext(t *testing.T) {
 func TestArgumentsReachTheCall(t *testing.T) {
 	table := abiTable(t)
 	minus4 := int32(-4)
-	if code := table.Call(CallCopyIn, 1, 1<<40, 2, 3<<40, uintptr(minus4), 5, 6<<40); code != Success {
+	if code := table.do(CallCopyIn, 1, 1<<40, 2, 3<<40, uintptr(minus4), 5, 6<<40); code != Success {
 		t.Errorf("six arguments arrived in another order or width: %d", code)
 	}
-	if got, code := table.Make(CallMemAlloc, 1, 1<<40, 7, 1<<50); got != 1<<40+7+1<<50 || code != Success {
-		t.Errorf("Make = %#x, %d", got, code)
+	if got, code := table.result(CallMemAlloc, 1, 1<<40, 7, 1<<50); got[0] != 1<<40+7+1<<50 || code != Success {
+		t.Errorf("the result is %#x, %d", got, code)
 	}
-	if ms, code := table.EventElapsed(1, 10, 15); ms != 1.25 || code != Success {
-		t.Errorf("EventElapsed = %v ms, %d; want 1.25", ms, code)
+	if ms, code := table.result(CallEventElapsed, 1, 10, 15); math.Float32frombits(uint32(ms[0])) != 1.25 || code != Success {
+		t.Errorf("the result is %#x, %d; want the bits of 1.25", ms, code)
 	}
-	name, _ := table.DeviceName(2)
-	bus, _ := table.DeviceBus(3)
-	if name != strings.Repeat("c", deviceNameSize) || bus != strings.Repeat("d", deviceBusSize) {
-		t.Errorf("texts %q and %q", name, bus)
+	whole, part := table.text(CallDeviceName, textSize, 2), table.text(CallDeviceBus, 32, 3)
+	if whole != strings.Repeat("c", textSize) || part != strings.Repeat("d", 32) {
+		t.Errorf("texts %q and %q", whole, part)
 	}
 }
 
@@ -132,9 +160,9 @@ func TestHandlesPassByValue(t *testing.T) {
 	if addr, code := table.IPCOpen(1, &h); addr != 0x1005 || code != Success {
 		t.Errorf("IPCOpen = %#x, %d; want 0x1005", addr, code)
 	}
-	h, code := table.IPCExport(1, 0x1234)
-	if code != Success || h[56] != 0x34 || h[57] != 0x12 || h[0] != 0 {
-		t.Errorf("IPCExport = %x, %d", h, code)
+	words, code := table.result(CallIPCExport, resultWord, 0x1234)
+	if code != Success || words[7] != 0x1234 || words[0] != 0 {
+		t.Errorf("the handle is %x, %d", words, code)
 	}
 }
 
@@ -165,11 +193,10 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	}
 	table := abiTable(t)
 	n := testing.AllocsPerRun(200, func() {
-		table.Call(CallCopyIn, 1, 1, 2, 3, 4, 5, 6)
-		table.Make(CallMemAlloc, 1, 1, 2, 3)
+		table.do(CallCopyIn, 1, 1, 2, 3, 4, 5, 6)
 	})
 	if n != 0 {
-		t.Errorf("%v allocations for two calls", n)
+		t.Errorf("%v allocations for a call", n)
 	}
 }
 
@@ -211,7 +238,7 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("table", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			table.Call(CallCopyIn, 1, 1, 2, 3, 4, 5, 6)
+			table.do(CallCopyIn, 1, 1, 2, 3, 4, 5, 6)
 		}
 	})
 }

@@ -131,21 +131,46 @@ func (p *signals) take(d *Device) (*signal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.spare) == 0 {
-		block, failed, code := d.api.SignalAlloc(d.ctx)
-		if code = given(block.Host, code); code != Success {
-			return nil, d.fail("gate", failed, code)
+		host, addr, size, err := d.signalBlock()
+		if err != nil {
+			return nil, err
 		}
-		p.blocks = append(p.blocks, block.Host)
-		for i := range uintptr(block.N) {
-			value := (*atomic.Uint32)(hostPointer(block.Host + i*SignalStride))
+		p.blocks = append(p.blocks, host)
+		for off := uintptr(0); off < size; off += signalStride {
+			value := (*atomic.Uint32)(hostPointer(host + off))
 			value.Store(0)
-			p.spare = append(p.spare, &signal{value: value, addr: block.Addr + i*SignalStride})
+			p.spare = append(p.spare, &signal{value: value, addr: addr + off})
 		}
 	}
 	last := len(p.spare) - 1
 	w := p.spare[last]
 	p.spare = p.spare[:last]
 	return w, nil
+}
+
+const (
+	signalStride = 64   // the distance between words, in bytes, so that each has a cache line of its own
+	signalChunk  = 4096 // bytes of one block
+)
+
+// signalBlock allocates memory for words: the vendor's memory for a single word, or else a block of page-locked memory.
+func (d *Device) signalBlock() (host, addr, size uintptr, err error) {
+	if d.api.Has(CallSignalAlloc) {
+		word, code := d.api.SignalAlloc(d.ctx)
+		if code = given(word, code); code != Success {
+			return 0, 0, 0, d.fail("gate", CallSignalAlloc, code)
+		}
+		return word, word, signalStride, nil
+	}
+	host, code := d.api.HostAlloc(d.ctx, signalChunk)
+	if code = given(host, code); code != Success {
+		return 0, 0, 0, d.fail("gate", CallHostAlloc, code)
+	}
+	if addr, code = d.api.HostAddr(d.ctx, host); code != Success {
+		_ = d.give(CallHostFree, API.HostFree, host)
+		return 0, 0, 0, d.fail("gate", CallHostAddr, code)
+	}
+	return host, addr, signalChunk, nil
 }
 
 func (p *signals) put(w *signal) {
@@ -157,8 +182,12 @@ func (p *signals) put(w *signal) {
 func (p *signals) close(d *Device) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	call, free := CallHostFree, API.HostFree
+	if d.api.Has(CallSignalAlloc) {
+		call, free = CallMemFree, API.MemFree
+	}
 	for _, host := range p.blocks {
-		_ = d.give(CallHostFree, API.SignalFree, host)
+		_ = d.give(call, free, host)
 	}
 	p.blocks, p.spare = nil, nil
 }

@@ -23,17 +23,20 @@ type wait struct {
 	value uint32
 }
 
-func (w *words) SignalAlloc(Context) (Signals, Call, Code) {
-	b := make([]byte, 2*SignalStride)
+func (*words) Has(c Call) bool { return c == CallWaitValue }
+
+func (w *words) HostAlloc(_ Context, size uintptr) (uintptr, Code) {
+	b := make([]byte, size)
 	for i := range b {
 		b[i] = 0xff // contents of an earlier use
 	}
 	w.blocks = append(w.blocks, b)
-	addr := uintptr(unsafe.Pointer(&b[0]))
-	return Signals{Host: addr, Addr: addr, N: 2}, 0, Success
+	return uintptr(unsafe.Pointer(&b[0])), Success
 }
 
-func (w *words) SignalFree(Context, uintptr) Code { w.freed++; return Success }
+func (*words) HostAddr(_ Context, host uintptr) (uintptr, Code) { return host, Success }
+
+func (w *words) HostFree(Context, uintptr) Code { w.freed++; return Success }
 
 func (w *words) WaitValue(_ Context, _, addr uintptr, value uint32) Code {
 	if code := w.refuse; code != Success {

@@ -4,14 +4,14 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Pointer is what a vendor reports about an address.
-type Pointer struct {
-	Kind driver.Kind // 0 if this package does not know the kind
-	Dev  int32       // the device that allocated the memory
-	Addr uintptr     // the device's address of the memory, 0 if the device cannot use the memory
-	Host uintptr     // the host's address of the memory, 0 if there is none
-	Base uintptr     // start of the allocation, in the address space of the queried address
-	Size uint64      // bytes of the allocation, 0 if the vendor does not report it
+// pointer is what a vendor reports about an address.
+type pointer struct {
+	kind driver.Kind // 0 if this package does not know the kind
+	dev  int32       // the device that allocated the memory
+	addr uintptr     // the device's address of the memory, 0 if the device cannot use the memory
+	host uintptr     // the host's address of the memory, 0 if there is none
+	base uintptr     // start of the allocation, in the address space of the queried address
+	size uint64      // bytes of the allocation, 0 if the vendor does not report it
 }
 
 // The attributes of an address have the same numbers in CUDA and in HIP.
@@ -23,92 +23,63 @@ const (
 	pointerOrdinal    = 9
 	pointerRangeStart = 11
 	pointerRangeSize  = 12
-
-	cudaHostMemory = 1 // CU_MEMORYTYPE_HOST
 )
 
-// Pointer implements [API].
-func (t *Table) Pointer(ctx Context, addr uintptr) (Pointer, Code) {
-	p, code := t.PointerOf(ctx, addr, cudaHostMemory)
+// pointer queries the attributes of an address.
+func (d *Device) pointer(addr uintptr) (p pointer, code Code) {
+	get := func(number int32) (uintptr, Code) { return d.api.PointerAttribute(d.ctx, number, addr) }
+	kind, code := get(pointerType)
 	if code != Success {
-		return Pointer{}, code
+		return pointer{}, code
 	}
-	start, code := t.pointer(ctx, addr, pointerRangeStart)
-	size, sizeCode := t.pointer(ctx, addr, pointerRangeSize)
-	if code == Success && sizeCode == Success {
-		p.Base, p.Size = start, uint64(size)
-	} else { // before CUDA 10.2
-		t.PointerRange(ctx, addr, &p)
-	}
-	return p, Success
-}
-
-// PointerOf is Pointer without the range. host is the vendor's number for page-locked memory, and
-// host+1 that for device memory.
-func (t *Table) PointerOf(ctx Context, addr, host uintptr) (p Pointer, code Code) {
-	kind, code := t.pointer(ctx, addr, pointerType)
+	dev, code := get(pointerOrdinal)
 	if code != Success {
-		return Pointer{}, code
+		return pointer{}, code
 	}
-	dev, code := t.pointer(ctx, addr, pointerOrdinal)
-	if code != Success {
-		return Pointer{}, code
-	}
-	p.Dev = int32(dev)
-	managed, code := t.pointer(ctx, addr, pointerManaged)
+	p.dev = int32(dev)
+	host := d.lib.vendor.HostPointers(d.lib.version)
+	managed, code := get(pointerManaged)
 	switch {
 	case code == Success && managed != 0:
-		p.Kind = driver.KindShared
-	case uint32(kind) == uint32(host):
-		p.Kind = driver.KindHost
-	case uint32(kind) == uint32(host)+1:
-		p.Kind = driver.KindDevice
+		p.kind = driver.KindShared
+	case int32(kind) == host:
+		p.kind = driver.KindHost
+	case int32(kind) == host+1:
+		p.kind = driver.KindDevice
 	}
 	// The query of an address fails if the memory has no such address.
-	if a, code := t.pointer(ctx, addr, pointerDevice); code == Success {
-		p.Addr = a
+	if a, code := get(pointerDevice); code == Success {
+		p.addr = a
 	}
-	if p.Kind != driver.KindDevice {
-		if a, code := t.pointer(ctx, addr, pointerHost); code == Success {
-			p.Host = a
+	if p.kind != driver.KindDevice {
+		if a, code := get(pointerHost); code == Success {
+			p.host = a
+		}
+	}
+	if d.lib.vendor.PointerRanges {
+		start, code := get(pointerRangeStart)
+		size, sizeCode := get(pointerRangeSize)
+		if code == Success && sizeCode == Success {
+			p.base, p.size = start, uint64(size)
+			return p, Success
+		}
+	}
+	if d.api.Has(CallAddressRange) {
+		if base, size, code := d.api.AddressRange(d.ctx, addr); code == Success {
+			p.base, p.size = base, uint64(size)
 		}
 	}
 	return p, Success
 }
 
-// PointerRange queries the range of an allocation with the vendor's separate call, and stores it in p.
-func (t *Table) PointerRange(ctx Context, addr uintptr, p *Pointer) {
-	if !t.Has(CallAddressRange) {
-		return
-	}
-	if base, size, code := t.AddressRange(ctx, addr); code == Success {
-		p.Base, p.Size = base, uint64(size)
-	}
-}
-
-func (t *Table) pointer(ctx Context, addr, attribute uintptr) (uintptr, Code) {
-	return t.Make(CallPointer, ctx, attribute, addr, 0)
-}
-
-// StreamOwner implements [API].
-func (t *Table) StreamOwner(ctx Context, stream uintptr) (Context, Code) {
-	f := t.frame(CallStreamOwner, ctx)
-	f.out[0] = 0
-	f.args[0], f.args[1] = stream, f.outAddr(0)
-	code := f.call()
-	owner := Context(f.out[0])
-	f.put()
-	return owner, code
-}
-
-// ask calls API.Pointer and turns its code into an error.
-func (d *Device) ask(op string, addr uintptr) (Pointer, error) {
-	p, code := d.api.Pointer(d.ctx, addr)
+// ask calls pointer and turns its code into an error.
+func (d *Device) ask(op string, addr uintptr) (pointer, error) {
+	p, code := d.pointer(addr)
 	switch {
-	case code == CodeInvalidValue, code == Success && p.Kind == 0:
-		return Pointer{}, d.refuse(op, driver.ErrInvalidArgument, "the driver knows of no memory at %#x", addr)
+	case code == CodeInvalidValue, code == Success && p.kind == 0:
+		return pointer{}, d.refuse(op, driver.ErrInvalidArgument, "the driver knows of no memory at %#x", addr)
 	case code != Success:
-		return Pointer{}, d.fail(op, CallPointer, code)
+		return pointer{}, d.fail(op, CallPointerAttribute, code)
 	}
 	return p, nil
 }
@@ -123,7 +94,7 @@ func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 	if err != nil {
 		return driver.PointerInfo{}, err
 	}
-	return driver.PointerInfo{Kind: p.Kind, Device: d.lib.ordinal(p.Dev), Base: p.Base, Size: p.Size}, nil
+	return driver.PointerInfo{Kind: p.kind, Device: d.lib.ordinal(p.dev), Base: p.base, Size: p.size}, nil
 }
 
 var imported = [...]origin{driver.KindDevice: fromDevice, driver.KindHost: fromHost, driver.KindShared: fromManaged}
@@ -140,16 +111,16 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 			return nil, err
 		}
 		switch {
-		case p.Kind != kind:
-			return nil, d.refuse(op, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.Kind, kind)
-		case kind == driver.KindDevice && p.Dev != d.dev:
-			return nil, d.refuse(op, driver.ErrWrongDevice, "the memory at %#x belongs to device %d", handle, p.Dev)
-		case p.Addr == 0:
+		case p.kind != kind:
+			return nil, d.refuse(op, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.kind, kind)
+		case kind == driver.KindDevice && p.dev != d.dev:
+			return nil, d.refuse(op, driver.ErrWrongDevice, "the memory at %#x belongs to device %d", handle, p.dev)
+		case p.addr == 0:
 			return nil, d.refuse(op, driver.ErrWrongDevice, "the device cannot use the memory at %#x", handle)
-		case p.Size != 0 && size > p.Size-uint64(handle-p.Base):
-			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.Size, p.Base)
+		case p.size != 0 && size > p.size-uint64(handle-p.base):
+			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.size, p.base)
 		}
-		m.addr, m.host = p.Addr, p.Host
+		m.addr, m.host = p.addr, p.host
 	case kind == driver.KindHost:
 		addr, code := d.api.HostAddr(d.ctx, handle)
 		if code != Success {

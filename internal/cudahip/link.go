@@ -51,7 +51,7 @@ func (d *Device) link(o *Device) (l driver.PeerAccess, settled bool) {
 	if !d.info.Caps.Has(driver.CapPeerCopy) {
 		return driver.PeerWait, true
 	}
-	if can, code := d.api.CanAccessPeer(d.dev, o.dev); code != Success || !can {
+	if can, code := d.api.CanAccessPeer(d.dev, o.dev); code != Success || can == 0 {
 		return driver.PeerWait, code == Success
 	}
 	if code := d.api.PeerEnable(d.ctx, o.ctx); code != Success && code != CodePeerEnabled {

@@ -74,7 +74,7 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	give := &releases[m.origin]
 	free := func(base uintptr) { _ = d.give(give.call, give.release, base) }
 	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
-		base, code = ask(d.ctx, total)
+		base, code = ask(d.ctx, uintptr(total))
 		if code = given(base, code); code != Success || m.origin != fromHost {
 			return base, base, call, code
 		}
@@ -168,7 +168,7 @@ func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint
 	if e.Kind == driver.ErrOutOfMemory {
 		e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: d.held.Load()}
 		if free, total, code := d.api.MemInfo(d.ctx); code == Success {
-			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
+			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = uint64(free), uint64(total), true
 		}
 	}
 	return e
@@ -213,7 +213,7 @@ func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	if !d.lib.hosts.add(host, uintptr(size)) {
 		return nil, d.refuse(op, driver.ErrBusy, "[%#x, %#x) overlaps memory that is already page-locked", host, host+uintptr(size))
 	}
-	code := d.api.HostRegister(d.ctx, host, size)
+	code := d.api.HostRegister(d.ctx, host, uintptr(size))
 	runtime.KeepAlive(ptr)
 	if code != Success {
 		d.lib.hosts.remove(host)

@@ -244,7 +244,7 @@ func (k *Kernel) attribute(op string, number int32) (v int32, ok bool, err error
 	if !d.api.Has(CallKernelAttribute) {
 		return 0, false, nil
 	}
-	v, code := d.api.KernelAttribute(d.ctx, k.handle, number)
+	v, code := d.api.KernelAttribute(d.ctx, number, k.handle)
 	if code == Success {
 		return v, true, nil
 	}
@@ -264,7 +264,7 @@ func (k *Kernel) askParams(op string) error {
 	}
 	var sizes []uint32
 	for {
-		size, code := d.api.KernelParam(d.ctx, k.handle, len(sizes))
+		size, code := d.api.KernelParam(d.ctx, k.handle, uintptr(len(sizes)))
 		if code == CodeInvalidValue {
 			break // there is no such parameter
 		}

@@ -86,7 +86,7 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 	default:
 		p.made += int(k)
 		p.mu.Unlock() // unlocked, because the vendor's call may take long
-		base, code = s.api.HostAlloc(s.ctx, uint64(blockSizes[k]))
+		base, code = s.api.HostAlloc(s.ctx, blockSizes[k])
 		p.mu.Lock()
 		if code = given(base, code); code != Success {
 			p.made -= int(k)

@@ -23,7 +23,7 @@ type pageableAPI struct {
 	held   [][]byte
 }
 
-func (a *pageableAPI) HostAlloc(_ Context, n uint64) (uintptr, Code) {
+func (a *pageableAPI) HostAlloc(_ Context, n uintptr) (uintptr, Code) {
 	b := make([]byte, n)
 	addr := uintptr(unsafe.Pointer(&b[0]))
 	a.blocks[addr] = b

@@ -256,7 +256,7 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	}
 	m := &Memory{dev: d, size: size, origin: fromStream}
 	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
-		base, code = s.api.AllocAsync(s.ctx, total, s.handle)
+		base, code = s.api.AllocAsync(s.ctx, uintptr(total), s.handle)
 		return base, base, CallAllocAsync, code
 	}
 	free := func(base uintptr) { _ = s.api.FreeAsync(s.ctx, base, s.handle) }

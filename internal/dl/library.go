@@ -114,14 +114,22 @@ func (l *Library) Proc(symbol string) Proc { return Proc(lookup(l.handle, symbol
 // missing lists each symbol that was not found, optional or not, by the first name
 // in its tag. If some are not optional, the error is a *[MissingError] that names
 // those; the fields of symbols that were found are filled even then.
-func (l *Library) Fill(table any) (missing []string, err error) {
+func (l *Library) Fill(table any) (missing []string, err error) { return fill(l.name, l.Proc, table) }
+
+// FillBy is [Library.Fill] for functions that a library gives out by name, such as those of an extension.
+func FillBy(find func(symbol string) Proc, table any) error {
+	_, err := fill("the library", find, table)
+	return err
+}
+
+func fill(library string, find func(symbol string) Proc, table any) (missing []string, err error) {
 	v := reflect.ValueOf(table)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return nil, &driver.Error{Op: "fill", Device: -1, Kind: driver.ErrInvalidArgument,
 			Detail: fmt.Sprintf("a function table must be a pointer to a struct, not %T", table)}
 	}
-	lack := &MissingError{Library: l.name}
-	l.fill(v.Elem(), &missing, lack)
+	lack := &MissingError{Library: library}
+	fillStruct(find, v.Elem(), &missing, lack)
 	if len(lack.Symbols) > 0 {
 		return missing, lack
 	}
@@ -130,11 +138,11 @@ func (l *Library) Fill(table any) (missing []string, err error) {
 
 var procType = reflect.TypeFor[Proc]()
 
-func (l *Library) fill(v reflect.Value, missing *[]string, lack *MissingError) {
+func fillStruct(find func(symbol string) Proc, v reflect.Value, missing *[]string, lack *MissingError) {
 	for i := range v.NumField() {
 		field, t := v.Field(i), v.Type().Field(i)
 		if t.Type.Kind() == reflect.Struct && t.IsExported() {
-			l.fill(field, missing, lack)
+			fillStruct(find, field, missing, lack)
 			continue
 		}
 		tag, ok := t.Tag.Lookup("sym")
@@ -147,7 +155,7 @@ func (l *Library) fill(v reflect.Value, missing *[]string, lack *MissingError) {
 			names, optional = names[:last], true
 		}
 		for _, name := range names {
-			if p := l.Proc(name); p.Valid() {
+			if p := find(name); p.Valid() {
 				field.SetUint(uint64(p))
 				break
 			}

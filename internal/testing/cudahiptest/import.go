@@ -174,26 +174,44 @@ func init() {
 	)
 }
 
+// Attributes of an address, which have the same numbers in CUDA and in HIP.
+const (
+	addressType   = 2
+	addressDevice = 3
+	addressSize   = 12
+)
+
 type startOnly struct{ cudahip.API }
 
-func (m startOnly) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
-	p, code := m.API.Pointer(ctx, addr)
-	p.Addr = p.Base
-	return p, code
+func (m startOnly) PointerAttribute(ctx cudahip.Context, number int32, addr uintptr) (uintptr, cudahip.Code) {
+	if number == addressDevice {
+		base, _, code := m.API.AddressRange(ctx, addr)
+		return base, code
+	}
+	return m.API.PointerAttribute(ctx, number, addr)
 }
 
 type endless struct{ cudahip.API }
 
-func (m endless) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
-	p, code := m.API.Pointer(ctx, addr)
-	p.Size = 1 << 62
-	return p, code
+func (m endless) PointerAttribute(ctx cudahip.Context, number int32, addr uintptr) (uintptr, cudahip.Code) {
+	v, code := m.API.PointerAttribute(ctx, number, addr)
+	if number == addressSize {
+		v = 1 << 62
+	}
+	return v, code
+}
+
+func (m endless) AddressRange(ctx cudahip.Context, addr uintptr) (base, size uintptr, code cudahip.Code) {
+	base, _, code = m.API.AddressRange(ctx, addr)
+	return base, 1 << 62, code
 }
 
 type allDevice struct{ cudahip.API }
 
-func (m allDevice) Pointer(ctx cudahip.Context, addr uintptr) (cudahip.Pointer, cudahip.Code) {
-	p, code := m.API.Pointer(ctx, addr)
-	p.Kind = driver.KindDevice
-	return p, code
+func (m allDevice) PointerAttribute(ctx cudahip.Context, number int32, addr uintptr) (uintptr, cudahip.Code) {
+	v, code := m.API.PointerAttribute(ctx, number, addr)
+	if number == addressType && v == 1 {
+		v = 2
+	}
+	return v, code
 }

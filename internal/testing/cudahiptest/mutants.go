@@ -157,7 +157,7 @@ func (noEventSync) EventSync(cudahip.Context, uintptr) cudahip.Code { return cud
 
 type freed struct{ cudahip.API }
 
-func (m freed) MemAlloc(ctx cudahip.Context, size uint64) (uintptr, cudahip.Code) {
+func (m freed) MemAlloc(ctx cudahip.Context, size uintptr) (uintptr, cudahip.Code) {
 	addr, code := m.API.MemAlloc(ctx, size)
 	if code == cudahip.Success {
 		code = m.API.MemFree(ctx, addr)
@@ -193,7 +193,7 @@ func (m hidden) CopyIn(ctx cudahip.Context, dst, host, n, s uintptr) cudahip.Cod
 
 type noShortage struct{ cudahip.API }
 
-func (m noShortage) MemAlloc(ctx cudahip.Context, size uint64) (uintptr, cudahip.Code) {
+func (m noShortage) MemAlloc(ctx cudahip.Context, size uintptr) (uintptr, cudahip.Code) {
 	addr, code := m.API.MemAlloc(ctx, size)
 	if code == cudahip.CodeOutOfMemory {
 		code = cudahip.CodeInvalidValue
@@ -220,7 +220,7 @@ func (noRelease) Release(int32) cudahip.Code { return cudahip.Success }
 
 type swappedInfo struct{ cudahip.API }
 
-func (m swappedInfo) MemInfo(ctx cudahip.Context) (free, total uint64, code cudahip.Code) {
+func (m swappedInfo) MemInfo(ctx cudahip.Context) (free, total uintptr, code cudahip.Code) {
 	free, total, code = m.API.MemInfo(ctx)
 	return total, free, code
 }
