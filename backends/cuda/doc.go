@@ -48,3 +48,5 @@
 // every later call reports ErrDeviceLost until the whole program has closed all its handles on the
 // device.
 package cuda
+
+//go:generate go run ../../internal/dl/protogen calls.txt

@@ -12,8 +12,6 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-//go:generate go run ../../internal/dl/protogen calls.txt
-
 // entry is the CUhostFn that cuLaunchHostFunc calls: one argument, the user data.
 var entry = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(1, 0) })
 

@@ -25,3 +25,5 @@
 // word has no gates. A blocking host function cannot serve as a gate, because it would block the
 // thread on which the runtime learns that work has finished.
 package hip
+
+//go:generate go run ../../internal/dl/protogen calls.txt

@@ -8,8 +8,6 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-//go:generate go run ../../internal/dl/protogen calls.txt
-
 // entry is the hipHostFn_t that hipLaunchHostFunc calls: one argument, the user data.
 var entry = sync.OnceValue(func() *dl.Callbacks { return dl.NewCallbacks(1, 0) })
 

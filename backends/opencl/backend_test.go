@@ -68,37 +68,35 @@ func fake(platforms ...*fakePlatform) *table {
 	device := func(id uintptr) fakeDevice { return platforms[id/100-1].devices[id%100] }
 	return &table{
 		binding: "fake", library: "libfake",
-		getPlatformIDs: func() ([]uintptr, status) {
-			var ids []uintptr
-			for i := range platforms {
-				ids = append(ids, uintptr(i+1))
+		platformIDs: func(ids []uintptr) (uint32, status) {
+			for i := range ids {
+				ids[i] = uintptr(i + 1)
 			}
-			if len(ids) == 0 {
-				return nil, noPlatform
+			if len(platforms) == 0 {
+				return 0, noPlatform
 			}
-			return ids, success
+			return uint32(len(platforms)), success
 		},
 		getPlatformInfo: func(id uintptr, param uint32, value []byte) (uint64, status) {
 			return answer(platforms[id-1].name, value)
 		},
-		getDeviceIDs: func(id uintptr, _ uint64) ([]uintptr, status) {
+		deviceIDs: func(id uintptr, _ uint64, ids []uintptr) (uint32, status) {
 			p := platforms[id-1]
 			if p.hang != nil {
 				<-p.hang
 			}
-			var ids []uintptr
-			for i := range p.devices {
-				ids = append(ids, id*100+uintptr(i))
+			for i := range ids {
+				ids[i] = id*100 + uintptr(i)
 			}
-			return ids, p.status
+			return uint32(len(p.devices)), p.status
 		},
 		getDeviceInfo: func(id uintptr, param uint32, value []byte) (uint64, status) {
 			return answer(device(id)[param], value)
 		},
 		usm:            func(uintptr) *usmTable { return &usmTable{} },
-		svmAlloc:       func(uintptr, uint64, uint64, uint64) uintptr { return 0 },
+		svmAlloc:       func(uintptr, uint64, uint64, uint32) uintptr { return 0 },
 		svmMigrate:     func(uintptr, uintptr, uint64, uint64) (uintptr, status) { return 0, -59 },
-		createContext:  func(uintptr, uintptr) (uintptr, status) { return 1, success },
+		createContext:  func([]uintptr, uintptr) (uintptr, status) { return 1, success },
 		releaseContext: func(uintptr) status { return success },
 		createBuffer:   func(uintptr, uint64, uint64, uintptr) (uintptr, status) { return 0, -4 },
 
@@ -187,12 +185,12 @@ func TestSlowPlatformsKeepTheirPlaces(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			asked := make(chan struct{})
 			var once sync.Once
-			list := tab.getDeviceIDs
-			tab.getDeviceIDs = func(id uintptr, k uint64) ([]uintptr, status) {
+			list := tab.deviceIDs
+			tab.deviceIDs = func(id uintptr, k uint64, ids []uintptr) (uint32, status) {
 				if int(id-1) == slow {
 					once.Do(func() { close(asked) })
 				}
-				return list(id, k)
+				return list(id, k, ids)
 			}
 			if what == "cancelled" {
 				go func() { <-asked; cancel(cause) }()
@@ -250,9 +248,15 @@ func TestSlowPlatformsKeepTheirPlaces(t *testing.T) {
 func TestLibraryThatHangs(t *testing.T) {
 	hang := make(chan struct{})
 	tab := fake(&fakePlatform{name: "Good", devices: []fakeDevice{gpu("a", nil)}})
-	list := tab.getPlatformIDs
+	list := tab.platformIDs
 	calls := 0
-	tab.getPlatformIDs = func() ([]uintptr, status) { calls++; <-hang; return list() }
+	tab.platformIDs = func(ids []uintptr) (uint32, status) {
+		if ids == nil {
+			calls++
+		}
+		<-hang
+		return list(ids)
+	}
 	b := newBackend(func() (*table, error) { return tab, nil })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -365,17 +369,16 @@ func TestDividedDevices(t *testing.T) {
 	p := &fakePlatform{name: "P", devices: []fakeDevice{cpu("five", 5), cpu("one", 1), cpu("stubborn", 4), solid}}
 	var calls [][]uintptr
 	lib := fake(p)
-	lib.createSubDevices = func(id uintptr, split []uintptr) ([]uintptr, status) {
+	lib.createSubDevices = func(id uintptr, split, ids []uintptr) status {
 		calls = append(calls, split)
 		if id == 102 {
-			return nil, -18 // CL_DEVICE_PARTITION_FAILED
+			return -18 // CL_DEVICE_PARTITION_FAILED
 		}
-		var ids []uintptr
-		for _, n := range split[1 : len(split)-2] {
+		for i, n := range split[1 : len(split)-2] {
 			p.devices = append(p.devices, cpu("five", uint32(n)))
-			ids = append(ids, 100+uintptr(len(p.devices)-1))
+			ids[i] = 100 + uintptr(len(p.devices)-1)
 		}
-		return ids, success
+		return success
 	}
 	b := newBackend(func() (*table, error) { return lib, nil })
 	two, three := b.with(Options{Parts: 2}), b.with(Options{Parts: 3})
@@ -556,9 +559,12 @@ func TestListingsTakeTurns(t *testing.T) {
 			t.Error(what, "is called without the lock")
 		}
 	}
-	platforms, devices := tab.getPlatformIDs, tab.getDeviceIDs
-	tab.getPlatformIDs = func() ([]uintptr, status) { locked("clGetPlatformIDs"); return platforms() }
-	tab.getDeviceIDs = func(p uintptr, k uint64) ([]uintptr, status) { locked("clGetDeviceIDs"); return devices(p, k) }
+	platforms, devices := tab.platformIDs, tab.deviceIDs
+	tab.platformIDs = func(ids []uintptr) (uint32, status) { locked("clGetPlatformIDs"); return platforms(ids) }
+	tab.deviceIDs = func(p uintptr, k uint64, ids []uintptr) (uint32, status) {
+		locked("clGetDeviceIDs")
+		return devices(p, k, ids)
+	}
 	wantDevices(t, newBackend(func() (*table, error) { return tab, nil }), t.Context(), "a")
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/siglib"
@@ -92,7 +93,7 @@ func (d *device) code(op string, program uintptr) ([]byte, error) {
 		return nil, nil
 	}
 	code := make([]byte, n)
-	return code, d.check(op, api, d.t.programBinary(program, code))
+	return code, d.check(op, api, d.t.programBinary(program, []unsafe.Pointer{address(code)}))
 }
 
 // A binary that Compile returns begins with a header, which Load checks before it passes the rest to the driver: PoCL ends the process

@@ -58,7 +58,7 @@ func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*devic
 	ctx := l.contexts[key]
 	if ctx == nil {
 		siglib.Enter()
-		cl, st := h.t.createContext(h.platform.id, h.id)
+		cl, st := h.t.createContext([]uintptr{contextPlatform, h.platform.id, 0}, h.id)
 		siglib.Leave()
 		if st != success {
 			return nil, failure(op, ordinal, "clCreateContext", st)

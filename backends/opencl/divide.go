@@ -62,14 +62,15 @@ func (h *hardware) divide(n int) division {
 		return cannot("it has %d compute units", units)
 	}
 	// Asked first, since the call is null in Mesa's Rusticl, whose devices cannot be divided.
-	if ways := f.bytes(devicePartitions); !slices.Contains(f.sizes(devicePartitions, len(ways)/int(wordSize)), partitionByCounts) {
+	if ways := f.bytes(devicePartitions); !slices.Contains(f.sizes(devicePartitions, len(ways)/wordSize), partitionByCounts) {
 		return cannot("the device cannot be divided by counts of compute units")
 	}
 	split := []uintptr{partitionByCounts}
 	for i := range n {
 		split = append(split, uintptr(units*(i+1)/n-units*i/n))
 	}
-	ids, st := h.t.createSubDevices(h.id, append(split, 0, 0))
+	ids := make([]uintptr, n)
+	st := h.t.createSubDevices(h.id, append(split, 0, 0), ids)
 	if st != success {
 		return cannot("clCreateSubDevices returns %v", failure("divide devices", -1, "clCreateSubDevices", st))
 	}

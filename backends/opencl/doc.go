@@ -103,3 +103,5 @@
 // restore them. On other systems the backend cannot restore handlers. There it sets the variable to 0
 // in the C environment, unless the variable is set already.
 package opencl
+
+//go:generate go run ../../internal/dl/protogen calls.txt

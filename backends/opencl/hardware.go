@@ -62,16 +62,12 @@ func (f facts) words(param uint32, n int) []uint32 {
 // sizes reads n integers of the type size_t.
 func (f facts) sizes(param uint32, n int) []uint64 {
 	b := f.bytes(param)
-	if len(b) < int(wordSize)*n {
+	if len(b) < wordSize*n {
 		return nil
 	}
 	sizes := make([]uint64, n)
 	for i := range sizes {
-		if wordSize == 4 {
-			sizes[i] = uint64(binary.NativeEndian.Uint32(b[4*i:]))
-		} else {
-			sizes[i] = binary.NativeEndian.Uint64(b[8*i:])
-		}
+		sizes[i] = binary.NativeEndian.Uint64(b[wordSize*i:])
 	}
 	return sizes
 }
@@ -209,8 +205,10 @@ func (h *hardware) describeCompute(f facts, extensions map[string]bool) {
 		if h.atLeast(2, 1) {
 			h.createIL = h.t.createILProgram
 		}
-		if h.createIL == nil && extensions["cl_khr_il_program"] && h.t.ilPrograms != nil {
-			h.createIL = h.t.ilPrograms(h.platform.id)
+		if h.createIL == nil && extensions["cl_khr_il_program"] && h.t.il != nil {
+			if il := h.t.il(h.platform.id); il != nil {
+				h.createIL = il.createILProgram
+			}
 		}
 	}
 	c := &h.compute

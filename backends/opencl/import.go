@@ -3,7 +3,7 @@
 package opencl
 
 import (
-	"unsafe"
+	"encoding/binary"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
@@ -11,19 +11,17 @@ import (
 )
 
 // word queries a number of n bytes, at most 8.
-func (d *device) word(op, api string, get func(object uintptr, param uint32, value unsafe.Pointer, n uint64) status,
+func (d *device) word(op, api string, get func(object uintptr, param uint32, value []byte) status,
 	object uintptr, param uint32, n uint64) (uint64, error) {
-	value := new(uint64)
-	if st := get(object, param, unsafe.Pointer(value), n); st != success {
+	var value [wordSize]byte
+	if st := get(object, param, value[:n]); st != success {
 		return 0, d.check(op, api, st)
 	}
-	return *value, nil
+	return binary.NativeEndian.Uint64(value[:]), nil
 }
 
-const (
-	wordBytes = unsafe.Sizeof(uintptr(0))
-	wordSize  = uint64(wordBytes)
-)
+// wordSize is the size of an address and of size_t in bytes.
+const wordSize = 8
 
 // Import imports unified shared memory, SVM memory, or a buffer of the device's context. A buffer
 // is retained until Free.
@@ -79,7 +77,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 // asking the driver, which need not check it either.
 func (d *device) object(op, what string, handle uintptr) error {
 	first, ok := memcopy.Word(handle)
-	if own, _ := memcopy.Word(d.ctx.cl); ok && handle%wordBytes == 0 && first == own {
+	if own, _ := memcopy.Word(d.ctx.cl); ok && handle%wordSize == 0 && first == own {
 		return nil
 	}
 	return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "%#x is no %s of this driver", handle, what)
@@ -93,12 +91,9 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	const api = "clGetMemObjectInfo"
 	var words [7]uint64
 	for i, param := range []uint32{memContext, memType, memFlags, memSize, memHostPtr, memAssociated, memOffset} {
-		n := wordSize
-		switch param {
-		case memType:
+		n := uint64(8) // bytes of an address, a size_t and of flags
+		if param == memType {
 			n = 4
-		case memFlags:
-			n = 8
 		}
 		var err error
 		if words[i], err = d.word(op, api, d.t.memInfo, mem, param, n); err != nil {
@@ -161,8 +156,8 @@ func (d *device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 
 func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	const api = "clGetMemAllocInfoINTEL"
-	get := func(ptr uintptr, param uint32, value unsafe.Pointer, n uint64) status {
-		return d.hw.usm.allocInfo(d.ctx.cl, ptr, param, value, n)
+	get := func(ptr uintptr, param uint32, value []byte) status {
+		return d.hw.usm.allocInfo(d.ctx.cl, ptr, param, value)
 	}
 	p := driver.PointerInfo{Device: -1}
 	kind, err := d.word(op, api, get, ptr, usmAllocType, 4)
@@ -206,12 +201,8 @@ func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
 	}
 	var words [3]uint64
 	for i, param := range []uint32{queueContext, queueDevice, queueProperties} {
-		n := wordSize
-		if param == queueProperties {
-			n = 8
-		}
 		var err error
-		if words[i], err = d.word(op, api, d.t.queueInfo, queue, param, n); err != nil {
+		if words[i], err = d.word(op, api, d.t.queueInfo, queue, param, 8); err != nil {
 			return nil, err
 		}
 	}

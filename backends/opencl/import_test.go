@@ -100,7 +100,7 @@ func TestAdoptBuffer(t *testing.T) {
 			p.t.releaseBuffer(cl)
 		}
 		// A context that the program creates is not the backend's, although it has the same device.
-		context, st := p.t.createContext(p.hw.platform.id, p.hw.id)
+		context, st := p.t.createContext([]uintptr{contextPlatform, p.hw.platform.id, 0}, p.hw.id)
 		ok(t, p.check("test", "clCreateContext", st))
 		cl, st := p.t.createBuffer(context, memReadWrite, n, 0)
 		ok(t, p.check("test", "clCreateBuffer", st))
@@ -203,7 +203,7 @@ func TestAdoptQueue(t *testing.T) {
 			bad(queue, driver.ErrInvalidArgument)
 			p.t.releaseQueue(queue)
 		}
-		context, st := p.t.createContext(p.hw.platform.id, p.hw.id)
+		context, st := p.t.createContext([]uintptr{contextPlatform, p.hw.platform.id, 0}, p.hw.id)
 		ok(t, p.check("test", "clCreateContext", st))
 		queue, st := p.t.createQueue(context, p.hw.id, 0)
 		ok(t, p.check("test", "clCreateCommandQueue", st))
@@ -255,7 +255,7 @@ func TestAdoptSubBuffer(t *testing.T) {
 		}{driver.KindDevice: {memReadWrite, 0}, driver.KindHost: {memReadWrite | memUseHostPtr, host}} {
 			all, st := p.t.createBuffer(p.ctx.cl, row.flags, 4*step, row.at)
 			ok(t, p.check("test", "clCreateBuffer", st))
-			cl, st := p.t.createSubBuffer(all, step, 3*step)
+			cl, st := p.t.createSubBuffer(all, [2]uint64{step, 3 * step})
 			ok(t, p.check("test", "clCreateSubBuffer", st))
 			mem, err := p.Import(kind, cl, 3*step)
 			ok(t, err)

@@ -113,11 +113,11 @@ func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
 
 // wanted returns the size and alignment to request from the driver, so that the allocation has room for size bytes at an
 // address with the alignment align.
-func wanted(size, align uint64) (uint64, uint64) {
+func wanted(size, align uint64) (uint64, uint32) {
 	if align > vendorAlign {
 		return size + align - 1, vendorAlign
 	}
-	return size, align
+	return size, uint32(align)
 }
 
 // place puts the memory at the first aligned address of the vendor's allocation.

@@ -89,7 +89,7 @@ func TestSharedVirtualMemoryIsAsFineAsItMustBe(t *testing.T) {
 		}
 		var flags uint64
 		inner := p.t.svmAlloc
-		p.t.svmAlloc = func(x uintptr, f, n, a uint64) uintptr {
+		p.t.svmAlloc = func(x uintptr, f, n uint64, a uint32) uintptr {
 			flags = f
 			return inner(x, f, n, a)
 		}

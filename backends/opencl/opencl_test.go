@@ -43,7 +43,7 @@ func (b *balance) String() string {
 func counted(t *table, b *balance) *table {
 	c := *t
 	countEvents(reflect.ValueOf(&c).Elem(), b)
-	c.createContext = func(p, d uintptr) (uintptr, status) { return made(b, "context")(t.createContext(p, d)) }
+	c.createContext = func(p []uintptr, d uintptr) (uintptr, status) { return made(b, "context")(t.createContext(p, d)) }
 	c.releaseContext = func(x uintptr) status { b.add("context", -1); return t.releaseContext(x) }
 	c.createQueue = func(x, d uintptr, p uint64) (uintptr, status) { return made(b, "queue")(t.createQueue(x, d, p)) }
 	c.retainQueue = func(q uintptr) status { b.add("queue", 1); return t.retainQueue(q) }
@@ -61,15 +61,21 @@ func counted(t *table, b *balance) *table {
 		_, _ = made(b, "event")(ev, st)
 		return addr, ev, st
 	}
-	c.createSubBuffer = func(m uintptr, o, n uint64) (uintptr, status) { return made(b, "memory")(t.createSubBuffer(m, o, n)) }
-	c.createProgram = func(x uintptr, s string) (uintptr, status) { return made(b, "program")(t.createProgram(x, s)) }
-	c.createBinaryProgram = func(x, d uintptr, s []byte) (uintptr, status) {
-		return made(b, "program")(t.createBinaryProgram(x, d, s))
+	c.createSubBuffer = func(m uintptr, part [2]uint64) (uintptr, status) {
+		return made(b, "memory")(t.createSubBuffer(m, part))
+	}
+	c.createSource = func(x uintptr, s []unsafe.Pointer, n uint64) (uintptr, status) {
+		return made(b, "program")(t.createSource(x, s, n))
+	}
+	c.createBinary = func(x, d uintptr, n uint64, s []unsafe.Pointer) (uintptr, status, status) {
+		p, loaded, st := t.createBinary(x, d, n, s)
+		_, _ = made(b, "program")(p, st)
+		return p, loaded, st
 	}
 	if t.createILProgram != nil {
 		c.createILProgram = func(x uintptr, s []byte) (uintptr, status) { return made(b, "program")(t.createILProgram(x, s)) }
 	}
-	c.ilPrograms = nil
+	c.il = nil
 	c.linkProgram = func(x, d, p uintptr) (uintptr, status) {
 		linked, st := t.linkProgram(x, d, p)
 		if linked != 0 { // a link that fails may return a program too
@@ -81,7 +87,7 @@ func counted(t *table, b *balance) *table {
 	c.createKernel = func(p uintptr, n string) (uintptr, status) { return made(b, "kernel")(t.createKernel(p, n)) }
 	c.releaseKernel = func(k uintptr) status { b.add("kernel", -1); return t.releaseKernel(k) }
 	if t.svmAlloc != nil {
-		c.svmAlloc = func(x uintptr, f, n, a uint64) uintptr {
+		c.svmAlloc = func(x uintptr, f, n uint64, a uint32) uintptr {
 			p := t.svmAlloc(x, f, n, a)
 			if p != 0 {
 				b.add("memory", 1)
@@ -97,11 +103,11 @@ func counted(t *table, b *balance) *table {
 		}
 		w := *u
 		countEvents(reflect.ValueOf(&w).Elem(), b)
-		w.hostAlloc = func(x uintptr, n, a uint64) (uintptr, status) { return made(b, "memory")(u.hostAlloc(x, n, a)) }
-		w.deviceAlloc = func(x, d uintptr, n, a uint64) (uintptr, status) {
+		w.hostAlloc = func(x uintptr, n uint64, a uint32) (uintptr, status) { return made(b, "memory")(u.hostAlloc(x, n, a)) }
+		w.deviceAlloc = func(x, d uintptr, n uint64, a uint32) (uintptr, status) {
 			return made(b, "memory")(u.deviceAlloc(x, d, n, a))
 		}
-		w.sharedAlloc = func(x, d uintptr, n, a uint64) (uintptr, status) {
+		w.sharedAlloc = func(x, d uintptr, n uint64, a uint32) (uintptr, status) {
 			return made(b, "memory")(u.sharedAlloc(x, d, n, a))
 		}
 		w.free = func(x, p uintptr) status { b.add("memory", -1); return u.free(x, p) }
@@ -124,7 +130,7 @@ func made(b *balance, kind string) func(uintptr, status) (uintptr, status) {
 func countEvents(v reflect.Value, b *balance) {
 	eventType, statusType := reflect.TypeFor[uintptr](), reflect.TypeFor[status]()
 	creators := []string{"createContext", "createQueue", "createBuffer", "createUserEvent", "hostAlloc", "deviceAlloc", "sharedAlloc",
-		"createSubBuffer", "createProgram", "createBinaryProgram", "createILProgram", "linkProgram", "createKernel"}
+		"createSubBuffer", "createSource", "createILProgram", "linkProgram", "createKernel"}
 	for i := range v.NumField() {
 		t := v.Type().Field(i)
 		if t.Type.Kind() != reflect.Func || t.Type.NumOut() != 2 || t.Type.Out(0) != eventType ||

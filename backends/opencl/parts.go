@@ -55,7 +55,7 @@ func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 	if p.of != 0 {
 		whole = p.of
 	}
-	mem, st := d.t.createSubBuffer(whole, p.off+off, m.size-off)
+	mem, st := d.t.createSubBuffer(whole, [2]uint64{p.off + off, m.size - off})
 	if st != success {
 		return nil, d.check(op, "clCreateSubBuffer", st)
 	}

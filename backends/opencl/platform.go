@@ -109,7 +109,7 @@ func (l *library) list() (listing, error) {
 	defer dl.OpenCL.Unlock()
 	siglib.Enter()
 	defer siglib.Leave()
-	ids, st := l.t.getPlatformIDs()
+	ids, st := l.t.platforms()
 	if st != success && st != noPlatform {
 		return listing{}, failure("list devices", -1, "clGetPlatformIDs", st)
 	}
@@ -161,7 +161,7 @@ func (p *platform) ask(t *table) ([]*hardware, error) {
 	}}
 	name := about.text(platformName)
 	p.name.Store(&name)
-	ids, st := t.getDeviceIDs(p.id, deviceTypeAll)
+	ids, st := t.devices(p.id)
 	if st == deviceNotFound || st == success && len(ids) == 0 {
 		hint := ""
 		if name == pocl {

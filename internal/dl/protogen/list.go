@@ -19,7 +19,10 @@ type list struct {
 }
 
 // table is a struct of functions and the function that fills it.
-type table struct{ name, loader string }
+type table struct {
+	name, loader string
+	fields       []string // that the program fills itself
+}
 
 // ctype says how a C type is passed.
 type ctype struct {
@@ -81,7 +84,10 @@ func parse(text string) (*list, error) {
 			bound = line == "bound"
 		case words[0] == "table" && len(words) == 3:
 			heading = words[1]
-			l.tables = append(l.tables, table{words[1], words[2]})
+			l.tables = append(l.tables, table{name: words[1], loader: words[2]})
+		case words[0] == "field" && heading != "":
+			last := &l.tables[len(l.tables)-1]
+			last.fields, doc = append(append(last.fields, doc...), strings.TrimPrefix(line, "field ")), nil
 		case strings.HasSuffix(words[0], ":"):
 			var c *call
 			if c, err = parseCall(line); err == nil {

@@ -47,7 +47,7 @@
 //
 // Plain is the form of libraries without a current context, such as OpenCL. Each call is a field of a struct of functions, which a heading names,
 // "table NAME LOADER", which also names the function that fills it. The first table is that of the library; the functions of others are looked up by a
-// function that the program gives.
+// function that the program gives. Under the heading, "field NAME TYPE" is a field that the program fills itself.
 package main
 
 import (

@@ -147,6 +147,9 @@ func (l *list) plainCalls(w *writer) {
 			}
 			w.line("%s func%s", c.name, c.plainSignature(l))
 		}
+		for _, f := range table.fields {
+			w.line("%s", f)
+		}
 		w.line("}\n")
 	}
 	for i, table := range l.tables {
