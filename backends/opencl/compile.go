@@ -27,18 +27,16 @@ func (d *device) CompilerID(target string) (string, error) {
 // the one that it was compiled with.
 func (d *device) identity() string {
 	h := d.hw
-	about := facts{func(param uint32, value []byte) (uint64, status) {
-		return d.t.getPlatformInfo(h.platform.id, param, value)
-	}}
-	return strings.Join([]string{h.platformText, about.text(platformVersion), h.name, h.driver, h.version}, "; ")
+	version := about(d.t.getPlatformInfo, h.platform.id).text(platformVersion)
+	return strings.Join([]string{h.platformText, version, h.name, h.driver, h.version}, "; ")
 }
 
 func (d *device) canCompile(op, target string) error {
 	switch {
 	case !d.hw.compiler:
-		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the device has no compiler")
+		return d.refuse(op, driver.ErrUnsupported, "the device has no compiler")
 	case target != "":
-		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "an OpenCL device compiles for itself only, not for %q", target)
+		return d.refuse(op, driver.ErrUnsupported, "an OpenCL device compiles for itself only, not for %q", target)
 	}
 	return nil
 }
@@ -74,7 +72,7 @@ func (d *device) Compile(target string, src *driver.Source) (*driver.Image, erro
 	}
 	if image.Data = d.seal(code); len(code) == 0 {
 		if len(src.Headers) > 0 {
-			return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the driver gives no binary, and source with headers cannot be loaded as it is")
+			return nil, d.refuse(op, driver.ErrUnsupported, "the driver gives no binary, and source with headers cannot be loaded as it is")
 		}
 		image.Format, image.Data, image.Options = driver.FormatOpenCLC, []byte(src.Text), strings.Join(src.Options, " ")
 	}
@@ -121,19 +119,19 @@ func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err e
 		return data, false, nil
 	}
 	if len(data) < sealSize {
-		return nil, true, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the binary is damaged: it ends inside its header, after %d bytes", len(data))
+		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: it ends inside its header, after %d bytes", len(data))
 	}
 	whose, rest := data[len(sealMagic):][:sha256.Size], data[len(sealMagic)+sha256.Size:]
 	n, sum := binary.LittleEndian.Uint64(rest), rest[8:][:sha256.Size]
 	code = data[sealSize:]
 	if uint64(len(code)) != n {
-		return nil, true, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the binary is damaged: it has %d bytes of code, and should have %d", len(code), n)
+		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: it has %d bytes of code, and should have %d", len(code), n)
 	}
 	if got := sha256.Sum256(code); !bytes.Equal(got[:], sum) {
-		return nil, true, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the binary is damaged: its checksum is wrong")
+		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: its checksum is wrong")
 	}
 	if own := sha256.Sum256([]byte(d.identity())); !bytes.Equal(own[:], whose) {
-		return nil, true, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the binary was compiled for another device, or by another version of the driver, than %s", d.identity())
+		return nil, true, d.refuse(op, driver.ErrUnsupported, "the binary was compiled for another device, or by another version of the driver, than %s", d.identity())
 	}
 	return code, true, nil
 }
@@ -155,12 +153,12 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 		return 0, err
 	}
 	if !sealed && d.hw.diesOfBinaries() {
-		return 0, refusal(b.op, d.info.Ordinal, driver.ErrUnsupported,
+		return 0, d.refuse(b.op, driver.ErrUnsupported,
 			"the binary was not made by Compile: %s ends the process when a binary is damaged, so the backend loads only binaries with a checksum", d.hw.platformText)
 	}
 	program, st := d.t.createBinaryProgram(d.ctx.cl, d.hw.id, code)
 	if st != success {
-		err := failure(b.op, d.info.Ordinal, "clCreateProgramWithBinary", st)
+		err := d.fail(b.op, "clCreateProgramWithBinary", st)
 		err.Detail = "the driver does not take the binary"
 		if sealed { // the checksum is right, so the driver has changed
 			err.Kind = driver.ErrUnsupported
@@ -178,7 +176,7 @@ func (b *builder) spirv(data []byte) (uintptr, error) {
 	}
 	const header, magic = 20, 0x07230203
 	if len(data) < header || len(data)%4 != 0 || binary.LittleEndian.Uint32(data) != magic && binary.BigEndian.Uint32(data) != magic {
-		return 0, refusal(b.op, d.info.Ordinal, driver.ErrInvalidArgument, "the %d bytes are not a module of SPIR-V", len(data))
+		return 0, d.refuse(b.op, driver.ErrInvalidArgument, "the %d bytes are not a module of SPIR-V", len(data))
 	}
 	program, st := d.hw.createIL(d.ctx.cl, data)
 	if st != success {
@@ -202,7 +200,7 @@ func (b *builder) source(text string, headers map[string]string) (uintptr, error
 	}
 	defer d.t.releaseProgram(program)
 	if !d.hw.linker {
-		return 0, refusal(b.op, d.info.Ordinal, driver.ErrUnsupported, "the device's compiler takes no headers")
+		return 0, d.refuse(b.op, driver.ErrUnsupported, "the device's compiler takes no headers")
 	}
 	var included []uintptr
 	var names []string
@@ -213,7 +211,7 @@ func (b *builder) source(text string, headers map[string]string) (uintptr, error
 	}()
 	for name, text := range headers {
 		if name == "" || strings.ContainsRune(name, 0) {
-			return 0, refusal(b.op, d.info.Ordinal, driver.ErrInvalidArgument, "%q cannot be the name of a header", name)
+			return 0, d.refuse(b.op, driver.ErrInvalidArgument, "%q cannot be the name of a header", name)
 		}
 		h, st := d.t.createProgram(d.ctx.cl, text)
 		if st != success {

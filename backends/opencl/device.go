@@ -78,12 +78,12 @@ func (d *device) Info() driver.Info { return d.info }
 func (d *device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
 	if !d.hw.freeMemory {
-		return 0, 0, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "free memory is not reported by the platform")
+		return 0, 0, d.refuse(op, driver.ErrUnsupported, "free memory is not reported by the platform")
 	}
 	// The total free memory and the largest free block, in KiB.
 	var value [16]byte
 	if _, st := d.t.getDeviceInfo(d.hw.id, deviceFreeMemoryAMD, value[:]); st != success {
-		return 0, 0, failure(op, d.info.Ordinal, "clGetDeviceInfo", st)
+		return 0, 0, d.fail(op, "clGetDeviceInfo", st)
 	}
 	return binary.NativeEndian.Uint64(value[:]) << 10, d.info.TotalMemory, nil
 }
@@ -119,14 +119,14 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
 	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "registering host memory is not supported")
+		return nil, d.refuse(op, driver.ErrUnsupported, "registering host memory is not supported")
 	}
 	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
 	if d.tier != tierBuffer && s.start%8 != 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
+		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
 	}
 	if !d.ctx.claim(s) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
+		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
 	}
 	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
 	m.host.Store((*byte)(ptr))
@@ -134,7 +134,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 		mem, st := d.t.createBuffer(d.ctx.cl, memReadWrite|memUseHostPtr, size, s.start)
 		if st != success {
 			d.ctx.yield(s)
-			return nil, failure(op, d.info.Ordinal, "clCreateBuffer", st)
+			return nil, d.fail(op, "clCreateBuffer", st)
 		}
 		m.mem = mem
 	}
@@ -163,11 +163,3 @@ func (c *sharedContext) yield(s span) {
 }
 
 func compareSpans(a, b span) int { return cmp.Compare(a.start, b.start) }
-
-// check returns the error for a status, or nil for success.
-func (d *device) check(op, api string, st status) error {
-	if st == success {
-		return nil
-	}
-	return failure(op, d.info.Ordinal, api, st)
-}

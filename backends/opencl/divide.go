@@ -56,7 +56,7 @@ func (h *hardware) divide(n int) division {
 	cannot := func(why string, args ...any) division {
 		return division{why: fmt.Sprintf("%s is not divided into %d parts: %s", h.name, n, fmt.Sprintf(why, args...))}
 	}
-	f := facts{func(param uint32, value []byte) (uint64, status) { return h.t.getDeviceInfo(h.id, param, value) }}
+	f := about(h.t.getDeviceInfo, h.id)
 	units := int(f.number(deviceMaxUnits))
 	if units < n {
 		return cannot("it has %d compute units", units)

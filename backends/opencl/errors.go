@@ -53,6 +53,23 @@ func refusal(op string, device int, kind error, format string, args ...any) *dri
 		Detail: fmt.Sprintf(format, args...)}
 }
 
+// fail is failure for a call of the device, and check is fail for a call that may have succeeded. refuse is refusal for the device.
+
+func (d *device) fail(op, api string, st status) *driver.Error {
+	return failure(op, d.info.Ordinal, api, st)
+}
+
+func (d *device) check(op, api string, st status) error {
+	if st == success {
+		return nil
+	}
+	return d.fail(op, api, st)
+}
+
+func (d *device) refuse(op string, kind error, format string, args ...any) *driver.Error {
+	return refusal(op, d.info.Ordinal, kind, format, args...)
+}
+
 // VendorCodes lists every error status for which the backend has a name, in descending order.
 func (b *Backend) VendorCodes() []int64 {
 	codes := make([]int64, len(statuses))

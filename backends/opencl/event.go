@@ -103,14 +103,14 @@ func (e *event) stamp() (int64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cl == 0 {
-		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrInvalidArgument, "an event was never recorded, or was made without timing")
+		return 0, e.dev.refuse(op, driver.ErrInvalidArgument, "an event was never recorded, or was made without timing")
 	}
 	done, err := e.poll(op)
 	if err != nil {
 		return 0, err
 	}
 	if !done {
-		return 0, refusal(op, e.dev.info.Ordinal, driver.ErrNotReady, "an event's work has not finished")
+		return 0, e.dev.refuse(op, driver.ErrNotReady, "an event's work has not finished")
 	}
 	ns, st := e.dev.t.eventProfile(e.cl, profilingCommandEnd)
 	return int64(ns), e.dev.check(op, "clGetEventProfilingInfo", st)

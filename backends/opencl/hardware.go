@@ -20,6 +20,11 @@ type facts struct {
 	get func(param uint32, value []byte) (uint64, status)
 }
 
+// about returns the facts of an object that a call of the table reports.
+func about(get func(object uintptr, param uint32, value []byte) (uint64, status), object uintptr) facts {
+	return facts{func(param uint32, value []byte) (uint64, status) { return get(object, param, value) }}
+}
+
 func (f facts) bytes(param uint32) []byte {
 	n, st := f.get(param, nil)
 	if st != success || n == 0 {
@@ -117,7 +122,7 @@ type hardware struct {
 
 // describe queries a device. If the device cannot be used, it returns nil and the reason.
 func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardware, string) {
-	f := facts{func(param uint32, value []byte) (uint64, status) { return t.getDeviceInfo(id, param, value) }}
+	f := about(t.getDeviceInfo, id)
 	h := &hardware{
 		t: t, platform: p, id: id, usmCalls: usm,
 		name: f.text(deviceName), vendor: f.text(deviceVendor), driver: f.text(driverVersion),
@@ -245,16 +250,16 @@ func (h *hardware) atLeast(major, minor int) bool {
 // info describes the device in the tier that prefer chooses.
 func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	chosen := prefer.choose(h.tiers)
-	about := []string{
+	text := []string{
 		fmt.Sprintf("%s %s", h.platformText, h.driver),
 		fmt.Sprintf("OpenCL %d.%d", h.major, h.minor),
 		fmt.Sprintf("%s %s", t.binding, t.library),
 	}
 	if h.unifiedSVM {
-		about = append(about, "cl_khr_unified_svm")
+		text = append(text, "cl_khr_unified_svm")
 	}
 	if chosen == tierNone {
-		about = append(about, h.lacking(prefer))
+		text = append(text, h.lacking(prefer))
 	}
 	name := h.name
 	if h.emulated && !strings.Contains(strings.ToLower(name), "simulated") {
@@ -262,7 +267,7 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	}
 	info := driver.Info{
 		Backend: backendName, Ordinal: ordinal, Class: h.class,
-		Model: name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
+		Model: name, Vendor: h.vendor, Driver: strings.Join(text, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
 		SharesHostMemory: h.unified, Simulated: h.emulated,

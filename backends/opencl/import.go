@@ -29,7 +29,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	const op = "import"
 	m := &memory{dev: d, kind: kind, size: size, foreign: true}
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
+		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
 	if d.tier == tierBuffer {
 		if err := m.adoptBuffer(op, handle); err != nil {
@@ -38,7 +38,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		return m, nil
 	}
 	if handle%8 != 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", handle)
+		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", handle)
 	}
 	visible := m.visible()
 	if d.info.Caps.Has(driver.CapPointerInfo) {
@@ -48,11 +48,11 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		}
 		switch {
 		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.info.SharesHostMemory):
-			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.Kind, kind)
+			return nil, d.refuse(op, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.Kind, kind)
 		case p.Kind != driver.KindHost && p.Device != d.info.Ordinal:
-			return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the memory at %#x belongs to another device", handle)
+			return nil, d.refuse(op, driver.ErrWrongDevice, "the memory at %#x belongs to another device", handle)
 		case size > p.Size-uint64(handle-p.Base):
-			return nil, refusal(op, d.info.Ordinal, driver.ErrOutOfRange,
+			return nil, d.refuse(op, driver.ErrOutOfRange,
 				"%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.Size, p.Base)
 		}
 		visible = p.Kind != driver.KindDevice
@@ -60,9 +60,9 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		// OpenCL does not tell what memory an address belongs to; here it is at least memory of the process.
 		switch last := handle + uintptr(size-1); {
 		case !memcopy.Readable(handle):
-			return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the process cannot read at %#x", handle)
+			return nil, d.refuse(op, driver.ErrInvalidArgument, "the process cannot read at %#x", handle)
 		case !memcopy.Readable(last):
-			return nil, refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "the process cannot read all of %d bytes at %#x", size, handle)
+			return nil, d.refuse(op, driver.ErrOutOfRange, "the process cannot read all of %d bytes at %#x", size, handle)
 		}
 	}
 	m.addr, m.mem = handle, handle
@@ -80,7 +80,7 @@ func (d *device) object(op, what string, handle uintptr) error {
 	if own, _ := memcopy.Word(d.ctx.cl); ok && handle%wordSize == 0 && first == own {
 		return nil
 	}
-	return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "%#x is no %s of this driver", handle, what)
+	return d.refuse(op, driver.ErrInvalidArgument, "%#x is no %s of this driver", handle, what)
 }
 
 func (m *memory) adoptBuffer(op string, mem uintptr) error {
@@ -107,15 +107,15 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 	}
 	switch {
 	case uintptr(context) != d.ctx.cl:
-		return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the cl_mem belongs to another context")
+		return d.refuse(op, driver.ErrWrongDevice, "the cl_mem belongs to another context")
 	case kind != memTypeBuffer:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the cl_mem is not a buffer")
+		return d.refuse(op, driver.ErrInvalidArgument, "the cl_mem is not a buffer")
 	case flags&(memHostWriteOnly|memHostReadOnly|memHostNoAccess) != 0:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer's flags %#x restrict host access", flags)
+		return d.refuse(op, driver.ErrInvalidArgument, "the buffer's flags %#x restrict host access", flags)
 	case found != m.kind:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the buffer is %v memory, not %v memory", found, m.kind)
+		return d.refuse(op, driver.ErrInvalidArgument, "the buffer is %v memory, not %v memory", found, m.kind)
 	case m.size > size:
-		return refusal(op, d.info.Ordinal, driver.ErrOutOfRange, "%d bytes exceed the buffer of %d bytes", m.size, size)
+		return d.refuse(op, driver.ErrOutOfRange, "%d bytes exceed the buffer of %d bytes", m.size, size)
 	}
 	if m.parts.of, m.parts.off = uintptr(words[5]), words[6]; m.parts.of != 0 && flags&memUseHostPtr != 0 {
 		// Intel's CPU runtime reports a wrong address for a sub-buffer.
@@ -141,7 +141,7 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 func (d *device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
 	if !d.info.Caps.Has(driver.CapPointerInfo) {
-		return driver.PointerInfo{}, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "pointer queries are not supported by the %s tier", d.tier)
+		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "pointer queries are not supported by the %s tier", d.tier)
 	}
 	p, err := d.pointer(op, ptr)
 	if p.Kind == driver.KindHost {
@@ -172,7 +172,7 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	case usmTypeShared:
 		p.Kind = driver.KindShared
 	default:
-		return p, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the platform knows of no memory at %#x", ptr)
+		return p, d.refuse(op, driver.ErrInvalidArgument, "the platform knows of no memory at %#x", ptr)
 	}
 	base, err := d.word(op, api, get, ptr, usmAllocBase, wordSize)
 	if err != nil {
@@ -208,11 +208,11 @@ func (d *device) ImportStream(queue uintptr) (driver.Stream, error) {
 	}
 	switch {
 	case uintptr(words[0]) != d.ctx.cl:
-		return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the queue belongs to another context")
+		return nil, d.refuse(op, driver.ErrWrongDevice, "the queue belongs to another context")
 	case uintptr(words[1]) != d.hw.id:
-		return nil, refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the queue belongs to another device")
+		return nil, d.refuse(op, driver.ErrWrongDevice, "the queue belongs to another device")
 	case words[2]&(queueOutOfOrder|queueOnDevice) != 0:
-		return nil, refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "the queue is out-of-order or an on-device queue")
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "the queue is out-of-order or an on-device queue")
 	}
 	if err := d.check(op, "clRetainCommandQueue", d.t.retainQueue(queue)); err != nil {
 		return nil, err

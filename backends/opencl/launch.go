@@ -76,11 +76,11 @@ func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 	own, ok := k.(*kernel)
 	switch {
 	case !ok || own.of.dev.ctx != d.ctx:
-		return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "the kernel belongs to another device")
+		return d.refuse(op, driver.ErrWrongDevice, "the kernel belongs to another device")
 	case len(l.Args) != own.count:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", own.info.Name, len(l.Args), own.count)
+		return d.refuse(op, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", own.info.Name, len(l.Args), own.count)
 	case l.Shared != 0:
-		return refusal(op, d.info.Ordinal, driver.ErrInvalidArgument, "kernel %s: shared memory is an argument in OpenCL", own.info.Name)
+		return d.refuse(op, driver.ErrInvalidArgument, "kernel %s: shared memory is an argument in OpenCL", own.info.Name)
 	}
 	s.pace()
 	o, st := own.take()
@@ -130,7 +130,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 			break // the null pointer
 		}
 		if !ok || m.dev.ctx != d.ctx {
-			return refusal(op, d.info.Ordinal, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
+			return d.refuse(op, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
 		}
 		now = setting{kind: a.Kind, mem: m, off: a.Region.Off}
 		again = d.tier != tierBuffer || a.Region.Off == 0
@@ -196,7 +196,7 @@ func (k *kernel) structure(index uint32) bool {
 
 // failed returns the error for the status of a call that belongs to a launch.
 func (k *kernel) failed(op, api string, st status, l *driver.Launch) *driver.Error {
-	err := failure(op, k.of.dev.info.Ordinal, api, st)
+	err := k.of.dev.fail(op, api, st)
 	if st == outOfResources { // registers or shared memory; a shortage of memory has statuses of its own
 		err.Kind = driver.ErrInvalidArgument
 	}

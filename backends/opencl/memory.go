@@ -38,7 +38,7 @@ const vendorAlign = 128
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
+		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
 	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would
 	// then kill the program. So this counts. Counting before m is made is faster, because an atomic
@@ -97,7 +97,7 @@ func (d *device) shortage(m *memory) *driver.Shortage {
 
 // allocationFailure returns the error for the status of a failed allocation.
 func (m *memory) allocationFailure(op, api string, st status) error {
-	err := failure(op, m.dev.info.Ordinal, api, st)
+	err := m.dev.fail(op, api, st)
 	if err.Kind == driver.ErrOutOfMemory {
 		err.Shortage = m.dev.shortage(m)
 	}
@@ -106,7 +106,7 @@ func (m *memory) allocationFailure(op, api string, st status) error {
 
 // shortOf returns an error of kind ErrOutOfMemory without a vendor's status.
 func (m *memory) shortOf(op, detail string, args ...any) *driver.Error {
-	err := refusal(op, m.dev.info.Ordinal, driver.ErrOutOfMemory, detail, args...)
+	err := m.dev.refuse(op, driver.ErrOutOfMemory, detail, args...)
 	err.Shortage = m.dev.shortage(m)
 	return err
 }
@@ -248,7 +248,7 @@ func (m *memory) Free() error {
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
 		if m.owns && err == nil {
 			if e := unmapHost(m.hostMemory()); e != nil {
-				r := refusal(op, d.info.Ordinal, driver.ErrDriver, "the system failed to unmap memory")
+				r := d.refuse(op, driver.ErrDriver, "the system failed to unmap memory")
 				r.Err = e
 				err = r
 			}

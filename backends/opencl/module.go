@@ -55,7 +55,7 @@ func (d *device) Formats() []driver.Format {
 func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	const op = "load"
 	if !slices.Contains(d.Formats(), image.Format) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "the device does not load %v", image.Format)
+		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not load %v", image.Format)
 	}
 	b := builder{dev: d, op: op, options: strings.Fields(image.Options)}
 	var program uintptr
@@ -76,8 +76,8 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 
 // kernelNames lists the kernels of a program. It returns nil if the driver does not list them.
 func (d *device) kernelNames(program uintptr) []string {
-	about := facts{func(param uint32, value []byte) (uint64, status) { return d.t.programInfo(program, param, value) }}
-	return strings.FieldsFunc(about.text(programKernelNames), func(r rune) bool { return r == ';' })
+	names := about(d.t.programInfo, program).text(programKernelNames)
+	return strings.FieldsFunc(names, func(r rune) bool { return r == ';' })
 }
 
 // Names implements driver.Module.
@@ -88,11 +88,11 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	const op = "kernel"
 	d := m.dev
 	if name == "" || strings.ContainsRune(name, 0) || m.names != nil && !slices.Contains(m.names, name) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrNotFound, "no kernel %q", name)
+		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
 	}
 	cl, st := d.t.createKernel(m.program, name)
 	if st != success {
-		err := failure(op, d.info.Ordinal, "clCreateKernel", st)
+		err := d.fail(op, "clCreateKernel", st)
 		err.Detail = "kernel " + strconv.Quote(name)
 		return nil, err
 	}
@@ -141,20 +141,20 @@ func (k *kernel) describe(op string, cl uintptr) error {
 		info.Params = params
 	}
 
-	about := facts{func(param uint32, value []byte) (uint64, status) {
+	group := facts{func(param uint32, value []byte) (uint64, status) {
 		return d.t.kernelWorkGroupInfo(cl, d.hw.id, param, value)
 	}}
-	info.MaxThreads = uint32(min(about.number(groupSize), math.MaxUint32))
-	if shape := about.sizes(groupRequired, 3); shape != nil {
+	info.MaxThreads = uint32(min(group.number(groupSize), math.MaxUint32))
+	if shape := group.sizes(groupRequired, 3); shape != nil {
 		for i := range shape {
 			info.RequiredBlock[i] = uint32(min(shape[i], math.MaxUint32))
 		}
 	}
-	info.StaticShared, info.Local = about.number(groupLocalMem), about.number(groupPrivateBytes)
+	info.StaticShared, info.Local = group.number(groupLocalMem), group.number(groupPrivateBytes)
 	if most := d.hw.compute.Shared; most > info.StaticShared {
 		info.MaxShared = most - info.StaticShared
 	}
-	info.Suggested = d.suggested(uint32(min(about.number(groupMultiple), math.MaxUint32)), info.MaxThreads)
+	info.Suggested = d.suggested(uint32(min(group.number(groupMultiple), math.MaxUint32)), info.MaxThreads)
 	return nil
 }
 
@@ -174,9 +174,8 @@ func (d *device) suggested(multiple, most uint32) uint32 {
 // params returns a kernel's parameters. If the driver reports only their number, their kinds are
 // ParamUnknown.
 func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
-	about := facts{func(param uint32, value []byte) (uint64, status) { return d.t.kernelInfo(cl, param, value) }}
 	var word [4]byte
-	if _, st := about.get(kernelNumArgs, word[:]); st != success {
+	if _, st := d.t.kernelInfo(cl, kernelNumArgs, word[:]); st != success {
 		return nil, d.check(op, "clGetKernelInfo", st)
 	}
 	params := make([]driver.Param, binary.NativeEndian.Uint32(word[:]))
@@ -189,7 +188,7 @@ func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
 			continue
 		}
 		if opaque(kind) {
-			return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported,
+			return nil, d.refuse(op, driver.ErrUnsupported,
 				"kernel %s: parameter %d is of type %s; a launch passes numbers, structures, memory and shared memory only", name, i, kind)
 		}
 		p.Name = of.text(argName)
@@ -280,7 +279,7 @@ func (b *builder) made(program uintptr, options string) (uintptr, error) {
 // failed returns the error of a call that builds, with the compiler's log.
 func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
 	d := b.dev
-	err := failure(b.op, d.info.Ordinal, api, st)
+	err := d.fail(b.op, api, st)
 	switch st {
 	case invalidOptions, -66, -67: // -66 and -67: CL_INVALID_COMPILER_OPTIONS and CL_INVALID_LINKER_OPTIONS
 		err.Kind = driver.ErrBuild
@@ -300,17 +299,17 @@ func (b *builder) failed(api string, st status, program uintptr) *driver.Error {
 
 // buildLog returns the compiler's log for a program.
 func (d *device) buildLog(program uintptr) string {
-	about := facts{func(param uint32, value []byte) (uint64, status) {
+	build := facts{func(param uint32, value []byte) (uint64, status) {
 		return d.t.programBuildInfo(program, d.hw.id, param, value)
 	}}
-	return strings.TrimSpace(strings.TrimRight(string(about.bytes(programBuildLog)), "\x00"))
+	return strings.TrimSpace(strings.TrimRight(string(build.bytes(programBuildLog)), "\x00"))
 }
 
 // checkOptions refuses options that contain a zero byte, where C would cut them short.
 func (b *builder) checkOptions() error {
 	for _, o := range b.options {
 		if strings.ContainsRune(o, 0) {
-			return refusal(b.op, b.dev.info.Ordinal, driver.ErrInvalidArgument, "option %q contains a zero byte", o)
+			return b.dev.refuse(b.op, driver.ErrInvalidArgument, "option %q contains a zero byte", o)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ type subBuffer struct {
 func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 	d := m.dev
 	if off%d.hw.align != 0 {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrMisaligned,
+		return nil, d.refuse(op, driver.ErrMisaligned,
 			"offset %d of a pointer is not a multiple of %d, as the device requires in the buffer tier", off, d.hw.align)
 	}
 	p := &m.parts

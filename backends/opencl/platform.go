@@ -156,10 +156,7 @@ func (p *platform) ask(t *table) ([]*hardware, error) {
 	defer dl.OpenCL.Unlock()
 	siglib.Enter()
 	defer siglib.Leave()
-	about := facts{func(param uint32, value []byte) (uint64, status) {
-		return t.getPlatformInfo(p.id, param, value)
-	}}
-	name := about.text(platformName)
+	name := about(t.getPlatformInfo, p.id).text(platformName)
 	p.name.Store(&name)
 	ids, st := t.devices(p.id)
 	if st == deviceNotFound || st == success && len(ids) == 0 {

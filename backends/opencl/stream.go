@@ -37,7 +37,7 @@ func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
 	// clCreateCommandQueue does all that is needed here, and exists in every version.
 	queue, st := d.t.createQueue(d.ctx.cl, d.hw.id, queueProfilingEnable)
 	if st != success {
-		return nil, failure("new stream", d.info.Ordinal, "clCreateCommandQueue", st)
+		return nil, d.fail("new stream", "clCreateCommandQueue", st)
 	}
 	return &stream{dev: d, queue: queue}, nil
 }
@@ -184,7 +184,7 @@ func (s *stream) Map(mem driver.Memory, write bool) error {
 	if m.addr != 0 && addr != m.addr {
 		// The host would read and write outside the memory.
 		_ = s.unmap(op, m, addr)
-		return refusal(op, s.dev.info.Ordinal, driver.ErrDriver,
+		return s.dev.refuse(op, driver.ErrDriver,
 			"the driver mapped the memory at %#x instead of its own address %#x", addr, m.addr)
 	}
 	m.host.Store((*byte)(dl.Pointer(addr)))
@@ -287,7 +287,7 @@ func (s *stream) Prefetch(r driver.Region, toHost bool) error {
 	const op = "prefetch"
 	d := s.dev
 	if !d.info.Caps.Has(driver.CapPrefetch) {
-		return refusal(op, d.info.Ordinal, driver.ErrUnsupported, "prefetching is not supported by the %s tier", d.tier)
+		return d.refuse(op, driver.ErrUnsupported, "prefetching is not supported by the %s tier", d.tier)
 	}
 	var flags uint64
 	if toHost {
@@ -350,7 +350,7 @@ func (s *stream) Record(e driver.Event) error {
 	var err error
 	if ev.timing {
 		if s.untimed {
-			return refusal(op, s.dev.info.Ordinal, driver.ErrUnsupported, "the queue was made without CL_QUEUE_PROFILING_ENABLE")
+			return s.dev.refuse(op, driver.ErrUnsupported, "the queue was made without CL_QUEUE_PROFILING_ENABLE")
 		}
 		s.mu.Lock()
 		cl, err = s.mark(op)
@@ -463,7 +463,7 @@ func (d *device) finished(op string, exec int32) error {
 	if exec >= execComplete {
 		return nil
 	}
-	err := failure(op, d.info.Ordinal, "the command", status(exec))
+	err := d.fail(op, "the command", status(exec))
 	err.Detail = "work on the device failed"
 	return err
 }
@@ -586,7 +586,7 @@ func (s *stream) Gate() (driver.Gate, error) {
 	const op = "gate"
 	d := s.dev
 	if !d.info.Caps.Has(driver.CapGate) {
-		return nil, refusal(op, d.info.Ordinal, driver.ErrUnsupported, "gates are not supported by the device")
+		return nil, d.refuse(op, driver.ErrUnsupported, "gates are not supported by the device")
 	}
 	cl, st := d.t.createUserEvent(d.ctx.cl)
 	if st != success {
