@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -374,7 +375,7 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	add(driver.CapConcurrentShared, concurrent)
 	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
 	add(driver.CapAdvise, concurrent && api.Has(CallAdvise))
-	add(driver.CapIPC, handlesByValue && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
+	add(driver.CapIPC, runtime.GOOS == "linux" && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
 	add(driver.CapPriority, has[AttrPriorities])
 	add(driver.CapPointerInfo, api.Has(CallPointerAttribute))
 	add(driver.CapCopy2D, api.Has(CallCopy2D))

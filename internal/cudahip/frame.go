@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"sync"
 	"unsafe"
+
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // Frame is one call: the context to make current first, the function, its arguments, and space for its results. The assembly code relies on the offsets
@@ -15,17 +17,10 @@ type Frame struct {
 	ctx    uintptr
 	fn     uintptr
 	failed uintptr // set if bind failed; then fn was not called
-	Args   [maxArgs]uintptr
-	Out    [resultWord + 1]uint64 // space for results
+	Args   [dl.MaxArgs]uintptr
+	Out    [handleSize / 8]uint64 // space for results
 	text   [textSize]byte         // space for a text
 }
-
-// resultWord is the index of the element of Out that follows the space for a handle.
-const resultWord = handleSize / 8
-
-// maxArgs is the largest number of arguments of a call, counted in words. A structure that is passed by value counts
-// as many as it has words.
-const maxArgs = 14
 
 // textSize is the size of the space for a text, such as the name of a device.
 const textSize = 256

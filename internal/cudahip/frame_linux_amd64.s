@@ -23,8 +23,8 @@ TEXT bound<>(SB), NOSPLIT|NOFRAME, $0
 	JMP   done
 
 call:
-	SUBQ $64, SP
-	MOVQ 80(BX), AX        // args[6:14] go to the stack
+	SUBQ $48, SP
+	MOVQ 80(BX), AX        // args[6:12] go to the stack
 	MOVQ AX, 0(SP)
 	MOVQ 88(BX), AX
 	MOVQ AX, 8(SP)
@@ -36,10 +36,6 @@ call:
 	MOVQ AX, 32(SP)
 	MOVQ 120(BX), AX
 	MOVQ AX, 40(SP)
-	MOVQ 128(BX), AX
-	MOVQ AX, 48(SP)
-	MOVQ 136(BX), AX
-	MOVQ AX, 56(SP)
 	MOVQ 32(BX), DI        // args[0:6]
 	MOVQ 40(BX), SI
 	MOVQ 48(BX), DX
@@ -48,7 +44,7 @@ call:
 	MOVQ 72(BX), R9
 	MOVQ 16(BX), AX        // fn
 	CALL AX
-	ADDQ $64, SP
+	ADDQ $48, SP
 
 done:
 	POPQ BX

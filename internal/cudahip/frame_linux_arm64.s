@@ -9,10 +9,10 @@ TEXT ·boundEntry(SB), NOSPLIT, $0-8
 // bound is a C function under the AAPCS64: int bound(frame *f). It keeps R19 and the
 // link register, which the functions it calls need not.
 TEXT bound<>(SB), NOSPLIT|NOFRAME, $0
-	SUB  $80, RSP
-	MOVD R19, 48(RSP)
-	MOVD R29, 56(RSP)
-	MOVD R30, 64(RSP)
+	SUB  $64, RSP
+	MOVD R19, 32(RSP)
+	MOVD R29, 40(RSP)
+	MOVD R30, 48(RSP)
 	MOVD R0, R19
 	MOVD 0(R19), R9        // bind
 	CBZ  R9, call
@@ -24,7 +24,7 @@ TEXT bound<>(SB), NOSPLIT|NOFRAME, $0
 	B    done
 
 call:
-	MOVD 96(R19), R9       // args[8:14] go to the stack
+	MOVD 96(R19), R9       // args[8:12] go to the stack
 	MOVD R9, 0(RSP)
 	MOVD 104(R19), R9
 	MOVD R9, 8(RSP)
@@ -32,10 +32,6 @@ call:
 	MOVD R9, 16(RSP)
 	MOVD 120(R19), R9
 	MOVD R9, 24(RSP)
-	MOVD 128(R19), R9
-	MOVD R9, 32(RSP)
-	MOVD 136(R19), R9
-	MOVD R9, 40(RSP)
 	MOVD 32(R19), R0       // args[0:8]
 	MOVD 40(R19), R1
 	MOVD 48(R19), R2
@@ -48,8 +44,8 @@ call:
 	CALL (R9)
 
 done:
-	MOVD 64(RSP), R30
-	MOVD 56(RSP), R29
-	MOVD 48(RSP), R19
-	ADD  $80, RSP
+	MOVD 48(RSP), R30
+	MOVD 40(RSP), R29
+	MOVD 32(RSP), R19
+	ADD  $64, RSP
 	RET

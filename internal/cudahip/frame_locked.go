@@ -21,9 +21,3 @@ func (f *Frame) invoke() uintptr {
 	a := &f.Args
 	return dl.ProcAt(f.fn).Call11(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]) // a launch takes 11
 }
-
-// handlesByValue says whether this platform's frames can call IPCOpen, which takes an IPCHandle by
-// value.
-const handlesByValue = false
-
-func (f *Frame) open(*IPCHandle, uintptr) {}

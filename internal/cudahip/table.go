@@ -1,6 +1,7 @@
 package cudahip
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/internal/dl"
@@ -92,14 +93,18 @@ func (t *Table) HostCallAt(c Call, ctx Context, stream uintptr, entry *dl.Callba
 // HostCancel implements [API].
 func (t *Table) HostCancel(id uintptr) bool { return t.calls.Remove(id) }
 
-// IPCOpen implements [API].
+// IPCOpen implements [API]. The call takes the handle by value, which frames cannot do.
 func (t *Table) IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code) {
-	f := t.Frame(CallIPCOpen, ctx)
-	f.open(h, uintptr(t.ipc))
-	code := f.Call()
-	addr := uintptr(f.Out[resultWord])
-	f.Put()
-	return addr, code
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if status := int32(dl.ProcAt(t.procs[CallMakeCurrent]).Call1(uintptr(ctx))); status != 0 {
+		return 0, Unbound(status)
+	}
+	w := dl.GetWords()
+	defer w.Put()
+	words := *(*[handleSize / 8]uint64)(unsafe.Pointer(h))
+	status := dl.ProcAt(t.procs[CallIPCOpen]).ByValue([]uintptr{w.At(0), uintptr(t.ipc)}, 1, words[:])
+	return uintptr(w[0]), Code(uint32(status))
 }
 
 // Copy2D implements [API]. It passes a CUDA_MEMCPY2D, a structure of 128 bytes.
