@@ -5,11 +5,11 @@ import (
 	"runtime/trace"
 	"time"
 
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // packagePath distinguishes frames of this package from those of its callers.

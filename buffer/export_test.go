@@ -2,9 +2,9 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Cycle makes the replica of the stream's device, which must be the only one that the buffer has ever had, and gives it

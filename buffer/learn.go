@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. If a failure

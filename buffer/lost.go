@@ -1,8 +1,8 @@
 package buffer
 
 import (
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // losses are ranges whose bytes a failure spoiled at some place, and that no access has written since. If no place has the bytes any more,

@@ -2,8 +2,8 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // record is the fourth step of an access for one of its copies: it adds a Work for the copy to the Orders of source and destination. Later

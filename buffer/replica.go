@@ -4,10 +4,10 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // replica is the buffer's copy at one place, with the work that later accesses there wait for.

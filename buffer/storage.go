@@ -86,9 +86,9 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 	"github.com/go-halyard/halyard/internal/watch"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/buffer/internal/span"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // chainOf returns a Work of a new chain, with one reference.

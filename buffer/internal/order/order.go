@@ -1,9 +1,9 @@
 package order
 
 import (
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Order has the Works that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so replaces

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
-	"github.com/go-halyard/halyard/buffer/internal/span"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/span"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
