@@ -115,15 +115,15 @@ func TestNoticedWhileMemoryIsFreed(t *testing.T) {
 	require.NoError(t, s.Launch(k, hal.Blocks(1)))
 	e, err := s.Record()
 	require.NoError(t, err)
-	require.ErrorIs(t, e.Sync(ctx), hal.ErrDriver)
+	require.ErrorIs(t, e.Sync(ctx), hal.ErrKernel)
 	require.NoError(t, e.Close())
 	require.NoError(t, m.Close())
 	require.NoError(t, l.Release())
-	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDriver)
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrKernel)
 	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
 
 	// Once the program knows, it may use the stream again.
-	require.ErrorIs(t, s.Sync(ctx), hal.ErrDriver)
+	require.ErrorIs(t, s.Sync(ctx), hal.ErrKernel)
 	l, err = b.Acquire(ctx, s, coherence.Overwrite)
 	require.NoError(t, err)
 	require.NoError(t, s.Fill(l.Region(), hal.Pattern32(3)))

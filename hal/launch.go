@@ -547,10 +547,10 @@ func (s *Stream) Do(fn func() error) error {
 
 // call calls fn and keeps its error, or its panic, for the program.
 func (st *streamState) call(op string, fn func() error) {
-	err := st.dev.failure(op, ErrDriver, "the function ended its goroutine")
+	err := st.dev.failure(op, ErrKernel, "the function ended its goroutine")
 	defer func() {
 		if p := recover(); p != nil {
-			err = st.dev.failure(op, ErrDriver, "the function panicked: %v", p)
+			err = st.dev.failure(op, ErrKernel, "the function panicked: %v", p)
 		}
 		if err != nil {
 			st.untold.CompareAndSwap(nil, &untold{err, false})

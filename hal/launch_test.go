@@ -207,14 +207,14 @@ func TestFunctionThatFails(t *testing.T) {
 			require.NoError(t, s.Launch(kernelNamed(t, m, "works"), hal.Blocks(3).Of(1)))
 			ctx := context.Background()
 			err = s.Sync(ctx)
-			require.ErrorIs(t, err, hal.ErrDriver)
+			require.ErrorIs(t, err, hal.ErrKernel)
 			if name == "panic" {
 				assert.Contains(t, err.Error(), c.says)
 			}
 			assert.NoError(t, s.Sync(ctx), "told twice")
 			assert.NoError(t, before.Sync(ctx))
-			assert.ErrorIs(t, after.Sync(ctx), hal.ErrDriver)
-			assert.ErrorIs(t, after.Sync(ctx), hal.ErrDriver, "an event keeps its error")
+			assert.ErrorIs(t, after.Sync(ctx), hal.ErrKernel)
+			assert.ErrorIs(t, after.Sync(ctx), hal.ErrKernel, "an event keeps its error")
 			later, err := s.Record()
 			require.NoError(t, err)
 			assert.NoError(t, later.Sync(ctx))
@@ -349,7 +349,7 @@ func TestLaunchesThatWait(t *testing.T) {
 	defer hal.SetLaunchSync(false)
 	require.NoError(t, s.Launch(kernelNamed(t, m, "works"), hal.Blocks(1)))
 	err := s.Launch(kernelNamed(t, m, "fails"), hal.Blocks(1))
-	require.ErrorIs(t, err, hal.ErrDriver)
+	require.ErrorIs(t, err, hal.ErrKernel)
 	assert.ErrorContains(t, err, "kernel fails failed")
 	assert.NoError(t, s.Sync(ctx))
 

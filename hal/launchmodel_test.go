@@ -347,7 +347,7 @@ func TestRandomLaunches(t *testing.T) {
 			}
 			err := s.Launch(k, sh.grid(), list...)
 			var e *hal.Error
-			if err != nil && (!errors.As(err, &e) || e.Kind == hal.ErrDriver) {
+			if err != nil && (!errors.As(err, &e) || e.Kind == hal.ErrDriver || e.Kind == hal.ErrKernel) {
 				t.Fatalf("seed %d: error %v", seed, err)
 			}
 			want, empty := m.accepts(&m.kernel.info, sh, args)

@@ -99,8 +99,8 @@ func TestACheckedKernelThatFails(t *testing.T) {
 	})}})
 	defer func() { require.NoError(t, half.Close()) }()
 	y := made(t, make([]uint32, 64)...)
-	require.ErrorIs(t, half.Kernel("half").Launch(ctx, streams[1], kernel.Blocks(1).Of(1), kernel.InOut(y)), hal.ErrDriver)
-	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrDriver, "told")
+	require.ErrorIs(t, half.Kernel("half").Launch(ctx, streams[1], kernel.Blocks(1).Of(1), kernel.InOut(y)), hal.ErrKernel)
+	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrKernel, "told")
 	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrDeviceLost)
 	require.NoError(t, y.Overwrite(ctx, func(s []uint32) error { clear(s); return nil }))
 }

@@ -39,7 +39,7 @@ func (f *faults) between(d *device, from, to uint64) error {
 		}
 	}
 	if f.last > from && f.first <= to {
-		return d.failure("launch", driver.ErrDriver, "work may have failed; the stream remembers only its last %d errors", faultsMost)
+		return d.failure("launch", driver.ErrKernel, "work may have failed; the stream remembers only its last %d errors", faultsMost)
 	}
 	return nil
 }

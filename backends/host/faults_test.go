@@ -26,7 +26,7 @@ func TestForgottenFaults(t *testing.T) {
 		switch {
 		case c.want != 0 && err != errs[c.want]:
 			t.Errorf("(%d, %d]: got %v, want the error of operation %d", c.from, c.to, err, c.want)
-		case c.want == 0 && (!errors.Is(err, driver.ErrDriver) || !strings.Contains(err.Error(), "remembers only")):
+		case c.want == 0 && (!errors.Is(err, driver.ErrKernel) || !strings.Contains(err.Error(), "remembers only")):
 			t.Errorf("(%d, %d]: got %v, want an error that says what is missing", c.from, c.to, err)
 		}
 	}

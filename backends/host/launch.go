@@ -238,7 +238,7 @@ func (l *launch) blocks(b *driver.Block, from, to uint64) {
 		if p := recover(); p != nil {
 			why = crash.Recovered(p).Error()
 		}
-		l.failed.CompareAndSwap(nil, l.dev.failure("launch", driver.ErrDriver, "kernel %s, block %d,%d,%d: the function %s",
+		l.failed.CompareAndSwap(nil, l.dev.failure("launch", driver.ErrKernel, "kernel %s, block %d,%d,%d: the function %s",
 			l.kernel.info.Name, b.Index[0], b.Index[1], b.Index[2], why).(*driver.Error))
 	}()
 	row := uint64(l.grid[0])

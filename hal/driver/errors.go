@@ -24,6 +24,7 @@ var (
 	ErrDriver          = newKind("Driver", "driver error")
 	ErrBuild           = newKind("Build", "code does not build")
 	ErrNotFound        = newKind("NotFound", "not found")
+	ErrKernel          = newKind("Kernel", "the program's code failed")
 )
 
 // kind is a kind of error.
@@ -40,7 +41,7 @@ func (k *kind) KindName() string { return k.name }
 func Kinds() []error {
 	return []error{ErrUnavailable, ErrNotBuilt, ErrUnsupported, ErrOutOfMemory,
 		ErrInvalidArgument, ErrOutOfRange, ErrOverlap, ErrMisaligned, ErrClosed, ErrBusy,
-		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver, ErrBuild, ErrNotFound}
+		ErrNotReady, ErrWrongDevice, ErrDeviceLost, ErrDriver, ErrBuild, ErrNotFound, ErrKernel}
 }
 
 // Vendor is a status that the vendor's interface returned, unchanged.

@@ -105,7 +105,7 @@ func TestFailuresNameTheKernel(t *testing.T) {
 	} {
 		_, err := launch(t, name, kernel.Blocks(5).Of(16))
 		require.Error(t, err, name)
-		assert.True(t, errors.Is(err, hal.ErrDriver), "%v", err)
+		assert.True(t, errors.Is(err, hal.ErrKernel), "%v", err)
 		assert.Regexp(t, want, err.Error())
 	}
 }
