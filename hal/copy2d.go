@@ -18,9 +18,9 @@ type Pitched struct {
 // Pitched returns rows: the first begins at offset off, and each further one pitch bytes after the one before it.
 func (m *Memory) Pitched(off, pitch uint64) Pitched { return Pitched{Mem: m, Off: off, Pitch: pitch} }
 
-// span returns the number of bytes from the first byte of the first row to the last byte of the last row; ok is
+// extent returns the number of bytes from the first byte of the first row to the last byte of the last row; ok is
 // false if it overflows.
-func span(pitch, width, rows uint64) (n uint64, ok bool) {
+func extent(pitch, width, rows uint64) (n uint64, ok bool) {
 	if width == 0 || rows == 0 {
 		return 0, true
 	}
@@ -116,7 +116,7 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	if err := m.check(op, width, rows); err != nil {
 		return err
 	}
-	n, ok := span(pitch, width, rows)
+	n, ok := extent(pitch, width, rows)
 	switch {
 	case pitch < width && rows > 1:
 		return st.dev.failure(op, ErrInvalidArgument, "host pitch %d is less than the row width %d", pitch, width)
@@ -142,7 +142,7 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 // check returns an error if the rows do not fit in the memory.
 func (p *Pitched) check(op string, width, rows uint64) error {
 	m := p.Mem.s
-	n, ok := span(p.Pitch, width, rows)
+	n, ok := extent(p.Pitch, width, rows)
 	switch {
 	case p.Pitch < width && rows > 1:
 		return m.dev.failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
@@ -158,7 +158,7 @@ func meet(a, b Pitched, width, rows uint64) bool {
 	if a.Off > b.Off {
 		a, b = b, a
 	}
-	first, _ := span(a.Pitch, width, rows)
+	first, _ := extent(a.Pitch, width, rows)
 	apart := b.Off - a.Off
 	switch {
 	case apart >= first:

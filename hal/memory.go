@@ -28,8 +28,8 @@ type memoryState struct {
 	mapped    atomic.Uint32 // a mapping
 	extra     *extra        // nil if there is nothing
 
-	exposed atomic.Pointer[exposure] // set while the program may hold a slice that Bytes returned
-	kept    atomic.Int32             // unfinished events given to KeepUntil
+	view atomic.Pointer[view] // set while the program may hold a slice that Bytes returned
+	kept atomic.Int32         // unfinished events given to KeepUntil
 
 	usedBy
 }
@@ -203,7 +203,7 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if p == nil {
 		return nil, s.dev.failure(op, ErrUnsupported, "%s memory of this device is not accessible from the host", s.kind)
 	}
-	s.expose(p)
+	s.showBytes(p)
 	return unsafe.Slice((*byte)(p), s.size), nil
 }
 
@@ -316,7 +316,7 @@ func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin(s.de
 
 // free gives the memory back. It keeps w, the unused lookout of the memory, unless it is nil.
 func (s *memoryState) free(closing bool, w *lookout) error {
-	s.hide()
+	s.hideBytes()
 	err := s.drv.Free()
 	if s.freeWaits {
 		frees.end()

@@ -25,7 +25,7 @@ type streamState struct {
 	drv  driver.Stream
 	held holds
 	over bridges
-	seen atomic.Pointer[exposure] // the exposed memory that the stream last used through its bytes
+	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
 
 	outside   bool   // imported: the program's own work may keep it busy for ever
 	onRelease func() // of the program, or nil
@@ -289,7 +289,7 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 		return st.dev.check(err)
 	}
 	if to == unmapped {
-		m.s.hide() // the next Map may return another address
+		m.s.hideBytes() // the next Map may return another address
 	}
 	return nil
 }
