@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/memcopy"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // EnvDevices is the environment variable with the number of discrete devices of
@@ -146,7 +147,7 @@ func (b *Backend) part(ordinal int) *hardware {
 
 // owner returns the ordinal of the discrete device in whose memory some of the addresses lie, and whether all do. It returns -1 if none lies in
 // such memory.
-func (b *Backend) owner(s span) (ordinal int, whole bool) {
+func (b *Backend) owner(s span.Range) (ordinal int, whole bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ordinal, h := range b.parts {

@@ -18,7 +18,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		return nil, d.failure("import", driver.ErrOutOfRange, "%d bytes at %#x exceed the address space", size, handle)
 	}
 	const op = "import"
-	switch owner, whole := d.backend.owner(span{handle, handle + uintptr(size)}); {
+	switch owner, whole := d.backend.owner(addresses(handle, handle+uintptr(size))); {
 	case owner < 0 && !memcopy.Readable(handle):
 		return nil, d.failure(op, driver.ErrInvalidArgument, "the process cannot read at %#x", handle)
 	case owner < 0 && !memcopy.Readable(handle+uintptr(size-1)):

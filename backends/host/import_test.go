@@ -45,7 +45,7 @@ func TestImportChecksWhatItKnows(t *testing.T) {
 	check(driver.ErrOutOfRange, 0, driver.KindHost, plain, 1<<46)
 	check(driver.ErrInvalidArgument, 0, driver.KindHost, 8, 8)
 	require.NoError(t, one.Free())
-	require.Zero(t, devs[1].(*device).hardware.blocks.held.pieces)
+	require.Zero(t, devs[1].(*device).hardware.blocks.held.held.Len())
 	for _, d := range devs {
 		require.NoError(t, d.Close())
 	}

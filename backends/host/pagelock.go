@@ -3,6 +3,8 @@ package host
 import (
 	"os"
 	"sync"
+
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // locks is the set of ranges that this process has page-locked. The system does not count
@@ -10,16 +12,16 @@ import (
 var locks = pageLocks{system: lockPages, undo: unlockPages}
 
 type pageLocks struct {
-	system, undo func(span) error // lock and unlock pages
+	system, undo func(span.Range) error // lock and unlock pages
 
 	mu   sync.Mutex
 	held cover // of whole pages
 }
 
 // pages widens a range to whole pages.
-func pages(from, to uintptr) span {
+func pages(from, to uintptr) span.Range {
 	mask := uintptr(os.Getpagesize()) - 1
-	return span{from &^ mask, (to + mask) &^ mask}
+	return addresses(from&^mask, (to+mask)&^mask)
 }
 
 // lock locks the pages of a range and reports whether it succeeded.
@@ -27,7 +29,7 @@ func (l *pageLocks) lock(from, to uintptr) bool {
 	s := pages(from, to)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.to < s.from {
+	if s.Hi < s.Lo {
 		return false
 	}
 	if l.system(s) != nil {

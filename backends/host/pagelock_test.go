@@ -9,15 +9,16 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Memory that cannot be page-locked works, and says that it is not.
 func TestPageLockingDegrades(t *testing.T) {
 	refusal := error(nil)
-	var asked []span
+	var asked []span.Range
 	real := locks.system
 	defer func() { locks.system = real }()
-	locks.system = func(s span) error {
+	locks.system = func(s span.Range) error {
 		asked = append(asked, s)
 		return refusal
 	}
@@ -55,7 +56,7 @@ func TestPageLockingDegrades(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := locks.held.pieces; n != 0 {
+		if n := locks.held.held.Len(); n != 0 {
 			t.Errorf("%d locks stay", n)
 		}
 	}
@@ -66,18 +67,19 @@ func TestPageLockingDegrades(t *testing.T) {
 
 func TestReleaseLeavesOthersPages(t *testing.T) {
 	for name, row := range map[string]struct {
-		held  []span
-		s     span
-		loose []span
+		held  []span.Range
+		s     span.Range
+		loose []span.Range
 	}{
-		"alone":          {nil, span{10, 20}, []span{{10, 20}}},
-		"beside":         {[]span{{0, 10}, {20, 30}}, span{10, 20}, []span{{10, 20}}},
-		"the same":       {[]span{{10, 20}}, span{10, 20}, nil},
-		"inside another": {[]span{{0, 30}}, span{10, 20}, nil},
-		"front":          {[]span{{0, 15}}, span{10, 20}, []span{{15, 20}}},
-		"back":           {[]span{{15, 30}}, span{10, 20}, []span{{10, 15}}},
-		"middle":         {[]span{{12, 14}}, span{10, 20}, []span{{10, 12}, {14, 20}}},
-		"several":        {[]span{{12, 14}, {16, 18}, {13, 17}, {0, 11}}, span{10, 20}, []span{{11, 12}, {18, 20}}},
+		"alone":          {nil, span.Range{Lo: 10, Hi: 20}, []span.Range{{Lo: 10, Hi: 20}}},
+		"beside":         {[]span.Range{{Lo: 0, Hi: 10}, {Lo: 20, Hi: 30}}, span.Range{Lo: 10, Hi: 20}, []span.Range{{Lo: 10, Hi: 20}}},
+		"the same":       {[]span.Range{{Lo: 10, Hi: 20}}, span.Range{Lo: 10, Hi: 20}, nil},
+		"inside another": {[]span.Range{{Lo: 0, Hi: 30}}, span.Range{Lo: 10, Hi: 20}, nil},
+		"front":          {[]span.Range{{Lo: 0, Hi: 15}}, span.Range{Lo: 10, Hi: 20}, []span.Range{{Lo: 15, Hi: 20}}},
+		"back":           {[]span.Range{{Lo: 15, Hi: 30}}, span.Range{Lo: 10, Hi: 20}, []span.Range{{Lo: 10, Hi: 15}}},
+		"middle":         {[]span.Range{{Lo: 12, Hi: 14}}, span.Range{Lo: 10, Hi: 20}, []span.Range{{Lo: 10, Hi: 12}, {Lo: 14, Hi: 20}}},
+		"several": {[]span.Range{{Lo: 12, Hi: 14}, {Lo: 16, Hi: 18}, {Lo: 13, Hi: 17}, {Lo: 0, Hi: 11}},
+			span.Range{Lo: 10, Hi: 20}, []span.Range{{Lo: 11, Hi: 12}, {Lo: 18, Hi: 20}}},
 	} {
 		var c cover
 		for _, h := range row.held {
@@ -93,8 +95,8 @@ func TestReleaseLeavesOthersPages(t *testing.T) {
 		for _, h := range row.held {
 			c.remove(h)
 		}
-		if c.root != nil || c.pieces != 0 {
-			t.Errorf("%s: %d pieces stay", name, c.pieces)
+		if c.held.Len() != 0 {
+			t.Errorf("%s: %d ranges stay", name, c.held.Len())
 		}
 	}
 }
@@ -104,7 +106,7 @@ func TestPages(t *testing.T) {
 	for _, row := range []struct{ from, to, first, end uintptr }{
 		{0, 1, 0, p}, {p, 2 * p, p, 2 * p}, {p - 1, p + 1, 0, 2 * p}, {p + 1, p + 2, p, 2 * p},
 	} {
-		if got := pages(row.from, row.to); got != (span{row.first, row.end}) {
+		if got := pages(row.from, row.to); got != addresses(row.first, row.end) {
 			t.Errorf("%#x to %#x: %v", row.from, row.to, got)
 		}
 	}

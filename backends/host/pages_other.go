@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // canLock says whether the system can lock pages.
@@ -21,11 +22,11 @@ func mapPages(n uint64) ([]byte, error) {
 
 var errNoPages = errors.New("exceeds the memory assumed to be available")
 
-func unmapPages([]byte) error   { return nil }
-func adviseHuge([]byte)         {}
-func lockPages(span) error      { return errors.ErrUnsupported }
-func unlockPages(span) error    { return nil }
-func lockLimit() (uint64, bool) { return 0, false }
+func unmapPages([]byte) error      { return nil }
+func adviseHuge([]byte)            {}
+func lockPages(span.Range) error   { return errors.ErrUnsupported }
+func unlockPages(span.Range) error { return nil }
+func lockLimit() (uint64, bool)    { return 0, false }
 
 // memoryNow returns the free and the total bytes of memory; ok reports whether free is known.
 func memoryNow() (free, total uint64, ok bool) { return 0, 0, false }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // mapPages returns n bytes of fresh zero pages.
@@ -25,11 +26,11 @@ const canLock = true
 
 // lockPages and unlockPages pass the system plain numbers: the whole pages around a range may include
 // neighbouring objects of the Go heap, so a Go slice of them would not be valid.
-func lockPages(s span) error   { return onPages(syscall.SYS_MLOCK, s) }
-func unlockPages(s span) error { return onPages(syscall.SYS_MUNLOCK, s) }
+func lockPages(s span.Range) error   { return onPages(syscall.SYS_MLOCK, s) }
+func unlockPages(s span.Range) error { return onPages(syscall.SYS_MUNLOCK, s) }
 
-func onPages(call uintptr, s span) error {
-	if _, _, errno := syscall.Syscall(call, s.from, s.to-s.from, 0); errno != 0 {
+func onPages(call uintptr, s span.Range) error {
+	if _, _, errno := syscall.Syscall(call, uintptr(s.Lo), uintptr(s.Hi-s.Lo), 0); errno != 0 {
 		return errno
 	}
 	return nil

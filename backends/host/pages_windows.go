@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 var (
@@ -48,15 +49,15 @@ func adviseHuge([]byte) {}
 // canLock says whether the system can lock pages.
 const canLock = true
 
-func lockPages(s span) error {
-	if ok, _, err := virtualLock.Call(s.from, s.to-s.from); ok == 0 {
+func lockPages(s span.Range) error {
+	if ok, _, err := virtualLock.Call(uintptr(s.Lo), uintptr(s.Hi-s.Lo)); ok == 0 {
 		return err
 	}
 	return nil
 }
 
-func unlockPages(s span) error {
-	if ok, _, err := virtualUnlock.Call(s.from, s.to-s.from); ok == 0 {
+func unlockPages(s span.Range) error {
+	if ok, _, err := virtualUnlock.Call(uintptr(s.Lo), uintptr(s.Hi-s.Lo)); ok == 0 {
 		return err
 	}
 	return nil

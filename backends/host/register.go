@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Register implements driver.Registerer. The memory is page-locked if the system allows
@@ -26,18 +27,18 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 		locked: locks.lock(from, to)}, nil
 }
 
-// span is the range of addresses [from, to).
-type span struct{ from, to uintptr }
+// addresses is the range [from, to).
+func addresses(from, to uintptr) span.Range { return span.Range{Lo: uint64(from), Hi: uint64(to)} }
 
-// ranges is a set of spans that do not overlap.
+// ranges is a set of ranges that do not overlap.
 type ranges struct {
 	mu   sync.Mutex
 	held cover
 }
 
-// add adds a span, and reports false if it overlaps one in the set.
+// add adds a range, and reports false if it overlaps one in the set.
 func (r *ranges) add(from, to uintptr) bool {
-	s := span{from, to}
+	s := addresses(from, to)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if free := r.held.free(s); len(free) != 1 || free[0] != s {
@@ -47,8 +48,8 @@ func (r *ranges) add(from, to uintptr) bool {
 	return true
 }
 
-// has reports whether some addresses of the span are in the set, and whether all are.
-func (r *ranges) has(s span) (some, all bool) {
+// has reports whether some addresses of s are in the set, and whether all are.
+func (r *ranges) has(s span.Range) (some, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	free := r.held.free(s)
@@ -58,5 +59,5 @@ func (r *ranges) has(s span) (some, all bool) {
 func (r *ranges) remove(from, to uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held.remove(span{from, to})
+	r.held.remove(addresses(from, to))
 }
