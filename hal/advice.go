@@ -18,10 +18,10 @@ func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
 	if s == nil {
 		return noMemory(op)
 	}
-	if !s.enter() {
+	if !s.Enter() {
 		return s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
-	defer s.leave()
+	defer s.Leave()
 	if err := s.dev.begin(op); err != nil {
 		return err
 	}

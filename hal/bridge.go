@@ -36,7 +36,7 @@ func (st *streamState) bridge(e *eventState) error {
 	}
 	b := &bridge{stream: st, event: e, gate: g}
 	e.retain()
-	st.stay()
+	st.Stay()
 	o := &st.over
 	o.shut.Add(1)
 	o.mu.Lock()
@@ -76,7 +76,7 @@ func (b *bridge) open() {
 	}
 	_ = b.gate.Open() // the bridge does not report errors; those of the work are reported by the event
 	o.shut.Add(-1)
-	b.stream.end()
+	b.stream.Leave()
 	b.event.release()
 }
 

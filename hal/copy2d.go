@@ -41,7 +41,7 @@ func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 		return err
 	}
 	err := st.copy2D(op, dst, src, width, rows)
-	st.end()
+	st.Leave()
 	return err
 }
 
@@ -49,11 +49,11 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 	if err := st.use(op, dst.Mem); err != nil {
 		return err
 	}
-	defer dst.Mem.s.leave()
+	defer dst.Mem.s.Leave()
 	if err := st.use(op, src.Mem); err != nil {
 		return err
 	}
-	defer src.Mem.s.leave()
+	defer src.Mem.s.Leave()
 	switch {
 	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.PeerCopy):
 		return st.foreign(op, dst.Mem)
@@ -79,8 +79,8 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 	if err := st.vacant(op, src.Mem, false); err != nil {
 		return err
 	}
-	dst.Mem.s.note(st)
-	src.Mem.s.note(st)
+	dst.Mem.s.Note(&st.User)
+	src.Mem.s.Note(&st.User)
 	return st.rows(driver.Rect{
 		Dst: driver.Pitched{Mem: dst.Mem.s.drv, Off: dst.Off, Pitch: dst.Pitch},
 		Src: driver.Pitched{Mem: src.Mem.s.drv, Off: src.Off, Pitch: src.Pitch}, Width: width, Rows: rows,
@@ -105,11 +105,11 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.Leave()
 	if err := st.use(op, m.Mem); err != nil {
 		return err
 	}
-	defer m.Mem.s.leave()
+	defer m.Mem.s.Leave()
 	if m.Mem.s.dev != st.dev {
 		return st.foreign(op, m.Mem)
 	}
@@ -128,7 +128,7 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	if err := st.vacant(op, m.Mem, in); err != nil {
 		return err
 	}
-	m.Mem.s.note(st)
+	m.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, n)
 	defer st.held.add(st, p, n) // not before the copy: a goroutine that finds the stream idle drops everything held

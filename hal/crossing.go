@@ -52,7 +52,7 @@ func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 	src.mu.Lock()
 	src.crossings = append(src.crossings, c)
 	src.mu.Unlock()
-	if s.closed() || src.closed() {
+	if s.Calls.Closed() || src.Calls.Closed() {
 		c.drop() // other goroutines may have put blocks into c before it was on both lists
 	}
 	return c
@@ -161,7 +161,7 @@ func (c *crossing) remove(i int) *block {
 func (c *crossing) put(b *block) {
 	var gone []*block
 	c.mu.Lock()
-	if !b.keep || c.dst.closed() || c.src.closed() {
+	if !b.keep || c.dst.Calls.Closed() || c.src.Calls.Closed() {
 		gone = append(gone, b)
 	} else {
 		c.blocks = append(c.blocks, b)
@@ -227,7 +227,7 @@ func closeBlocks(blocks []*block) {
 			}
 			for _, s := range [...]*streamState{b.to, b.from} {
 				if s != nil {
-					m.s.note(s)
+					m.s.Note(&s.User)
 				}
 			}
 			_ = m.Close()
@@ -306,7 +306,7 @@ func (b *block) lock(s *Stream, n uint64) bool {
 // own makes the block the owner of m: m no longer counts as an open object of its device, and no longer
 // keeps the device's handle reachable.
 func (b *block) own(i int, m *Memory) {
-	m.s.dev.retire(&m.s.child, m.lookout)
+	m.s.dev.Retire(&m.s.Child, m.lookout)
 	m.lookout = nil
 	m.dev = nil
 	b.locked[i] = m

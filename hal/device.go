@@ -4,81 +4,57 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // Device is a handle on an open device. All handles that [Open] returns for one device share it: streams of one handle work
 // with memory of another. Each handle is closed on its own; closing the last one closes the device.
 type Device struct {
 	s       *deviceState
-	h       *holder
+	h       *life.Holder
 	cleanup runtime.Cleanup
-}
-
-// holder lists the open objects of a handle. It is separate from Device so that the runtime can collect an unreachable Device.
-type holder struct {
-	dev       *deviceState
-	closed    atomic.Bool
-	children  child // list head
-	abandoned bool  // the Device became unreachable without Close
 }
 
 // deviceState is the device itself, shared by its handles and referred to by their children.
 type deviceState struct {
-	handle
+	life.Owner
 	drv    driver.Device
 	info   Info
 	key    deviceKey
 	common *Device // the device's own handle, which a program cannot close
 	lost   atomic.Pointer[Error]
 
-	mu         sync.Mutex
-	handles    map[*holder]struct{} // open handles, without common
-	abandoned  bool                 // at least one handle was leaked
-	held, peak uint64               // bytes
-	total      uint64               // allocations made
-	objects    int                  // memory, streams and modules not yet given back to the vendor
-	none       sync.Cond            // signalled when objects is 0
-	events     events
-	lookouts   []*lookout // spare ones, for the next memory or event
+	mu     sync.Mutex
+	events events
 
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
 	crossings   []*crossing // for copies to and from this device
 	values      sync.Map
 
-	frees      *driverFrees
 	closeWaits atomic.Bool // closing the vendor's device, or freeing its memory, may block on a gate
 	keeps      bool        // EventsKeepFailures of driver.FailureKeeper
 	forgets    bool        // and ForgetsToldFailures
 
-	reaper     reaper
-	watch      watch
-	asks       asking
-	callsEnded latch // opened when the last call under way at Close has ended
+	watch watch
+	asks  life.Calls // on the driver's events; they end before the device is closed
 }
-
-// child is an open object in the list of the handle that it was made through.
-type child struct {
-	prev, next *child
-	of         *holder
-	owner      described
-}
-
-// described objects name themselves in messages.
-type described interface{ describe() string }
 
 func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
-	s := &deviceState{drv: drv, info: drv.Info(), key: key, handles: map[*holder]struct{}{}}
+	s := &deviceState{drv: drv, info: drv.Info(), key: key}
 	if s.info.Backend == "" {
 		s.info.Backend = b.Name()
 	}
-	s.frees = frees.of(s.info.Backend)
+	s.Init()
+	s.Frees = life.FreesOf(s.info.Backend)
+	s.Report = s.reportLeak
+	s.Close = s.close
 	if w, ok := drv.(driver.FreeBlocker); ok && w.FreeMayBlock() {
 		s.closeWaits.Store(true)
 	}
@@ -86,33 +62,20 @@ func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
 		s.keeps = k.EventsKeepFailures()
 		s.forgets = s.keeps && k.ForgetsToldFailures()
 	}
-	s.none.L = &s.mu
 	s.watch.init()
 	s.transfers.init(s)
-	s.common = &Device{s: s, h: newHolder(s)}
+	s.common = &Device{s: s, h: s.Common()}
 	return s.join()
-}
-
-func newHolder(s *deviceState) *holder {
-	h := &holder{dev: s}
-	h.children.prev, h.children.next = &h.children, &h.children
-	return h
 }
 
 // join returns a new handle, or nil if the device is closed or lost.
 func (s *deviceState) join() *Device {
-	h := newHolder(s)
-	s.mu.Lock()
-	gone := s.closed() || s.lost.Load() != nil
-	if !gone {
-		s.handles[h] = struct{}{}
-	}
-	s.mu.Unlock()
-	if gone {
+	h := s.Join(func() bool { return s.lost.Load() != nil })
+	if h == nil {
 		return nil
 	}
 	d := &Device{s: s, h: h}
-	d.cleanup = runtime.AddCleanup(d, (*holder).leaked, h)
+	d.cleanup = runtime.AddCleanup(d, (*life.Holder).Leaked, h)
 	return d
 }
 
@@ -198,11 +161,8 @@ func (d *Device) Usage() Usage {
 	if s == nil {
 		return Usage{}
 	}
-	s.mu.Lock()
-	u := Usage{Held: s.held, Peak: s.peak, Allocations: s.total}
-	s.mu.Unlock()
-	u.Pending = s.reaper.pending()
-	return u
+	u := s.Owner.Usage()
+	return Usage{Held: u.Held, Peak: u.Peak, Allocations: u.Allocations, Pending: s.Reaper.Pending()}
 }
 
 // CanAccessPeer reports whether a stream of d can copy to and from memory of other directly.
@@ -236,9 +196,9 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
 	case size == 0:
-		return newMemory(d, op, noBytes{}, kind, 0, allocated, nil)
+		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: kind})
 	}
-	freed := s.reaper.count()
+	freed := s.Reaper.Count()
 	drv, err := s.drv.Alloc(kind, size, align)
 	if err != nil && isKind(err, ErrOutOfMemory) && s.collect(freed) {
 		drv, err = s.drv.Alloc(kind, size, align)
@@ -249,7 +209,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		}
 		return nil, s.check(err)
 	}
-	return newMemory(d, op, drv, kind, size, allocated, nil)
+	return newMemory(d, op, &memoryState{drv: drv, kind: kind, size: size})
 }
 
 // collect frees closed objects that are no longer in use. It reports whether anything has been freed since the reaper's count was since.
@@ -257,7 +217,7 @@ func (s *deviceState) collect(since uint64) bool {
 	idle := s.closeIdleCrossings()
 	s.watch.sweep()
 	s.trim()
-	return s.reaper.collect(since) || idle
+	return s.Reaper.Collect(since) || idle
 }
 
 // trim makes the driver free the memory that it caches, unless that could block on a gate.
@@ -266,12 +226,12 @@ func (s *deviceState) trim() {
 	if !ok {
 		return
 	}
-	s.reaper.put(reaped{slow: true, ready: func() bool { return true }, finish: func() {
-		if frees.begin(s.frees) {
+	s.Reaper.AddSlow(func() bool { return true }, func() {
+		if s.Frees.Begin() {
 			t.Trim()
-			frees.end()
+			s.Frees.End()
 		}
-	}})
+	})
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
@@ -289,13 +249,13 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 		return nil, d.s.failure(op, ErrUnsupported, "registering host memory is not supported")
 	}
 	if len(b) == 0 {
-		return newMemory(d, op, noBytes{}, KindHost, 0, registered, nil)
+		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: KindHost, origin: registered})
 	}
 	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	return newMemory(d, op, drv, KindHost, uint64(len(b)), registered, &extra{keep: b})
+	return newMemory(d, op, &memoryState{drv: drv, kind: KindHost, size: uint64(len(b)), origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))})
 }
 
 // StreamOption is an option of [Device.NewStream].
@@ -325,7 +285,7 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 	if err != nil {
 		return nil, d.s.check(err)
 	}
-	return newStream(d, op, &streamState{drv: drv})
+	return newStream(d, op, makeStream(d.s, drv))
 }
 
 // Close closes the handle. It fails with ErrBusy, and names the objects, while memory, streams, events, modules or gates made
@@ -353,115 +313,38 @@ func (d *Device) Close() error {
 		return d.s.failure("close", ErrInvalidArgument, "the device's own handle cannot be closed; it closes with the last other handle")
 	}
 	err := d.s.close(d.h)
-	if d.h.closed.Load() {
+	if d.h.Closed() {
 		d.cleanup.Stop()
 	}
 	return err
 }
 
 // close closes a handle, and with the last one the device.
-func (s *deviceState) close(h *holder) error {
-	s.mu.Lock()
-	if h.closed.Load() {
-		s.mu.Unlock()
+func (s *deviceState) close(h *life.Holder) error {
+	last, err := s.CloseHolder(h, func(open string) error {
+		switch {
+		case open != "":
+			return s.failure("close", ErrBusy, "still open: %s", open)
+		case s.closeWaits.Load() && s.Frees.Held():
+			return s.failure("close", ErrBusy, "closing could block on a gate that is still shut")
+		}
 		return nil
-	}
-	last := len(s.handles) == 1
-	switch {
-	case s.inUse(h, last):
-		err := s.failure("close", ErrBusy, "still open: %s", s.listChildren(h, last))
-		s.mu.Unlock()
+	})
+	if err != nil || !last {
 		return err
-	case last && s.closeWaits.Load() && frees.held(s.frees):
-		s.mu.Unlock()
-		return s.failure("close", ErrBusy, "closing could block on a gate that is still shut")
 	}
-	h.closed.Store(true)
-	delete(s.handles, h)
-	if !last {
-		s.settle(h)
-		s.mu.Unlock()
-		return nil
-	}
-	s.stay() // until the streams and copies below are closed
-	s.handle.close()
-	s.mu.Unlock()
 	opened.forget(s)
-	s.closeModules()
+	for _, m := range s.Dependents() {
+		_ = m.(*moduleState).Close(new(*life.Lookout))
+	}
 	s.closeCrossings()
-	for i := range s.copyStreams {
-		if t := s.copyStreams[i].Load(); t != nil {
-			_ = t.Close()
-		}
-	}
-	s.transfers.close()
-	if !s.leave() {
-		s.callsEnded.wait()
-	}
-	s.drain()
+	s.closeStreams()
+	s.CallsEnd()
+	s.Drain()
 	s.endEvents()
-	var err error
-	s.giveBack(s.closeWaits.Load(), func() { err = s.drv.Close() })
-	s.reaper.drain()
+	s.Free(s.closeWaits.Load(), func() { err = s.drv.Close() })
+	s.Reaper.Drain()
 	return err
-}
-
-// empty reports whether nothing made through the handle is open; the device's mu is held.
-func (h *holder) empty() bool { return h.children.next == &h.children }
-
-// inUse reports whether an open object keeps the handle from closing; last says that it is the last handle. s.mu is held.
-func (s *deviceState) inUse(h *holder, last bool) bool {
-	return !h.empty() || last && !s.common.h.onlyModules()
-}
-
-// onlyModules reports whether all open objects made through the handle are modules; the device's mu is held.
-func (h *holder) onlyModules() bool {
-	for c := h.children.next; c != &h.children; c = c.next {
-		if _, ok := c.owner.(*moduleState); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// settle closes an abandoned handle that is no longer in use; s.mu is held.
-func (s *deviceState) settle(h *holder) {
-	if !s.abandoned {
-		return
-	}
-	last := len(s.handles) == 1
-	if last {
-		for h = range s.handles { // the object that was closed may have kept the last handle open
-		}
-	}
-	if h.abandoned && !h.closed.Load() && !s.inUse(h, last) {
-		go s.abandon(h)
-	}
-}
-
-// listChildren names what keeps the handle from closing; last says that it is the last handle. s.mu is held.
-func (s *deviceState) listChildren(h *holder, last bool) string {
-	const most = 5
-	var names []string
-	n := 0
-	count := func(h *holder) {
-		for c := h.children.next; c != &h.children; c = c.next {
-			if _, module := c.owner.(*moduleState); module && h == s.common.h {
-				continue // closed with the device
-			}
-			if n++; n <= most {
-				names = append(names, c.owner.describe())
-			}
-		}
-	}
-	count(h)
-	if last {
-		count(s.common.h)
-	}
-	if n > most {
-		names = append(names, fmt.Sprintf("and %d more", n-most))
-	}
-	return strings.Join(names, ", ")
 }
 
 // begin begins a call on the device through the handle; s.end ends it.
@@ -469,14 +352,14 @@ func (d *Device) begin(op string) error {
 	if d.state() == nil {
 		return noDevice(op)
 	}
-	if d.h.closed.Load() {
+	if d.h.Closed() {
 		return d.s.closedError(op)
 	}
 	return d.s.begin(op)
 }
 
 func (s *deviceState) begin(op string) error {
-	if !s.enter() {
+	if !s.Calls.Enter() {
 		return s.closedError(op)
 	}
 	if lost := s.lost.Load(); lost != nil {
@@ -488,21 +371,7 @@ func (s *deviceState) begin(op string) error {
 
 // end ends a call. Device.Close waits for calls under way and then cleans up. The call itself cleans up nothing, so it returns as soon as
 // its context ends.
-func (s *deviceState) end() {
-	if s.leave() {
-		s.callsEnded.open()
-	}
-}
-
-// drain waits until every object has been given back to the vendor.
-func (s *deviceState) drain() {
-	s.mu.Lock()
-	for s.objects > 0 {
-		s.none.Wait()
-	}
-	s.mu.Unlock()
-	s.reaper.drain()
-}
+func (s *deviceState) end() { s.Calls.Leave() }
 
 // check returns the driver's error unchanged. If the error says that the device is lost, check notes that.
 func (s *deviceState) check(err error) error {
@@ -515,9 +384,7 @@ func (s *deviceState) check(err error) error {
 
 func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string, cause error) error {
 	e := &Error{Op: op, Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
-	s.mu.Lock()
-	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.held}
-	s.mu.Unlock()
+	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.Owner.Usage().Held}
 	if s.info.Caps.Has(CapMemInfo) {
 		if free, total, err := s.drv.MemInfo(); err == nil {
 			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
@@ -542,68 +409,8 @@ func (s *deviceState) links(other *deviceState, want driver.PeerAccess) bool {
 	return ok && s.info.Backend == other.info.Backend && l.PeerAccess(other.drv)&want == want
 }
 
-// enlist adds an open object to the handle's list, and counts the vendor's object behind it. It returns false if the handle is closed:
-// then the caller gives the vendor's object back before it calls end, and Device.Close waits for that.
-func (d *Device) enlist(c *child, owner described) bool {
-	d.s.mu.Lock()
-	defer d.s.mu.Unlock()
-	return d.admit(c, owner)
-}
-
-// admit is enlist with the device's mu held.
-func (d *Device) admit(c *child, owner described) bool {
-	if d.h.closed.Load() || d.s.closed() {
-		return false
-	}
-	d.link(c, owner)
-	d.s.objects++
-	return true
-}
-
 func (s *deviceState) closedError(op string) error {
 	return s.failure(op, ErrClosed, "the device is closed")
-}
-
-// strike removes an object from its handle's list, if it is there.
-func (s *deviceState) strike(c *child) {
-	s.mu.Lock()
-	s.unlink(c)
-	s.mu.Unlock()
-}
-
-// link appends an object to the handle's list; the device's mu is held.
-func (d *Device) link(c *child, owner described) {
-	c.owner, c.of = owner, d.h
-	head := &d.h.children
-	c.prev, c.next = head.prev, head
-	c.prev.next, head.prev = c, c
-}
-
-// unlink is strike with s.mu held.
-func (s *deviceState) unlink(c *child) {
-	if c.next == nil {
-		return
-	}
-	h := c.of
-	c.prev.next, c.next.prev = c.next, c.prev
-	c.prev, c.next, c.of = nil, nil, nil
-	if h.empty() {
-		s.settle(h)
-	}
-}
-
-// gave counts an object as given back to the vendor.
-func (s *deviceState) gave() {
-	s.mu.Lock()
-	s.lose()
-	s.mu.Unlock()
-}
-
-// lose is gave with s.mu held.
-func (s *deviceState) lose() {
-	if s.objects--; s.objects == 0 {
-		s.none.Broadcast()
-	}
 }
 
 func isKind(err, kind error) bool {
@@ -623,7 +430,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 		i = 1
 	}
 	if s := d.s.copyStreams[i].Load(); s != nil {
-		if d.h.closed.Load() || d.s.closed() {
+		if d.h.Closed() || d.s.Calls.Closed() {
 			return nil, d.s.closedError("copy stream")
 		}
 		return s, nil
@@ -637,7 +444,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if s := d.s.copyStreams[i].Load(); s != nil {
 		return s, nil
 	}
-	if d.s.closed() { // Close has already collected the streams
+	if d.s.Calls.Closed() { // Close has already collected the streams
 		return nil, d.s.closedError("copy stream")
 	}
 	s, err := d.s.ownStream()
@@ -647,14 +454,30 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	return s, err
 }
 
+// closeStreams closes the streams that belong to the device itself. The device is closed, so that no more are made.
+func (s *deviceState) closeStreams() {
+	s.mu.Lock()
+	list := slices.Clone(s.transfers.all)
+	for i := range s.copyStreams {
+		if t := s.copyStreams[i].Load(); t != nil {
+			list = append(list, t)
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range list {
+		_ = t.Close()
+	}
+}
+
 // ownStream makes a stream for the library itself, on no handle's list; s.mu is held.
 func (s *deviceState) ownStream() (*Stream, error) {
 	drv, err := s.drv.NewStream(driver.StreamOptions{})
 	if err != nil {
 		return nil, s.check(err)
 	}
-	s.objects++
-	return &Stream{s: &streamState{dev: s, drv: drv}, dev: s.common}, nil
+	st := makeStream(s, drv)
+	s.AdmitOwn(&st.Object, st)
+	return &Stream{s: st, dev: s.common}, nil
 }
 
 // Same reports whether d and other are handles on the same device.
@@ -692,8 +515,8 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	d.s.trim()
 	d.s.trimEvents()
 	d.s.watch.sweep()
-	d.s.reaper.sweep()
-	if d.s.reaper.settle(ctx) != nil {
+	d.s.Reaper.Sweep()
+	if d.s.Reaper.Wait(ctx) != nil {
 		return interrupted(op, ctx)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // Event stands for the work that had been enqueued on a stream when [Stream.Record] returned the event. Work that is enqueued later is not
@@ -15,8 +16,8 @@ import (
 type Event struct {
 	s       *eventState
 	dev     *Device
-	calls   handle   // of the program's reference; unused in a shared reference
-	lookout *lookout // of the program's reference; nil once that is closed
+	calls   life.Handle   // of the program's reference; unused in a shared reference
+	lookout *life.Lookout // of the program's reference; nil once that is closed
 }
 
 // EventOption is an option of [Stream.Record].
@@ -34,7 +35,7 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.Leave()
 	var o driver.EventOptions
 	for _, set := range opts {
 		if set == nil {
@@ -50,12 +51,12 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Event{s: es, dev: s.dev}
-	if !s.dev.guard(e) {
+	w, ok := s.dev.h.Enlist(&es.Child, es)
+	if !ok {
 		es.release()
 		return nil, st.dev.closedError(op)
 	}
-	return e, nil
+	return &Event{s: es, dev: s.dev, lookout: w}, nil
 }
 
 // RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing while
@@ -77,31 +78,12 @@ func (s *Stream) RecordAgain(e *Event) bool {
 		return false
 	}
 	es, shared := e.s, e == &e.s.shared
-	if es.users.Load() != 1 || es.dev != s.s.dev || shared && es.timing || !shared && e.calls.closed() || s.s.begin("record") != nil {
+	if es.users.Load() != 1 || es.dev != s.s.dev || shared && es.timing || !shared && e.calls.Closed() || s.s.begin("record") != nil {
 		return false
 	}
 	err := s.s.record(es)
-	s.s.end()
+	s.s.Leave()
 	return err == nil
-}
-
-// guard puts the program's event on the handle's list and watches for its leak. It reports false if the handle is closed.
-func (d *Device) guard(e *Event) bool {
-	s := d.s
-	s.mu.Lock()
-	if d.h.closed.Load() || s.closed() {
-		s.mu.Unlock()
-		return false
-	}
-	d.link(&e.s.child, e.s)
-	w := s.spareLookout()
-	s.mu.Unlock()
-	if w == nil {
-		w = newLookout()
-	}
-	w.of.event.Store(e.s)
-	e.lookout = w
-	return true
 }
 
 // Device returns the device that the event belongs to.
@@ -120,14 +102,14 @@ func (e *Event) begin(op string) (*eventState, error) {
 	if e == nil || e.s == nil {
 		return nil, noEvent(op)
 	}
-	if e != &e.s.shared && !e.calls.enter() {
+	if e != &e.s.shared && !e.calls.Enter() {
 		return nil, e.s.dev.failure(op, ErrClosed, "the event is closed")
 	}
 	return e.s, nil
 }
 
 func (e *Event) end() {
-	if e != &e.s.shared && e.calls.leave() {
+	if e != &e.s.shared && e.calls.Leave() {
 		e.s.release()
 	}
 }
@@ -243,10 +225,10 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 		return 0, to.dev.failure(op, ErrInvalidArgument, "an event was recorded without WithTiming")
 	}
 	for _, es := range [...]*eventState{to, from} {
-		if !es.dev.asks.enter() {
+		if !es.dev.asks.Enter() {
 			return 0, es.dev.closedError(op) // the event was closed during this call, and then its device
 		}
-		defer es.dev.asks.leave()
+		defer es.dev.asks.Leave()
 	}
 	t, ok := to.drv.(driver.Timer)
 	if !ok {
@@ -281,11 +263,11 @@ func (e *Event) Close() error {
 		e.s.release()
 		return nil
 	}
-	first, finish := e.calls.close()
+	first, finish := e.calls.Close()
 	if !first {
 		return nil
 	}
-	e.s.dev.retire(&e.s.child, e.lookout)
+	e.s.dev.Retire(&e.s.Child, e.lookout)
 	e.lookout = nil
 	if finish {
 		e.s.release()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // eventState is what an Event refers to: a driver's event and the result of its work. References are counted. After the
@@ -14,13 +15,13 @@ import (
 //
 // An eventState does not keep its device open: Device.Close waits for the event's work and stores its result.
 type eventState struct {
-	child        // in the list of the device's handle while the program has its reference
-	shared Event // the Event for shared references
-	dev    *deviceState
-	timing bool
-	drv    driver.Event // used only inside dev.asks, or inside a call on one of the device's streams
-	stream *streamState // nil while it is spare
-	place  int          // index in dev.events.live
+	life.Child       // in the list of the device's handle while the program has its reference
+	shared     Event // the Event for shared references
+	dev        *deviceState
+	timing     bool
+	drv        driver.Event // used only inside dev.asks, or inside a call on one of the device's streams
+	stream     *streamState // nil while it is spare
+	place      int          // index in dev.events.live
 
 	// round counts the records; only the owner of the sole reference changes it. ended is the latest round whose result
 	// is known, and err is that result, written before ended.
@@ -47,7 +48,15 @@ type eventState struct {
 	fns        []func(error) // called at the end of the round, by the watch
 }
 
-func (e *eventState) describe() string { return "event" }
+// Describe implements life.Thing.
+func (e *eventState) Describe() string { return "event" }
+
+// Leaked implements life.Thing.
+func (e *eventState) Leaked() {
+	e.dev.Report(e.Describe())
+	e.dev.Retire(&e.Child, nil)
+	e.dev.Reaper.Add(func() bool { return true }, e.release)
+}
 
 // event records an event and returns it with one reference.
 func (s *Stream) event(op string) (*eventState, error) {
@@ -56,7 +65,7 @@ func (s *Stream) event(op string) (*eventState, error) {
 		return nil, err
 	}
 	e, err := st.event(false)
-	st.end()
+	st.Leave()
 	return e, err
 }
 
@@ -105,11 +114,11 @@ func (e *eventState) done() (bool, error) {
 	if e.known() {
 		return true, e.err
 	}
-	if !e.dev.asks.enter() {
+	if !e.dev.asks.Enter() {
 		return e.known(), e.err // Device.Close has stored the result
 	}
 	done, err := e.ask()
-	e.dev.asks.leave()
+	e.dev.asks.Leave()
 	if !done {
 		return false, nil
 	}
@@ -137,11 +146,11 @@ func (e *eventState) await() bool {
 // doneAlone is done for a caller who has the only reference, and uses it on this goroutine alone. Then nobody waits for the event, and a result
 // without an error is stored without the lock. Device.Close may store the same result meanwhile.
 func (e *eventState) doneAlone() (bool, error) {
-	if e.users.Load() != 1 || e.known() || !e.dev.asks.enter() {
+	if e.users.Load() != 1 || e.known() || !e.dev.asks.Enter() {
 		return e.done()
 	}
 	done, err := e.ask()
-	e.dev.asks.leave()
+	e.dev.asks.Leave()
 	switch {
 	case !done:
 		return false, nil
@@ -243,20 +252,20 @@ func (s *Stream) wait(e *eventState) error {
 	if err := st.begin("wait"); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.Leave()
 	if e.stream == st || e.known() && e.err == nil {
 		return nil
 	}
 	if e.dev == st.dev {
 		return st.dev.check(st.drv.Wait(e.drv))
 	}
-	if e.dev.asks.enter() {
+	if e.dev.asks.Enter() {
 		linked := st.dev.links(e.dev, driver.PeerWait)
 		var err error
 		if linked {
 			err = st.dev.check(st.drv.Wait(e.drv))
 		}
-		e.dev.asks.leave()
+		e.dev.asks.Leave()
 		if linked {
 			return err
 		}
@@ -346,14 +355,14 @@ func (s *deviceState) putEvent(e *eventState) {
 		es.last, es.peak, es.releases = es.peak, n, 0
 	}
 	e.stream = nil
-	if n+len(es.spare[0])+len(es.spare[1]) < max(es.peak, es.last, eventsLeast) || !s.asks.enter() {
+	if n+len(es.spare[0])+len(es.spare[1]) < max(es.peak, es.last, eventsLeast) || !s.asks.Enter() {
 		es.keep(e)
 		s.mu.Unlock()
 		return
 	}
 	s.mu.Unlock()
 	s.closeEvents([]*eventState{e})
-	s.asks.leave()
+	s.asks.Leave()
 }
 
 func (es *events) keep(e *eventState) {
@@ -377,10 +386,10 @@ func (s *deviceState) closeEvents(list []*eventState) {
 
 // trimEvents closes the driver's events behind spare events.
 func (s *deviceState) trimEvents() {
-	if !s.asks.enter() {
+	if !s.asks.Enter() {
 		return
 	}
-	defer s.asks.leave()
+	defer s.asks.Leave()
 	s.mu.Lock()
 	es := &s.events
 	spare := append(es.spare[0], es.spare[1]...)
@@ -402,7 +411,7 @@ func (s *deviceState) endEvents() {
 			time.Sleep(pollLatest) // the driver's call has failed
 		}
 	}
-	s.asks.shut() // only functions that the watch has to call remain
+	s.asks.Shut() // only functions that the watch has to call remain
 	s.watch.drain()
 	for _, list := range [...][]*eventState{live, s.events.spare[0], s.events.spare[1]} {
 		for _, e := range list {

@@ -3,6 +3,7 @@ package hal
 import (
 	"io"
 
+	"github.com/go-halyard/halyard/hal/internal/life"
 	"github.com/go-halyard/halyard/internal/calllog"
 )
 
@@ -21,11 +22,7 @@ func LogCallsTo(w io.Writer) (stop func()) {
 
 // WaitsForFrees reports whether a gate or bridge is about to be made, and waits for frees under way.
 func WaitsForFrees() bool {
-	if frees.TryRLock() {
-		frees.RUnlock()
-		return false
-	}
-	return true
+	return life.GatesWait()
 }
 
 // DevicesOf is what Devices makes of the reports of all backends.

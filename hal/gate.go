@@ -1,10 +1,10 @@
 package hal
 
 import (
-	"runtime"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // Gate holds a stream until [Gate.Signal] opens it, as a user event of OpenCL does. An opened gate is of no further use; a gate
@@ -12,12 +12,12 @@ import (
 // frees may wait for the device (CUDA, HIP) free no memory.
 type Gate struct {
 	s       *gateState
-	cleanup runtime.Cleanup
+	lookout *life.Lookout
 }
 
 // gateState counts as a call on its stream until it is open, so that the stream, and with it the device, stays until the gate is done with both.
 type gateState struct {
-	child
+	life.Child
 	stream *streamState
 	once   sync.Once
 	drv    driver.Gate
@@ -28,40 +28,41 @@ type gateState struct {
 func newGate(stream *Stream, op string, drv driver.Gate) (*Gate, error) {
 	d := stream.dev
 	s := &gateState{stream: stream.s, drv: drv}
-	s.stream.stay()
-	d.s.mu.Lock()
-	closed := d.h.closed.Load() || d.s.closed()
-	if !closed {
-		d.link(&s.child, s)
-	}
-	d.s.mu.Unlock()
-	if closed {
-		_ = s.signal()
+	s.stream.Stay()
+	w, ok := d.h.Enlist(&s.Child, s)
+	if !ok {
+		_ = s.signal(new(*life.Lookout))
 		return nil, d.s.closedError(op)
 	}
-	g := &Gate{s: s}
-	g.cleanup = runtime.AddCleanup(g, (*gateState).leaked, s)
-	return g, nil
+	return &Gate{s: s, lookout: w}, nil
 }
 
-func (s *gateState) describe() string { return "gate that is shut" }
+// Describe implements life.Thing.
+func (s *gateState) Describe() string { return "gate that is shut" }
+
+// Leaked implements life.Thing.
+func (s *gateState) Leaked() {
+	s.stream.dev.Report(s.Describe())
+	_ = s.signal(new(*life.Lookout))
+}
 
 // Signal opens the gate: the stream goes on. It does not wait. Further calls do nothing and return the first call's result.
 func (g *Gate) Signal() error {
 	if g == nil || g.s == nil {
 		return Errorf("signal a gate", ErrInvalidArgument, "nil or zero gate")
 	}
-	g.cleanup.Stop()
-	return g.s.signal()
+	return g.s.signal(&g.lookout)
 }
 
-func (s *gateState) signal() error {
+func (s *gateState) signal(at **life.Lookout) error {
 	s.once.Do(func() {
 		dev := s.stream.dev
-		dev.strike(&s.child)
-		frees.opened(dev.frees) // a free that begins now waits at most for the next line
+		w := *at
+		*at = nil
+		dev.Retire(&s.Child, w)
+		dev.Frees.GateGoes() // a free that begins now waits at most for the next line
 		s.err = dev.check(s.drv.Open())
-		s.stream.end()
+		s.stream.Leave()
 	})
 	return s.err
 }

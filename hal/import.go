@@ -78,11 +78,9 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 			return nil, s.check(err)
 		}
 	}
-	var x *extra
-	if f.Release != nil {
-		x = &extra{release: f.Release}
-	}
-	return newMemory(d, op, drv, f.Kind, f.Size, imported, x)
+	m := &memoryState{drv: drv, kind: f.Kind, size: f.Size, origin: imported}
+	m.Then = f.Release
+	return newMemory(d, op, m)
 }
 
 // ImportStream makes a Stream of a vendor's stream that already exists on the same device: a CUstream, a
@@ -113,7 +111,9 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	return newStream(d, op, &streamState{drv: drv, outside: true, onRelease: release})
+	st := makeStream(s, drv)
+	st.outside, st.Then = true, release
+	return newStream(d, op, st)
 }
 
 // PointerInfo describes the memory at an address of a device or of the host. The error is of kind ErrInvalidArgument

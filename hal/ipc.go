@@ -173,10 +173,10 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	if s == nil {
 		return IPCHandle{}, noMemory(op)
 	}
-	if !s.enter() {
+	if !s.Enter() {
 		return IPCHandle{}, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
-	defer s.leave()
+	defer s.Leave()
 	d, ok := s.dev.drv.(driver.IPCSharer)
 	if !ok || !s.dev.info.Caps.Has(CapIPC) || s.size == 0 {
 		return IPCHandle{}, s.dev.failure(op, ErrUnsupported, "sharing memory between processes is not supported")
@@ -230,5 +230,5 @@ func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	if err != nil {
 		return nil, s.check(err)
 	}
-	return newMemory(d, op, drv, t.Kind, t.Size, shared, nil)
+	return newMemory(d, op, &memoryState{drv: drv, kind: t.Kind, size: t.Size, origin: shared})
 }

@@ -175,7 +175,7 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	if enqueued && !g.unwaited && launchSync.Load() {
 		err = st.syncLaunch(op, k.s)
 	}
-	st.end()
+	st.Leave()
 	return err
 }
 
@@ -189,7 +189,7 @@ func (s *Stream) launched(k *Kernel) error {
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.Leave()
 	return st.syncLaunch(op, k.s)
 }
 
@@ -199,13 +199,13 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) (enqueu
 		return false, st.dev.failure(op, ErrInvalidArgument, "nil or zero kernel")
 	}
 	m := k.s.of
-	if !m.enter() {
+	if !m.Enter() {
 		return false, st.dev.failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
 	}
 	l := launches.Get().(*launch)
 	enqueued, err = st.launchWith(op, l, k.s, g, args)
 	l.give()
-	m.leaveCall()
+	m.Leave()
 	return enqueued, err
 }
 
@@ -235,10 +235,10 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 	if err == nil && !empty {
 		for i := range args[:used] {
 			if a := &args[i]; a.kind == driver.ParamPointer {
-				(*Memory)(a.ptr).s.note(st)
+				(*Memory)(a.ptr).s.Note(&st.User)
 			}
 		}
-		k.of.note(st)
+		k.of.Note(&st.User)
 		err = st.dev.check(drv.Launch(k.drv, &l.Launch))
 		if enqueued = err == nil; enqueued {
 			st.launched.add(&k.info.Name)
@@ -246,7 +246,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 	}
 	for i := range args[:used] {
 		if a := &args[i]; a.kind == driver.ParamPointer {
-			(*Memory)(a.ptr).s.leave()
+			(*Memory)(a.ptr).s.Leave()
 		}
 	}
 	return enqueued, err
@@ -274,7 +274,7 @@ func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 			}
 		case driver.ParamPointer:
 			m := (*Memory)(a.ptr)
-			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.size == 0 || a.bits[0] > m.s.size || a.bits[1] > m.s.size-a.bits[0] || m.s.mapped.Load() == mappedToWrite || !m.s.enter() {
+			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.size == 0 || a.bits[0] > m.s.size || a.bits[1] > m.s.size-a.bits[0] || m.s.mapped.Load() == mappedToWrite || !m.s.Enter() {
 				return i
 			}
 			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
@@ -312,7 +312,7 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 		err = st.dev.failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
 	}
 	if err != nil {
-		m.s.leave()
+		m.s.Leave()
 	}
 	return err
 }
@@ -514,7 +514,7 @@ func (s *Stream) Do(fn func() error) error {
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.Leave()
 	if fn == nil {
 		return st.dev.failure(op, ErrInvalidArgument, "nil function")
 	}
@@ -530,13 +530,13 @@ func (s *Stream) Do(fn func() error) error {
 		e.release()
 		return err
 	}
-	st.stay()
+	st.Stay()
 	e.onDone(func(error) { // on a goroutine that others share
 		go func() {
 			defer func() { // even if fn ends its goroutine
-				frees.opened(st.dev.frees) // a free that begins now waits at most for the next line
+				st.dev.Frees.GateGoes() // a free that begins now waits at most for the next line
 				_ = g.Open()
-				st.end()
+				st.Leave()
 			}()
 			st.call(op, fn)
 		}()

@@ -6,32 +6,30 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // Memory is one allocation on a device.
 type Memory struct {
 	s       *memoryState
 	dev     *Device
-	lookout *lookout // nil once it is closed
+	lookout *life.Lookout
 }
 
 type memoryState struct {
-	handle
-	child
-	dev       *deviceState
-	drv       driver.Memory
-	size      uint64
-	kind      Kind
-	origin    origin
-	needs     bool          // the host may touch it only while it is mapped
-	freeWaits bool          // FreeMayBlock of driver.FreeBlocker
-	mapped    atomic.Uint32 // a mapping
-	extra     *extra        // nil if there is nothing
+	life.Object
+	life.Uses
+	dev    *deviceState
+	drv    driver.Memory
+	size   uint64
+	kind   Kind
+	origin origin
+	needs  bool           // the host may touch it only while it is mapped
+	mapped atomic.Uint32  // a mapping
+	keep   unsafe.Pointer // registered host memory, kept reachable
 
 	view atomic.Pointer[view] // set while the program may hold a slice that Bytes returned
-	kept atomic.Int32         // unfinished events given to KeepUntil
-
-	usedBy
+	kept atomic.Int32         // unfinished events given to keepUntil
 }
 
 // origin is where memory came from.
@@ -44,58 +42,24 @@ const (
 	shared // by another process
 )
 
-// extra holds fields that few memories need.
-type extra struct {
-	keep    []byte // registered host memory, kept reachable
-	release func() // ExternalMemory.Release
-	then    func() // given to CloseThen
-}
-
-// told returns the function to call when the memory has been given back, or nil.
-func (x *extra) told() func() {
-	switch {
-	case x == nil:
-		return nil
-	case x.release == nil:
-		return x.then
-	case x.then == nil:
-		return x.release
-	}
-	return func() { x.release(); x.then() }
-}
-
 // newMemory adds a driver's memory to the device, or frees it if the device was closed meanwhile.
-func newMemory(d *Device, op string, drv driver.Memory, kind Kind, size uint64, from origin, x *extra) (*Memory, error) {
-	s := &memoryState{dev: d.s, drv: drv, kind: kind, size: size, origin: from, extra: x}
-	if m, ok := drv.(driver.NeedsMapper); ok {
+func newMemory(d *Device, op string, s *memoryState) (*Memory, error) {
+	s.dev = d.s
+	if m, ok := s.drv.(driver.NeedsMapper); ok {
 		s.needs = m.NeedsMap()
 	}
-	if m, ok := drv.(driver.FreeBlocker); ok {
-		if s.freeWaits = m.FreeMayBlock(); s.freeWaits {
+	if m, ok := s.drv.(driver.FreeBlocker); ok {
+		if s.MayBlock = m.FreeMayBlock(); s.MayBlock {
 			d.s.closeWaits.Store(true)
 		}
 	}
-	var w *lookout
-	dev := d.s
-	dev.mu.Lock()
-	admitted := d.admit(&s.child, s)
-	if admitted && from == allocated {
-		dev.held += size
-		dev.peak = max(dev.peak, dev.held)
-		dev.total++
+	if s.origin == allocated {
+		s.Count(s.size)
 	}
-	if admitted {
-		w = dev.spareLookout()
+	w, ok := d.h.Admit(&s.Object, s)
+	if !ok {
+		return nil, d.s.closedError(op)
 	}
-	dev.mu.Unlock()
-	if !admitted {
-		dev.giveBack(s.freeWaits, func() { _ = drv.Free() }) // Device.Close waits for this call, and then for the reaper
-		return nil, dev.closedError(op)
-	}
-	if w == nil {
-		w = newLookout()
-	}
-	w.of.mem.Store(s)
 	return &Memory{s: s, dev: d, lookout: w}, nil
 }
 
@@ -118,7 +82,8 @@ func (m *Memory) state() *memoryState {
 // noMemory is the error of a call on, or with, a nil or zero Memory.
 func noMemory(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero memory") }
 
-func (s *memoryState) describe() string {
+// Describe implements life.Thing.
+func (s *memoryState) Describe() string {
 	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
 	switch s.origin {
 	case imported:
@@ -157,7 +122,7 @@ func (m *Memory) Size() uint64 {
 // device has CapAddress, otherwise a cl_mem. The value must not be used after Close.
 // Handle returns 0 once the memory is closed, and for memory of 0 bytes.
 func (m *Memory) Handle() uintptr {
-	if m.state() == nil || m.s.closed() {
+	if m.state() == nil || m.s.Closed() {
 		return 0
 	}
 	return m.s.drv.Handle()
@@ -166,7 +131,7 @@ func (m *Memory) Handle() uintptr {
 // HostPointer returns the memory's address on the host. It is nil if the host cannot
 // access the memory, if the memory is closed or has 0 bytes, or if it must be mapped first ([Stream.Map]).
 func (m *Memory) HostPointer() unsafe.Pointer {
-	if m.state() == nil || m.s.closed() || m.s.needs && m.s.mapped.Load() == unmapped {
+	if m.state() == nil || m.s.Closed() || m.s.needs && m.s.mapped.Load() == unmapped {
 		return nil
 	}
 	return m.s.drv.HostPointer()
@@ -189,10 +154,10 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if s == nil {
 		return nil, noMemory(op)
 	}
-	if !s.enter() {
+	if !s.Enter() {
 		return nil, s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
-	defer s.leave()
+	defer s.Leave()
 	if s.needs && s.mapped.Load() == unmapped {
 		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
 	}
@@ -215,11 +180,7 @@ func (m *Memory) Close() error {
 	if m.state() == nil {
 		return noMemory("close")
 	}
-	first, finish := m.s.handle.close()
-	if !first {
-		return nil
-	}
-	return m.close(finish)
+	return m.s.Close(&m.lookout)
 }
 
 // closeThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
@@ -228,33 +189,10 @@ func (m *Memory) closeThen(given func()) error {
 	if m.state() == nil {
 		return noMemory("close")
 	}
-	if !m.s.enter() {
+	if !m.s.Enter() {
 		return nil
 	}
-	if first, _ := m.s.handle.close(); !first {
-		m.s.leave()
-		return nil
-	}
-	if m.s.extra == nil {
-		m.s.extra = &extra{}
-	}
-	m.s.extra.then = given
-	return m.close(m.s.handle.leave())
-}
-
-// close frees the memory if nothing uses it. Otherwise the last call under way, or the reaper, frees it.
-func (m *Memory) close(finish bool) error {
-	w := m.lookout
-	m.lookout = nil
-	if finish && m.s.last.Load() == nil && m.s.kept.Load() == 0 && m.s.beginFree() {
-		w.forget()
-		return m.s.free(true, w)
-	}
-	m.s.dev.retire(&m.s.child, w)
-	if finish {
-		return m.s.finish(true)
-	}
-	return nil
+	return m.s.CloseThen(&m.lookout, given)
 }
 
 // keepUntil tells the library that the event's work, on any device, uses the memory: after Close the memory is not freed
@@ -269,10 +207,10 @@ func (m *Memory) keepUntil(e *Event) error {
 		return err
 	}
 	defer e.end()
-	if !m.s.enter() {
+	if !m.s.Enter() {
 		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
-	defer m.s.leave()
+	defer m.s.Leave()
 	if done, _ := es.done(); done {
 		return nil // the event's owner looks at the error
 	}
@@ -281,76 +219,17 @@ func (m *Memory) keepUntil(e *Event) error {
 	return nil
 }
 
-// leave ends a call that used the memory.
-func (s *memoryState) leave() {
-	if s.handle.leave() {
-		_ = s.finish(false)
+// Pending implements life.Vendored.
+func (s *memoryState) Pending() func() bool {
+	over := s.Over()
+	if over == nil && s.kept.Load() == 0 {
+		return nil
 	}
+	return func() bool { return (over == nil || over()) && s.kept.Load() == 0 }
 }
 
-// finish frees the memory now if no work uses it, or hands it to the reaper. closing says that the caller is
-// Close.
-func (s *memoryState) finish(closing bool) error {
-	pending := s.over() // the memory is closed and no call is under way
-	if pending == nil && s.kept.Load() == 0 && s.beginFree() {
-		return s.free(closing, nil)
-	}
-	s.reap(func() bool {
-		if pending != nil && !pending() {
-			return false
-		}
-		pending = nil
-		return s.kept.Load() == 0 && s.beginFree()
-	}, func() { _ = s.free(false, nil) })
-	return nil
-}
-
-// reap hands the memory to the reaper, which calls finish to free it once ready returns true.
-func (s *memoryState) reap(ready func() bool, finish func()) {
-	s.dev.reaper.put(reaped{ready: ready, finish: finish, slow: s.freeWaits})
-}
-
-// beginFree reports whether the memory may be freed now. It returns false while freeing could block on a gate. After true the caller
-// must call free.
-func (s *memoryState) beginFree() bool { return !s.freeWaits || frees.begin(s.dev.frees) }
-
-// free gives the memory back. It keeps w, the unused lookout of the memory, unless it is nil.
-func (s *memoryState) free(closing bool, w *lookout) error {
+// GiveBack implements life.Vendored.
+func (s *memoryState) GiveBack() error {
 	s.hideBytes()
-	err := s.drv.Free()
-	if s.freeWaits {
-		frees.end()
-	}
-	tell := s.extra.told()
-	s.extra = nil
-	dev := s.dev
-	dev.mu.Lock()
-	dev.unlink(&s.child)
-	if s.origin == allocated {
-		dev.held -= s.size
-	}
-	apart := tell != nil && !closing
-	if !apart {
-		dev.lose() // before tell, which may close the device
-	}
-	w = dev.keepLookout(w)
-	dev.mu.Unlock()
-	w.stop()
-	dev.tell(tell, apart)
-	return dev.check(err)
-}
-
-// tell calls fn, a function of the program, unless it is nil. If apart is true, fn runs on a new goroutine, and closing the device
-// waits for it.
-func (s *deviceState) tell(fn func(), apart bool) {
-	switch {
-	case fn == nil:
-	case apart:
-		s.reaper.apart(func() {
-			defer s.gave()
-			fn()
-		})
-	default:
-		fn()
-	}
+	return s.dev.check(s.drv.Free())
 }

@@ -1,12 +1,12 @@
 package hal
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // Types for kernels, which hal shares with its drivers.
@@ -55,16 +55,14 @@ const (
 type Module struct {
 	s       *moduleState
 	dev     *Device
-	cleanup runtime.Cleanup
+	lookout *life.Lookout
 }
 
 type moduleState struct {
-	handle
-	child
-	dev *deviceState
-	drv driver.Module
-	usedBy
-	waits  bool // unloading may wait for other work of the device
+	life.Object
+	life.Uses
+	dev    *deviceState
+	drv    driver.Module
 	params map[string][]Param
 
 	finding sync.Mutex // held while a kernel is looked for
@@ -125,17 +123,16 @@ func (d *Device) Load(img Image) (*Module, error) {
 		params[name] = slices.Clone(list)
 	}
 	m := &moduleState{dev: s, drv: drv, params: params, kernels: map[string]*kernelState{}}
+	m.Dependent = true
 	if b, ok := drv.(driver.FreeBlocker); ok && b.FreeMayBlock() {
-		m.waits = true
+		m.MayBlock = true
 		s.closeWaits.Store(true)
 	}
-	if !d.enlist(&m.child, m) {
-		s.giveBack(m.waits, func() { _ = drv.Close() })
+	w, ok := d.h.Admit(&m.Object, m)
+	if !ok {
 		return nil, s.closedError(op)
 	}
-	p := &Module{s: m, dev: d}
-	p.cleanup = runtime.AddCleanup(p, (*moduleState).leaked, m)
-	return p, nil
+	return &Module{s: m, dev: d, lookout: w}, nil
 }
 
 func listFormats(formats []Format) string {
@@ -230,7 +227,14 @@ func (m *Module) state() *moduleState {
 	return m.s
 }
 
-func (s *moduleState) describe() string { return "module" }
+// Describe implements life.Thing.
+func (s *moduleState) Describe() string { return "module" }
+
+// Pending implements life.Vendored.
+func (s *moduleState) Pending() func() bool { return s.Over() }
+
+// GiveBack implements life.Vendored.
+func (s *moduleState) GiveBack() error { return s.dev.check(s.drv.Close()) }
 
 // Device returns the handle through which the module was loaded.
 func (m *Module) Device() *Device {
@@ -243,10 +247,10 @@ func (m *Module) Device() *Device {
 // Names lists the module's kernels, sorted. It is nil if the driver cannot list them, and once the module is closed.
 func (m *Module) Names() []string {
 	s := m.state()
-	if s == nil || !s.enter() {
+	if s == nil || !s.Enter() {
 		return nil
 	}
-	defer s.leaveCall()
+	defer s.Leave()
 	names := slices.Clone(s.drv.Names())
 	slices.Sort(names)
 	return names
@@ -260,10 +264,10 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	if s == nil {
 		return nil, noModule(op)
 	}
-	if !s.enter() {
+	if !s.Enter() {
 		return nil, s.dev.failure(op, ErrClosed, "the module is closed")
 	}
-	defer s.leaveCall()
+	defer s.Leave()
 	s.finding.Lock()
 	defer s.finding.Unlock()
 	k := s.kernels[name]
@@ -371,64 +375,5 @@ func (m *Module) Close() error {
 	if s == nil {
 		return noModule("close")
 	}
-	m.cleanup.Stop()
-	return s.close()
-}
-
-// closeModules closes the modules that were loaded through the device's own handle.
-func (s *deviceState) closeModules() {
-	var list []*moduleState
-	s.mu.Lock()
-	head := &s.common.h.children
-	for c := head.next; c != head; c = c.next {
-		if m, ok := c.owner.(*moduleState); ok {
-			list = append(list, m)
-		}
-	}
-	s.mu.Unlock()
-	for _, m := range list {
-		_ = m.close()
-	}
-}
-
-func (s *moduleState) close() error {
-	first, finish := s.handle.close()
-	if !first {
-		return nil
-	}
-	s.dev.strike(&s.child)
-	if finish {
-		return s.finish()
-	}
-	return nil
-}
-
-// leaveCall ends a call that used the module.
-func (s *moduleState) leaveCall() {
-	if s.leave() {
-		_ = s.finish()
-	}
-}
-
-// finish unloads the code now if no launch is under way, or hands it to the reaper.
-func (s *moduleState) finish() error {
-	pending := s.over()
-	if pending == nil && s.beginUnload() {
-		return s.unload()
-	}
-	s.dev.reaper.put(reaped{slow: s.waits, ready: func() bool { return (pending == nil || pending()) && s.beginUnload() }, finish: func() { _ = s.unload() }})
-	return nil
-}
-
-// beginUnload reports whether the code may be unloaded now. It returns false while unloading could block on a gate. After true the caller must
-// call unload.
-func (s *moduleState) beginUnload() bool { return !s.waits || frees.begin(s.dev.frees) }
-
-func (s *moduleState) unload() error {
-	err := s.drv.Close()
-	if s.waits {
-		frees.end()
-	}
-	s.dev.gave()
-	return s.dev.check(err)
+	return s.Close(&m.lookout)
 }

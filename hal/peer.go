@@ -85,7 +85,7 @@ func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) erro
 		}
 	}
 	switch {
-	case dst.Mem.s.closed() || src.Mem.s.closed():
+	case dst.Mem.s.Closed() || src.Mem.s.Closed():
 		return Errorf(op, ErrClosed, "the memory is closed")
 	case !dst.inside():
 		return dst.outside(op)
@@ -143,14 +143,14 @@ func (b *passage) loops(n uint64) bool { return n > acrossPieces*b.piece }
 // The source's stream then waits for all work of the destination's stream. In a short staged copy it does not, which matters
 // to other users of the stream; so short copies are staged unless the destination is idle.
 func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
-	if !dst.Mem.s.enter() {
+	if !dst.Mem.s.Enter() {
 		return false, nil // the staged copy returns the error
 	}
-	defer dst.Mem.s.leave()
-	if !src.Mem.s.enter() {
+	defer dst.Mem.s.Leave()
+	if !src.Mem.s.Enter() {
 		return false, nil
 	}
-	defer src.Mem.s.leave()
+	defer src.Mem.s.Leave()
 	in := src.hostFor(b.dst.s.dev)
 	out := !in && dst.hostFor(b.src.s.dev)
 	if !in && !out {
@@ -162,7 +162,7 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 			return false, nil
 		}
 		idle = st.idle() // not Done, which would take an error away from the program
-		st.end()
+		st.Leave()
 		if !idle {
 			return false, nil
 		}
@@ -178,7 +178,7 @@ func (b *passage) copyIn(dst, src Region) error {
 	if err := b.dst.WaitStream(b.src); err != nil {
 		return err
 	}
-	src.Mem.s.note(b.dst.s)
+	src.Mem.s.Note(&b.dst.s.User)
 	if err := b.dst.CopyIn(dst, src.host()); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (b *passage) copyOut(dst, src Region, idle bool) error {
 			return err
 		}
 	}
-	dst.Mem.s.note(b.src.s)
+	dst.Mem.s.Note(&b.src.s.User)
 	if err := b.src.CopyOut(dst.host(), src); err != nil {
 		return err
 	}

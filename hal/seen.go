@@ -70,7 +70,7 @@ func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
 		return
 	}
 	lo, hi := uint64(uintptr(p)), uint64(uintptr(p))+n
-	if v := st.seen.Load(); v != nil && v.alone(lo, hi) && v.mem.last.Load() == st && !v.mem.closed() {
+	if v := st.seen.Load(); v != nil && v.alone(lo, hi) && v.mem.Last() == &st.User && !v.mem.Closed() {
 		return // recorded by the stream's last copy
 	}
 	var room [4]*span.Node[*view]
@@ -79,9 +79,9 @@ func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
 	seen.mu.Unlock()
 	for _, n := range found { // without the lock, which leave may take
 		v := n.Value
-		if v.mem.enter() {
-			v.mem.note(st)
-			v.mem.leave()
+		if v.mem.Enter() {
+			v.mem.Note(&st.User)
+			v.mem.Leave()
 			st.seen.Store(v)
 		}
 	}

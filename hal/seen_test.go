@@ -45,7 +45,7 @@ func TestSeenMemoriesAreFound(t *testing.T) {
 		end := start + 1 + rnd.IntN(30)
 		st.noteBytes(at(room, start), uint64(end-start))
 		for _, x := range all {
-			require.Equal(t, x.start < end && start < x.end, x.mem.last.Load() == st)
+			require.Equal(t, x.start < end && start < x.end, x.mem.Last() == &st.User)
 		}
 	}
 	for _, x := range all {

@@ -2,37 +2,35 @@ package hal
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // Stream is an in-order queue of work on one device.
 type Stream struct {
 	s       *streamState
 	dev     *Device
-	cleanup runtime.Cleanup
+	lookout *life.Lookout
 }
 
 type streamState struct {
-	handle
-	child
+	life.Object
+	life.User
 	dev  *deviceState
 	drv  driver.Stream
 	held holds
 	over bridges
 	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
 
-	outside   bool   // imported: the program's own work may keep it busy for ever
-	onRelease func() // of the program, or nil
+	outside bool // imported: the program's own work may keep it busy for ever
 
-	left    latch       // open when the stream is closed and no call or bridge uses it
-	gone    atomic.Bool // closed, and its work has finished
-	drained latch       // open when gone
+	left    life.Latch // open when the stream is closed and no call or bridge uses it
+	drained life.Latch // open when it is Gone
 
 	untold atomic.Pointer[untold] // found by the library itself, for the program's next Done or Sync
 
@@ -41,20 +39,26 @@ type streamState struct {
 	launched recentLaunches
 }
 
+// makeStream returns the state of a driver's stream, which is not yet admitted to a device.
+func makeStream(d *deviceState, drv driver.Stream) *streamState {
+	s := &streamState{dev: d, drv: drv}
+	s.Left = &s.left
+	s.User.Pending = s.pendingWork
+	return s
+}
+
 // newStream adds a driver stream to the device, or closes it if the device was closed meanwhile. Once newStream has returned,
 // other goroutines can see s.
 func newStream(d *Device, op string, s *streamState) (*Stream, error) {
-	s.dev = d.s
-	if !d.enlist(&s.child, s) {
-		_ = s.drv.Close()
+	w, ok := d.h.Admit(&s.Object, s)
+	if !ok {
 		return nil, d.s.closedError(op)
 	}
-	st := &Stream{s: s, dev: d}
-	st.cleanup = runtime.AddCleanup(st, (*streamState).leaked, s)
-	return st, nil
+	return &Stream{s: s, dev: d, lookout: w}, nil
 }
 
-func (st *streamState) describe() string {
+// Describe implements life.Thing.
+func (st *streamState) Describe() string {
 	if st.outside {
 		return "imported stream"
 	}
@@ -83,7 +87,7 @@ func noStream(op string) error { return Errorf(op, ErrInvalidArgument, "nil or z
 // Handle returns the vendor's stream, for the program's own launches: a CUstream, a hipStream_t or
 // a cl_command_queue. On the host it is a number that only ImportStream takes. It is 0 once the stream is closed.
 func (s *Stream) Handle() uintptr {
-	if s.state() == nil || s.s.closed() {
+	if s.state() == nil || s.s.Closed() {
 		return 0
 	}
 	return s.s.drv.Handle()
@@ -99,7 +103,7 @@ func (s *Stream) Copy(dst, src Region) error {
 		return err
 	}
 	err := st.copy(op, dst, src)
-	st.end()
+	st.Leave()
 	return err
 }
 
@@ -107,11 +111,11 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	if err := st.use(op, dst.Mem); err != nil {
 		return err
 	}
-	defer dst.Mem.s.leave()
+	defer dst.Mem.s.Leave()
 	if err := st.use(op, src.Mem); err != nil {
 		return err
 	}
-	defer src.Mem.s.leave()
+	defer src.Mem.s.Leave()
 	switch {
 	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.PeerCopy):
 		return st.foreign(op, dst.Mem)
@@ -134,8 +138,8 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	if err := st.vacant(op, src.Mem, false); err != nil {
 		return err
 	}
-	dst.Mem.s.note(st)
-	src.Mem.s.note(st)
+	dst.Mem.s.Note(&st.User)
+	src.Mem.s.Note(&st.User)
 	return st.dev.check(st.drv.Copy(dst.raw(), src.raw()))
 }
 
@@ -148,7 +152,7 @@ func (s *Stream) CopyIn(dst Region, src []byte) error {
 		return err
 	}
 	err := st.copyHost(op, dst, src, true)
-	st.end()
+	st.Leave()
 	return err
 }
 
@@ -161,7 +165,7 @@ func (s *Stream) CopyOut(dst []byte, src Region) error {
 		return err
 	}
 	err := st.copyHost(op, src, dst, false)
-	st.end()
+	st.Leave()
 	return err
 }
 
@@ -169,7 +173,7 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	if err := st.use(op, r.Mem); err != nil {
 		return err
 	}
-	defer r.Mem.s.leave()
+	defer r.Mem.s.Leave()
 	switch {
 	case r.Mem.s.dev != st.dev:
 		return st.foreign(op, r.Mem)
@@ -183,7 +187,7 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	if err := st.vacant(op, r.Mem, in); err != nil {
 		return err
 	}
-	r.Mem.s.note(st)
+	r.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, r.Len)
 	var err error
@@ -206,7 +210,7 @@ func (s *Stream) Fill(dst Region, p Pattern) error {
 		return err
 	}
 	err := st.fill(op, dst, p)
-	st.end()
+	st.Leave()
 	return err
 }
 
@@ -214,7 +218,7 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 	if err := st.use(op, dst.Mem); err != nil {
 		return err
 	}
-	defer dst.Mem.s.leave()
+	defer dst.Mem.s.Leave()
 	w := uint64(p.Width)
 	switch {
 	case dst.Mem.s.dev != st.dev:
@@ -231,7 +235,7 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 	if err := st.vacant(op, dst.Mem, true); err != nil {
 		return err
 	}
-	dst.Mem.s.note(st)
+	dst.Mem.s.Note(&st.User)
 	return st.dev.check(st.drv.Fill(dst.raw(), p))
 }
 
@@ -259,11 +263,11 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.Leave()
 	if err := st.use(op, m); err != nil {
 		return err
 	}
-	defer m.s.leave()
+	defer m.s.Leave()
 	if m.s.dev != st.dev {
 		return st.foreign(op, m)
 	}
@@ -283,7 +287,7 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 	case !m.s.mapped.CompareAndSwap(was, to):
 		return st.dev.failure(op, ErrBusy, "another call maps or unmaps the memory")
 	}
-	m.s.note(st)
+	m.s.Note(&st.User)
 	if err := act(d); err != nil {
 		m.s.mapped.Store(was)
 		return st.dev.check(err)
@@ -317,22 +321,22 @@ func (st *streamState) vacant(op string, m *Memory, write bool) error {
 // keeps the memory until pending work ends.
 func (s *Stream) RecordUse(m *Memory) error {
 	const op = "use"
-	if m.state() != nil && s.state() != nil && m.s.last.Load() == s.s && !m.s.closed() && !s.s.closed() && s.s.dev.lost.Load() == nil {
+	if m.state() != nil && s.state() != nil && m.s.Last() == &s.s.User && !m.s.Closed() && !s.s.Closed() && s.s.dev.lost.Load() == nil {
 		return nil // already recorded
 	}
 	if err := s.state().begin(op); err != nil {
-		if s.state() != nil && s.s.closed() && !s.s.gone.Load() && m.state() != nil && m.s.enter() {
-			m.s.note(s.s)
-			m.s.leave()
+		if s.state() != nil && s.s.Closed() && !s.s.Gone.Load() && m.state() != nil && m.s.Enter() {
+			m.s.Note(&s.s.User)
+			m.s.Leave()
 		}
 		return err
 	}
-	defer s.s.end()
+	defer s.s.Leave()
 	if err := s.s.use(op, m); err != nil {
 		return err
 	}
-	m.s.note(s.s)
-	m.s.leave()
+	m.s.Note(&s.s.User)
+	m.s.Leave()
 	return nil
 }
 
@@ -342,7 +346,7 @@ func (s *Stream) Done() (bool, error) {
 		return false, err
 	}
 	done, err := s.s.query()
-	s.s.end()
+	s.s.Leave()
 	return done, err
 }
 
@@ -392,7 +396,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err == nil {
 		err = failed
 	}
-	s.s.end()
+	s.s.Leave()
 	return err
 }
 
@@ -451,7 +455,7 @@ func (s *Stream) err() error {
 	if s.state() == nil {
 		return noStream(op)
 	}
-	if s.s.closed() {
+	if s.s.Closed() {
 		return s.s.dev.failure(op, ErrClosed, "the stream is closed")
 	}
 	if lost := s.s.dev.lost.Load(); lost != nil {
@@ -479,22 +483,22 @@ func (s *Stream) WaitStream(t *Stream) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	defer s.s.end()
-	if t.s.gone.Load() {
+	defer s.s.Leave()
+	if t.s.Gone.Load() {
 		return nil
 	}
 	if !s.s.gates() {
-		t.s.drained.wait()
+		t.s.drained.Wait()
 		return nil
 	}
 	g, err := s.s.gate()
 	if err != nil {
 		return err
 	}
-	s.s.stay()
-	t.s.drained.then(func() {
+	s.s.Stay()
+	t.s.drained.Then(func() {
 		_ = g.Open()
-		s.s.end()
+		s.s.Leave()
 	})
 	return nil
 }
@@ -505,11 +509,11 @@ func (s *Stream) idle() (bool, error) {
 	st := s.state()
 	if err := st.begin("query"); err != nil {
 		if isKind(err, ErrClosed) {
-			return st.gone.Load(), nil
+			return st.Gone.Load(), nil
 		}
 		return true, err // the device is lost
 	}
-	defer st.end()
+	defer st.Leave()
 	done, err := st.ask()
 	if err != nil {
 		err = st.dev.check(err)
@@ -531,7 +535,7 @@ func (s *Stream) drain(ctx context.Context) error {
 			kept = nil
 		}
 		err, _ = st.sync(ctx, op)
-		st.end()
+		st.Leave()
 		switch {
 		case err == nil && kept != nil:
 			err = kept.err
@@ -549,7 +553,7 @@ func (s *Stream) drain(ctx context.Context) error {
 		return interrupted(op, ctx)
 	}
 	select {
-	case <-st.drained.opened():
+	case <-st.drained.Opened():
 		return nil
 	case <-ctx.Done():
 		return interrupted(op, ctx)
@@ -564,7 +568,7 @@ func (s *Stream) Gate() (*Gate, error) {
 	if err := s.state().begin(op); err != nil {
 		return nil, err
 	}
-	defer s.s.end()
+	defer s.s.Leave()
 	drv, err := s.s.programsGate()
 	if err != nil {
 		return nil, err
@@ -572,23 +576,23 @@ func (s *Stream) Gate() (*Gate, error) {
 	return newGate(s, op, drv)
 }
 
-// programsGate enqueues a gate that opens only when the program has done something. frees.opened has to be called when it is opened.
+// programsGate enqueues a gate that opens only when the program has done something. Frees.GateGoes has to be called when it is opened.
 func (st *streamState) programsGate() (driver.Gate, error) {
-	frees.shutting(st.dev.frees)
+	st.dev.Frees.GateComes()
 	drv, err := st.rawGate()
 	if err != nil {
-		frees.opened(st.dev.frees)
+		st.dev.Frees.GateGoes()
 	}
 	return drv, err
 }
 
 // gate enqueues a gate that the library opens by itself.
 func (st *streamState) gate() (driver.Gate, error) {
-	own := st.dev.frees
-	frees.bridging(own)
+	own := st.dev.Frees
+	own.BridgeComes()
 	g, err := st.rawGate()
 	if err != nil {
-		own.bridges.Add(-1)
+		own.BridgeGoes()
 		return nil, err
 	}
 	return &ownGate{g, own}, nil
@@ -617,7 +621,7 @@ func (s *Stream) OnDone(fn func()) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	defer s.s.end()
+	defer s.s.Leave()
 	c, ok := s.s.drv.(driver.Notifier)
 	if !ok || !s.s.dev.info.Caps.Has(CapHostCallback) {
 		return s.s.dev.failure(op, ErrUnsupported, "host callbacks are not supported")
@@ -636,11 +640,11 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.Leave()
 	if err := st.use(op, r.Mem); err != nil {
 		return err
 	}
-	defer r.Mem.s.leave()
+	defer r.Mem.s.Leave()
 	p, ok := st.drv.(driver.Prefetcher)
 	switch {
 	case r.Mem.s.dev != st.dev:
@@ -652,7 +656,7 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 	case r.Len == 0:
 		return nil
 	}
-	r.Mem.s.note(st)
+	r.Mem.s.Note(&st.User)
 	return st.dev.check(p.Prefetch(r.raw(), toHost))
 }
 
@@ -665,7 +669,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.Leave()
 	a, ok := st.drv.(driver.StreamAllocator)
 	info := &st.dev.info
 	switch {
@@ -688,11 +692,11 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 			return nil, st.dev.check(err)
 		}
 	}
-	m, err := newMemory(s.Device(), op, drv, KindDevice, size, allocated, nil)
+	m, err := newMemory(s.Device(), op, &memoryState{drv: drv, kind: KindDevice, size: size})
 	if err != nil {
 		return nil, err
 	}
-	m.s.note(st)
+	m.s.Note(&st.User)
 	return m, nil
 }
 
@@ -702,17 +706,7 @@ func (s *Stream) Close() error {
 	if s.state() == nil {
 		return noStream("close")
 	}
-	first, finish := s.s.handle.close()
-	if !first {
-		return nil
-	}
-	s.cleanup.Stop()
-	s.s.dev.strike(&s.s.child)
-	if finish {
-		return s.s.finish(true)
-	}
-	s.s.dev.reaper.await(&s.s.left)
-	return nil
+	return s.s.Close(&s.lookout)
 }
 
 // begin begins a call on a stream, or returns why the stream refuses it; st is nil for a nil or zero Stream.
@@ -720,37 +714,27 @@ func (st *streamState) begin(op string) error {
 	if st == nil {
 		return noStream(op)
 	}
-	if !st.enter() {
+	if !st.Enter() {
 		return st.dev.failure(op, ErrClosed, "the stream is closed")
 	}
 	if lost := st.dev.lost.Load(); lost != nil {
-		st.end()
+		st.Leave()
 		return lost
 	}
 	return nil
 }
 
-func (st *streamState) end() {
-	if st.leave() {
-		_ = st.finish(false)
-	}
-}
-
-// finish closes the vendor's stream now if it is idle, or hands it to the reaper. closing says that
-// the caller is Close.
-func (st *streamState) finish(closing bool) error {
-	defer st.left.open()
+// Pending implements life.Vendored: a stream that the program's own work may keep busy for ever is given back after the work so far.
+func (st *streamState) Pending() func() bool {
 	if st.idle() {
-		return st.release(closing)
+		return nil
 	}
-	ready := st.idle
 	if st.outside {
 		if passed := st.workSoFar(); passed != nil {
-			ready = passed
+			return passed
 		}
 	}
-	st.dev.reaper.add(ready, func() { _ = st.release(false) })
-	return nil
+	return st.idle
 }
 
 // idle reports whether there is no work to wait for, because all work is done or the stream has failed. A driver may report
@@ -773,29 +757,25 @@ func (st *streamState) keep(err error) {
 	}
 }
 
-func (st *streamState) release(closing bool) error {
+// GiveBack implements life.Vendored.
+func (st *streamState) GiveBack() error {
 	err := st.drv.Close()
-	st.gone.Store(true)
-	st.drained.open()
+	st.Gone.Store(true)
+	st.drained.Open()
 	st.held.drop(st.held.mark())
-	apart := st.onRelease != nil && !closing
-	if !apart {
-		st.dev.gave()
-	}
-	st.dev.tell(st.onRelease, apart)
 	return st.dev.check(err)
 }
 
 // pendingWork returns nil if the stream is idle, else a function that reports whether the work
 // enqueued so far has finished.
 func (st *streamState) pendingWork() func() bool {
-	if !st.enter() {
-		if st.gone.Load() {
+	if !st.Enter() {
+		if st.Gone.Load() {
 			return nil
 		}
-		return st.gone.Load
+		return st.Gone.Load
 	}
-	defer st.end()
+	defer st.Leave()
 	if st.idle() {
 		return nil
 	}
@@ -804,10 +784,10 @@ func (st *streamState) pendingWork() func() bool {
 	}
 	// Without an event, wait for the stream as a whole.
 	return func() bool {
-		if !st.enter() {
-			return st.gone.Load()
+		if !st.Enter() {
+			return st.Gone.Load()
 		}
-		defer st.end()
+		defer st.Leave()
 		return st.idle()
 	}
 }
@@ -828,7 +808,7 @@ func (st *streamState) workSoFar() func() bool {
 	}
 }
 
-// use begins a use of m on the stream; m.s.leave ends it.
+// use begins a use of m on the stream; m.s.Leave ends it.
 func (st *streamState) use(op string, m *Memory) error {
 	switch {
 	case m == nil:
@@ -836,7 +816,7 @@ func (st *streamState) use(op string, m *Memory) error {
 	case m.s == nil:
 		return noMemory(op)
 	}
-	if !m.s.enter() {
+	if !m.s.Enter() {
 		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
 	}
 	return nil
@@ -936,4 +916,16 @@ func (h *holds) advance(st *streamState) {
 	if e, err := st.event(false); err == nil {
 		h.event, h.upTo = e, h.seq
 	}
+}
+
+// ownGate is a gate that the library made.
+type ownGate struct {
+	driver.Gate
+	frees *life.Frees
+}
+
+func (g *ownGate) Open() error {
+	err := g.Gate.Open()
+	g.frees.BridgeGoes()
+	return err
 }

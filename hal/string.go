@@ -1,5 +1,7 @@
 package hal
 
+import "github.com/go-halyard/halyard/hal/internal/life"
+
 // The String methods say what a value is, for fmt.Println and logs. They may be called at any time.
 
 // String returns the device's name and model: "host:0 (AMD EPYC)".
@@ -59,4 +61,4 @@ func (k *Kernel) String() string {
 	return "kernel " + k.s.info.Name + " on " + k.s.of.dev.info.Name()
 }
 
-func (s *deviceState) on(x described) string { return x.describe() + " on " + s.info.Name() }
+func (s *deviceState) on(x life.Thing) string { return x.Describe() + " on " + s.info.Name() }

@@ -78,7 +78,7 @@ func (t *transfers) add(op string) (*Stream, error) {
 	t.dev.mu.Lock()
 	defer t.dev.mu.Unlock()
 	switch {
-	case t.dev.closed(): // Device.Close has already collected the streams
+	case t.dev.Calls.Closed(): // Device.Close has already collected the streams
 		return nil, t.dev.closedError(op)
 	case len(t.all) == transfersMost:
 		return nil, nil
@@ -102,14 +102,4 @@ func (t *transfers) abandon(s *Stream) {
 		t.idle <- s
 	})
 	e.release()
-}
-
-// close closes the streams of a device that is closed.
-func (t *transfers) close() {
-	t.dev.mu.Lock()
-	all := t.all
-	t.dev.mu.Unlock()
-	for _, s := range all {
-		_ = s.Close()
-	}
 }

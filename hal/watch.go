@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
 // watch waits for a device's events on behalf of all goroutines that need them. At most watchBlocked waits block in a driver
@@ -22,7 +24,7 @@ type watch struct {
 	timer   *time.Timer
 	pause   time.Duration // the shortest pause before the next poll
 	took    time.Duration // duration of the last poll
-	changed signal
+	changed life.Signal
 }
 
 // watching says how an event is watched.
@@ -68,10 +70,10 @@ func (w *watch) inline(e *eventState) bool {
 	}
 	defer w.promote()
 	defer w.rise()
-	if !e.dev.asks.enter() {
+	if !e.dev.asks.Enter() {
 		return false
 	}
-	defer e.dev.asks.leave()
+	defer e.dev.asks.Leave()
 	e.mu.Lock()
 	was := e.watched
 	if was == blocking || e.unwaitable {
@@ -122,7 +124,7 @@ func (w *watch) start(e *eventState) bool {
 	if e.known() || e.unwaitable || !w.sit() {
 		return false
 	}
-	if !e.dev.asks.enter() {
+	if !e.dev.asks.Enter() {
 		w.rise()
 		return false
 	}
@@ -133,7 +135,7 @@ func (w *watch) start(e *eventState) bool {
 // seat moves e from the list of polled events to a goroutine that blocks for it. sit has allowed the caller one more blocked call. If seat
 // reports false, e is unchanged and the allowance is given back (rise). e.mu is held.
 func (w *watch) seat(e *eventState) bool {
-	if e.watched != inTurn || e.known() || e.unwaitable || !e.dev.asks.enter() {
+	if e.watched != inTurn || e.known() || e.unwaitable || !e.dev.asks.Enter() {
 		w.rise()
 		return false
 	}
@@ -164,7 +166,7 @@ func (w *watch) block(e *eventState) {
 		w.enlist(e)
 	}
 	e.mu.Unlock()
-	e.dev.asks.leave()
+	e.dev.asks.Leave()
 	if over {
 		e.tell(fns)
 	}
@@ -172,7 +174,7 @@ func (w *watch) block(e *eventState) {
 	w.mu.Lock()
 	w.soon()
 	w.blocks--
-	w.changed.broadcast()
+	w.changed.Broadcast()
 	w.mu.Unlock()
 }
 
@@ -295,7 +297,7 @@ func (w *watch) tick() {
 	w.promote()
 	w.mu.Lock()
 	w.asking = false
-	w.changed.broadcast()
+	w.changed.Broadcast()
 	w.took = time.Since(start)
 	if ended > 0 {
 		w.pause = pollSoonest
@@ -360,27 +362,8 @@ func (w *watch) drain() {
 			w.mu.Unlock()
 			return
 		}
-		changed := w.changed.next()
+		changed := w.changed.Next()
 		w.mu.Unlock()
 		<-changed
-	}
-}
-
-// asking counts the calls on the driver's events, which must end before the device is closed.
-type asking struct {
-	handle
-	left latch
-}
-
-func (a *asking) leave() {
-	if a.handle.leave() {
-		a.left.open()
-	}
-}
-
-// shut waits for the calls under way and refuses new ones.
-func (a *asking) shut() {
-	if _, none := a.close(); !none {
-		a.left.wait()
 	}
 }

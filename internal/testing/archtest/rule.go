@@ -19,7 +19,8 @@ type Rule struct {
 var Rules = []Rule{
 	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
-	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/span"}, "what programs use needs only the narrow interface"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/span"}, "what programs use needs only the narrow interface"},
+	{"hal/internal/life", nil, "the life of an object needs no driver"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
 	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
@@ -78,9 +79,9 @@ var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/d
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
-	{"hal", []string{"hal/driver", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/span"}, "a program that uses only devices links nothing else"},
-	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that uses buffers links no other module"},
-	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels links no other module"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/span"}, "a program that uses only devices links nothing else"},
+	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that uses buffers links no other module"},
+	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels links no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/cuda", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},

@@ -1,4 +1,4 @@
-package hal
+package life
 
 import (
 	"runtime"
@@ -14,23 +14,23 @@ func TestAHandleIsFinishedOnce(t *testing.T) {
 		rounds = 500
 	}
 	for i := range rounds {
-		var h handle
+		var h Handle
 		var finished atomic.Int32
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				for h.enter() {
+				for h.Enter() {
 					runtime.Gosched()
-					if h.leave() {
+					if h.Leave() {
 						finished.Add(1)
 					}
 				}
 			}()
 		}
 		runtime.Gosched()
-		if _, finish := h.close(); finish {
+		if _, finish := h.Close(); finish {
 			finished.Add(1)
 		}
 		wg.Wait()
@@ -43,21 +43,21 @@ func TestAHandleIsFinishedOnce(t *testing.T) {
 
 // A call that goes on elsewhere keeps a handle that is closed meanwhile from being finished.
 func TestAHandleThatIsClosedMeanwhile(t *testing.T) {
-	var h handle
-	if !h.enter() {
+	var h Handle
+	if !h.Enter() {
 		t.Fatal("a new handle is closed")
 	}
-	if first, finish := h.close(); !first || finish {
+	if first, finish := h.Close(); !first || finish {
 		t.Fatal("closed with a call under way: ", first, finish)
 	}
-	h.stay()
-	if h.leave() || !h.closed() || h.enter() {
+	h.Stay()
+	if h.Leave() || !h.Closed() || h.Enter() {
 		t.Fatal("the first call has left, and the other one is under way")
 	}
-	if !h.leave() || !h.closed() || h.enter() {
+	if !h.Leave() || !h.Closed() || h.Enter() {
 		t.Fatal("the last call has left")
 	}
-	if first, finish := h.close(); first || finish {
+	if first, finish := h.Close(); first || finish {
 		t.Fatal("closed twice: ", first, finish)
 	}
 }

@@ -1,4 +1,4 @@
-package hal
+package life
 
 import (
 	"context"
@@ -7,28 +7,29 @@ import (
 	"time"
 )
 
-// reaper gives back objects that were closed while work still used them. It polls instead of
+// Reaper gives back objects that were closed while work still used them. It polls instead of
 // waiting, so that a stream behind a shut gate delays only its own objects, and runs a
 // goroutine only while there are objects to give back.
-type reaper struct {
+type Reaper struct {
 	mu      sync.Mutex
-	changed signal
+	changed Signal
 	items   []reaped
 	running bool
 
-	slow  []func() // functions that may wait for other work; runSlow calls one after the other
+	slow  []func() // functions that may block; runSlow calls one after the other
 	slows bool     // runSlow is running
 
-	outside  int           // functions run by apart, and latches given to await
+	outside  int           // functions run by Apart, and latches given to Await
 	sweeping int           // sweeps under way
 	asked    int           // items that these sweeps hold
 	finished atomic.Uint64 // items finished so far
 }
 
+// reaped is an item of the reaper: finish is called once, after ready has returned true.
 type reaped struct {
 	ready  func() bool
 	finish func()
-	slow   bool // finish may wait for other work
+	slow   bool // finish may block
 }
 
 const (
@@ -36,9 +37,15 @@ const (
 	reaperLatest  = 2 * time.Millisecond
 )
 
-func (r *reaper) add(ready func() bool, finish func()) { r.put(reaped{ready: ready, finish: finish}) }
+// Add has finish called once ready returns true. finish does not block.
+func (r *Reaper) Add(ready func() bool, finish func()) { r.put(reaped{ready: ready, finish: finish}) }
 
-func (r *reaper) put(it reaped) {
+// AddSlow is Add for a finish that may block.
+func (r *Reaper) AddSlow(ready func() bool, finish func()) {
+	r.put(reaped{ready: ready, finish: finish, slow: true})
+}
+
+func (r *Reaper) put(it reaped) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.items = append(r.items, it)
@@ -48,17 +55,17 @@ func (r *reaper) put(it reaped) {
 	}
 }
 
-func (r *reaper) run() {
+func (r *Reaper) run() {
 	pause := reaperSoonest
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		<-timer.C
-		n := r.sweep()
+		n := r.Sweep()
 		r.mu.Lock()
 		if len(r.items) == 0 && r.sweeping == 0 {
 			r.running = false
-			r.changed.broadcast()
+			r.changed.Broadcast()
 			r.mu.Unlock()
 			return
 		}
@@ -72,8 +79,8 @@ func (r *reaper) run() {
 	}
 }
 
-// sweep finishes the items that are ready and returns their number.
-func (r *reaper) sweep() int {
+// Sweep finishes the items that are ready and returns their number.
+func (r *Reaper) Sweep() int {
 	r.mu.Lock()
 	items := r.items
 	r.items = nil
@@ -100,13 +107,13 @@ func (r *reaper) sweep() int {
 	r.sweeping--
 	r.asked -= left
 	r.finished.Add(uint64(n))
-	r.changed.broadcast()
+	r.changed.Broadcast()
 	r.mu.Unlock()
 	return n
 }
 
-// later has runSlow call finish, which may wait for other work.
-func (r *reaper) later(finish func()) {
+// later has runSlow call finish, which may block.
+func (r *Reaper) later(finish func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slow = append(r.slow, finish)
@@ -117,7 +124,7 @@ func (r *reaper) later(finish func()) {
 	}
 }
 
-func (r *reaper) runSlow() {
+func (r *Reaper) runSlow() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.slow) > 0 {
@@ -130,23 +137,23 @@ func (r *reaper) runSlow() {
 		r.finished.Add(1)
 	}
 	r.slow, r.slows = nil, false
-	r.changed.broadcast()
+	r.changed.Broadcast()
 }
 
-// count is the number of items finished so far.
-func (r *reaper) count() uint64 { return r.finished.Load() }
+// Count is the number of items finished so far.
+func (r *Reaper) Count() uint64 { return r.finished.Load() }
 
-// collect finishes the items that are ready, waits for other sweeps under way, and reports whether any item
+// Collect finishes the items that are ready, waits for other sweeps under way, and reports whether any item
 // has been finished since the count was taken.
-func (r *reaper) collect(since uint64) bool {
-	r.sweep()
+func (r *Reaper) Collect(since uint64) bool {
+	r.Sweep()
 	_ = r.until(context.Background(), func() bool { return r.sweeping == 0 && !r.slows })
 	return r.finished.Load() != since
 }
 
-// apart runs fn, a function of the program that may do anything, on a new goroutine, and counts it as pending
+// Apart runs fn, a function of the program that may do anything, on a new goroutine, and counts it as pending
 // until it returns.
-func (r *reaper) apart(fn func()) {
+func (r *Reaper) Apart(fn func()) {
 	r.mu.Lock()
 	r.outside++
 	r.mu.Unlock()
@@ -154,49 +161,50 @@ func (r *reaper) apart(fn func()) {
 		fn()
 		r.mu.Lock()
 		r.outside--
-		r.changed.broadcast()
+		r.changed.Broadcast()
 		r.mu.Unlock()
 	}()
 }
 
-// await counts a closed object that cannot be finished yet as pending until the latch is open.
-func (r *reaper) await(l *latch) {
+// Await counts a closed object that cannot be finished yet as pending until the latch is open.
+func (r *Reaper) Await(l *Latch) {
 	r.mu.Lock()
 	r.outside++
 	r.mu.Unlock()
-	l.then(func() {
+	l.Then(func() {
 		r.mu.Lock()
 		r.outside--
-		r.changed.broadcast()
+		r.changed.Broadcast()
 		r.mu.Unlock()
 	})
 }
 
-func (r *reaper) pending() int {
+// Pending returns the number of closed objects that have not been given back.
+func (r *Reaper) Pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.closed()
+	return r.pending()
 }
 
-// closed returns the number of closed objects that have not been given back; r.mu is held.
-func (r *reaper) closed() int { return len(r.items) + r.asked + len(r.slow) + r.outside }
+// pending is Pending with r.mu held.
+func (r *Reaper) pending() int { return len(r.items) + r.asked + len(r.slow) + r.outside }
 
-// settle waits until everything has been given back, or ctx ends.
-func (r *reaper) settle(ctx context.Context) error {
-	return r.until(ctx, func() bool { return r.closed() == 0 && !r.slows })
+// Wait waits until everything has been given back, or ctx ends.
+func (r *Reaper) Wait(ctx context.Context) error {
+	return r.until(ctx, func() bool { return r.pending() == 0 && !r.slows })
 }
 
-// drain waits until everything has been given back and nothing runs any more.
-func (r *reaper) drain() {
-	_ = r.until(context.Background(), func() bool { return r.closed() == 0 && !r.slows && !r.running })
+// Drain waits until everything has been given back and nothing runs any more.
+func (r *Reaper) Drain() {
+	_ = r.until(context.Background(), func() bool { return r.pending() == 0 && !r.slows && !r.running })
 }
 
 // until waits until so returns true, or until ctx ends. so is called with r.mu held.
-func (r *reaper) until(ctx context.Context, so func() bool) error {
+func (r *Reaper) until(ctx context.Context, so func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for !so() {
-		changed := r.changed.next()
+		changed := r.changed.Next()
 		r.mu.Unlock()
 		select {
 		case <-changed:

@@ -32,101 +32,85 @@
 // Outside these rules is work that the program enqueues on a stream's handle itself, a kernel that waits for the host, and a collective
 // operation that waits for other ranks. A free waits for them, as it does in C.
 
-package hal
+package life
 
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// frees keeps the frees that may wait, and gates, apart.
-var frees freeing
-
-type freeing struct {
-	sync.RWMutex              // read-locked during a free
-	shut         atomic.Int64 // shut gates of the program, on all drivers
-	drivers      sync.Map     // *driverFrees by backend name
+// Frees keeps the frees of one driver that may block apart from the gates on its streams: a free on one device may wait for work of another.
+// The page at the head of package wait says which rules it keeps, and why.
+type Frees struct {
+	gates   atomic.Int64 // shut gates of the program
+	bridges atomic.Int64 // shut gates of the library's own
 }
 
-// driverFrees counts the shut gates on all devices of one backend: a free on one device may wait for work of another.
-type driverFrees struct {
-	shut    atomic.Int64 // the program's gates
-	bridges atomic.Int64 // the library's own gates
+// every is what the drivers share.
+var every struct {
+	freeing sync.RWMutex // read-locked during a free
+	gates   atomic.Int64 // shut gates of the program, on all drivers
+	drivers sync.Map     // *Frees by the backend's name
 }
 
-func (f *freeing) of(backend string) *driverFrees {
-	d, _ := f.drivers.LoadOrStore(backend, new(driverFrees))
-	return d.(*driverFrees)
+// FreesOf returns the Frees of a backend.
+func FreesOf(backend string) *Frees {
+	f, _ := every.drivers.LoadOrStore(backend, new(Frees))
+	return f.(*Frees)
 }
 
-// shutting announces a gate that is about to be made. It waits for frees under way.
-func (f *freeing) shutting(d *driverFrees) {
-	f.Lock()
-	d.shut.Add(1)
-	f.shut.Add(1)
-	f.Unlock()
+// GateComes announces a gate of the program that is about to be made. It waits for frees under way.
+func (f *Frees) GateComes() {
+	every.freeing.Lock()
+	f.gates.Add(1)
+	every.gates.Add(1)
+	every.freeing.Unlock()
 }
 
-// bridging announces a bridge that is about to be made. If a gate of the program is shut, it waits for frees under way.
-func (f *freeing) bridging(d *driverFrees) {
-	d.bridges.Add(1)
-	if f.shut.Load() > 0 {
-		f.Lock()
-		defer f.Unlock()
+// GateGoes says that a gate of the program is about to be opened, or could not be made.
+func (f *Frees) GateGoes() {
+	f.gates.Add(-1)
+	every.gates.Add(-1)
+}
+
+// BridgeComes announces a gate of the library's own that is about to be made. If a gate of the program is shut, it waits for frees under way.
+func (f *Frees) BridgeComes() {
+	f.bridges.Add(1)
+	if every.gates.Load() > 0 {
+		every.freeing.Lock()
+		defer every.freeing.Unlock()
 	}
 }
 
-func (f *freeing) opened(d *driverFrees) {
-	d.shut.Add(-1)
-	f.shut.Add(-1)
+// BridgeGoes says that a gate of the library's own is open, or could not be made.
+func (f *Frees) BridgeGoes() { f.bridges.Add(-1) }
+
+// Held reports whether a free could block on a gate of the program.
+func (f *Frees) Held() bool {
+	return f.gates.Load() > 0 || every.gates.Load() > 0 && f.bridges.Load() > 0
 }
 
-// held reports whether a free could block on a gate of the program.
-func (f *freeing) held(d *driverFrees) bool {
-	return d.shut.Load() > 0 || f.shut.Load() > 0 && d.bridges.Load() > 0
-}
-
-// begin reports whether memory may be freed now; if so, the caller frees it and calls end. It does not wait: it returns
+// Begin reports whether a free may begin now; if so, the caller makes it and calls End. Begin does not wait: it returns
 // false while a gate is being made.
-func (f *freeing) begin(d *driverFrees) bool {
-	if !f.TryRLock() {
+func (f *Frees) Begin() bool {
+	if !every.freeing.TryRLock() {
 		return false
 	}
-	if f.held(d) {
-		f.RUnlock()
+	if f.Held() {
+		every.freeing.RUnlock()
 		return false
 	}
 	return true
 }
 
-func (f *freeing) end() { f.RUnlock() }
+// End says that a free which Begin allowed is done.
+func (f *Frees) End() { every.freeing.RUnlock() }
 
-// giveBack calls free, which gives an object back to the driver, or has the reaper do it. waits says that free may wait for work.
-func (s *deviceState) giveBack(waits bool, free func()) {
-	switch {
-	case !waits:
-		free()
-	case frees.begin(s.frees):
-		free()
-		frees.end()
-	default:
-		s.reaper.put(reaped{slow: true, ready: func() bool { return frees.begin(s.frees) }, finish: func() {
-			free()
-			frees.end()
-		}})
+// GatesWait reports whether a gate waits for frees under way, or is just being made.
+func GatesWait() bool {
+	if every.freeing.TryRLock() {
+		every.freeing.RUnlock()
+		return false
 	}
-}
-
-// ownGate is a gate that the library made.
-type ownGate struct {
-	driver.Gate
-	frees *driverFrees
-}
-
-func (g *ownGate) Open() error {
-	err := g.Gate.Open()
-	g.frees.bridges.Add(-1)
-	return err
+	return true
 }
