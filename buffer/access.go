@@ -42,7 +42,6 @@ type access struct {
 	waiters  []*access     // accesses that wait for this one to end
 
 	parts   []part // several parts, in ascending order with gaps between them, none of them empty; nil if there is one
-	side    side   // used if host and device use the memory in turn
 	counted bool   // BytesAvoided includes this access
 	bad     error  // why bytes that it only reads have turned out bad, nil if they have not
 	index   int    // in live
@@ -65,27 +64,15 @@ func (p part) valid() bool {
 func (p part) writes() bool { return p.mode != protocol.Read }
 func (p part) reads() bool  { return p.mode != protocol.Overwrite }
 
-// piece is a node of one of the trees, for a part of an access or for its side.
+// piece is a node of one of the trees, for a part of an access.
 type piece struct {
 	span.Node[*access]
 	tree *span.Tree[*access]
 }
 
-// side says whether an access belongs to the host or to the device, if the two use the memory in turn.
-type side uint8
-
-const (
-	neither side = iota
-	hostSide
-	deviceSide
-)
-
 // accesses has the accesses of one storage, open and waiting. An access waits for every earlier one that shares a byte with it, if
 // either of the two writes. Earlier accesses that still wait count as well, so a steady flow of readers does not block a writer. Finding
 // the access to wait for takes O(log n) with n accesses, and an access that ends wakes only those that wait for it.
-//
-// If host and device use the memory in turn, an access also waits for every earlier one of the other side, whatever
-// its bytes, if either of the two writes.
 type accesses struct {
 	owner *storage
 	free  []*access // accesses that have ended, for reuse
@@ -98,8 +85,6 @@ type accesses struct {
 	steps int     // number of accesses that find has examined, for tests of how costs grow
 
 	read, write span.Tree[*access] // by bytes
-	turns       bool
-	turn        [3][2]span.Tree[*access] // by side, and by whether they write; used if turns is set
 }
 
 // never is a sequence number after all others.
@@ -169,13 +154,6 @@ func (a *accesses) excluding(x *access, seq uint64) *access {
 			look(p)
 		}
 	}
-	if a.turns && x.side != neither {
-		other := hostSide + deviceSide - x.side
-		later(a.turn[other][1].Latest(0, 1, seq))
-		if x.writes {
-			later(a.turn[other][0].Latest(0, 1, seq))
-		}
-	}
 	return last
 }
 
@@ -187,9 +165,6 @@ func (a *accesses) enlist(x *access) {
 	}
 	n := 0
 	x.each(func(part) { n++ })
-	if a.turns && x.side != neither {
-		n++
-	}
 	if cap(x.pieces) < n {
 		x.pieces = make([]piece, n)
 	}
@@ -204,13 +179,6 @@ func (a *accesses) enlist(x *access) {
 		insert(i, a.by(p), p.lo, p.hi)
 		i++
 	})
-	if a.turns && x.side != neither {
-		w := 0
-		if x.writes {
-			w = 1
-		}
-		insert(n-1, &a.turn[x.side][w], 0, 1)
-	}
 }
 
 func (a *accesses) by(p part) *span.Tree[*access] {
@@ -447,20 +415,4 @@ func (a *accesses) pause(ctx context.Context, x, b *access) error {
 	x.admit = nil
 	x.leave()
 	return ctx.Err()
-}
-
-// startTurns makes host and device use the memory in turn from now on. side returns the side of an access.
-func (a *accesses) startTurns(side func(*access) side) {
-	a.flush()
-	a.turns = true
-	for _, x := range a.live {
-		if len(x.pieces) == 0 {
-			continue
-		}
-		for i := range x.pieces {
-			x.pieces[i].tree.Delete(&x.pieces[i].Node)
-		}
-		x.side = side(x)
-		a.enlist(x)
-	}
 }

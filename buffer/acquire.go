@@ -103,7 +103,6 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	x := s.accesses.take()
 	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, protocol.NoPlace
 	x.replica, x.mem = nil, nil
-	x.side = s.turns.sideOf(x)
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, protocol.Host
 	}
@@ -152,7 +151,6 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 // bring makes the replica of the stream's device current for an access, in stream order. The steps are decide, line, copy and record.
 // The access's own work is recorded when it ends.
 func (x *access) bring(ctx context.Context, try bool) error {
-	s := x.storage
 	for {
 		if err := x.settle(ctx, try); err != nil {
 			return err
@@ -163,12 +161,7 @@ func (x *access) bring(ctx context.Context, try bool) error {
 		}
 		o, err := x.move(plan, x.stream, x.mem)
 		if err == nil && o.none() {
-			if x.place == protocol.Host {
-				o, err = s.turns.toDevice(x.stream, x.mem, x.writes)
-			}
-			if err == nil && o.none() {
-				o.left, err = x.line()
-			}
+			o.left, err = x.line()
 		}
 		if err != nil || o.none() {
 			return err
@@ -182,12 +175,11 @@ func (x *access) bring(ctx context.Context, try bool) error {
 // obstacle is something that an access has to wait for without the lock. Afterwards the access repeats its steps, because anything may have
 // changed.
 type obstacle struct {
-	busy  *access       // an access that has to end first
 	left  []*order.Work // work for which the host has to wait, with a reference to each
 	again bool          // there is nothing to wait for, but the steps have to be repeated
 }
 
-func (o *obstacle) none() bool { return o.busy == nil && len(o.left) == 0 && !o.again }
+func (o *obstacle) none() bool { return len(o.left) == 0 && !o.again }
 
 // move enqueues the copies of a plan, after the work that they depend on, or returns an obstacle.
 func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory) (o obstacle, err error) {
@@ -199,17 +191,13 @@ func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 	if err != nil {
 		return o, err
 	}
-	plan, all := s.turns.one(plan)
-	if o, err = s.turns.handOver(x, plan, stream, mem); err != nil || !o.none() {
-		return o, err
-	}
 	if len(plan) > 0 {
 		if o.left, err = s.copier.line(plan, stream); err != nil || !o.none() {
 			return o, err
 		}
 		err = s.copier.copy(plan, stream, mem, x.cause())
 	}
-	o.again = !all || !direct
+	o.again = !direct
 	return o, err
 }
 
@@ -217,10 +205,6 @@ func (x *access) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 func (x *access) overcome(ctx context.Context, o obstacle, try bool) (err error) {
 	s := x.storage
 	switch {
-	case o.busy != nil && try:
-		return x.conflictWith(o.busy)
-	case o.busy != nil:
-		err = x.standBehind(ctx, o.busy)
 	case len(o.left) > 0 && try:
 		drop(o.left)
 		return hal.Errorf(x.op, hal.ErrNotReady, "earlier work on the host's replica has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())

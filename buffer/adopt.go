@@ -17,7 +17,7 @@ import (
 // Adopt returns a buffer over existing memory, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere.
 // Nothing is copied: the memory becomes the buffer's replica at its place, and the buffer has its contents.
 // The place is the host for page-locked memory, and for memory of a unified device that the host can
-// access; otherwise it is the memory's device. Other places get replicas of their own when they use the buffer.
+// access; otherwise, and if the host has to map the memory ([hal.Memory.NeedsMap]), it is the memory's device. Other places get replicas of their own when they use the buffer.
 //
 // The buffer owns the memory from now on, and closes it when the buffer is closed and the work that uses the memory has
 // finished. Until then the memory is never evicted ([Buffer.Evict] of its place fails with an error
@@ -60,7 +60,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: protocol.Overwrite}
-	if size == 0 || mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil && !mem.NeedsMap()) {
+	if size == 0 || mem.NeedsMap() || mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil) {
 		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
 		r.res = residencyOf(dev)
 		s.places.devs = append(s.places.devs, r)
@@ -71,8 +71,6 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	switch {
 	case s.homeOn != nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the memory becomes the host's replica, and the option WithPinnedHost asks for another")
-	case mem.NeedsMap():
-		s.turns.begin(mem)
 	case host == nil:
 		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot access this %s memory", mem.Kind())
 	default:

@@ -18,7 +18,7 @@ type allocatorOn struct {
 
 // WithAllocator makes the buffer allocate its replica on the device from an allocator of that
 // device's memory, and not from the allocator of [SetAllocator]. If a is nil, the memory comes from the device itself.
-// With [WithPinnedHost] of the same device the host's replica comes from the allocator as well, unless the host has to map the memory. The
+// With [WithPinnedHost] of the same device the host's replica comes from the allocator as well. The
 // option may be given once for each device.
 //
 // Memory is freed on the stream that used it last, and goes back to the allocator even while that stream still works.
@@ -104,12 +104,7 @@ func (h *hostReplica) memory(dev *hal.Device) (holding, error) {
 		res.mu.Unlock()
 	}
 	got, err := obtain(a, dev, nil, hal.KindHost, s.size)
-	if err == nil && got.block.Valid() && got.mem.NeedsMap() {
-		// The host would map the allocator's whole memory, which other blocks share.
-		_ = got.block.Free(nil)
-		got, err = obtain(nil, dev, nil, hal.KindHost, s.size)
-	}
-	if err == nil && !got.mem.NeedsMap() && got.mem.HostPointer() == nil {
+	if err == nil && got.mem.HostPointer() == nil {
 		_ = got.free(new(order.Order))
 		return holding{}, hal.Errorf("host replica", hal.ErrUnsupported, "the host cannot access page-locked memory of %s", dev.Name())
 	}

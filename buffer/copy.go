@@ -169,10 +169,16 @@ func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 		}
 		return r.into.CopyIn(dst.region(t.Lo, t.Hi), src.former[t.Lo:t.Hi])
 	case dst.dev == nil:
+		if err := s.host.permit(true); err != nil {
+			return err
+		}
 		s.host.clean = false
 		s.host.lock(r.into)
 		return r.into.CopyOut(s.host.slice(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
 	case src.dev == nil:
+		if err := s.host.permit(false); err != nil {
+			return err
+		}
 		return r.into.CopyIn(dst.region(t.Lo, t.Hi), s.host.slice(t.Lo, t.Hi))
 	case r.from == r.into:
 		return r.into.Copy(dst.region(t.Lo, t.Hi), src.region(t.Lo, t.Hi))

@@ -18,7 +18,6 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
-	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // digested counts the seeds that TestNoFailureGoesUnnoticedBesideLeases has used, so that each pass of -count and -cpu has others.
@@ -61,8 +60,7 @@ func newBesides(t *testing.T, seed uint64, seen map[string]int) *besides {
 		f.lag = 1
 		backends = append(backends, f)
 		if seed%4 == 3 && len(backends) == 1 {
-			takeTurns(&f.Backend)
-			forgiveFreed(&f.Backend)
+			mapMemory(&f.Backend)
 		}
 		for _, i := range ordinals {
 			w.devs = append(w.devs, fixture.Device(t, f, i))
@@ -77,7 +75,7 @@ func newBesides(t *testing.T, seed uint64, seen map[string]int) *besides {
 	case 2:
 		open(host.Options{Name: "unified", Discrete: 2}, 0, 1, 2)
 	case 3:
-		open(host.Options{Name: "turns", Discrete: 1}, 1)
+		open(host.Options{Name: "mapped", Discrete: 1}, 1)
 		open(host.Options{Name: "discrete", Discrete: 2}, 1, 2).linked = true
 	}
 	for range 2 {
@@ -96,30 +94,6 @@ func newBesides(t *testing.T, seed uint64, seen map[string]int) *besides {
 		f.mu.Unlock()
 	}
 	return w
-}
-
-// forgiveFreed lets memory be freed with no event behind its last unmapping.
-func forgiveFreed(b *hooked.Backend) {
-	var mu sync.Mutex
-	debts := map[*hooked.Memory]func(){}
-	unmap := b.Unmap
-	b.Unmap = func(s *hooked.Stream, m *hooked.Memory) error {
-		err := unmap(s, m)
-		mu.Lock()
-		debts[m] = s.Data.(*fault).debt()
-		mu.Unlock()
-		return err
-	}
-	b.Free = func(m *hooked.Memory) error {
-		mu.Lock()
-		forgive := debts[m]
-		delete(debts, m)
-		mu.Unlock()
-		if forgive != nil {
-			forgive()
-		}
-		return m.PlainFree()
-	}
 }
 
 func (w *besides) run(rounds int) {

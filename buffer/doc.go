@@ -95,8 +95,5 @@ package buffer
 // # Unified devices
 //
 // A device that works on host memory in place (SharesHostMemory in [hal.Info]) shares the host's replica, and
-// nothing is copied between them. If the host can access such memory only while it is mapped
-// ([hal.Memory.NeedsMap]), host and device use the whole buffer in turn: of an access by the host and an access by the device, the later
-// one waits for the earlier if one of them writes, whatever their ranges. Host accesses to ranges that do not overlap
-// still run at the same time, with one exception: a host access that writes waits for the host accesses that began
-// while the device was reading the memory.
+// nothing is copied between them. A device whose memory the host has to map ([hal.Memory.NeedsMap]) has a
+// replica of its own, even if it is integrated with the host.

@@ -59,14 +59,14 @@ func (x *access) fetch(ctx context.Context) error {
 		copies, zeros := withoutZeros(plan)
 		o, err := x.move(copies, nil, nil)
 		if err == nil && o.none() {
-			o, err = s.turns.toHost(x, x.writes || zeros)
-			if err == nil && o.none() {
-				o.left = x.pending(zeros || x.op == "SyncTo") // after SyncTo the program may write here without a lease
-				o.again = len(copies) > 0                     // a copy may have failed
-			}
+			o.left = x.pending(zeros || x.op == "SyncTo") // after SyncTo the program may write here without a lease
+			o.again = len(copies) > 0                     // a copy may have failed
 		}
 		if err == nil && o.none() {
-			return x.show(zeros)
+			if err = s.host.permit(x.writes || zeros); err == nil {
+				err = x.show(zeros)
+			}
+			return err
 		}
 		if err != nil {
 			return err
@@ -102,11 +102,6 @@ func (x *access) show(zeros bool) (err error) {
 	if err != nil {
 		_ = s.lost.learn(x.op, x, x.lo, x.hi) // one error reports all failures in the range
 		return err
-	}
-	if x.place == protocol.Host {
-		if err := s.turns.failed(x.op); err != nil {
-			return err
-		}
 	}
 	if zeros {
 		x.clear()

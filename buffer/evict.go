@@ -253,9 +253,6 @@ func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	case w != nil:
 		return []*order.Work{w.Retain()}, nil
 	}
-	if pending, _ = s.turns.giveUp(); len(pending) > 0 { // if it fails, drop tries once more, and tells the error
-		return pending, nil
-	}
 	if err := s.m.Commit(protocol.Evict, protocol.Host, 0, s.size); err != nil {
 		return nil, e.refused(err)
 	}
@@ -310,14 +307,6 @@ func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, e
 		if busy == nil {
 			busy = s.accesses.writing(t.To, t.Lo, t.Hi)
 		}
-	}
-	var o obstacle
-	if busy == nil {
-		o, err = s.turns.handOver(nil, plan, nil, nil)
-		busy = o.busy
-	}
-	if err != nil || len(o.left) > 0 {
-		return o.left, err
 	}
 	if busy != nil {
 		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(plan[0].From, nil), busy)

@@ -59,21 +59,6 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	defer s.unlock()
 	defer s.end(x)
 	for first := true; ; {
-		// If host and device use the memory in turn, it is now the device's turn to write, because the program may write
-		// there without a lease.
-		o, err := s.turns.toDevice(x.stream, x.mem, true)
-		if err != nil {
-			return err
-		}
-		if !o.none() {
-			x.inside = false // x must not keep the device's turn while it waits: the program, inside o.busy, may need the host's turn
-			err := x.overcome(ctx, o, false)
-			x.inside = true
-			if err != nil {
-				return err
-			}
-			continue
-		}
 		if err := x.replica.learn(q.op, x, b.lo, b.hi, false); err != nil {
 			return err
 		}
@@ -153,7 +138,6 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	dev := stream.Device()
 	x := &access{storage: s, op: op, stream: stream, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.NoPlace}
-	x.side = s.turns.sideOf(x)
 	if other := s.accesses.excluding(x, never); other != nil {
 		return x.conflictWith(other)
 	}
@@ -180,15 +164,12 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		}
 	}
 	x.replica, x.place, x.mem = r, r.place, mem
-	o, err := s.turns.toDevice(stream, mem, true)
-	if err == nil && o.none() {
-		o.left, err = x.line() // the work of this stream takes the place of all earlier work, so it has to end last
-	}
+	left, err := x.line() // the work of this stream takes the place of all earlier work, so it has to end last
 	if err != nil {
 		return err
 	}
-	if !o.none() {
-		return x.overcome(context.Background(), o, true) // which does not wait
+	if len(left) > 0 {
+		return x.overcome(context.Background(), obstacle{left: left}, true) // which does not wait
 	}
 	if r.leaving {
 		r.stay()
@@ -200,8 +181,8 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 
 // MarkHostModified is MarkModified for the host: it states that the program has written to the elements in the host's memory, outside any
 // access. The elements become stale at every other place. They must have been current on the host: otherwise the error is a [ConflictError] and
-// nothing changes. If a device still writes them there the error is of kind ErrNotReady, and if the host has to map the memory of kind
-// ErrUnsupported; in both cases nothing changes. [Buffer.SyncTo], called before the program writes, makes the elements current and waits for devices.
+// nothing changes. If a device still writes them there the error is of kind ErrNotReady, and
+// nothing changes. [Buffer.SyncTo], called before the program writes, makes the elements current and waits for devices.
 func (b *Buffer[T]) MarkHostModified() error {
 	const op = "MarkHostModified"
 	if err := b.check(op); err != nil {
@@ -217,9 +198,6 @@ func (b *Buffer[T]) MarkHostModified() error {
 	x := &access{storage: s, op: op, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.Host, replica: r}
 	if other := s.accesses.excluding(x, never); other != nil {
 		return x.conflictWith(other)
-	}
-	if s.turns.mapper != nil {
-		return hal.Errorf(op, hal.ErrUnsupported, "the host has to map this memory; it writes through Update")
 	}
 	if err := r.learn(op, x, b.lo, b.hi, false); err != nil {
 		return err

@@ -68,11 +68,6 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = s.accesses.steps + s.accesses.read.Steps() + s.accesses.write.Steps() + s.lost.tree.Steps()
-	for side := range s.accesses.turn {
-		for i := range s.accesses.turn[side] {
-			n += s.accesses.turn[side][i].Steps()
-		}
-	}
 	s.places.each(func(r *replica) bool {
 		n += r.order.Steps()
 		return true

@@ -1,7 +1,6 @@
 package buffer
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"unsafe"
@@ -53,10 +52,10 @@ func alignedBytes(n uint64) []byte {
 // ready makes sure that the host has memory.
 func (h *hostReplica) ready(c cause) error {
 	s := h.owner
-	if h.ptr != nil || s.turns.mapper != nil {
+	if h.ptr != nil {
 		return nil
 	}
-	if s.homeOn != nil && s.size > 0 {
+	if s.homeOn != nil && s.size > 0 && !mustMap(s.homeOn) {
 		return h.allocateOn(s.homeOn, c)
 	}
 	if s.size > maxHost || s.size >= probed && !available(s.size) {
@@ -90,21 +89,14 @@ func (h *hostReplica) allocateOn(dev *hal.Device, c cause) error {
 	h.home, h.base, h.block = got.mem, got.base, got.block
 	h.shares = append(h.shares, got.mem)
 	h.clean = false
-	h.point(got.mem, got.base)
+	h.ptr = unsafe.Add(got.mem.HostPointer(), got.base)
 	_ = s.m.Allocate(protocol.Host)
 	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
 }
 
-// point sets the host's pointer to memory of a device, or begins turns if the host has to map that memory.
-func (h *hostReplica) point(m *hal.Memory, base uint64) {
-	s := h.owner
-	if m.NeedsMap() {
-		s.turns.begin(m)
-		return
-	}
-	h.ptr = unsafe.Add(m.HostPointer(), base)
-}
+// mustMap reports whether the host would have to map memory of the device before each use. Such memory cannot be the host's replica.
+func mustMap(dev *hal.Device) bool { return dev.Caps().Has(hal.CapMustMap) }
 
 // as returns the host's replica as memory of dev, if that is a unified device that shares the replica, else nil.
 func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
@@ -123,7 +115,7 @@ func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
 	if m := h.as(dev); m != nil {
 		return m
 	}
-	if s.turns.mapper != nil || s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
+	if s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
 		return nil
 	}
 	if h.ptr == nil {
@@ -140,20 +132,9 @@ func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
 	if !dev.Caps().Has(hal.CapRegister) {
 		return h.relocate(dev, c)
 	}
-	if dev.Caps().Has(hal.CapMustMap) && s.accesses.onHost() {
-		return nil // an open access of the host uses the bytes, so turns cannot begin now
-	}
 	m, err := dev.Register(h.slice(0, s.size))
 	if err != nil {
 		return h.relocate(dev, c)
-	}
-	if m.NeedsMap() {
-		if len(h.shares) > 0 {
-			_ = m.Close() // other devices share the memory without turns
-			return nil
-		}
-		h.ptr = nil
-		s.turns.begin(m)
 	}
 	h.shares = append(h.shares, m)
 	return m
@@ -206,7 +187,7 @@ func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
 	s.m.Invalidate(protocol.Host, 0, s.size)
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
-	h.point(m, 0)
+	h.ptr = m.HostPointer()
 	if left, err := s.copier.carry(old.stranded(), c); err == nil {
 		drop(left) // if copies would have to wait, the access that needs the bytes copies them
 	}
@@ -280,7 +261,7 @@ func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
 // drop closes have been freed.
 func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	s := h.owner
-	if h.ptr != nil || s.turns.mapper != nil {
+	if h.ptr != nil {
 		s.noteReplica(ActivityFree, nil, c)
 	}
 	pooled := h.block.Valid()
@@ -295,48 +276,17 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 			mems = append(mems, l.mem)
 		}
 	}
-	left, err := s.turns.giveUp()
-	keep(err)
-	if len(left) > 0 {
-		h.dropAfter(left, mems, u)
-	} else {
-		for _, m := range mems {
-			keep(u.close(m))
-		}
+	for _, m := range mems {
+		keep(u.close(m))
 	}
 	if pooled {
 		keep(handBack(h.block, h.home.Device(), &h.order))
 	}
 	h.order.Clear()
 	h.block, h.base, h.guard = pool.Block{}, 0, nil
-	h.ptr, h.bytes, h.home, h.shares, h.locks, s.turns.mapper = nil, nil, nil, nil, nil, nil
-	s.turns.mapped, h.clean = turnDevice, false
+	h.ptr, h.bytes, h.home, h.shares, h.locks = nil, nil, nil, nil, nil
+	h.clean = false
 	s.recent.forget()
-}
-
-// dropAfter unmaps the memory, and closes mems, when the work in left and all other work on the replica has ended. It releases the references in
-// left. Nobody is told of errors.
-func (h *hostReplica) dropAfter(left []*order.Work, mems []*hal.Memory, u *lastUse) {
-	h.order.Works(func(w *order.Work, _ bool) { left = append(left, w.Retain()) })
-	mapper := h.owner.turns.mapper
-	if u != nil {
-		u.left.Add(1)
-	}
-	go func() {
-		for _, w := range left {
-			_ = w.Wait(context.Background())
-			w.Release()
-		}
-		if stream, err := mapper.Device().CopyStream(false); err == nil {
-			_ = stream.Unmap(mapper)
-		}
-		for _, m := range mems {
-			_ = u.close(m)
-		}
-		if u != nil {
-			u.done()
-		}
-	}()
 }
 
 // pagelock is a device's page-lock on the host's replica.
@@ -389,7 +339,7 @@ func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	}
 	size := h.owner.size
 	lockable := h.bytes != nil || h.guard != nil || h.adopted && h.home == nil
-	if !lockable || size < worthLocking || !dev.Caps().Has(hal.CapRegister) {
+	if !lockable || size < worthLocking || !dev.Caps().Has(hal.CapRegister) || mustMap(dev) {
 		return false
 	}
 	m, err := dev.Register(h.slice(0, size))

@@ -14,13 +14,13 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
-// Several goroutines use a part each of one buffer, on two discrete devices, one that shares the host's memory, and one that takes turns
-// with the host, while replicas are evicted and other buffers want their room.
+// Several goroutines use a part each of one buffer, on two discrete devices, one that shares the host's memory, and one whose memory
+// the host has to map, while replicas are evicted and other buffers want their room.
 func TestRandomUseFromManyGoroutines(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for round := range uint64(12) {
 		devs := openMany(t, "one", 2, 1, 2, 0)
-		d := fixture.Device(t, newTurns(), 1)
+		d := fixture.Device(t, newMapped(), 1)
 		devs = append(devs, d)
 		var streams []*hal.Stream
 		for _, d := range devs {
@@ -31,7 +31,7 @@ func TestRandomUseFromManyGoroutines(t *testing.T) {
 		for _, d := range devs[:2] {
 			buffer.SetBudget(d, 4*workers*elems*3/2) // room for one of the two
 		}
-		switch round % 3 { // who takes turns may come first, to read or to write, or last
+		switch round % 3 { // that device may come first, to read or to write, or last
 		case 0:
 			use(t, b, streams[6], coherence.Read)
 		case 1:

@@ -68,7 +68,7 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 	s := q.owner
 	s.mu.Lock()
 	h := &s.host
-	if h.ptr == nil || s.turns.mapper != nil || h.guard != nil || !h.order.Idle() && (p.writes() || !h.order.Settled()) || !s.calm(&p) || observed() ||
+	if h.ptr == nil || h.guard != nil || !h.order.Idle() && (p.writes() || !h.order.Settled()) || !s.calm(&p) || observed() ||
 		p.reads() && !s.m.ValidIn(p.lo, p.hi, protocol.Host) {
 		s.mu.Unlock()
 		return nil
@@ -79,11 +79,10 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 	return x
 }
 
-// remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where host
-// and device take turns, or where the memory that holds the bytes has to be told of each use (hostReplica.usedOn).
+// remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the memory that holds the bytes has to be told of each use (hostReplica.usedOn).
 func (q *recent) remember(x *access) {
 	h := &q.owner.host
-	if x.place == protocol.Host && (q.owner.turns.mapper != nil || h.home != nil && h.home != x.mem) {
+	if x.place == protocol.Host && h.home != nil && h.home != x.mem {
 		return
 	}
 	q.replica, q.stream, q.mem = x.replica, x.stream, x.mem
@@ -102,8 +101,8 @@ func (s *storage) calm(p *part) bool {
 func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
 	s := x.storage
 	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
-	if x.side != neither || x.since != 0 { // values of the last use of the slot; a store costs more here than this test
-		x.side, x.since = neither, 0
+	if x.since != 0 { // of the last use of the slot; a store costs more here than this test
+		x.since = 0
 	}
 	x.here()
 	r.begin()

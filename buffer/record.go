@@ -25,9 +25,6 @@ func (k *copier) record(t protocol.Transfer, r route) {
 		src.order.Add(read, false, order.Copied, bytes)
 		w.MadeOf(read)
 	}
-	if s.turns.sideOfCopy(t) == hostSide {
-		s.turns.makeOf(w)
-	}
 	if r.from == r.into {
 		src.order.Add(w, false, order.Copied, bytes)
 	}

@@ -187,9 +187,9 @@ func TestResizeLeavesAFrozenBuffer(t *testing.T) {
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
 }
 
-// Where host and device take turns, with the elements on either side.
-func TestResizeInTurns(t *testing.T) {
-	s := newStream(t, fixture.Device(t, newTurns(), 1))
+// With the elements at the host and at a device whose memory the host has to map.
+func TestResizeMapped(t *testing.T) {
+	s := newStream(t, fixture.Device(t, newMapped(), 1))
 	b := newBuffer(t, []uint32{1, 2, 3, 4})
 	for range 2 {
 		fill(t, s, cut(t, b, 1, 3), 9)

@@ -9,7 +9,6 @@
 //	which places there are                          places              places.go
 //	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
 //	which access the next one may repeat            recent              recent.go
-//	whether host or device may use mapped memory    turns               turn.go
 //	how planned copies are carried out              copier              copy.go, line.go
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
 //	which bytes were lost by failures               losses              lost.go
@@ -46,8 +45,6 @@
 // wait fetch begins again, because the lock was released and a copy may have failed. When there is nothing left to copy and nothing
 // to wait for, fetch clears bytes that were never written, and View runs its function without the lock. leave ends the access. The access
 // needs no Work, because all that it did has ended.
-//
-// If host and device use the host's memory in turn, turns.handOver, toHost and toDevice (turn.go) map and unmap it between accesses.
 //
 // # How a failure is found
 //
@@ -115,7 +112,6 @@ type storage struct {
 	places   places
 	lost     losses
 	copier   copier // carries out planned copies
-	turns    turns  // turns of host and device, on memory that must be mapped
 	leaving  int    // number of leaving replicas
 	stats    Stats
 	watcher  watch.Watcher // nil for most buffers; with a watcher no access begins at once (recent.go)
@@ -132,7 +128,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.accesses.owner, s.places.owner, s.copier.owner, s.turns.owner, s.lost.owner, s.recent.owner = s, s, s, s, s, s, s
+	s.host.owner, s.accesses.owner, s.places.owner, s.copier.owner, s.lost.owner, s.recent.owner = s, s, s, s, s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)

@@ -68,7 +68,7 @@ func readsBesideTheHost(t *trial) {
 	const n = 1000
 	x, y := t.buffered(n, 1), t.buffered(n, 2)
 	t.must(t.launchAdd(p, s, kernel.In(x), kernel.InOut(y), n, 5), "launch")
-	on, err := x.Acquire(t.ctx, s, coherence.Read) // so that memory which must be mapped is mapped for reading
+	on, err := x.Acquire(t.ctx, s, coherence.Read)
 	t.must(err, "acquire for the device")
 	host, err := x.AcquireHost(t.ctx, coherence.Read)
 	t.must(err, "acquire for the host")

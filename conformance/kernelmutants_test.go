@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -101,26 +100,6 @@ var kernelMutants = map[string]func(b *hooked.Backend){
 				return err
 			}
 			return other.(driver.Launcher).Launch(k, l)
-		}
-	},
-	"cannot read memory that the host reads": func(b *hooked.Backend) {
-		var mapped sync.Map
-		b.Info = func(i driver.Info) driver.Info {
-			i.SharesHostMemory = true
-			i.Caps |= driver.CapMustMap
-			i.Caps &^= driver.CapAddress | driver.CapRegister | driver.CapShared | driver.CapConcurrentShared | driver.CapImport | driver.CapStreamAlloc
-			return i
-		}
-		b.NeedsMap = func(*hooked.Memory) bool { return true }
-		b.Map = func(_ *hooked.Stream, m *hooked.Memory, _ bool) error { mapped.Store(m.Memory, true); return nil }
-		b.Unmap = func(_ *hooked.Stream, m *hooked.Memory) error { mapped.Delete(m.Memory); return nil }
-		b.Launch = func(s *hooked.Stream, k driver.Kernel, l *driver.Launch) error {
-			for i := range l.Args {
-				if _, is := mapped.Load(l.Args[i].Region.Mem); is {
-					return &driver.Error{Op: "launch", Kind: driver.ErrBusy}
-				}
-			}
-			return s.PlainLaunch(k, l)
 		}
 	},
 	"finds any name": func(b *hooked.Backend) {

@@ -87,12 +87,3 @@ func mappedBug(mapped func(driver.Kind) bool, change func(i *driver.Info)) bug {
 func TestMappedDevice(t *testing.T) {
 	conformance.Run(t, newShim(mappedBug(func(k driver.Kind) bool { return k == driver.KindHost }, func(*driver.Info) {})).harness())
 }
-
-// The unified device's memory takes turns, all of it.
-func TestMappedUnifiedDevice(t *testing.T) {
-	h := newShim(mappedBug(func(driver.Kind) bool { return true }, func(i *driver.Info) {
-		i.SharesHostMemory = true
-		i.Caps &^= driver.CapAddress
-	})).harness()
-	conformance.Run(t, h)
-}

@@ -125,10 +125,10 @@ func (d *Device) Caps() Caps {
 	return 0
 }
 
-// sharesHostMemory reports whether the device uses host memory in place, without copies.
+// sharesHostMemory reports whether the device uses host memory in place, without copies. It does not if the host has to map the memory.
 func (d *Device) sharesHostMemory() bool {
 	s := d.state()
-	return s != nil && s.info.SharesHostMemory
+	return s != nil && s.info.SharesHostMemory && !s.info.Caps.Has(CapMustMap)
 }
 
 // MemInfo returns the free and total memory of the device in bytes. The error is of

@@ -265,13 +265,14 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	if h.emulated && !strings.Contains(strings.ToLower(name), "simulated") {
 		name += " (simulated)"
 	}
+	caps := h.caps(chosen)
 	info := driver.Info{
 		Backend: backendName, Ordinal: ordinal, Class: h.class,
 		Model: name, Vendor: h.vendor, Driver: strings.Join(text, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
-		SharesHostMemory: h.unified, Simulated: h.emulated,
-		Caps: h.caps(chosen),
+		SharesHostMemory: h.unified && !caps.Has(driver.CapMustMap), Simulated: h.emulated,
+		Caps: caps,
 	}
 	if info.Caps.Has(driver.CapKernels) {
 		info.Compute = h.compute

@@ -47,7 +47,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 			return nil, err
 		}
 		switch {
-		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.info.SharesHostMemory):
+		case p.Kind != kind && (kind != driver.KindDevice || p.Kind != driver.KindHost || !d.hw.unified):
 			return nil, d.refuse(op, driver.ErrInvalidArgument, "the memory at %#x is %v memory, not %v memory", handle, p.Kind, kind)
 		case p.Kind != driver.KindHost && p.Device != d.info.Ordinal:
 			return nil, d.refuse(op, driver.ErrWrongDevice, "the memory at %#x belongs to another device", handle)
@@ -56,7 +56,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 				"%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.Size, p.Base)
 		}
 		visible = p.Kind != driver.KindDevice
-	} else if d.info.SharesHostMemory {
+	} else if d.hw.unified {
 		// OpenCL does not tell what memory an address belongs to; here it is at least memory of the process.
 		switch last := handle + uintptr(size-1); {
 		case !memcopy.Readable(handle):

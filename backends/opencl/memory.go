@@ -67,7 +67,7 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 
 // counts reports whether memory of a kind counts against the device's total memory.
 func (d *device) counts(kind driver.Kind) bool {
-	return (kind != driver.KindHost || d.info.SharesHostMemory) && d.info.TotalMemory != 0
+	return (kind != driver.KindHost || d.hw.unified) && d.info.TotalMemory != 0
 }
 
 // charge counts size bytes, and reports false if that would exceed total.
@@ -181,7 +181,7 @@ func (m *memory) disguised() bool {
 
 // visible reports whether the host can access the memory. It can access all but KindDevice memory of a
 // discrete device.
-func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.info.SharesHostMemory }
+func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.hw.unified }
 
 // allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from host memory of mapHost, with
 // CL_MEM_USE_HOST_PTR: then every mapping has the same address, and a device that shares the host's memory works on it

@@ -197,7 +197,8 @@ type Info struct {
 
 	// SharesHostMemory says that the device uses host memory in place: memory of
 	// KindHost is as fast for it as any other, and no copy between host and device
-	// is ever needed.
+	// is ever needed. A device with CapMustMap does not say that: host and device
+	// cannot use memory at the same time if the host has to map it.
 	SharesHostMemory bool
 
 	// Simulated says that the device is simulated, not hardware.

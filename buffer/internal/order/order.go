@@ -15,8 +15,7 @@ type Order struct {
 	writes span.Tree[*use] // the latest write of each byte, so no two nodes have a common byte
 	reads  span.Tree[*use]
 
-	// barrier is work on the whole memory that changes no byte: a transfer of ownership between a device and the host, or earlier work on
-	// memory of a pool, from before the replica got that memory. Every access waits for it.
+	// barrier is earlier work on memory of a pool, from before the replica got that memory. Every access waits for it.
 	barrier *Work
 
 	uses  []*use
@@ -311,43 +310,6 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 	}
 }
 
-// Moved adds work that copies all bytes of the replica from one memory to another. The stream has been made to wait for all earlier work, and
-// the copy is enqueued on it. It counts as a write of all bytes: if it fails, or the transfer of ownership before it, all are bad. If an earlier
-// write fails, only the bytes of that write are bad.
-func (o *Order) Moved(stream *hal.Stream, size uint64) {
-	type earlier struct {
-		work *Work
-		kind Kind
-		at   []span.Range
-	}
-	var under []earlier // writes that are not known to have ended without an error
-	for _, u := range o.uses {
-		if !u.write {
-			continue
-		}
-		if done, err := u.work.End(); !done || err != nil {
-			e := earlier{u.work.Retain(), u.kind, u.ranges()}
-			if e.kind == Own {
-				e.kind = Copied
-			}
-			under = append(under, e)
-		}
-	}
-	w := NewWork(stream)
-	if b := o.Barrier(); b != nil {
-		w.MadeOf(b.Retain())
-	}
-	o.Add(w, true, Copied, span.Range{Hi: size})
-	w.Release()
-	for _, e := range under {
-		w := NewWork(stream)
-		w.MadeOf(e.work)
-		o.Add(w, true, e.kind, e.at...)
-		w.Release()
-	}
-	o.SetBarrier(nil)
-}
-
 // ranges returns the bytes of the use, without those that later work has written.
 func (u *use) ranges() (at []span.Range) {
 	if u.node.Value != nil {
@@ -493,7 +455,7 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	return nil
 }
 
-// SetBarrier makes every later access wait for the Work. The Work changes no byte, and all earlier work of the replica ends before it.
+// SetBarrier makes every later access wait for the Work, which changes no byte of the replica.
 // SetBarrier takes over the caller's reference.
 func (o *Order) SetBarrier(w *Work) {
 	if o.barrier != nil {
