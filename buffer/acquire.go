@@ -230,22 +230,28 @@ func (x *access) settle(ctx context.Context, try bool) error {
 	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
 		return nil
 	}
-	r, mem, err := s.places.settle(x.stream, x.cause())
-	if _, full := err.(*pressure); full {
-		err = s.unpressed(ctx, x.op, try, func() (err error) {
+	var r *replica
+	var mem *hal.Memory
+	for {
+		err := s.unpressed(ctx, x.op, try, func() (err error) {
 			if err = s.usable(x.op, x.writes); err == nil {
 				r, mem, err = s.places.settle(x.stream, x.cause())
 			}
 			return err
 		})
+		if u, ok := err.(*unready); ok {
+			if err = x.overcome(ctx, obstacle{left: u.works}, try); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		x.replica, x.place, x.mem = r, r.place, mem
+		r.begin()
+		r.touch()
+		return nil
 	}
-	if err != nil {
-		return err
-	}
-	x.replica, x.place, x.mem = r, r.place, mem
-	r.begin()
-	r.touch()
-	return nil
 }
 
 // standBehind waits, without the lock, until other has ended. x cannot go on before.

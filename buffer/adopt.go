@@ -61,9 +61,11 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: protocol.Overwrite}
 	if size == 0 || mem.NeedsMap() || mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil) {
-		r := &replica{owner: s, place: 1, dev: dev, holding: holding{mem: mem}, adopted: true}
-		r.res = residencyOf(dev)
-		s.places.devs = append(s.places.devs, r)
+		r, err := s.places.add(dev)
+		if err != nil {
+			return nil, err
+		}
+		r.mem, r.adopted = mem, true
 		r.adopt(c)
 		return newHandle[T](s), nil
 	}

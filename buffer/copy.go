@@ -41,10 +41,6 @@ func (k *copier) route(m protocol.Move, stream *hal.Stream) (r route, err error)
 	switch {
 	case dst.dev == nil && src == nil:
 		r.into = stream // of a device that shares the host's replica
-	case dst.dev == nil && src.dev == nil: // from the host's former memory, which is pageable
-		home := s.host.home.Device()
-		r.ordered = home.Caps().Has(hal.CapOrderedPageable)
-		r.into, err = home.CopyStream(false)
 	case dst.dev == nil:
 		r.into, err = src.dev.CopyStream(true)
 	case stream != nil && stream.Device().Same(dst.dev):
@@ -105,7 +101,6 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 	s := k.owner
 	var r route
 	var err error
-	var former *replica
 	for i, t := range plan {
 		if i == 0 || t.Move != plan[i-1].Move {
 			if r, err = k.route(t.Move, stream); err != nil {
@@ -127,15 +122,8 @@ func (k *copier) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Mem
 		}
 		k.account(t, r.into, c, begin, reached)
 		if t.From != protocol.NoPlace {
-			src := s.places.replica(t.From)
-			src.classify()
-			if src.former != nil {
-				former = src
-			}
+			s.places.replica(t.From).classify()
 		}
-	}
-	if former != nil {
-		former.letGo(c)
 	}
 	if g := s.host.guard; g != nil {
 		g.settle()
@@ -163,11 +151,6 @@ func (k *copier) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	}
 	src := s.places.replica(t.From)
 	switch {
-	case src.former != nil:
-		if dst.dev == nil {
-			return r.into.CopyIn(dst.regionAs(s.host.home, t.Lo, t.Hi), src.former[t.Lo:t.Hi])
-		}
-		return r.into.CopyIn(dst.region(t.Lo, t.Hi), src.former[t.Lo:t.Hi])
 	case dst.dev == nil:
 		if err := s.host.permit(true); err != nil {
 			return err
@@ -196,9 +179,6 @@ func (k *copier) account(t protocol.Transfer, stream *hal.Stream, c cause, begin
 		s.stats.BytesFilled += n
 		totals.fills.Add(1)
 		totals.bytesFilled.Add(n)
-	case s.places.replica(t.From).former != nil:
-		s.stats.BytesRelocated += n
-		return
 	default:
 		s.stats.Copies++
 		s.stats.BytesCopied += n

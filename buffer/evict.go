@@ -148,7 +148,7 @@ func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err er
 	s.mu.Lock()
 	defer s.unlock()
 	if !r.leaving {
-		return r.present(), nil
+		return r.mem != nil, nil
 	}
 	if r.parting == nil {
 		r.parting = make(chan struct{})
@@ -165,7 +165,7 @@ func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err er
 	if r.leaving {
 		return false, ctx.Err()
 	}
-	return r.present(), nil
+	return r.mem != nil, nil
 }
 
 // watch calls lookAgain for a leaving replica when pending has ended.
@@ -241,9 +241,6 @@ func waitForNone(err error) {
 func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	s, e := h.owner, eviction{&h.replica, c, now()}
 	_ = s.lost.learn("", nil, 0, s.size)
-	if pending, err = h.settleHome(c); err != nil || len(pending) > 0 {
-		return pending, err
-	}
 	if err := e.rescue(); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -387,68 +386,6 @@ func TestFailedZerosAreMadeAgain(t *testing.T) {
 	got, err := onDevice(t, s, b)
 	require.NoError(t, err)
 	require.Equal(t, []uint32{0, 0}, got)
-}
-
-func TestFailedMoveToUnifiedMemory(t *testing.T) {
-	b := newFaulty(host.Options{Name: "faulty"})
-	d := fixture.Device(t, b, 0)
-	require.True(t, d.Info().SharesHostMemory)
-	s := newStream(t, d)
-	for _, fails := range []int{1, 2} {
-		x := newBuffer(t, []uint32{1, 2, 3, 4})
-		b.fail("CopyIn", fails)
-		told := 0
-		if err := x.Prefetch(s); err != nil { // it may have run by then
-			require.ErrorIs(t, err, errLate)
-			told++
-		}
-		require.Equal(t, uint64(16), x.Stats().BytesRelocated)
-		for ; told < fails; told++ {
-			require.ErrorIs(t, x.View(ctx, nothing), errLate)
-		}
-		require.Equal(t, []uint32{1, 2, 3, 4}, contents(t, x))
-		got, err := onDevice(t, s, x)
-		require.NoError(t, err)
-		require.Equal(t, []uint32{1, 2, 3, 4}, got)
-	}
-}
-
-// The memory that the host had before it shares a device's is no place to save bytes to, and goes before the host's does.
-func TestEvictionOfAHostThatMovesToUnifiedMemory(t *testing.T) {
-	b := newFaulty(host.Options{Name: "faulty", Discrete: 1})
-	d, err := hal.OpenWith(ctx, b, 0)
-	require.NoError(t, err)
-	other, err := hal.OpenWith(ctx, b, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, errors.Join(d.Close(), other.Close())) })
-	s, w := newStream(t, d), newStream(t, other)
-	home, err := d.CopyStream(false)
-	require.NoError(t, err)
-	for _, second := range []bool{false, true} {
-		x := newBuffer(t, []uint32{1, 2, 3, 4})
-		if second {
-			require.NoError(t, x.Prefetch(w))
-			require.NoError(t, x.Update(ctx, func(v []uint32) error { v[1] = 9; return nil }))
-		}
-		want := contents(t, x)
-		g, err := home.Gate()
-		require.NoError(t, err)
-		require.NoError(t, x.Prefetch(s))
-		require.Equal(t, uint64(16), x.Stats().BytesRelocated)
-		soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
-		require.ErrorIs(t, x.Evict(soon, nil), context.DeadlineExceeded)
-		cancel()
-		require.NoError(t, g.Signal())
-		if err = x.Evict(ctx, nil); second {
-			require.NoError(t, err)
-		} else {
-			require.ErrorIs(t, err, coherence.ErrSoleCopy)
-		}
-		require.Equal(t, want, contents(t, x))
-		got, err := onDevice(t, s, x)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
 }
 
 // unnoticed counts the seeds that TestNoFailureGoesUnnoticed has used, so that each pass of -count and -cpu has others.

@@ -108,36 +108,34 @@ func (h *hostReplica) as(dev *hal.Device) *hal.Memory {
 	return nil
 }
 
-// share returns the host's replica as memory of a unified device, or nil if the device cannot
-// work on it in place.
-func (h *hostReplica) share(dev *hal.Device, c cause) *hal.Memory {
+// share returns the host's replica as memory of a unified device. It returns nil if the device cannot work on it in place. The error is an
+// unready if work has to end first.
+func (h *hostReplica) share(dev *hal.Device, c cause) (*hal.Memory, error) {
 	s := h.owner
 	if m := h.as(dev); m != nil {
-		return m
+		return m, nil
 	}
 	if s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
-		return nil
+		return nil, nil
 	}
 	if h.ptr == nil {
 		if s.homeOn == nil || s.homeOn.Same(dev) {
 			if h.allocateOn(dev, c) == nil {
-				return h.home
+				return h.home, nil
 			}
-			return nil
+			return nil, nil
 		}
-		if h.ready(c) != nil || h.ptr == nil {
-			return nil
+		if h.ready(c) != nil {
+			return nil, nil
 		}
 	}
-	if !dev.Caps().Has(hal.CapRegister) {
-		return h.relocate(dev, c)
+	if dev.Caps().Has(hal.CapRegister) {
+		if m, err := dev.Register(h.slice(0, s.size)); err == nil {
+			h.shares = append(h.shares, m)
+			return m, nil
+		}
 	}
-	m, err := dev.Register(h.slice(0, s.size))
-	if err != nil {
-		return h.relocate(dev, c)
-	}
-	h.shares = append(h.shares, m)
-	return m
+	return h.move(dev, c)
 }
 
 // usedOn records that work of the stream may use the host's replica through m, one of the shares. The bytes are in the home memory, which
@@ -149,112 +147,48 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 	return stream.RecordUse(h.home)
 }
 
-// relocate moves the host's replica to memory of a unified device, so that host and device can work on it in place from now on. The host's
-// former memory becomes a separate replica, which is freed when its bytes have been copied. It returns nil if the replica cannot move, for
-// instance because an access of the host is open.
-func (h *hostReplica) relocate(dev *hal.Device, c cause) *hal.Memory {
+// move moves the host's replica from Go's heap to memory of a unified device, so that host and device can work on it in place from now on. If
+// work on the replica has to end first, the error is an unready. Move returns nil if the replica cannot move: it is not on the heap, or other
+// devices use it in place, or an access of the host is open.
+func (h *hostReplica) move(dev *hal.Device, c cause) (*hal.Memory, error) {
 	s := h.owner
 	if h.bytes == nil || len(h.shares) > 0 || s.accesses.onHost() {
-		return nil
+		return nil, nil
 	}
+	var left []*order.Work
+	h.order.Works(func(w *order.Work, _ bool) {
+		if done, _ := w.End(); !done {
+			left = append(left, w.Retain())
+		}
+	})
+	if len(left) > 0 {
+		return nil, &unready{left}
+	}
+	_ = s.lost.learn("", nil, 0, s.size)
 	m, err := dev.Alloc(hal.KindHost, s.size, 0)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	old, err := s.places.add()
-	if err != nil {
+	if m.HostPointer() == nil {
 		_ = m.Close()
-		return nil
+		return nil, nil
 	}
+	to := unsafe.Slice((*byte)(m.HostPointer()), s.size)
+	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
+		if valid.Has(protocol.Host) {
+			s.stats.BytesRelocated += uint64(copy(to[lo:hi], h.bytes[lo:hi]))
+		}
+		return true
+	})
 	for _, l := range h.locks {
 		if l.mem != nil {
 			_ = l.mem.Close()
 		}
 	}
-	old.former = h.bytes
-	old.order, h.order = h.order, order.Order{}
-	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
-		if valid.Has(protocol.Host) {
-			s.scratch.plan = append(s.scratch.plan, protocol.Transfer{Move: protocol.Move{From: protocol.Host, To: old.place}, Lo: lo, Hi: hi})
-		}
-		return true
-	})
-	_ = s.m.Allocate(old.place)
-	for _, t := range s.scratch.plan {
-		_ = s.m.Apply(t)
-	}
-	s.scratch.plan = s.scratch.plan[:0]
-	s.m.Invalidate(protocol.Host, 0, s.size)
-	h.locks, h.bytes, h.ptr, h.clean = nil, nil, nil, false
+	h.order.Clear()
+	h.locks, h.bytes, h.ptr, h.clean = nil, nil, m.HostPointer(), false
 	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
-	h.ptr = m.HostPointer()
-	if left, err := s.copier.carry(old.stranded(), c); err == nil {
-		drop(left) // if copies would have to wait, the access that needs the bytes copies them
-	}
-	if !old.letGo(c) {
-		_ = s.lost.learn("", nil, 0, s.size)
-	}
-	return m
-}
-
-// stranded plans copies of the bytes that are current in the host's former memory and stale in its present memory.
-func (r *replica) stranded() []protocol.Transfer {
-	s := r.owner
-	plan := s.scratch.plan[:0]
-	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
-		if valid.Has(r.place) && !valid.Has(protocol.Host) {
-			plan = append(plan, protocol.Transfer{Move: protocol.Move{From: r.place, To: protocol.Host}, Lo: lo, Hi: hi})
-		}
-		return true
-	})
-	s.scratch.plan = plan[:0]
-	return plan
-}
-
-// letGo frees the host's former memory, or begins to, and reports whether it could. If some of its bytes are current nowhere else, the memory
-// stays.
-func (r *replica) letGo(c cause) bool {
-	s := r.owner
-	if r.leaving || !r.present() {
-		return true
-	}
-	e := eviction{replica: r, c: c}
-	pending, ok := e.arriving()
-	switch {
-	case !ok:
-	case pending == nil:
-		_ = e.finish()
-	default:
-		s.leaving++
-		r.depart()
-		e.watch(pending)
-	}
-	return ok
-}
-
-// settleHome copies the bytes that are current in the host's former memory and stale in its present memory, and frees the former memory. If work has to end first, it returns
-// that work, with a reference to each; the caller waits for it and calls settleHome again.
-func (h *hostReplica) settleHome(c cause) (pending []*order.Work, err error) {
-	s := h.owner
-	for _, old := range s.places.devs {
-		if old.former == nil {
-			continue
-		}
-		if pending, err = s.copier.carry(old.stranded(), c); err != nil || len(pending) > 0 {
-			return pending, err
-		}
-		e := eviction{replica: old, c: c}
-		switch w, ok := e.arriving(); {
-		case !ok:
-			return nil, e.failed()
-		case w != nil:
-			return []*order.Work{w.Retain()}, nil
-		}
-		if err = e.finish(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
+	return m, nil
 }
 
 // drop frees the host's replica, and passes each error to keep. If u is not nil, its release function runs only after the memories that

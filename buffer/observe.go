@@ -226,7 +226,7 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 // note reports a replica that is being evicted.
 func (e eviction) note() {
 	s, r, c, begin := e.owner, e.replica, e.c, e.begin
-	if observed() && !begin.IsZero() && r.former == nil {
+	if observed() && !begin.IsZero() {
 		s.notify(Activity{Kind: ActivityEvict, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}

@@ -41,7 +41,7 @@ func (ps *places) name(p protocol.Place, stream *hal.Stream) string {
 	switch {
 	case stream != nil:
 		return stream.Device().Name()
-	case p == protocol.Host || int(p) > len(ps.devs) || ps.devs[p-1].dev == nil:
+	case p == protocol.Host || int(p) > len(ps.devs):
 		return "host"
 	}
 	return ps.devs[p-1].dev.Name()
@@ -59,7 +59,7 @@ func (ps *places) names(set protocol.Set) string {
 // of returns the replica of a device, with or without memory, or nil.
 func (ps *places) of(dev *hal.Device) *replica {
 	for _, r := range ps.devs {
-		if r.dev == dev || r.dev != nil && r.dev.Same(dev) {
+		if r.dev == dev || r.dev.Same(dev) {
 			return r
 		}
 	}
@@ -81,17 +81,19 @@ func (ps *places) find(dev *hal.Device) *replica {
 	return nil
 }
 
-// settle returns the replica for work on the stream, and its memory. It makes the replica if there is none.
+// settle returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a pressure if there
+// is no room, and an unready if work has to end first.
 func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := ps.of(dev)
 	if r == nil && layer.SharesHostMemory(dev) {
 		h := &ps.owner.host
-		if m := h.share(dev, c); m != nil {
-			if err := h.usedOn(stream, m); err != nil {
-				return nil, nil, err
-			}
-			return &h.replica, m, nil
+		m, err := h.share(dev, c)
+		if m != nil {
+			err = h.usedOn(stream, m)
+		}
+		if m != nil || err != nil {
+			return &h.replica, m, err
 		}
 	}
 	if r != nil && r.mem != nil {
@@ -102,10 +104,9 @@ func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, er
 	}
 	if r == nil {
 		var err error
-		if r, err = ps.add(); err != nil {
+		if r, err = ps.add(dev); err != nil {
 			return nil, nil, err
 		}
-		r.dev, r.res = dev, residencyOf(dev)
 	}
 	if err := r.allocate(stream, c); err != nil {
 		return nil, nil, err
@@ -116,13 +117,13 @@ func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, er
 // fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
 const fewPlaces = 8
 
-// add returns a new replica without memory, at a place of its own: at a new place, or, if there are many places, at that of a replica without
+// add returns a new replica of a device, without memory, at a place of its own: at a new place, or, if there are many places, at that of a replica without
 // memory.
-func (ps *places) add() (*replica, error) {
+func (ps *places) add(dev *hal.Device) (*replica, error) {
 	if len(ps.devs) >= fewPlaces {
 		for i, r := range ps.devs {
-			if !r.present() {
-				ps.devs[i] = &replica{owner: ps.owner, place: r.place}
+			if r.mem == nil {
+				ps.devs[i] = &replica{owner: ps.owner, place: r.place, dev: dev, resident: resident{res: residencyOf(dev)}}
 				return ps.devs[i], nil
 			}
 		}
@@ -130,7 +131,7 @@ func (ps *places) add() (*replica, error) {
 	if len(ps.devs)+1 >= protocol.MaxPlaces {
 		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use", protocol.MaxPlaces)
 	}
-	r := &replica{owner: ps.owner, place: protocol.Place(len(ps.devs) + 1)}
+	r := &replica{owner: ps.owner, place: protocol.Place(len(ps.devs) + 1), dev: dev, resident: resident{res: residencyOf(dev)}}
 	ps.devs = append(ps.devs, r)
 	return r, nil
 }

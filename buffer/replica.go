@@ -16,7 +16,6 @@ type replica struct {
 	place protocol.Place
 	dev   *hal.Device // nil for the host
 	holding
-	former  []byte // if the replica is the host's former memory, that memory; else nil
 	order   order.Order
 	adopted bool // the memory was adopted, and stays until the buffer is closed
 
@@ -37,9 +36,6 @@ type holding struct {
 
 // region returns the range [lo, hi) of the replica's memory.
 func (h *holding) region(lo, hi uint64) hal.Region { return h.mem.Region(h.base+lo, hi-lo) }
-
-// present reports whether a replica of a device, or of the host's former memory, has memory.
-func (r *replica) present() bool { return r.mem != nil || r.former != nil }
 
 // regionAs returns the range [lo, hi) of a replica, in mem, which is the replica as memory of the device that uses the range.
 func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
@@ -97,11 +93,6 @@ func (r *replica) free(c cause) error {
 	}
 	r.leaving = false
 	r.decided()
-	if r.former != nil {
-		r.former = nil
-		r.order.Clear()
-		return nil
-	}
 	r.owner.noteReplica(ActivityFree, r.dev, c)
 	h := r.holding
 	r.holding = holding{}

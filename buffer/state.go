@@ -39,9 +39,6 @@ func (b *Buffer[T]) State() State {
 	st := State{Name: c.Name().String(), Version: s.version}
 	st.Places = append(st.Places, PlaceState{Place: "host", Allocated: c.Allocated.Has(protocol.Host), Valid: c.Valid.Has(protocol.Host)})
 	for _, r := range s.places.devs {
-		if r.dev == nil {
-			continue // the host's former memory
-		}
 		st.Places = append(st.Places, PlaceState{r.dev.Name(), r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
 	}
 	return st
@@ -83,7 +80,7 @@ type Stats struct {
 	Fills       uint64 // ranges cleared because they were read before they were written
 	BytesFilled uint64
 	// BytesRelocated counts bytes of the host's replica that were copied into memory that a unified
-	// device can use in place.
+	// device can use in place. That happens at most once, at the first access of such a device.
 	BytesRelocated uint64
 	BytesAvoided   uint64 // bytes of accesses that were already current at their place
 }

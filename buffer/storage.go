@@ -240,7 +240,7 @@ func (s *storage) shut(op string) (u *lastUse, err error) {
 		}
 	}
 	for _, r := range s.places.devs {
-		if r.present() {
+		if r.mem != nil {
 			keep(r.free(c))
 		}
 	}
