@@ -3,7 +3,6 @@ package buffer
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -116,7 +115,7 @@ func (x *access) reach(ctx context.Context) error {
 func (x *access) leaveAwaited(check func() error) {
 	if check != nil {
 		if err := check(); err != nil {
-			x.replica.spoil(x.lo, x.hi, order.Own, err)
+			x.replica.spoil(x.lo, x.hi, err)
 		}
 	}
 	x.awaited = false

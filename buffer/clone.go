@@ -80,10 +80,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 	x.replica, x.place = nil, protocol.NoPlace
 	ready := false
 	defer x.endUnless(&ready)
-	if err = s.lost.learn(q.op, x, q.lo, q.hi); err == nil {
-		err = s.lost.in(q.op, q.lo, q.hi)
-	}
-	if err != nil {
+	if err = s.failed(q.op, q.lo, q.hi, s.learn(x, q.lo, q.hi)); err != nil {
 		return nil, nil, err
 	}
 	ready = true

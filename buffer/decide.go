@@ -26,17 +26,14 @@ func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transf
 			return plan, err
 		}
 	}
-	if err := r.learn(x.op, x, p.lo, p.hi, true); err != nil {
-		_ = s.lost.learn(x.op, x, p.lo, p.hi) // one error reports all failures in the range
-		return plan, err
-	}
+	failed := r.learn(x, p.lo, p.hi, true)
 	valid := s.m.ValidIn(p.lo, p.hi, r.place)
-	if !valid {
-		if err := s.lost.learn(x.op, x, p.lo, p.hi); err != nil {
-			return plan, err
+	if !valid { // also if something has failed: one error reports all failures in the range
+		if other := s.learn(x, p.lo, p.hi); failed == nil {
+			failed = other
 		}
 	}
-	if err := s.lost.in(x.op, p.lo, p.hi); err != nil {
+	if err := s.failed(x.op, p.lo, p.hi, failed); err != nil {
 		return plan, err
 	}
 	if !valid {

@@ -68,10 +68,12 @@ func TestFailedWriteBackRestoresTheReplica(t *testing.T) {
 		if !asked {
 			require.Eventually(t, func() bool { return b.State().Name == "DEVICE_DIRTY" }, patience, tick, "restored")
 		}
-		err := b.View(ctx, func([]uint32) error { panic("ran on bytes that never arrived") })
-		require.ErrorIs(t, err, errLate)
-		require.Equal(t, "DEVICE_DIRTY", b.State().Name)
-		require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b), "reported once, and the bytes are there")
+		if asked { // the access that finds the failure reports it
+			err := b.View(ctx, func([]uint32) error { panic("ran on bytes that never arrived") })
+			require.ErrorIs(t, err, errLate)
+			require.Equal(t, "DEVICE_DIRTY", b.State().Name)
+		}
+		require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b), "the bytes are there")
 		require.Equal(t, uint64(16), buffer.ResidencyOf(d).Used)
 		require.NoError(t, b.Evict(ctx, d))
 		require.Zero(t, buffer.ResidencyOf(d).Used)
@@ -91,10 +93,8 @@ func TestFailedWriteBackSpoilsWhatWasCopiedFromIt(t *testing.T) {
 	require.NoError(t, g.Signal())
 	require.Eventually(t, func() bool { return b.State().Places[1].Valid }, patience, tick, "restored")
 	require.NoError(t, other.Sync(ctx)) // the copy from there; State may learn of it by the next access alone
-	_, err := b.TryAcquire(other, coherence.Read)
-	require.ErrorIs(t, err, errLate)
 	l, err := b.TryAcquire(other, coherence.Read)
-	if err != nil { // what was copied on has been found later than the copy that it was made of: each is told once
+	if err != nil { // this access was the first to find that what was copied on is bad
 		require.ErrorIs(t, err, errLate)
 		l, err = b.TryAcquire(other, coherence.Read)
 	}
@@ -150,7 +150,6 @@ func TestFailedWriteBackUnderABudget(t *testing.T) {
 	require.Equal(t, "DEVICE_DIRTY", a.State().Name)
 	require.Equal(t, uint64(32), buffer.ResidencyOf(d).Used)
 	require.NoError(t, b.SyncTo(ctx, d), "it works the second time")
-	require.ErrorIs(t, a.View(ctx, nothing), errLate)
 	require.Equal(t, uint32(1), contents(t, a)[7])
 	require.LessOrEqual(t, buffer.ResidencyOf(d).Used, uint64(40))
 }
@@ -180,7 +179,6 @@ func TestFailedSecondLegRestoresTheReplica(t *testing.T) {
 	require.False(t, b.State().Places[1].Valid)
 	require.NoError(t, g.Signal())
 	require.Eventually(t, func() bool { return b.State().Places[1].Valid }, patience, tick)
-	require.ErrorIs(t, b.View(ctx, nothing), errLate)
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
 }
 

@@ -68,7 +68,7 @@
 // coherence.Overwrite does not write have unspecified contents. Accesses that exclude each other are served first come,
 // first served ([ConflictError]). So an access to elements inside another access to the same elements may wait until its context ends.
 // If work fails, the accesses that would read the bytes that it wrote fail with its error. All methods of all types are safe for
-// concurrent use. [Observe] reports what buffers do. The full rules about turns, failures and unified devices stand below the
+// concurrent use. [Observe] reports what buffers do. The full rules about waits, failures and unified devices stand below the
 // package clause of doc.go.
 package buffer
 
@@ -85,12 +85,15 @@ package buffer
 //
 // # Failures
 //
-// Work may fail when it runs, long after the call that enqueued it. The buffer detects the failure before it shows the bytes on
-// the host. If the bytes are current at another place too, they are copied again from there. One access reports the failure: the next
-// one that reads the bytes fails with the error of the work, and the access after that succeeds. If the bytes are current nowhere else, they
-// are lost until they are written again or reset: every access that reads them fails with an error of kind hal.ErrDeviceLost. Bytes
-// are also lost if the work that wrote them had read bytes which never arrived, or if they are copies of lost bytes. See the scripts
-// copy-fails, kernel-fails and eviction-fails in testdata.
+// Work may fail when it runs, long after the call that enqueued it. The buffer finds the failure before it shows the bytes on the host. All
+// bytes that the work wrote are then bad at its place, whichever of them an access asks for. Bytes that are current at another place too are
+// copied again from there; if an access finds the failure as it is about to read them, that access fails with the error of the work, and the next
+// one succeeds. Bytes that are current nowhere else are lost until they are written again or reset: every access that reads them fails with an
+// error of kind hal.ErrDeviceLost, in which errors.Is finds the error of the work.
+//
+// A failure travels along the waits. Work that reads bytes waits for the work that wrote them, and fails if that fails. So bytes are also lost if the
+// work that wrote them had read bad bytes, or if they are copies of bad bytes. See the scripts copy-fails, kernel-fails and eviction-fails in
+// testdata.
 //
 // # Unified devices
 //

@@ -92,16 +92,17 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 
 // show is the last step before an access of the host, or one that is awaited, uses its bytes. All work on them has ended, so show checks for failures again: some
 // work may have failed since decide.
-func (x *access) show(zeros bool) (err error) {
+func (x *access) show(zeros bool) error {
 	s := x.storage
+	var failed error
 	x.each(func(p part) {
-		if err == nil && p.reads() {
-			err = x.replica.learn(x.op, x, p.lo, p.hi, false)
+		if failed == nil && p.reads() {
+			failed = x.replica.learn(x, p.lo, p.hi, false)
 		}
 	})
-	if err != nil {
-		_ = s.lost.learn(x.op, x, x.lo, x.hi) // one error reports all failures in the range
-		return err
+	if failed != nil {
+		_ = s.learn(x, x.lo, x.hi) // one error reports all failures in the range
+		return s.failed(x.op, x.lo, x.hi, failed)
 	}
 	if zeros {
 		x.clear()

@@ -66,7 +66,9 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			}
 			if len(pending) > 0 {
 				if err = s.await(ctx, x.cause(), nil, 0, s.size, pending); err == nil {
-					err = s.lost.learn(op, nil, 0, s.size)
+					if failed := s.learn(nil, 0, s.size); failed != nil {
+						err = s.failed(op, 0, s.size, failed)
+					}
 				}
 				if err == nil {
 					continue
@@ -99,7 +101,7 @@ func (r *replica) evict(c cause) error {
 	if err := s.host.ready(c); err != nil {
 		return err
 	}
-	_ = s.lost.learn("", nil, 0, s.size)
+	_ = s.learn(nil, 0, s.size)
 	if err := e.rescue(); err != nil {
 		return err
 	}
@@ -121,11 +123,11 @@ func (r *replica) evict(c cause) error {
 func (e eviction) failed() error {
 	s, c := e.owner, e.c
 	if c.client == 0 {
-		if err := s.lost.learn(c.op, nil, 0, s.size); err != nil {
-			return err
+		if failed := s.learn(nil, 0, s.size); failed != nil {
+			return s.failed(c.op, 0, s.size, failed)
 		}
 	}
-	_ = s.lost.learn("", nil, 0, s.size)
+	_ = s.learn(nil, 0, s.size)
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
 }
 
@@ -183,7 +185,7 @@ func (e eviction) lookAgain() {
 	if !e.leaving || s.closed {
 		return
 	}
-	_ = s.lost.learn("", nil, 0, s.size)
+	_ = s.learn(nil, 0, s.size)
 	if !e.leaving {
 		return // it stays, because it has the only good copy
 	}
@@ -240,7 +242,7 @@ func waitForNone(err error) {
 // evict frees the host's replica. If work has to end first, it returns that work, with a reference to each, and frees nothing.
 func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	s, e := h.owner, eviction{&h.replica, c, now()}
-	_ = s.lost.learn("", nil, 0, s.size)
+	_ = s.learn(nil, 0, s.size)
 	if err := e.rescue(); err != nil {
 		return nil, err
 	}

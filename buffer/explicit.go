@@ -59,8 +59,8 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	defer s.unlock()
 	defer s.end(x)
 	for first := true; ; {
-		if err := x.replica.learn(q.op, x, b.lo, b.hi, false); err != nil {
-			return err
+		if failed := x.replica.learn(x, b.lo, b.hi, false); failed != nil {
+			return s.failed(op, b.lo, b.hi, failed)
 		}
 		list := x.replica.order.Begin(nil)
 		for _, w := range list {
@@ -70,7 +70,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 			if err := s.lost.in(q.op, b.lo, b.hi); err != nil || s.m.ValidIn(b.lo, b.hi, x.place) {
 				return err
 			}
-			// A copy has failed, and another access has reported it. So the bytes have to be copied again.
+			// A copy has failed, and another access has found that. So the bytes have to be copied again.
 			x.inside = false
 			err := x.bring(ctx, false)
 			x.inside = true
@@ -145,8 +145,8 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if r == nil {
 		return x.staleError(dev.Name() + " has no replica")
 	}
-	if err := r.learn(op, x, b.lo, b.hi, true); err != nil {
-		return err
+	if failed := r.learn(x, b.lo, b.hi, true); failed != nil {
+		return s.failed(op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.places.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)
@@ -199,8 +199,8 @@ func (b *Buffer[T]) MarkHostModified() error {
 	if other := s.accesses.excluding(x, never); other != nil {
 		return x.conflictWith(other)
 	}
-	if err := r.learn(op, x, b.lo, b.hi, false); err != nil {
-		return err
+	if failed := r.learn(x, b.lo, b.hi, false); failed != nil {
+		return s.failed(op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, protocol.Host, b.lo, b.hi, s.places.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)

@@ -18,7 +18,7 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 		return err
 	}
 	w := order.NewWork(stream)
-	r.order.Add(w, true, order.Own, span.Range{Hi: s.size})
+	r.order.Add(w, true, true, span.Range{Hi: s.size})
 	w.Release()
 	_ = s.m.Commit(protocol.Evict, r.place, 0, s.size)
 	return r.free(cause{})

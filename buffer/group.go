@@ -445,7 +445,7 @@ func (g *group) record(check func() error) {
 	writes := g.writes()
 	for i := range g.list {
 		if m := &g.list[i]; writes {
-			m.x.makeOf(w)
+			m.x.sources(w)
 		}
 	}
 	for i := range g.list {

@@ -164,7 +164,7 @@ func (h *hostReplica) move(dev *hal.Device, c cause) (*hal.Memory, error) {
 	if len(left) > 0 {
 		return nil, &unready{left}
 	}
-	_ = s.lost.learn("", nil, 0, s.size)
+	_ = s.learn(nil, 0, s.size)
 	m, err := dev.Alloc(hal.KindHost, s.size, 0)
 	if err != nil {
 		return nil, nil

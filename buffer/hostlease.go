@@ -4,7 +4,6 @@ import (
 	"context"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
@@ -78,7 +77,7 @@ func (l HostLease) Fail(cause error) error {
 	if !x.writes {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
-	s.host.replica.spoil(x.lo, x.hi, order.Own, cause)
+	s.host.replica.spoil(x.lo, x.hi, cause)
 	x.used()
 	s.end(x)
 	return nil

@@ -13,26 +13,26 @@ func (k *copier) record(t protocol.Transfer, r route) {
 	dst, bytes := s.places.replica(t.To), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.From == protocol.NoPlace {
 		w := order.NewWork(r.into)
-		dst.order.Add(w, true, order.Zeroed, bytes)
+		dst.order.Add(w, true, false, bytes)
 		w.Release()
 		return
 	}
 	src := s.places.replica(t.From)
 	w := order.NewWork(r.into)
-	src.order.MakeOf(w, bytes)
+	src.order.Sources(w, bytes)
 	if r.from != r.into {
 		read := order.NewWork(r.from)
-		src.order.Add(read, false, order.Copied, bytes)
-		w.MadeOf(read)
+		src.order.Add(read, false, false, bytes)
+		w.Reads(read)
 	}
 	if r.from == r.into {
-		src.order.Add(w, false, order.Copied, bytes)
+		src.order.Add(w, false, false, bytes)
 	}
-	dst.order.Add(w, true, order.Copied, bytes)
+	dst.order.Add(w, true, false, bytes)
 	w.Release()
 }
 
-// record is the fourth step of an access of a device, at its end: it adds a Work for the program's work to the replica's Order. The causes of
+// record is the fourth step of an access of a device, at its end: it adds a Work for the program's work to the replica's Order. The sources of
 // the new Work are the Works that wrote the bytes which the access reads. check is as for [order.Checked].
 func (x *access) record(check func() error) {
 	r := x.replica
@@ -41,14 +41,14 @@ func (x *access) record(check func() error) {
 	}
 	w := order.Checked(x.stream, check)
 	if x.writes {
-		x.makeOf(w)
+		x.sources(w)
 	}
 	x.recordAs(w)
 	w.Release()
 }
 
-// makeOf sets the causes of w: the Works that wrote the bytes which the access reads.
-func (x *access) makeOf(w *order.Work) {
+// sources sets the sources of w: the Works that wrote the bytes which the access reads.
+func (x *access) sources(w *order.Work) {
 	s := x.storage
 	ranges := s.scratch.ranges[:0]
 	x.each(func(p part) {
@@ -57,14 +57,14 @@ func (x *access) makeOf(w *order.Work) {
 		}
 	})
 	s.scratch.ranges = ranges[:0]
-	x.replica.order.MakeOf(w, ranges...)
+	x.replica.order.Sources(w, ranges...)
 }
 
 // recordAs adds w to the replica's Order as the work of the access.
 func (x *access) recordAs(w *order.Work) {
 	for _, writes := range [...]bool{false, true} {
 		if ranges := x.spans(writes); len(ranges) > 0 {
-			x.replica.order.Add(w, writes, order.Own, ranges...)
+			x.replica.order.Add(w, writes, true, ranges...)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a chain keeps of Works that have ended grows with those that have not ended, but not with their square.
-func TestChainKeepsNoMoreThanGoesOn(t *testing.T) {
+// What is kept of Works that have ended grows with those that have not ended, but not with their square.
+func TestNoMoreIsKeptThanGoesOn(t *testing.T) {
 	for _, stuck := range []int{100, 200, 400} {
 		flow, slow := newStream(t), newStream(t)
 		g, err := slow.Gate()
@@ -16,32 +16,32 @@ func TestChainKeepsNoMoreThanGoesOn(t *testing.T) {
 		w := NewWork(flow) // its work has always ended
 		step := func() {
 			next := NewWork(flow)
-			next.MadeOf(w)
-			next.join()
+			next.Reads(w)
+			waiting.join(next)
 			w = next
 		}
-		for range chained + 2 {
+		for range shallow + 2 {
 			step()
 		}
 		var held []*Work
 		for range stuck {
 			x := NewWork(slow)
-			x.MadeOf(w.Retain())
-			x.join()
+			x.Reads(w.Retain())
+			waiting.join(x)
 			held = append(held, x)
 		}
-		c, most := w.chain, 0
+		most := 0
 		for i := range 30 * stuck * stuck / 100 {
 			if step(); i%100 != 0 {
 				continue
 			}
 			alive := 0
-			for a := w; len(a.after) > 0; a = a.after[0] {
+			for a := w; len(a.sources) > 0; a = a.sources[0] {
 				alive++
 			}
 			most = max(most, alive)
 		}
-		t.Logf("%d have not ended; up to %d that had ended were kept, with their events, each by the next; the chain's list has %d places", stuck, most, len(c.ring))
+		t.Logf("%d have not ended; up to %d that had ended were kept, with their events, each by the next; the list has %d places", stuck, most, cap(waiting.list))
 		require.NoError(t, g.Signal())
 		require.NoError(t, slow.Sync(context.Background()))
 		w.Release()

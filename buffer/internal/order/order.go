@@ -35,7 +35,7 @@ type Order struct {
 type use struct {
 	work  *Work
 	write bool
-	kind  Kind
+	own   bool // the program's own work, no copy
 	node  span.Node[*use]
 	more  []*span.Node[*use] // further pieces; a piece that is no longer in the tree has a nil Value
 	nodes int                // number of pieces in the tree
@@ -100,9 +100,9 @@ func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work 
 	return dst
 }
 
-// MakeOf sets the causes of a Work w that reads the ranges: the Works that wrote bytes of them and are not known to have ended without an
-// error. The caller must have the only reference to w.
-func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
+// Sources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads the ranges. The
+// caller must have the only reference to w.
+func (o *Order) Sources(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
 	}
@@ -111,25 +111,16 @@ func (o *Order) MakeOf(w *Work, ranges ...span.Range) {
 		o.works = o.collect(&o.writes, r.Lo, r.Hi, o.works)
 	}
 	for i, a := range o.works {
-		w.MadeOf(a.Retain())
+		w.Reads(a.Retain())
 		o.works[i] = nil
 	}
 	o.works = o.works[:0]
 }
 
-// Kind says how a Work wrote its bytes.
-type Kind uint8
-
-const (
-	Copied Kind = iota // copied from another place
-	Zeroed             // filled with zeros
-	Own                // by the program's own work
-)
-
 // Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the Work
 // wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an error. If keep
 // is set and the Order has few Works, it does not remove the program's own.
-func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kind, err error) (digested []span.Range)) {
+func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, err error) (digested []span.Range)) {
 	if o.writes.Len() == 0 || lo >= hi {
 		return
 	}
@@ -149,13 +140,13 @@ func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, kind Kin
 	clear(o.found)
 }
 
-func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, kind Kind, err error) []span.Range) {
+func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, err error) []span.Range) {
 	done, err := u.work.End()
 	switch {
 	case !done:
 	case err != nil:
 		o.fail(u, err, fn)
-	case !keep || u.kind != Own:
+	case !keep || !u.own:
 		o.drop(u)
 	}
 }
@@ -185,7 +176,7 @@ func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool
 	for i := 0; i < len(o.uses); {
 		u := o.uses[i]
 		switch {
-		case u.kind == Own && u.work.Stream == stream:
+		case u.own && u.work.Stream == stream:
 			if reads && !u.fine(asked) {
 				return false
 			}
@@ -228,10 +219,9 @@ func (u *use) fine(asked *Asked) bool {
 	return err == nil
 }
 
-func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, kind Kind, err error) []span.Range) {
-	kind := u.kind
+func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, err error) []span.Range) {
 	for _, piece := range u.ranges() {
-		for _, d := range fn(piece.Lo, piece.Hi, kind, err) {
+		for _, d := range fn(piece.Lo, piece.Hi, err) {
 			for _, n := range o.writes.Meeting(d.Lo, d.Hi, nil) { // only of u, because no two writes have a common byte
 				o.cut(&o.writes, n, d.Lo, d.Hi)
 			}
@@ -283,12 +273,13 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	return pending, bad
 }
 
-// Add adds a Work, which has all its causes, and which writes or reads the ranges, which must not overlap. It takes a reference of its own.
-func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
-	w.join()
+// Add adds a Work, which has all its sources, and which writes or reads the ranges, which must not overlap. It takes a reference of its own. own
+// says that it is the program's work, and no copy.
+func (o *Order) Add(w *Work, write, own bool, ranges ...span.Range) {
+	waiting.join(w)
 	o.seq++
 	u := o.newUse()
-	u.work, u.write, u.kind, u.at, u.seq = w.Retain(), write, kind, len(o.uses), o.seq
+	u.work, u.write, u.own, u.at, u.seq = w.Retain(), write, own, len(o.uses), o.seq
 	o.uses = append(o.uses, u)
 	t := o.tree(write)
 	for _, r := range ranges {
@@ -298,7 +289,7 @@ func (o *Order) Add(w *Work, write bool, kind Kind, ranges ...span.Range) {
 		}
 		o.insert(t, u, r.Lo, r.Hi)
 	}
-	if kind == Own && !write {
+	if own && !write {
 		if len(ranges) == 1 {
 			o.overtake(u)
 		}
@@ -334,7 +325,7 @@ func (o *Order) overtake(u *use) {
 }
 
 func (u *use) reads(stream *hal.Stream, lo, hi uint64) bool {
-	return !u.write && u.kind == Own && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
+	return !u.write && u.own && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
 }
 
 // sweep asks a few uses whether they have ended, and removes those that have. A failed write stays until Failed has reported it.
@@ -432,7 +423,7 @@ func (r *Renewal) Do() bool {
 // same returns the use that Renew can renew, or nil.
 func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	fits := func(u *use) bool {
-		return u != nil && u.kind == Own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
+		return u != nil && u.own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
 	}
 	if len(o.uses) == 1 {
 		if u := o.uses[0]; fits(u) {

@@ -17,29 +17,22 @@ func newStream(t *testing.T) *hal.Stream {
 	return fixture.Stream(t, fixture.Device(t, host.New(host.Options{Name: "order", Discrete: 1}), 1))
 }
 
-// A Work of a chain may be asked by whoever adds to the chain, on another buffer.
-func TestChainIsAskedFromElsewhere(t *testing.T) {
+// A Work may be asked while another goroutine releases it, renews it, or asks it too.
+func TestWaitingWorkIsAskedFromElsewhere(t *testing.T) {
 	s := newStream(t)
 	for range 200 {
-		w := NewWork(s)
-		for range chained + 1 {
-			next := NewWork(s)
-			next.MadeOf(w)
-			w = next
-		}
+		w := deep(t, s)
 		var o Order
-		o.Add(w, true, Own, span.Range{Hi: 8})
+		o.Add(w, true, true, span.Range{Hi: 8})
 		w.Release()
 		var both sync.WaitGroup
-		both.Add(1)
-		go func() {
-			defer both.Done()
-			member{w, uint32(w.refs.Load() >> 32)}.goesOn()
-		}()
+		both.Go(func() { deep(t, s).Release() })
 		o.Quiet(s, true, true, new(Asked))
+		o.Renew(s, 0, 8, true, true)
 		both.Wait()
 		o.Clear()
 	}
+	require.Empty(t, waiting.list)
 }
 
 // Who has memory after others on the same stream need not wait for them.
@@ -63,7 +56,7 @@ func TestReadsOvertakeThoseBefore(t *testing.T) {
 	add := func(orders ...*Order) {
 		w := NewWork(s)
 		for _, o := range orders {
-			o.Add(w, false, Own, all)
+			o.Add(w, false, true, all)
 		}
 		w.Release()
 	}
@@ -80,7 +73,7 @@ func TestReadsOvertakeThoseBefore(t *testing.T) {
 		require.True(t, one.Quiet(s, true, true, new(Asked)))
 	}
 	w := NewWork(s)
-	one.Add(w, false, Own, span.Range{Hi: 4}) // of fewer bytes: what reads the rest is still there
+	one.Add(w, false, true, span.Range{Hi: 4}) // of fewer bytes: what reads the rest is still there
 	w.Release()
 	require.Equal(t, 2, one.Len())
 	one.Clear()

@@ -1,11 +1,11 @@
 // Package order keeps track of the earlier work on a replica: which of it a later access has to wait for, and how it has ended.
 //
 // A [Work] is work that was enqueued on a stream and may not have ended: a copy, or what a program enqueues between Acquire and
-// Release. The causes of a Work are the Works that wrote the bytes which it reads. A Work has references to its causes, and fails if one of
-// them fails. So a failure need not be reported to later work: each access asks the Work that last wrote its bytes.
+// Release. An [Order] has the Works of one replica, by the bytes that they write and read. It returns the Works that an access has to wait for,
+// and says whether a Work on its bytes is known to have failed.
 //
-// An [Order] has the Works of one replica, by the bytes that they write and read. It returns the Works that an access has to wait for, and
-// says whether a Work on its bytes is known to have failed.
+// A failure travels along the waits: a Work that reads bytes waits for the Works that wrote them, its sources, and fails if one of them
+// fails. So a failure need not be reported to later work: each access asks the Work that last wrote its bytes.
 package order
 
 import (
@@ -22,17 +22,18 @@ import (
 type Work struct {
 	Stream *hal.Stream
 
-	refs  atomic.Uint64 // the lower half counts references; the upper half counts how often the Work was given back, so that a chain notices
+	refs  atomic.Int32
 	ended atomic.Bool
 	seq   uint64 // greater than that of every Work recorded on the stream before; Works that two goroutines record at the same time have any order
 
-	mu    sync.Mutex
-	event *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
-	after []*Work      // the causes, without those known to have ended
-	err   error        // the first error found so far; final once ended is set
-	check func() error // if not nil, it is called once after the stream's work has ended, and returns any further error
-	depth int          // length of the longest sequence of causes that leads to this Work
-	chain *chain       // the chain that the work has joined, or nil
+	mu      sync.Mutex
+	event   *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
+	sources []*Work      // the Works that wrote the bytes which it reads, without those known to have ended
+	err     error        // the first error found so far; final once ended is set
+	check   func() error // if not nil, it is called once after the stream's work has ended, and returns any further error
+	depth   int          // length of the longest sequence of sources that leads to this Work
+	joined  bool         // it has joined waiting; set before other goroutines know the Work
+	place   int          // in waiting.list, counted from 1, 0 if the Work is not there; guarded by waiting.mu
 }
 
 // recorded counts the Works.
@@ -59,10 +60,10 @@ func Checked(stream *hal.Stream, check func() error) *Work {
 	return w
 }
 
-// MadeOf makes a a cause of w, which reads bytes that a wrote. It takes over the caller's reference to a. The caller must have the only
+// Reads makes a, which wrote bytes that w reads, a source of w. It takes over the caller's reference to a. The caller must have the only
 // reference to w, which is in no Order yet.
-func (w *Work) MadeOf(a *Work) {
-	w.after = append(w.after, a)
+func (w *Work) Reads(a *Work) {
+	w.sources = append(w.sources, a)
 	w.depth = max(w.depth, a.depth+1)
 }
 
@@ -74,36 +75,38 @@ func (w *Work) Retain() *Work {
 
 // Release drops a reference.
 func (w *Work) Release() {
-	if uint32(w.refs.Add(^uint64(0))) > 0 {
+	if w.refs.Add(-1) > 0 {
 		return
+	}
+	if w.joined {
+		waiting.remove(w)
 	}
 	if w.event != nil {
 		_ = w.event.Close()
 	}
 	w.event = nil
-	w.forgetCauses()
+	w.forgetSources()
 	w.check = nil
-	w.Stream, w.err, w.depth, w.chain = nil, nil, 0, nil
+	w.Stream, w.err, w.depth, w.joined = nil, nil, 0, false
 	w.ended.Store(false)
-	w.refs.Add(1 << 32)
 	spare.Put(w)
 }
 
-func (w *Work) forgetCauses() {
-	for i, a := range w.after {
+func (w *Work) forgetSources() {
+	for i, a := range w.sources {
 		a.Release()
-		w.after[i] = nil
+		w.sources[i] = nil
 	}
-	if w.after = w.after[:0]; cap(w.after) > 16 {
-		w.after = nil
+	if w.sources = w.sources[:0]; cap(w.sources) > 16 {
+		w.sources = nil
 	}
 }
 
 // again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
-// all of its references; holders is their number. The work keeps its causes, unless it reads nothing. The seq of a work that writes nothing
+// all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes nothing
 // is not used and stays as it is.
 func (w *Work) again(holders int32, reads, writes bool) bool {
-	if w.chain != nil || int32(w.refs.Load()) != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
+	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
 		return false
 	}
 	if writes {
@@ -113,27 +116,27 @@ func (w *Work) again(holders int32, reads, writes bool) bool {
 		w.ended.Store(false)
 	}
 	if !reads {
-		w.forgetCauses()
+		w.forgetSources()
 	}
-	if len(w.after) == 0 {
+	if len(w.sources) == 0 {
 		w.depth = 0
 	}
 	return true
 }
 
-// alone reports whether the caller has the only reference to the work, no chain can add another, and the end of the work depends on
+// alone reports whether the caller has the only reference to the work, no other goroutine can get one, and the end of the work depends on
 // its event only.
 func (w *Work) alone() bool {
-	return w.chain == nil && uint32(w.refs.Load()) == 1 && w.event != nil && w.check == nil && len(w.after) == 0 && w.err == nil
+	return !w.joined && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.sources) == 0 && w.err == nil
 }
 
-// End reports whether the work and its causes have ended, and the error if one of them has failed. It asks the driver, and does not wait.
+// End reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not wait.
 func (w *Work) End() (done bool, err error) {
 	_, done, err = w.end()
 	return done, err
 }
 
-// end is End. passed reports whether the stream has come to the end of the work; the work is done only if its causes have ended as well.
+// end is End. passed reports whether the stream has come to the end of the work; the work is done only if its sources have ended as well.
 func (w *Work) end() (passed, done bool, err error) {
 	if w.ended.Load() {
 		return true, true, w.err
@@ -158,8 +161,8 @@ func (w *Work) end() (passed, done bool, err error) {
 	if w.err == nil {
 		w.err = err
 	}
-	for n := len(w.after); n > 0; n = len(w.after) {
-		a := w.after[n-1]
+	for n := len(w.sources); n > 0; n = len(w.sources) {
+		a := w.sources[n-1]
 		done, err := a.End()
 		if !done {
 			return true, false, nil
@@ -167,8 +170,8 @@ func (w *Work) end() (passed, done bool, err error) {
 		if w.err == nil {
 			w.err = err
 		}
-		w.after[n-1] = nil
-		w.after = w.after[:n-1]
+		w.sources[n-1] = nil
+		w.sources = w.sources[:n-1]
 		a.Release()
 	}
 	w.ended.Store(true)
@@ -178,7 +181,7 @@ func (w *Work) end() (passed, done bool, err error) {
 // Over reports whether the work is known to have ended without an error. It does not ask the driver.
 func (w *Work) Over() bool { return w.ended.Load() && w.err == nil }
 
-// Wait waits until the work and its causes have ended. It returns an error only if ctx ends first; End returns the errors of the work.
+// Wait waits until the work and its sources have ended. It returns an error only if ctx ends first; End returns the errors of the work.
 func (w *Work) Wait(ctx context.Context) error {
 	for {
 		if done, _ := w.End(); done {
@@ -190,8 +193,8 @@ func (w *Work) Wait(ctx context.Context) error {
 		w.mu.Lock()
 		event := w.event
 		var earlier *Work
-		if n := len(w.after); n > 0 {
-			earlier = w.after[n-1].Retain()
+		if n := len(w.sources); n > 0 {
+			earlier = w.sources[n-1].Retain()
 		}
 		w.mu.Unlock()
 		if event != nil {
@@ -206,7 +209,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, soon after the work or one of its causes has ended. fn has to call End to learn whether all have ended. fn runs on a
+// OnEnd calls fn once, soon after the work or one of its sources has ended. fn has to call End to learn whether all have ended. fn runs on a
 // goroutine of its own, because it may wait for a gate, and gates are opened on the goroutine that runs the callbacks of events.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
@@ -214,8 +217,8 @@ func (w *Work) OnEnd(fn func()) {
 	if event != nil {
 		if done, _ := event.Done(); done {
 			event = nil
-			if n := len(w.after); n > 0 {
-				earlier := w.after[n-1].Retain()
+			if n := len(w.sources); n > 0 {
+				earlier := w.sources[n-1].Retain()
 				w.mu.Unlock()
 				earlier.OnEnd(fn)
 				earlier.Release()
@@ -273,4 +276,90 @@ func (w *Work) Event() *hal.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.event
+}
+
+// waiting has Works that wait for sources. A Work forgets its sources when End finds that they have ended, but no access calls End of a Work whose
+// bytes were written again. So each Work that joins asks two others, in turn. Therefore the Works in the list that have ended are not many more
+// than those that have not, however long a program goes on without waiting. If none of the two has ended, the next few Works ask nothing.
+var waiting waitingList
+
+type waitingList struct {
+	mu   sync.Mutex
+	list []*Work // without references to them
+	hand int     // index of the Work to ask next
+	skip int     // how many Works still ask nothing
+}
+
+const (
+	shallow = 4 // Works with no longer sequences of sources need not join
+	skipped = 4 // how many Works ask nothing after one that has found none to have ended
+)
+
+// join adds a Work that has all its sources, unless their sequences are short.
+func (l *waitingList) join(w *Work) {
+	if w.depth <= shallow || w.joined {
+		return
+	}
+	var ask [asked]*Work
+	l.mu.Lock()
+	if l.skip > 0 {
+		l.skip--
+	} else {
+		for i := range ask {
+			if l.hand++; l.hand >= len(l.list) {
+				l.hand = 0
+			}
+			if len(l.list) > 0 {
+				ask[i] = l.list[l.hand].retainUsed()
+			}
+		}
+	}
+	l.list = append(l.list, w)
+	w.joined, w.place = true, len(l.list)
+	l.mu.Unlock()
+	if ask[0] == nil {
+		return
+	}
+	found := false
+	for _, o := range ask {
+		if o == nil {
+			continue
+		}
+		if done, _ := o.End(); done {
+			l.remove(o)
+			found = true
+		}
+		o.Release()
+	}
+	if !found {
+		l.mu.Lock()
+		l.skip = skipped
+		l.mu.Unlock()
+	}
+}
+
+func (l *waitingList) remove(w *Work) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.place == 0 {
+		return
+	}
+	last := len(l.list) - 1
+	l.list[w.place-1] = l.list[last]
+	l.list[w.place-1].place = w.place
+	l.list[last] = nil
+	if l.list = l.list[:last]; last == 0 && cap(l.list) > 1024 {
+		l.list = nil // many Works waited at once: free their memory
+	}
+	w.place = 0
+}
+
+// retainUsed adds a reference if there is one already, else it returns nil.
+func (w *Work) retainUsed() *Work {
+	for n := w.refs.Load(); n > 0; n = w.refs.Load() {
+		if w.refs.CompareAndSwap(n, n+1) {
+			return w
+		}
+	}
+	return nil
 }
