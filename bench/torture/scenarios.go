@@ -33,6 +33,10 @@ var scenarios = []scenario{
 		what: "many goroutines with six times the memory that the simulated devices have, and allocations that fail"},
 	{name: "lost device", do: lostDevice, explained: []error{hal.ErrDeviceLost},
 		what: "a simulated device goes away in the middle of transfers; what another place holds stays readable and right"},
+	{name: "lost in a copy", do: lostInCopy, explained: []error{hal.ErrDeviceLost},
+		what: "a simulated device goes away at any call of the driver, between and within accesses; what it did not have alone stays readable, and what is written anew is right"},
+	{name: "late drivers", do: late,
+		what: "the scheduler's program on drivers whose calls answer late, some of them"},
 	{name: "closing", do: closing, explained: []error{hal.ErrClosed, hal.ErrBusy},
 		what: "buffers and streams are closed while others use them"},
 	{name: "migration", do: migration,
@@ -59,6 +63,11 @@ var faults = []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}
 func scheduler(r *run) {
 	devs, done := r.fleet()
 	defer done()
+	models(r, devs)
+}
+
+// models runs a random program of one buffer over devices, and compares with a plain slice.
+func models(r *run, devs []*hal.Device) {
 	f := model.Fleet{Devices: devs}
 	for _, d := range devs {
 		f.Streams = append(f.Streams, []*hal.Stream{r.stream(d), r.stream(d)})

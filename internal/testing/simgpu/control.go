@@ -25,6 +25,7 @@ type functions struct {
 	FailAlloc  dl.Proc `sym:"halyard_sim_fail_alloc"`
 	Sticky     dl.Proc `sym:"halyard_sim_sticky"`
 	Lose       dl.Proc `sym:"halyard_sim_lose"`
+	LoseAt     dl.Proc `sym:"halyard_sim_lose_at"`
 	PeerAccess dl.Proc `sym:"halyard_sim_link"`
 	CallCount  dl.Proc `sym:"halyard_sim_call_count"`
 	Calls      dl.Proc `sym:"halyard_sim_calls"`
@@ -143,6 +144,14 @@ func (c *Control) StickyOn(device, code int) error {
 // launch failed.
 func (c *Control) Lost(device int) error {
 	if int32(c.fn.Lose.Call1(uintptr(device))) != 0 {
+		return fmt.Errorf("simgpu: no simulated device %d", device)
+	}
+	return nil
+}
+
+// LostAt removes a device as Lost does, at the n-th driver call from now on; 1 is the next. n = 0 cancels the plan.
+func (c *Control) LostAt(device int, n uint64) error {
+	if int32(c.fn.LoseAt.Call2(uintptr(device), uintptr(n))) != 0 {
 		return fmt.Errorf("simgpu: no simulated device %d", device)
 	}
 	return nil

@@ -149,6 +149,18 @@ int halyard_sim_lose(int device) {
     return rc;
 }
 
+int halyard_sim_lose_at(int device, uint64_t n) {
+    int rc = -1;
+    lock();
+    if (device >= 0 && device < (int)E.now.devices) {
+        E.lost_at = n ? E.calls_made + n : 0;
+        E.lost_dev = device;
+        rc = 0;
+    }
+    unlock();
+    return rc;
+}
+
 void halyard_sim_link(uint64_t bytes_per_ms) {
     lock();
     E.link = bytes_per_ms;

@@ -117,6 +117,9 @@ int halyard_sim_sticky(int device, int code);
  * does not clear it. */
 int halyard_sim_lose(int device);
 
+/* The same, at the n-th call from now on (1 is the next). 0 cancels the plan. Returns -1 if there is no such device. */
+int halyard_sim_lose_at(int device, uint64_t n);
+
 /* Copies between the host and devices, or between two devices, move so many bytes in 1 ms; 0: no
  * limit. */
 void halyard_sim_link(uint64_t bytes_per_ms);
