@@ -1,7 +1,10 @@
 package buffer
 
 import (
+	"errors"
+
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
 )
@@ -69,9 +72,27 @@ func (s *storage) learn(self *access, lo, hi uint64) (failed error) {
 		if err := r.learn(self, lo, hi, false); failed == nil {
 			failed = err
 		}
+		if err := r.gone(); err != nil {
+			r.spoil(lo, hi, err)
+		}
 		return true
 	})
 	return failed
+}
+
+// gone returns an error if the replica's device is lost: no copy can be made from it, although the work that wrote it may have ended well.
+func (r *replica) gone() error {
+	if r.dev == nil {
+		return nil
+	}
+	stream, err := r.dev.CopyStream(true)
+	if err == nil {
+		err = layer.Err(stream)
+	}
+	if errors.Is(err, hal.ErrDeviceLost) {
+		return err
+	}
+	return nil
 }
 
 // learn is learn for one place. keep is as for [order.Order.Failed].
@@ -105,10 +126,11 @@ func (r *replica) spoil(lo, hi uint64, err error) (bad []span.Range) {
 	for i, b := range bad {
 		s.m.Invalidate(r.place, b.Lo, b.Hi)
 		s.accesses.spoiled(r.place, b.Lo, b.Hi, err)
-		if rest := valid[i].Without(r.place); rest == 0 {
-			s.lost.add(b.Lo, b.Hi, err)
-		} else {
+		switch rest := valid[i].Without(r.place); {
+		case rest != 0:
 			s.needed(rest)
+		case s.version > 0: // else nothing was ever written, and the bytes are zeros again
+			s.lost.add(b.Lo, b.Hi, err)
 		}
 	}
 	if len(bad) > 0 {

@@ -58,6 +58,14 @@ type torn struct {
 	b     *buffer.Buffer[uint32]
 	maybe []uint32 // the values that its elements may have: several after a write that failed
 	alone bool     // its bytes may be only on the device that goes away
+	past  string
+}
+
+func (i *torn) did(err error, what string, args ...any) {
+	i.past += "; " + fmt.Sprintf(what, args...)
+	if err != nil {
+		i.past += " failed"
+	}
 }
 
 // look reads the buffer. Only if the lost device had the bytes alone may it fail for good.
@@ -78,11 +86,12 @@ func (r *run) look(i *torn) {
 			i.alone = false
 			return nil
 		})
+		i.did(err, "view")
 		if !r.explain(err) || i.alone {
 			return
 		}
-		if try == 2 {
-			r.unexplained(fmt.Errorf("another place had it: %w", err))
+		if try == 4 { // each try may find that a further copy has failed
+			r.unexplained(fmt.Errorf("another place had it: %w%s; %v", err, i.past, i.b.State()))
 			return
 		}
 	}
@@ -122,20 +131,26 @@ func lostInCopy(r *run) {
 		switch r.rng.IntN(5) {
 		case 0, 1:
 			l, err := i.b.TryAcquire(s, coherence.Overwrite)
+			i.did(err, "write at %s", s.Device().Name())
 			if r.explain(err) {
 				continue // nothing was written
 			}
 			failed := r.explain(s.Fill(l.Region(), hal.Pattern32(v)))
 			failed = r.explain(l.Release()) || failed
+			i.did(nil, "failed: %t", failed)
 			if failed {
 				i.maybe, i.alone = append(i.maybe, v), true
 			} else {
 				i.maybe, i.alone = append(i.maybe[:0], v), at == 0
 			}
 		case 2:
-			r.explain(i.b.Prefetch(s))
+			err := i.b.Prefetch(s)
+			i.did(err, "prefetch to %s", s.Device().Name())
+			r.explain(err)
 		case 3:
-			r.explain(i.b.Evict(r.ctx, s.Device()))
+			err := i.b.Evict(r.ctx, s.Device())
+			i.did(err, "evict from %s", s.Device().Name())
+			r.explain(err)
 			i.alone = true // the other replica may be on the device that goes away
 		case 4:
 			r.look(i)
