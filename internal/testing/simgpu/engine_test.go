@@ -723,7 +723,7 @@ func TestLostDevice(t *testing.T) {
 		v.restart(0)
 		v.use(1)
 		v.alloc(10)
-		require.NoError(t, v.LostAt(1, 2))
+		require.NoError(t, v.LostAt(1, 3)) // an allocation, a stream, and then
 		require.Error(t, v.LostAt(2, 1))
 		v.alloc(10)
 		require.Equal(t, 719, v.sync(v.stream()))
