@@ -7,33 +7,28 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
-	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
 func init() { driver.Register(New()) }
 
 // New returns a new backend, which shares no loaded library with the registered one.
-func New() driver.Backend { return cudahip.NewBackend(vendor(nil)) }
+func New() driver.Backend { return cudahip.NewBackend(vendor()) }
 
-// vendor describes CUDA. If wrap is not nil, it wraps the driver's calls.
-func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
+// vendor describes CUDA.
+func vendor() *cudahip.Vendor {
 	return &cudahip.Vendor{
 		Name:      "cuda",
 		Label:     "NVIDIA",
 		Env:       "HALYARD_CUDA_LIBRARY",
 		Libraries: libraries(),
 		Binding:   binding,
-		Bind: func(lib *dl.Library) (cudahip.API, error) {
-			api, err := bind(lib)
-			if err == nil && wrap != nil {
-				api = wrap(api)
-			}
-			return api, err
-		},
+		Bind:      bind,
+
 		Codes:      codes,
 		Attributes: attributes,
 		Version:    version,
-		Compiler:   compiler,
+		Compiler:   rtc.NVRTC,
 		HostGates:  true,
 
 		Limits:   limits,

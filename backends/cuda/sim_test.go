@@ -35,9 +35,7 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 func TestPlantedBugs(t *testing.T) {
-	cudahiptest.PlantedBugs(t, harness(t), codes, func(plant func(cudahip.API) cudahip.API) driver.Backend {
-		return cudahip.NewBackend(vendor(plant))
-	})
+	cudahiptest.PlantedBugs(t, harness(t), vendor)
 }
 
 // A driver as old as the symbols that are not optional.

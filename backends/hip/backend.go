@@ -7,33 +7,28 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
-	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
 func init() { driver.Register(New()) }
 
 // New returns a new backend, which shares no loaded library with the registered one.
-func New() driver.Backend { return cudahip.NewBackend(vendor(nil)) }
+func New() driver.Backend { return cudahip.NewBackend(vendor()) }
 
-// vendor describes HIP. If wrap is not nil, it wraps the runtime's calls.
-func vendor(wrap func(cudahip.API) cudahip.API) *cudahip.Vendor {
+// vendor describes HIP.
+func vendor() *cudahip.Vendor {
 	return &cudahip.Vendor{
 		Name:      "hip",
 		Label:     "AMD",
 		Env:       "HALYARD_HIP_LIBRARY",
 		Libraries: libraries(),
 		Binding:   binding,
-		Bind: func(lib *dl.Library) (cudahip.API, error) {
-			api, err := bind(lib)
-			if err == nil && wrap != nil {
-				return wrap(api), nil
-			}
-			return api, err
-		},
+		Bind:      bind,
+
 		Codes:      codes,
 		Attributes: attributes,
 		Version:    version,
-		Compiler:   compiler,
+		Compiler:   rtc.HIPRTC,
 
 		HostPointers: hostPointers,
 

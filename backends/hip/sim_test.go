@@ -5,7 +5,6 @@ package hip
 import (
 	"testing"
 
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
@@ -41,9 +40,7 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 func TestPlantedBugs(t *testing.T) {
-	cudahiptest.PlantedBugs(t, harness(t), codes, func(plant func(cudahip.API) cudahip.API) driver.Backend {
-		return cudahip.NewBackend(vendor(plant))
-	})
+	cudahiptest.PlantedBugs(t, harness(t), vendor)
 }
 
 // A runtime as old as the symbols that are not optional.

@@ -1,13 +1,19 @@
 // Package cudahip contains what the CUDA and HIP backends have in common: devices, memory, streams
 // and events over a vendor's library. The calls of both libraries have the same shapes.
 //
-// A vendor package describes itself with a [Vendor]: the names of its library and of
-// its calls, the numbers of its attributes, the meaning of its status codes. The
-// calls themselves are an [API]. [Table] is the API of a library that was found while
-// the program runs; a vendor embeds it and replaces the calls whose arguments differ,
-// or binds them in another way altogether.
+// A vendor package describes itself with a [Vendor]: the names of its library, the numbers of its
+// attributes, the meaning of its status codes. The calls of the library are an [API]. Most of its
+// methods are [Calls]: they pass their arguments as they are. The vendor package has the C prototypes of
+// these calls in a list, calls.txt, from which the methods are generated. They call functions at the
+// addresses that a [Table] holds.
 //
 // What only one vendor has stays in that vendor's package.
+//
+// # Files
+//
+// backend.go loads the library and lists its devices, device.go opens one. memory.go allocates, import.go takes over what others
+// allocated. stream.go orders work and copy.go copies, through staging.go where it must not block; event.go and gate.go are how work waits,
+// and callback.go how it calls back. module.go, launch.go and compile.go are about kernels.
 //
 // # Threads
 //

@@ -121,7 +121,7 @@ func TestFill(t *testing.T) {
 	table := struct {
 		Strlen  dl.Proc `sym:"halyard_absent_v2,strlen"`
 		Gone    dl.Proc `sym:"halyard_gone,optional"`
-		Gone2   dl.Proc `sym:"halyard_gone2,halyard_gone2_old" opt:"true"`
+		Gone2   dl.Proc `sym:"halyard_gone2,halyard_gone2_old,optional"`
 		Kept    dl.Proc `sym:"strlen"`
 		Inner   inner
 		NoTag   dl.Proc
@@ -164,6 +164,19 @@ func TestFill(t *testing.T) {
 	}
 	if !required.Strlen.Valid() {
 		t.Error("what is there was not filled")
+	}
+
+	var extension struct {
+		Compare dl.Proc `sym:"strcmp"`
+		Gone    dl.Proc `sym:"halyard_gone,optional"`
+	}
+	if err := dl.FillBy(libc(t).Proc, &extension); err != nil || !extension.Compare.Valid() || extension.Gone.Valid() {
+		t.Errorf("FillBy: %v, %+v", err, extension)
+	}
+	if err := dl.FillBy(func(string) dl.Proc { return 0 }, new(struct {
+		Compare dl.Proc `sym:"strcmp"`
+	})); !errors.As(err, &lack) {
+		t.Errorf("FillBy without the function: %v", err)
 	}
 
 	for _, bad := range []any{nil, 7, required, (*cTable)(nil), new(int)} {

@@ -13,6 +13,9 @@
 //	...
 //	status := int32(table.GetPlatformIDs.Call3(0, 0, uintptr(unsafe.Pointer(&n))))
 //
+// For an interface with many calls, the command protogen writes the struct and the
+// calls from a list of C prototypes.
+//
 // # Pointers in arguments
 //
 // Arguments are integers. A pointer is converted in the argument list itself,

@@ -150,9 +150,10 @@ func fillStruct(find func(symbol string) Proc, v reflect.Value, missing *[]strin
 			continue
 		}
 		names := strings.Split(tag, ",")
-		optional := t.Tag.Get("opt") == "true"
-		if last := len(names) - 1; last > 0 && names[last] == "optional" {
-			names, optional = names[:last], true
+		last := len(names) - 1
+		optional := last > 0 && names[last] == "optional"
+		if optional {
+			names = names[:last]
 		}
 		for _, name := range names {
 			if p := find(name); p.Valid() {

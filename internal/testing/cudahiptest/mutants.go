@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/cudahip"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // A mutant is a bug that is planted between a backend and its driver.
@@ -230,15 +231,27 @@ type noStreamDestroy struct{ cudahip.API }
 func (noStreamDestroy) StreamDestroy(cudahip.Context, uintptr) cudahip.Code { return cudahip.Success }
 
 // PlantedBugs runs the shared suite on backends with one bug each. The suite, or the validator of the
-// simulated driver, must find every bug. plant returns a backend whose driver's calls are wrapped by
-// the function.
+// simulated driver, must find every bug. vendor returns the description of the backends.
 //
 // The same code makes the calls of both backends, so each bug is tried with one of them: every second bug, and those that HIP cannot have, with
 // CUDA, and the rest with HIP.
 //
 // Every bug gets a process of its own, so that what it leaves behind, such as goroutines that wait for ever, does
 // not disturb the next. If the program is not linked with the library, every bug also gets a copy of the library.
-func PlantedBugs(t *testing.T, h *Harness, codes cudahip.Codes, plant func(func(cudahip.API) cudahip.API) driver.Backend) {
+func PlantedBugs(t *testing.T, h *Harness, vendor func() *cudahip.Vendor) {
+	codes := vendor().Codes
+	plant := func(bug func(cudahip.API) cudahip.API) driver.Backend {
+		v := vendor()
+		bind := v.Bind
+		v.Bind = func(lib *dl.Library) (cudahip.API, error) {
+			api, err := bind(lib)
+			if err != nil {
+				return nil, err
+			}
+			return bug(api), nil
+		}
+		return cudahip.NewBackend(v)
+	}
 	image, err := os.ReadFile(h.Library)
 	ok(t, err)
 	linked, alone := h.Binding == "linked", os.Getenv(plantedVariable)
