@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -286,113 +284,4 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	p.lacks = info.Caps &^ d.info.Caps
 	p.info = d.info
 	return d, nil
-}
-
-// describe queries everything about a device that needs no context. number is the library's number of the device,
-// ordinal its index in the list. Some libraries do not answer every query; chipStar, for example, does not report the
-// UUID. Then the UUID or PCI address stays zero, and the device counts as lacking the attribute.
-func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, err error) {
-	const op = "describe"
-	api := l.api
-	fail := func(c Call, code Code) (int32, driver.Info, error) {
-		return 0, driver.Info{}, l.fail(op, ordinal, c, code)
-	}
-	dev, code := api.DeviceGet(int32(number))
-	if code != Success {
-		return fail(CallDeviceGet, code)
-	}
-	info = driver.Info{Backend: l.vendor.Name, Ordinal: ordinal, Class: driver.ClassGPU, Vendor: l.vendor.Label,
-		Driver:    fmt.Sprintf("%s (%s, %s)", l.vendor.Version(l.version), l.name, l.vendor.Binding),
-		Simulated: l.simulated,
-		Alignment: naturalAlign, MaxAlign: maxAlign}
-	if info.Model, code = api.DeviceName(dev); code != Success {
-		return fail(CallDeviceName, code)
-	}
-	if l.simulated && !strings.Contains(info.Model, "simulated") {
-		info.Model += " (simulated)"
-	}
-	total, code := api.DeviceTotal(dev)
-	if code != Success {
-		return fail(CallDeviceTotal, code)
-	}
-	info.TotalMemory, info.MaxAlloc = uint64(total), uint64(total)
-	if api.Has(CallDeviceUUID) {
-		if uuid, code := api.DeviceUUID(dev); code == Success {
-			info.UUID = uuid
-		}
-	}
-	if api.Has(CallDeviceBus) {
-		if bus, code := api.DeviceBus(dev); code == Success {
-			info.PCI = parseBus(bus)
-		}
-	}
-	var has [NumAttributes]bool
-	for a := range has {
-		has[a] = l.attribute(dev, Attribute(a))
-	}
-	info.SharesHostMemory = has[AttrIntegrated] && has[AttrMapHost]
-	info.Caps = l.caps(&has)
-	if info.Caps.Has(driver.CapKernels) {
-		info.Compute = l.compute(dev)
-	}
-	if info.Caps.Has(driver.CapPriority) {
-		info.LowPriority, info.HighPriority = l.vendor.LowPriority, l.vendor.HighPriority
-	}
-	if l.compiles(&info) {
-		info.Caps |= driver.CapCompile
-	}
-	return dev, info, nil
-}
-
-// attribute reports whether the device has an attribute. If the query fails, the device counts as lacking the attribute.
-// Libraries report a number that they do not know in different ways: as an invalid value, as not supported, or as not yet
-// implemented.
-func (l *library) attribute(dev int32, a Attribute) bool {
-	numbers := l.vendor.Attributes[a]
-	for _, n := range numbers {
-		if v, code := l.api.DeviceAttribute(n, dev); code == Success && v != 0 {
-			return true
-		}
-	}
-	return len(numbers) == 0
-}
-
-func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
-	api := l.api
-	caps := driver.CapAsyncCopy | driver.CapTiming | driver.CapMemInfo | driver.CapAddress | driver.CapImport | driver.CapImportStream
-	add := func(c driver.Caps, ok bool) {
-		if ok {
-			caps |= c
-		}
-	}
-	add(driver.CapHostCallback|driver.CapOrderedPageable, api.Has(CallHostCall))
-	add(driver.CapGate, l.vendor.HostGates && api.Has(CallHostCall) || api.Has(CallWaitValue) && has[AttrWaitValue])
-	add(driver.CapRegister, has[AttrRegister] && api.Has(CallHostRegister))
-	add(driver.CapPeerCopy, api.Has(CallCopyPeer) && api.Has(CallPeerEnable) && api.Has(CallCanAccessPeer))
-	add(driver.CapStreamAlloc, has[AttrPools] && api.Has(CallAllocAsync) && api.Has(CallFreeAsync))
-	add(driver.CapShared, has[AttrManaged] && api.Has(CallManagedAlloc))
-	concurrent := caps.Has(driver.CapShared) && has[AttrConcurrentManaged]
-	add(driver.CapConcurrentShared, concurrent)
-	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
-	add(driver.CapAdvise, concurrent && api.Has(CallAdvise))
-	add(driver.CapIPC, runtime.GOOS == "linux" && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
-	add(driver.CapPriority, has[AttrPriorities])
-	add(driver.CapPointerInfo, api.Has(CallPointerAttribute))
-	add(driver.CapCopy2D, api.Has(CallCopy2D))
-	add(driver.CapKernels, l.runs())
-	return caps
-}
-
-// parseBus parses "0000:3b:00.0", without the function as well, and "3b:00.0". It ignores text after the address. An address in any other form
-// counts as unknown.
-func parseBus(s string) driver.PCI {
-	p := driver.PCI{Known: true}
-	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &p.Domain, &p.Bus, &p.Dev, &p.Fun); n >= 3 {
-		return p
-	}
-	p.Domain = 0
-	if n, _ := fmt.Sscanf(s, "%x:%x.%x", &p.Bus, &p.Dev, &p.Fun); n == 3 {
-		return p
-	}
-	return driver.PCI{}
 }

@@ -11,9 +11,10 @@
 //
 // # Files
 //
-// backend.go loads the library and lists its devices, device.go opens one. memory.go allocates, import.go takes over what others
-// allocated. stream.go orders work and copy.go copies, through staging.go where it must not block; event.go and gate.go are how work waits,
-// and callback.go how it calls back. module.go, launch.go and compile.go are about kernels.
+// backend.go loads the library and lists its devices, which describe.go queries; device.go opens one. memory.go allocates, and
+// import.go takes over what others allocated. stream.go orders work, and copy.go copies and fills, through staging.go where a vendor's copy would
+// block. event.go says how a program learns that work is done, and gate.go how work waits for the program. module.go, launch.go and compile.go are about
+// kernels. api.go is the interface of the vendors' libraries, table.go calls them by address.
 //
 // # Threads
 //

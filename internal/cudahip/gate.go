@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // gates are a stream's gates. If streams can wait for a word of memory, one word serves all gates
@@ -137,7 +138,7 @@ func (p *signals) take(d *Device) (*signal, error) {
 		}
 		p.blocks = append(p.blocks, host)
 		for off := uintptr(0); off < size; off += signalStride {
-			value := (*atomic.Uint32)(hostPointer(host + off))
+			value := (*atomic.Uint32)(dl.Pointer(host + off))
 			value.Store(0)
 			p.spare = append(p.spare, &signal{value: value, addr: addr + off})
 		}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // words is an API that supports only waits for words of memory, and records them.
@@ -57,7 +58,7 @@ func (w *words) Name(Call) string { return "wait" }
 // passed returns how many of the first waits let their stream continue.
 func (w *words) passed() int {
 	for i, x := range w.waits {
-		if (*atomic.Uint32)(hostPointer(x.addr)).Load() < x.value {
+		if (*atomic.Uint32)(dl.Pointer(x.addr)).Load() < x.value {
 			return i
 		}
 	}

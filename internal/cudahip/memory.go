@@ -2,10 +2,13 @@ package cudahip
 
 import (
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // Memory implements driver.Memory.
@@ -53,7 +56,7 @@ func (m *Memory) Size() uint64 { return m.size }
 func (m *Memory) Handle() uintptr { return m.addr }
 
 // HostPointer implements driver.Memory.
-func (m *Memory) HostPointer() unsafe.Pointer { return hostPointer(m.host) }
+func (m *Memory) HostPointer() unsafe.Pointer { return dl.Pointer(m.host) }
 
 // Alloc implements driver.Device.
 func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
@@ -226,4 +229,96 @@ func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 		return nil, d.fail(op, CallHostAddr, code)
 	}
 	return &Memory{dev: d, addr: addr, host: host, base: host, size: size, origin: fromCaller}, nil
+}
+
+// ranges is the set of host memory that a library can copy without blocking the caller: page-locked
+// and managed memory. Ranges do not overlap. A look-up takes no lock.
+type ranges struct {
+	mu   sync.Mutex // held to change the set
+	list atomic.Pointer[[]span]
+}
+
+type span struct{ start, end uintptr }
+
+func (r *ranges) spans() []span {
+	if p := r.list.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// search returns the index of the first span that ends after addr. It does not use package slices,
+// for speed: every copy calls it.
+func search(list []span, addr uintptr) int {
+	low, high := 0, len(list)
+	for low < high {
+		if mid := int(uint(low+high) >> 1); list[mid].end <= addr {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// add adds a range. If it overlaps a range of the set, add changes nothing and reports false.
+func (r *ranges) add(start, size uintptr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.spans()
+	i := search(list, start)
+	if i < len(list) && list[i].start < start+size {
+		return false
+	}
+	fresh := slices.Insert(slices.Clone(list), i, span{start, start + size})
+	r.list.Store(&fresh)
+	return true
+}
+
+// remove removes the range that begins at start.
+func (r *ranges) remove(start uintptr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.spans()
+	i := search(list, start)
+	if i < len(list) && list[i].start == start {
+		fresh := slices.Delete(slices.Clone(list), i, i+1)
+		r.list.Store(&fresh)
+	}
+}
+
+// contains reports whether the range lies inside one range of the set.
+func (r *ranges) contains(start, size uintptr) bool {
+	list := r.spans()
+	i := search(list, start)
+	return i < len(list) && list[i].start <= start && start+size <= list[i].end
+}
+
+// touches reports whether any byte of the range lies inside a range of the set.
+func (r *ranges) touches(start, size uintptr) bool {
+	list := r.spans()
+	i := search(list, start)
+	return i < len(list) && list[i].start < start+size
+}
+
+// Advise implements driver.Adviser. Advice about a place needs a device whose managed memory the host may access at the same time, so
+// CapAdvise does too. The call takes the place as the number of a device, which every version of the libraries exports.
+func (d *Device) Advise(r driver.Region, a driver.Advice, at driver.Device) error {
+	const op = "advise"
+	m, ok := r.Mem.(*Memory)
+	switch {
+	case !ok || m.dev.lib != d.lib:
+		return d.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
+	case m.origin != fromManaged || !d.info.Caps.Has(driver.CapAdvise):
+		return d.refuse(op, driver.ErrUnsupported, "advice on this memory is not supported")
+	}
+	place := HostCPU
+	if at != nil {
+		o, ok := at.(*Device)
+		if !ok || o.lib != d.lib {
+			return d.refuse(op, driver.ErrWrongDevice, "the device belongs to another backend")
+		}
+		place = o.dev
+	}
+	return d.check(op, CallAdvise, d.api.Advise(d.ctx, m.at(r), uintptr(r.Len), int32(a), place))
 }

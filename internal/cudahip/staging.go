@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
@@ -180,10 +181,10 @@ func (s *Stream) stageIn(m *Memory, addr uintptr, src unsafe.Pointer, n uintptr)
 		var at, c uintptr
 		if off < now {
 			at, c = base+off, min(piece, now-off)
-			memcopy.Copy(hostPointer(at), unsafe.Add(src, off), uint64(c))
+			memcopy.Copy(dl.Pointer(at), unsafe.Add(src, off), uint64(c))
 		} else {
 			at, c = base, min(size, n-off)
-			if err := s.moveOnHost(op, hostPointer(at), unsafe.Add(src, off), c); err != nil {
+			if err := s.moveOnHost(op, dl.Pointer(at), unsafe.Add(src, off), c); err != nil {
 				return err
 			}
 		}
@@ -216,7 +217,7 @@ func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error 
 		if call, code := s.copyOut(base, m, addr+off, c); code != Success {
 			return s.dev.fail(op, call, code)
 		}
-		if err := s.moveOnHost(op, unsafe.Add(dst, off), hostPointer(base), c); err != nil {
+		if err := s.moveOnHost(op, unsafe.Add(dst, off), dl.Pointer(base), c); err != nil {
 			return err
 		}
 	}

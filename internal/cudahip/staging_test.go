@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // pageableAPI is an API that copies at once. Host functions of a busy stream, and the copies behind them, wait until it is
@@ -74,7 +75,7 @@ func (a *pageableAPI) CopyIn(_ Context, dst, src, n, s uintptr) Code {
 		return CodeInvalidValue
 	}
 	a.do(s, func() {
-		copy(unsafe.Slice((*byte)(hostPointer(dst)), n), unsafe.Slice((*byte)(hostPointer(src)), n))
+		copy(unsafe.Slice((*byte)(dl.Pointer(dst)), n), unsafe.Slice((*byte)(dl.Pointer(src)), n))
 	})
 	return Success
 }

@@ -1,0 +1,373 @@
+package cudahip
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/memcopy"
+)
+
+// onDevice reports whether the memory certainly is on its device. Managed and page-locked memory
+// may be elsewhere.
+func (m *Memory) onDevice() bool {
+	return m.origin == fromDevice || m.origin == fromStream || m.origin == fromIPC
+}
+
+// onHost reports whether the memory is host memory, which the host can access while the device uses
+// it.
+func (m *Memory) onHost() bool {
+	return m.host != 0 && (m.origin == fromHost || m.origin == fromCaller)
+}
+
+// hostAt returns the host's address of a byte of the memory.
+func (m *Memory) hostAt(off uint64) unsafe.Pointer { return dl.Pointer(m.host + uintptr(off)) }
+
+// wouldWait reports whether the stream is busy and host functions are supported. Then a vendor's call that waits for the
+// stream would block the caller, and a host function can do the work instead.
+func (s *Stream) wouldWait(op string) (bool, error) {
+	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
+		return false, nil
+	}
+	idle, err := s.idle(op)
+	return !idle, err
+}
+
+// moveOnHost copies from host memory to host memory in stream order. The vendors' calls would block the caller
+// until the stream reaches the copy ("fully synchronous", CUDA Driver API, section 2).
+func (s *Stream) moveOnHost(op string, dst, src unsafe.Pointer, n uintptr) error {
+	code := s.dev.calls.enqueue(s, func() { memcopy.Copy(dst, src, uint64(n)) }, nil)
+	return s.dev.check(op, CallHostCall, code)
+}
+
+// copyWay is a way to copy between a memory and host memory.
+type copyWay uint8
+
+const (
+	byVendor copyWay = iota // by the vendor's call
+	hostCopy                // by a host function
+	staged                  // through page-locked memory
+)
+
+// way returns how to copy n bytes between the memory and host memory. It avoids the vendor's call in three cases: the
+// call would block the caller, it would fail because only part of the host memory is page-locked, or it would be
+// slower.
+func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
+	hosts, info := &s.dev.lib.hosts, &s.dev.info
+	other := staged
+	if m.onHost() {
+		other = hostCopy
+	} else if hosts.contains(host, n) {
+		return byVendor, nil
+	}
+	crosses := other == staged && info.PCI.Known && !info.SharesHostMemory
+	if info.Caps.Has(driver.CapHostCallback) && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
+		return other, nil
+	}
+	if wait, err := s.wouldWait(op); !wait || err != nil {
+		return byVendor, err
+	}
+	return other, nil
+}
+
+// Copy implements driver.Stream.
+func (s *Stream) Copy(dst, src driver.Region) error {
+	const op = "copy"
+	to, ok := s.memory(dst)
+	if !ok {
+		return s.strange(op)
+	}
+	from, ok := s.memory(src)
+	if !ok {
+		return s.strange(op)
+	}
+	dstAddr, srcAddr, n := to.at(dst), from.at(src), uintptr(dst.Len)
+	if to.onHost() && from.onHost() {
+		switch wait, err := s.wouldWait(op); {
+		case err != nil:
+			return err
+		case wait:
+			return s.moveOnHost(op, to.hostAt(dst.Off), from.hostAt(src.Off), n)
+		}
+	}
+	var code Code
+	call := CallCopyAny
+	switch {
+	case !to.onDevice() || !from.onDevice():
+		code = s.api.CopyAny(s.ctx, dstAddr, srcAddr, n, s.handle)
+	case to.dev.dev == from.dev.dev && to.dev.dev == s.dev.dev:
+		call = CallCopyDevice
+		code = s.api.CopyDevice(s.ctx, dstAddr, srcAddr, n, s.handle)
+	default:
+		call = CallCopyPeer
+		code = s.api.CopyPeer(s.ctx, dstAddr, to.dev.ctx, srcAddr, from.dev.ctx, n, s.handle)
+	}
+	if code != Success {
+		return s.dev.fail(op, call, code)
+	}
+	return nil
+}
+
+// CopyIn implements driver.Stream.
+func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
+	const op = "copy in"
+	m, ok := s.memory(dst)
+	if !ok {
+		return s.strange(op)
+	}
+	addr, n := m.at(dst), uintptr(dst.Len)
+	switch way, err := s.way(op, m, uintptr(src), n); {
+	case err != nil:
+		return err
+	case way == hostCopy:
+		return s.moveOnHost(op, m.hostAt(dst.Off), src, n)
+	case way == staged:
+		return s.stageIn(m, addr, src, n)
+	}
+	call, code := s.copyIn(m, addr, uintptr(src), n)
+	runtime.KeepAlive(src)
+	if code != Success {
+		return s.dev.fail(op, call, code)
+	}
+	return nil
+}
+
+func (s *Stream) copyIn(m *Memory, addr, host, n uintptr) (Call, Code) {
+	if m.onDevice() {
+		return CallCopyIn, s.api.CopyIn(s.ctx, addr, host, n, s.handle)
+	}
+	return CallCopyAny, s.api.CopyAny(s.ctx, addr, host, n, s.handle)
+}
+
+// CopyOut implements driver.Stream.
+func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
+	const op = "copy out"
+	m, ok := s.memory(src)
+	if !ok {
+		return s.strange(op)
+	}
+	addr, n := m.at(src), uintptr(src.Len)
+	switch way, err := s.way(op, m, uintptr(dst), n); {
+	case err != nil:
+		return err
+	case way == hostCopy:
+		return s.moveOnHost(op, dst, m.hostAt(src.Off), n)
+	case way == staged:
+		return s.stageOut(dst, m, addr, n)
+	}
+	call, code := s.copyOut(uintptr(dst), m, addr, n)
+	runtime.KeepAlive(dst)
+	if code != Success {
+		return s.dev.fail(op, call, code)
+	}
+	return nil
+}
+
+func (s *Stream) copyOut(host uintptr, m *Memory, addr, n uintptr) (Call, Code) {
+	if m.onDevice() {
+		return CallCopyOut, s.api.CopyOut(s.ctx, host, addr, n, s.handle)
+	}
+	return CallCopyAny, s.api.CopyAny(s.ctx, host, addr, n, s.handle)
+}
+
+// Fill implements driver.Stream. The vendors fill with patterns of 1, 2 and 4 bytes, at addresses
+// that are multiples of the pattern's size. Longer patterns, and other addresses, which registered
+// memory may have, need another way: the pattern is written once, and copies within the region
+// double the filled part until the region is full.
+func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
+	const op = "fill"
+	m, ok := s.memory(dst)
+	if !ok {
+		return s.strange(op)
+	}
+	addr, n := m.at(dst), uintptr(dst.Len)
+	p = shortest(p)
+	if p.Width <= 4 && addr%uintptr(p.Width) == 0 {
+		if call, code := s.fill(addr, p, n); code != Success {
+			return s.dev.fail(op, call, code)
+		}
+		return nil
+	}
+	if m.onHost() { // on a busy stream the vendor's copies within host memory would block the caller
+		switch wait, err := s.wouldWait(op); {
+		case err != nil:
+			return err
+		case wait:
+			at := m.hostAt(dst.Off)
+			return s.dev.check(op, CallHostCall, s.dev.calls.enqueue(s, func() { repeat(at, p, n) }, nil))
+		}
+	}
+	return s.double(op, m, addr, p, n)
+}
+
+// shortest returns the shortest pattern that repeats to the same bytes.
+func shortest(p driver.Pattern) driver.Pattern {
+	if p.Width == 8 && uint32(p.Bits) == uint32(p.Bits>>32) {
+		p.Width = 4
+	}
+	if p.Width == 4 && uint16(p.Bits) == uint16(p.Bits>>16) {
+		p.Width = 2
+	}
+	if p.Width == 2 && uint8(p.Bits) == uint8(p.Bits>>8) {
+		p.Width = 1
+	}
+	return p
+}
+
+// fill calls the vendor's fill, for a pattern of at most 4 bytes.
+func (s *Stream) fill(addr uintptr, p driver.Pattern, n uintptr) (Call, Code) {
+	switch p.Width {
+	case 1:
+		return CallFill8, s.api.Fill8(s.ctx, addr, uint8(p.Bits), n, s.handle)
+	case 2:
+		return CallFill16, s.api.Fill16(s.ctx, addr, uint16(p.Bits), n/2, s.handle)
+	}
+	return CallFill32, s.api.Fill32(s.ctx, addr, uint32(p.Bits), n/4, s.handle)
+}
+
+// double writes the pattern once, and then doubles the filled part by copies until the region is
+// full.
+func (s *Stream) double(op string, m *Memory, addr uintptr, p driver.Pattern, n uintptr) error {
+	width := uintptr(p.Width)
+	part := driver.Pattern{Width: 4}
+	if addr%4 != 0 {
+		part.Width = 1
+	}
+	step := uintptr(part.Width)
+	for off := uintptr(0); off < width; off += step {
+		part.Bits = p.Bits >> (8 * off)
+		if call, code := s.fill(addr+off, part, step); code != Success {
+			return s.dev.fail(op, call, code)
+		}
+	}
+	for done := width; done < n; {
+		c := min(done, n-done)
+		var code Code
+		call := CallCopyAny
+		if m.onDevice() && m.dev.dev == s.dev.dev {
+			call = CallCopyDevice
+			code = s.api.CopyDevice(s.ctx, addr+done, addr, c, s.handle)
+		} else {
+			code = s.api.CopyAny(s.ctx, addr+done, addr, c, s.handle)
+		}
+		if code != Success {
+			return s.dev.fail(op, call, code)
+		}
+		done += c
+	}
+	return nil
+}
+
+// repeat does the work of double on the host.
+func repeat(at unsafe.Pointer, p driver.Pattern, n uintptr) {
+	b := unsafe.Slice((*byte)(at), n)
+	for i := range min(uintptr(p.Width), n) {
+		b[i] = byte(p.Bits >> (8 * i))
+	}
+	for done := uintptr(p.Width); done < n; done *= 2 {
+		copy(b[done:], b[:done])
+	}
+}
+
+// Place says where an address of a copy lies.
+type Place uint8
+
+const (
+	OnHost   Place = iota + 1
+	OnDevice       // of the context
+	Anywhere       // the library finds the place of the address
+)
+
+// Rect is a copy of rows. Pitches and the width are in bytes.
+type Rect struct {
+	Dst, Src           uintptr
+	DstAt, SrcAt       Place
+	DstPitch, SrcPitch uintptr
+	Width, Rows        uintptr
+}
+
+// maxPitch is the largest pitch that devices support.
+const maxPitch = 1<<31 - 1
+
+// Copy2D implements driver.Copier2D. Some copies are made row by row, because the vendor's call cannot make
+// them: copies from or to other devices, copies that would block the caller, and copies with pitches that
+// the device does not support.
+func (s *Stream) Copy2D(r driver.Rect) error {
+	const op = "copy rows"
+	v := Rect{DstPitch: uintptr(r.Dst.Pitch), SrcPitch: uintptr(r.Src.Pitch), Width: uintptr(r.Width), Rows: uintptr(r.Rows)}
+	var near [2]bool
+	var err error
+	if v.Dst, v.DstAt, near[0], err = s.plane(op, &r.Dst); err != nil {
+		return err
+	}
+	if v.Src, v.SrcAt, near[1], err = s.plane(op, &r.Src); err != nil {
+		return err
+	}
+	alone := !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch
+	if !alone && (s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r) || onHost(&r.Dst) && onHost(&r.Src)) {
+		if alone, err = s.wouldWait(op); err != nil {
+			return err
+		}
+	}
+	if alone {
+		return s.rowByRow(r)
+	}
+	code := s.api.Copy2D(s.ctx, &v, s.handle)
+	runtime.KeepAlive(r.Dst.Host)
+	runtime.KeepAlive(r.Src.Host)
+	if code == CodeInvalidValue {
+		// A vendor may refuse pitches other than those that its own allocator chooses.
+		return s.rowByRow(r)
+	}
+	return s.dev.check(op, CallCopy2D, code)
+}
+
+// pageable reports whether the rows are in host memory that is not known to be page-locked.
+func (s *Stream) pageable(p *driver.Pitched, r *driver.Rect) bool {
+	return p.Mem == nil && !s.dev.lib.hosts.contains(uintptr(p.Host), uintptr((r.Rows-1)*p.Pitch+r.Width))
+}
+
+// onHost reports whether the rows are in host memory.
+func onHost(p *driver.Pitched) bool {
+	m, ok := p.Mem.(*Memory)
+	return p.Mem == nil || ok && m.onHost()
+}
+
+// plane returns the address of the first row and its place. near is false if the rows are in memory
+// of another device.
+func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, near bool, err error) {
+	if p.Mem == nil {
+		return uintptr(p.Host), OnHost, true, nil
+	}
+	region := driver.Region{Mem: p.Mem, Off: p.Off}
+	m, ok := s.memory(region)
+	if !ok {
+		return 0, 0, false, s.strange(op)
+	}
+	addr = m.at(region)
+	if !m.onDevice() {
+		return addr, Anywhere, true, nil
+	}
+	return addr, OnDevice, m.dev.dev == s.dev.dev, nil
+}
+
+func (s *Stream) rowByRow(r driver.Rect) error {
+	for i := range r.Rows {
+		dst := driver.Region{Mem: r.Dst.Mem, Off: r.Dst.Off + i*r.Dst.Pitch, Len: r.Width}
+		src := driver.Region{Mem: r.Src.Mem, Off: r.Src.Off + i*r.Src.Pitch, Len: r.Width}
+		var err error
+		switch {
+		case r.Src.Mem == nil:
+			err = s.CopyIn(dst, unsafe.Add(r.Src.Host, i*r.Src.Pitch))
+		case r.Dst.Mem == nil:
+			err = s.CopyOut(unsafe.Add(r.Dst.Host, i*r.Dst.Pitch), src)
+		default:
+			err = s.Copy(dst, src)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
