@@ -44,7 +44,8 @@ func (t calls) ModuleLoad(ctx cudahip.Context, image unsafe.Pointer, log []byte)
 		return t.moduleLoad(ctx, uintptr(image), 0, 0, nil)
 	}
 	o := &jit{[2]uint32{jitErrorLog, jitErrorLogSize}, [2]uintptr{dl.Address(unsafe.Pointer(&log[0])), uintptr(len(log))}}
-	module, code := t.moduleLoad(ctx, uintptr(image), uint32(len(o.options)), dl.Address(unsafe.Pointer(&o.options)), unsafe.Pointer(&o.values))
+	options := dl.Address(unsafe.Pointer(&o.options))
+	module, code := t.moduleLoad(ctx, uintptr(image), uint32(len(o.options)), options, unsafe.Pointer(&o.values))
 	runtime.KeepAlive(o)
 	runtime.KeepAlive(log)
 	return module, code

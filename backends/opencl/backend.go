@@ -17,6 +17,11 @@ import (
 
 const backendName = "opencl"
 
+// registered is the backend without options, which package hal finds.
+var registered = newBackend(bindTable)
+
+func init() { driver.Register(registered) }
+
 // Backend is the OpenCL backend. Programs use it through package hal, and use the type itself
 // only for methods that hal does not offer: [Backend.Problems], [Backend.VendorCodes].
 // It is safe for concurrent use.
@@ -39,12 +44,13 @@ type Options struct {
 	// Open return an error of kind ErrInvalidArgument.
 	Memory string
 
-	// Parts, if it is not 0, has the backend list the parts of each device in place of the device: from 2 to 64 parts with
-	// equal numbers of compute units, or numbers that differ by one. So streams of one part leave the processors of the others alone.
-	// The parts divide processors and not memory: each reports all memory of the device, has no UUID, and counts only what it has allocated itself,
-	// so a program that adds up the figures of the parts counts the memory several times. Parts copy to each other through
-	// the host. A device that cannot be divided, as most GPUs, is not listed; [Backend.Problems] says why. With any other number
-	// Devices and Open return an error of kind ErrInvalidArgument. See clCreateSubDevices, OpenCL 1.2, section 4.3.
+	// Parts, if it is not 0, has the backend list the parts of each device in place of the device: from 2 to 64 parts
+	// with equal numbers of compute units, or numbers that differ by one. So streams of one part leave the processors
+	// of the others alone. The parts divide processors and not memory: each reports all memory of the device, has no
+	// UUID, and counts only what it has allocated itself, so a program that adds up the figures of the parts counts
+	// the memory several times. Parts copy to each other through the host. A device that cannot be divided, as most
+	// GPUs, is not listed; [Backend.Problems] says why. With any other number Devices and Open return an error of
+	// kind ErrInvalidArgument. See clCreateSubDevices, OpenCL 1.2, section 4.3.
 	Parts int
 }
 
@@ -99,10 +105,10 @@ func (b *Backend) library(op string) (*library, error) {
 	return l, nil
 }
 
-// enumerate returns the library and, by ordinal, the devices or parts that the options ask for, and the reasons why others are missing. It asks one
-// platform after the other, in the library's order, until it has found the device last or all platforms have answered. So an ordinal does not
-// depend on how long a platform takes, and two platforms never list their devices at the same time. If ctx ends first, what was found is returned
-// beside the error.
+// enumerate returns the library and, by ordinal, the devices or parts that the options ask for, and the reasons why
+// others are missing. It asks one platform after the other, in the library's order, until it has found the device
+// last or all platforms have answered. So an ordinal does not depend on how long a platform takes, and two platforms
+// never list their devices at the same time. If ctx ends first, what was found is returned beside the error.
 func (b *Backend) enumerate(ctx context.Context, op string, last int) (l *library, found []*hardware, problems []string, err error) {
 	if err := b.opts.validParts(); err != nil {
 		return nil, nil, nil, err
@@ -143,10 +149,11 @@ func (b *Backend) enumerate(ctx context.Context, op string, last int) (l *librar
 	return l, found, problems, nil
 }
 
-// Devices lists the devices of every platform, platform by platform in the library's order. It waits for each platform until ctx ends. Then the
-// error is of kind ErrNotReady and names the platform that has not answered, and the list beside it has the devices of the platforms before that
-// one. The error is of kind ErrUnavailable when there is no OpenCL library, when no driver is registered with it or loads, and when no
-// platform has a device, with the reasons; it is of kind ErrInvalidArgument when the environment or [Options] force a tier that does not exist.
+// Devices lists the devices of every platform, platform by platform in the library's order. It waits for each
+// platform until ctx ends. Then the error is of kind ErrNotReady and names the platform that has not answered, and
+// the list beside it has the devices of the platforms before that one. The error is of kind ErrUnavailable when there
+// is no OpenCL library, when no driver is registered with it or loads, and when no platform has a device, with the
+// reasons; it is of kind ErrInvalidArgument when the environment or [Options] force a tier that does not exist.
 func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	const op = "list devices"
 	prefer, err := b.preferredTiers()
@@ -172,9 +179,10 @@ func (b *Backend) Problems(ctx context.Context) []string {
 	return problems
 }
 
-// Open opens a device by its index in the list. It waits for the platforms up to the one of the device, until ctx ends. The error is of kind
-// ErrOutOfRange if there is no such device, and has the reasons why others are missing; if there is none at all, it is that of Devices. It is of kind ErrUnsupported if the environment or
-// [Options] force a tier of memory that the device lacks.
+// Open opens a device by its index in the list. It waits for the platforms up to the one of the device, until ctx
+// ends. The error is of kind ErrOutOfRange if there is no such device, and has the reasons why others are missing; if
+// there is none at all, it is that of Devices. It is of kind ErrUnsupported if the environment or [Options] force a
+// tier of memory that the device lacks.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"
 	prefer, err := b.preferredTiers()
@@ -193,4 +201,85 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 	}
 	return nil, refusal(op, ordinal, driver.ErrOutOfRange, "%s", strings.Join(
 		append([]string{fmt.Sprintf("the number of devices is %d, and they are numbered from 0", len(found))}, problems...), "; "))
+}
+
+// memoryEnv is the environment variable that forces a tier of memory.
+const memoryEnv = "HALYARD_OPENCL_MEMORY"
+
+// tier is a way to access device memory.
+type tier uint8
+
+const (
+	tierNone tier = iota
+	tierUSM
+	tierSVM // fine-grained
+	tierSVMCoarse
+	tierBuffer
+)
+
+var tierNames = [...]string{"", "usm", "svm", "svm-coarse", "buffer"}
+
+func (t tier) String() string { return tierNames[t] }
+
+// tiers is a set of tiers, one bit for each.
+type tiers uint8
+
+func (s tiers) has(t tier) bool { return s&(1<<t) != 0 }
+
+func (s tiers) String() string {
+	var names []string
+	for t := tierUSM; t <= tierBuffer; t++ {
+		if s.has(t) {
+			names = append(names, t.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// preference is the tiers to choose from, best first, and the option or variable that forced them, if one did.
+type preference struct {
+	by, forced string
+	order      []tier
+}
+
+// preferredTiers reads the options, or the environment if the options name no tier.
+func (b *Backend) preferredTiers() (preference, error) {
+	p := preference{by: "Options.Memory", forced: b.opts.Memory}
+	if p.forced == "" {
+		p = preference{by: memoryEnv, forced: os.Getenv(memoryEnv)}
+	}
+	var err error
+	if p.order, err = tiersNamed(p.forced); err != nil {
+		return preference{}, refusal("choose a tier", -1, driver.ErrInvalidArgument, "%s is %q; %v", p.by, p.forced, err)
+	}
+	return p, nil
+}
+
+var errNoTier = errors.New("it must be usm, svm, svm-coarse or buffer")
+
+// tiersNamed returns the tiers that a name stands for, best first; "" stands for all.
+func tiersNamed(name string) ([]tier, error) {
+	switch name {
+	case "":
+		return []tier{tierUSM, tierSVM, tierSVMCoarse, tierBuffer}, nil
+	case "usm":
+		return []tier{tierUSM}, nil
+	case "svm":
+		return []tier{tierSVM, tierSVMCoarse}, nil
+	case "svm-coarse":
+		return []tier{tierSVMCoarse}, nil
+	case "buffer":
+		return []tier{tierBuffer}, nil
+	}
+	return nil, errNoTier
+}
+
+// choose returns the best tier that a device has, or tierNone.
+func (p preference) choose(have tiers) tier {
+	for _, t := range p.order {
+		if have.has(t) {
+			return t
+		}
+	}
+	return tierNone
 }

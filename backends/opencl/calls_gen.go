@@ -786,7 +786,8 @@ type usmTableProcs struct {
 	SetKernelArg dl.Proc `sym:"clSetKernelArgMemPointerINTEL,optional"`
 }
 
-// loadUSM returns the calls of a platform, or nil if it lacks one that is not optional. find returns the address of a function.
+// loadUSM returns the calls of a platform, or nil if it lacks one that is not optional.
+// find returns the address of a function.
 func loadUSM(find func(name string) dl.Proc) *usmTable {
 	p := new(usmTableProcs)
 	if dl.FillBy(find, p) != nil {
@@ -854,7 +855,8 @@ type ilTableProcs struct {
 	CreateILProgram dl.Proc `sym:"clCreateProgramWithILKHR"`
 }
 
-// loadIL returns the calls of a platform, or nil if it lacks one that is not optional. find returns the address of a function.
+// loadIL returns the calls of a platform, or nil if it lacks one that is not optional.
+// find returns the address of a function.
 func loadIL(find func(name string) dl.Proc) *ilTable {
 	p := new(ilTableProcs)
 	if dl.FillBy(find, p) != nil {

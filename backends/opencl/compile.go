@@ -125,13 +125,15 @@ func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err e
 	n, sum := binary.LittleEndian.Uint64(rest), rest[8:][:sha256.Size]
 	code = data[sealSize:]
 	if uint64(len(code)) != n {
-		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: it has %d bytes of code, and should have %d", len(code), n)
+		return nil, true, d.refuse(op, driver.ErrInvalidArgument,
+			"the binary is damaged: it has %d bytes of code, and should have %d", len(code), n)
 	}
 	if got := sha256.Sum256(code); !bytes.Equal(got[:], sum) {
 		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: its checksum is wrong")
 	}
 	if own := sha256.Sum256([]byte(d.identity())); !bytes.Equal(own[:], whose) {
-		return nil, true, d.refuse(op, driver.ErrUnsupported, "the binary was compiled for another device, or by another version of the driver, than %s", d.identity())
+		return nil, true, d.refuse(op, driver.ErrUnsupported,
+			"the binary was compiled for another device, or by another version of the driver, than %s", d.identity())
 	}
 	return code, true, nil
 }
@@ -154,7 +156,8 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 	}
 	if !sealed && d.hw.diesOfBinaries() {
 		return 0, d.refuse(b.op, driver.ErrUnsupported,
-			"the binary was not made by Compile: %s ends the process when a binary is damaged, so the backend loads only binaries with a checksum", d.hw.platformText)
+			"the binary was not made by Compile: %s ends the process when a binary is damaged, so the backend loads only binaries with a checksum",
+			d.hw.platformText)
 	}
 	program, st := d.t.createBinaryProgram(d.ctx.cl, d.hw.id, code)
 	if st != success {

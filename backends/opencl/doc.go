@@ -15,8 +15,8 @@
 //
 //	CGO_CFLAGS="-DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A -DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B"
 //
-// go-gl/cl links with -lCL. The folder lib holds libCL.so, a linker script that names the system's OpenCL library. Without cgo the tag linked
-// changes nothing: the loaded binding is used. A program that sets HALYARD_OPENCL_LIBRARY
+// go-gl/cl links with -lCL. The folder lib holds libCL.so, a linker script that names the system's OpenCL library.
+// Without cgo the tag linked changes nothing: the loaded binding is used. A program that sets HALYARD_OPENCL_LIBRARY
 // also gets the loaded binding, of that library. Info.Driver says which binding is used.
 //
 // # Tiers of memory
@@ -87,10 +87,11 @@
 //
 // # Enumeration
 //
-// Platforms are asked for their devices one after the other, in the order of the OpenCL library, and each once. Ordinals count their devices in
-// that order, so a platform that takes long renumbers nothing. There is no limit but the caller's context: Open waits for the platforms up to
-// the one of the device, Devices for all. If the context ends first, the error names the platform that has not answered. It goes on in a thread
-// of its own, and a later call waits for it again. A driver that never answers can be left out with OCL_ICD_VENDORS.
+// Platforms are asked for their devices one after the other, in the order of the OpenCL library, and each once.
+// Ordinals count their devices in that order, so a platform that takes long renumbers nothing. There is no limit but
+// the caller's context: Open waits for the platforms up to the one of the device, Devices for all. If the context
+// ends first, the error names the platform that has not answered. It goes on in a thread of its own, and a later call
+// waits for it again. A driver that never answers can be left out with OCL_ICD_VENDORS.
 //
 // # Signals
 //

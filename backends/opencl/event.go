@@ -127,3 +127,46 @@ func (e *event) Close() error {
 	e.cl = 0
 	return e.dev.check("close event", "clReleaseEvent", e.dev.t.releaseEvent(cl))
 }
+
+// gate is a user event that a stream waits for.
+type gate struct {
+	dev *device
+	cl  uintptr
+}
+
+// Gate enqueues a gate that is shut.
+func (s *stream) Gate() (driver.Gate, error) {
+	const op = "gate"
+	d := s.dev
+	if !d.info.Caps.Has(driver.CapGate) {
+		return nil, d.refuse(op, driver.ErrUnsupported, "gates are not supported by the device")
+	}
+	cl, st := d.t.createUserEvent(d.ctx.cl)
+	if st != success {
+		return nil, d.check(op, "clCreateUserEvent", st)
+	}
+	g := &gate{d, cl}
+	s.mu.Lock()
+	barrier, st := d.t.barrier(s.queue, cl)
+	err := s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
+	if err == nil {
+		err = s.flush(op)
+	}
+	if err != nil {
+		_ = g.Open()
+		return nil, err
+	}
+	return g, nil
+}
+
+// Open opens the gate. It completes the user event without an error, even after a failure: PoCL does
+// not report an error of a user event to the commands that wait for it.
+func (g *gate) Open() error { return g.end(execComplete) }
+
+// end opens the gate with an execution status. If the status is negative, the commands behind the gate fail
+// with it.
+func (g *gate) end(exec int32) error {
+	st := g.dev.t.setUserEvent(g.cl, exec)
+	g.dev.t.releaseEvent(g.cl)
+	return g.dev.check("open gate", "clSetUserEventStatus", st)
+}

@@ -72,9 +72,9 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	return m, nil
 }
 
-// object returns an error if handle certainly is no object of the device's driver. The loader would follow its first word, which in all objects of
-// one driver is the address of the driver's functions (cl_khr_icd), and end the process. Nothing else about a handle can be known without
-// asking the driver, which need not check it either.
+// object returns an error if handle certainly is no object of the device's driver. The loader would follow its first
+// word, which in all objects of one driver is the address of the driver's functions (cl_khr_icd), and end the
+// process. Nothing else about a handle can be known without asking the driver, which need not check it either.
 func (d *device) object(op, what string, handle uintptr) error {
 	first, ok := memcopy.Word(handle)
 	if own, _ := memcopy.Word(d.ctx.cl); ok && handle%wordSize == 0 && first == own {

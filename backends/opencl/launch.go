@@ -68,8 +68,8 @@ func (k *kernel) give(o *object) {
 	}
 }
 
-// Launch implements driver.Launcher. The arguments are captured by the enqueue (OpenCL 1.2, section 5.7.2), so the object that held them can be
-// used again at once.
+// Launch implements driver.Launcher. The arguments are captured by the enqueue (OpenCL 1.2, section 5.7.2), so the
+// object that held them can be used again at once.
 func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 	const op = "launch"
 	d := s.dev
@@ -206,7 +206,8 @@ func (k *kernel) failed(op, api string, st status, l *driver.Launch) *driver.Err
 			shared += uint64(l.Args[i].Size)
 		}
 	}
-	err.Detail = fmt.Sprintf("kernel %s: %dx%dx%d blocks of %dx%dx%d threads (a block has at most %d) with %d bytes of shared memory (a block has at most %d)",
+	err.Detail = fmt.Sprintf("kernel %s: %dx%dx%d blocks of %dx%dx%d threads (a block has at most %d) "+
+		"with %d bytes of shared memory (a block has at most %d)",
 		k.info.Name, l.Grid[0], l.Grid[1], l.Grid[2], l.Block[0], l.Block[1], l.Block[2], k.info.MaxThreads,
 		shared, k.of.dev.hw.compute.Shared)
 	return err

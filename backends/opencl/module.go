@@ -158,8 +158,8 @@ func (k *kernel) describe(op string, cl uintptr) error {
 	return nil
 }
 
-// suggested returns how many threads a block should have to run fast. On a CPU a block is a loop on one core, and starting it costs time, so a
-// block should be large. On a GPU several warps in a block hide the latency of memory.
+// suggested returns how many threads a block should have to run fast. On a CPU a block is a loop on one core, and
+// starting it costs time, so a block should be large. On a GPU several warps in a block hide the latency of memory.
 func (d *device) suggested(multiple, most uint32) uint32 {
 	if d.hw.cpu {
 		return min(1024, max(most, 1))
@@ -211,7 +211,8 @@ func unknown(p driver.Param) bool { return p.Kind == driver.ParamUnknown }
 
 // opaque reports whether a type is one of OpenCL's object types: image, sampler, pipe or queue.
 func opaque(kind string) bool {
-	return strings.HasPrefix(kind, "image") && strings.HasSuffix(kind, "_t") || kind == "sampler_t" || kind == "queue_t" || strings.HasPrefix(kind, "pipe")
+	image := strings.HasPrefix(kind, "image") && strings.HasSuffix(kind, "_t")
+	return image || kind == "sampler_t" || kind == "queue_t" || strings.HasPrefix(kind, "pipe")
 }
 
 // scalars are the sizes of OpenCL C's numbers, in bytes (OpenCL 1.2, section 6.1.1).

@@ -4,27 +4,33 @@ package opencl
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// flight is a call into a vendor's library that may never return. It runs once, on its own
+// pending is a call into a vendor's library that may never return. It runs once, on its own
 // goroutine. Any number of callers can wait for it, each until its own context ends.
-type flight[T any] struct {
+type pending[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
 }
 
-// takeOff starts the call f.
-func takeOff[T any](f func() (T, error)) *flight[T] {
-	fl := &flight[T]{done: make(chan struct{})}
+// start starts the call f.
+func start[T any](f func() (T, error)) *pending[T] {
+	fl := &pending[T]{done: make(chan struct{})}
 	go func() {
 		defer close(fl.done)
 		fl.value, fl.err = f()
@@ -32,8 +38,8 @@ func takeOff[T any](f func() (T, error)) *flight[T] {
 	return fl
 }
 
-// landed reports whether the call returned before ctx ended.
-func (f *flight[T]) landed(ctx context.Context) bool {
+// returned reports whether the call returned before ctx ended.
+func (f *pending[T]) returned(ctx context.Context) bool {
 	select {
 	case <-f.done:
 		return true
@@ -52,7 +58,7 @@ type library struct {
 	t *table
 
 	mu       sync.Mutex
-	listing  *flight[listing]
+	listing  *pending[listing]
 	contexts map[contextKey]*sharedContext
 }
 
@@ -68,7 +74,7 @@ type platform struct {
 	name  atomic.Pointer[string]
 
 	once    sync.Once
-	devices *flight[[]*hardware]
+	devices *pending[[]*hardware]
 }
 
 func newLibrary(t *table) *library {
@@ -80,11 +86,11 @@ func newLibrary(t *table) *library {
 func (l *library) platforms(ctx context.Context, op string) (listing, error) {
 	l.mu.Lock()
 	if l.listing == nil {
-		l.listing = takeOff(l.list)
+		l.listing = start(l.list)
 	}
 	first := l.listing
 	l.mu.Unlock()
-	if !first.landed(ctx) {
+	if !first.returned(ctx) {
 		return listing{}, late(ctx, op, "the OpenCL library has not listed its platforms; it waits for the drivers in "+driverRegistry())
 	}
 	if first.err != nil {
@@ -138,14 +144,15 @@ func (p *platform) String() string {
 	return fmt.Sprintf("platform %d", p.index)
 }
 
-// hardware returns the platform's devices, or why it has none. The first call asks the platform. The error is of kind ErrNotReady if ctx ended
-// before the platform answered.
+// hardware returns the platform's devices, or why it has none. The first call asks the platform. The error is of kind
+// ErrNotReady if ctx ended before the platform answered.
 func (p *platform) hardware(ctx context.Context, op string, t *table) ([]*hardware, error) {
 	p.once.Do(func() {
-		p.devices = takeOff(func() ([]*hardware, error) { return p.ask(t) })
+		p.devices = start(func() ([]*hardware, error) { return p.ask(t) })
 	})
-	if !p.devices.landed(ctx) {
-		return nil, late(ctx, op, p.String()+" has not listed its devices; the devices of this platform and of those after it have no numbers before it has")
+	if !p.devices.returned(ctx) {
+		return nil, late(ctx, op, p.String()+" has not listed its devices; "+
+			"the devices of this platform and of those after it have no numbers before it has")
 	}
 	return p.devices.value, p.devices.err
 }
@@ -186,3 +193,89 @@ func (p *platform) ask(t *table) ([]*hardware, error) {
 	devices[0].problem = strings.Join(reasons, "; ")
 	return devices, nil
 }
+
+// On Linux and the BSDs the OpenCL library is a loader: each driver is registered by a file that
+// holds the name of the driver's library. The loader silently skips a driver that does not load.
+
+// driverRegistry returns the folder of those files. The environment may name another folder, a
+// single file, or a driver's library instead.
+func driverRegistry() string {
+	for _, env := range []string{"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"} {
+		if v := os.Getenv(env); v != "" {
+			return v
+		}
+	}
+	return "/etc/OpenCL/vendors"
+}
+
+// driverProblems returns what is wrong with the registered drivers, one sentence each. It loads the
+// drivers itself, so it must be called after the OpenCL library has loaded them.
+func driverProblems() []string {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return nil
+	}
+	where := driverRegistry()
+	var files []string
+	switch info, err := os.Stat(where); {
+	case err != nil:
+		return []string{fmt.Sprintf("no driver is registered: %v", err)}
+	case !info.IsDir():
+		files = []string{where}
+	default:
+		files, _ = filepath.Glob(filepath.Join(where, "*.icd"))
+		slices.Sort(files)
+		if len(files) == 0 {
+			return []string{fmt.Sprintf("no driver is registered: %s holds no .icd file", where)}
+		}
+	}
+	var problems []string
+	for _, file := range files {
+		if why := driverProblem(file); why != "" {
+			problems = append(problems, why)
+		}
+	}
+	return problems
+}
+
+// driverProblem returns why the driver of one file does not load, or "".
+func driverProblem(file string) string {
+	name := file
+	if strings.HasSuffix(file, ".icd") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err.Error()
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		if name = strings.TrimSpace(first); name == "" {
+			return file + " names no library"
+		}
+	}
+	_, err := dl.Open("", name)
+	var load *dl.LoadError
+	if errors.As(err, &load) && len(load.Tried) > 0 {
+		return fmt.Sprintf("%s names %s, which does not load: %s", file, name,
+			strings.TrimPrefix(load.Tried[0].Reason, name+": "))
+	}
+	return ""
+}
+
+// In drivers that compile with LLVM, LLVM replaces the program's signal handlers once per process:
+// in PoCL when its devices are listed, in Intel's CPU runtime when a context is created. So these
+// calls are made between siglib.Enter and siglib.Leave, which restore the handlers. Later builds of
+// kernels do not replace the handlers again.
+//
+// On systems where siglib does nothing, an environment variable tells PoCL not to replace handlers
+// when it lists its devices. PoCL then replaces them when the program first builds a kernel.
+
+// askForSignalHandlers sets PoCL's environment variable before PoCL is first called. C code does not
+// see the Go environment, so setenv of the C library is called.
+var askForSignalHandlers = sync.OnceFunc(func() {
+	const name = "POCL_SIGFPE_HANDLER"
+	if _, set := os.LookupEnv(name); set || siglib.Works {
+		return
+	}
+	if setenv := dl.Process().Proc("setenv"); setenv.Valid() {
+		key, value := dl.CString(name), dl.CString("0")
+		setenv.Call3(uintptr(unsafe.Pointer(&key[0])), uintptr(unsafe.Pointer(&value[0])), 0)
+	}
+})

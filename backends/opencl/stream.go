@@ -4,10 +4,10 @@ package opencl
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
@@ -87,216 +87,6 @@ func (s *stream) enqueued(op, api string, ev uintptr, st status) error {
 		s.dev.t.releaseEvent(old)
 	}
 	return nil
-}
-
-// Copy copies between two memories of the device.
-func (s *stream) Copy(dst, src driver.Region) error {
-	const op = "copy"
-	d := s.dev
-	to, from := dst.Mem.(*memory), src.Mem.(*memory)
-	s.pace()
-	s.mu.Lock()
-	if d.tier == tierBuffer {
-		ev, st := d.t.copyBuffer(s.queue, from.mem, to.mem, src.Off, dst.Off, dst.Len)
-		return s.enqueued(op, "clEnqueueCopyBuffer", ev, st)
-	}
-	return s.memcpy(op, to.addr+uintptr(dst.Off), from.addr+uintptr(src.Off), dst.Len)
-}
-
-// memcpy copies between addresses. s.mu is locked, and memcpy unlocks it.
-func (s *stream) memcpy(op string, dst, src uintptr, n uint64) error {
-	d := s.dev
-	if d.tier == tierUSM {
-		ev, st := d.hw.usm.memcpy(s.queue, dst, src, n)
-		return s.enqueued(op, "clEnqueueMemcpyINTEL", ev, st)
-	}
-	ev, st := d.t.svmMemcpy(s.queue, dst, src, n)
-	return s.enqueued(op, "clEnqueueSVMMemcpy", ev, st)
-}
-
-// CopyIn copies from host memory.
-func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
-	const op = "copy in"
-	d := s.dev
-	to := dst.Mem.(*memory)
-	s.pace()
-	s.mu.Lock()
-	if d.tier == tierBuffer {
-		ev, st := d.t.writeBuffer(s.queue, to.mem, dst.Off, dst.Len, dl.Address(src))
-		return s.enqueued(op, "clEnqueueWriteBuffer", ev, st)
-	}
-	return s.memcpy(op, to.addr+uintptr(dst.Off), dl.Address(src), dst.Len)
-}
-
-// CopyOut copies to host memory.
-func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
-	const op = "copy out"
-	d := s.dev
-	from := src.Mem.(*memory)
-	s.pace()
-	s.mu.Lock()
-	if d.tier == tierBuffer {
-		ev, st := d.t.readBuffer(s.queue, from.mem, src.Off, src.Len, dl.Address(dst))
-		return s.enqueued(op, "clEnqueueReadBuffer", ev, st)
-	}
-	return s.memcpy(op, dl.Address(dst), from.addr+uintptr(src.Off), src.Len)
-}
-
-// Fill fills memory with a repeated pattern.
-func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
-	const op = "fill"
-	d := s.dev
-	to := dst.Mem.(*memory)
-	s.pace()
-	s.mu.Lock()
-	switch d.tier {
-	case tierBuffer:
-		ev, st := d.t.fillBuffer(s.queue, to.mem, p.Bits, uint64(p.Width), dst.Off, dst.Len)
-		return s.enqueued(op, "clEnqueueFillBuffer", ev, st)
-	case tierUSM:
-		ev, st := d.hw.usm.fill(s.queue, to.addr+uintptr(dst.Off), p.Bits, uint64(p.Width), dst.Len)
-		return s.enqueued(op, "clEnqueueMemFillINTEL", ev, st)
-	}
-	ev, st := d.t.svmFill(s.queue, to.addr+uintptr(dst.Off), p.Bits, uint64(p.Width), dst.Len)
-	return s.enqueued(op, "clEnqueueSVMMemFill", ev, st)
-}
-
-// Map hands memory to the host.
-func (s *stream) Map(mem driver.Memory, write bool) error {
-	const op = "map"
-	m := mem.(*memory)
-	if !m.NeedsMap() {
-		return nil
-	}
-	flags := uint64(mapRead)
-	if write {
-		flags |= mapWrite
-	}
-	s.mu.Lock()
-	if s.dev.tier != tierBuffer {
-		ev, st := s.dev.t.svmMap(s.queue, flags, m.addr, m.size)
-		return s.enqueued(op, "clEnqueueSVMMap", ev, st)
-	}
-	addr, ev, st := s.dev.t.mapBuffer(s.queue, m.mem, flags, 0, m.size)
-	if err := s.enqueued(op, "clEnqueueMapBuffer", ev, st); err != nil {
-		return err
-	}
-	if m.addr != 0 && addr != m.addr {
-		// The host would read and write outside the memory.
-		_ = s.unmap(op, m, addr)
-		return s.dev.refuse(op, driver.ErrDriver,
-			"the driver mapped the memory at %#x instead of its own address %#x", addr, m.addr)
-	}
-	m.host.Store((*byte)(dl.Pointer(addr)))
-	return nil
-}
-
-// Unmap hands memory back to the device.
-func (s *stream) Unmap(mem driver.Memory) error {
-	const op = "unmap"
-	m := mem.(*memory)
-	if !m.NeedsMap() {
-		return nil
-	}
-	return s.unmap(op, m, uintptr(m.HostPointer()))
-}
-
-func (s *stream) unmap(op string, m *memory, addr uintptr) error {
-	s.mu.Lock()
-	if s.dev.tier != tierBuffer {
-		ev, st := s.dev.t.svmUnmap(s.queue, addr)
-		return s.enqueued(op, "clEnqueueSVMUnmap", ev, st)
-	}
-	ev, st := s.dev.t.unmapBuffer(s.queue, m.mem, addr)
-	if st == invalidValue && s.dev.info.Caps.Has(driver.CapGate) {
-		s.mu.Unlock()
-		return s.unmapLate(op, m, addr)
-	}
-	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
-}
-
-// unmapLate waits for the work so far, then unmaps, and holds later work of the stream until the unmap is done.
-// Rusticl (Mesa 22.3) needs this: it knows a mapping only after the command that makes it has run, and refuses the
-// address as an invalid value before.
-func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
-	d := s.dev
-	queue, err := d.queueOfUnmaps(op)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	before, err := s.mark(op)
-	if err == nil {
-		defer d.t.releaseEvent(before)
-		// Rusticl calls back only when every command of the same flush has begun, so the gate must be flushed after the marker.
-		err = s.flushLocked(op)
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	g, err := s.Gate()
-	if err != nil {
-		return err
-	}
-	d.t.retainBuffer(m.mem)
-	id, err := eventDone().Add(func(dl.CallbackArgs) {
-		d.late.Add(1)
-		go func() {
-			defer d.late.Done()
-			ev, st := d.t.unmapBuffer(queue, m.mem, addr)
-			if st == success {
-				st = d.t.waitForEvent(ev)
-				d.t.releaseEvent(ev)
-			}
-			g.(*gate).end(int32(st))
-			d.t.releaseBuffer(m.mem)
-		}()
-	})
-	if err == nil {
-		if st := d.t.setEventCallback(before, eventDone().Entry(), id); st != success {
-			eventDone().Remove(id)
-			err = d.check(op, "clSetEventCallback", st)
-		}
-	}
-	if err != nil {
-		_ = g.Open()
-		d.t.releaseBuffer(m.mem)
-	}
-	return err
-}
-
-// queueOfUnmaps returns the queue on which the device unmaps late. No stream uses it.
-func (d *device) queueOfUnmaps(op string) (uintptr, error) {
-	c := d.ctx
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unmaps == 0 {
-		queue, st := d.t.createQueue(c.cl, d.hw.id, 0)
-		if st != success {
-			return 0, d.check(op, "clCreateCommandQueue", st)
-		}
-		c.unmaps = queue
-	}
-	return c.unmaps, nil
-}
-
-// Prefetch moves shared memory of the svm tier. In the usm tier clEnqueueMigrateMemINTEL cannot
-// move memory to the device: flags of zero are an invalid value.
-func (s *stream) Prefetch(r driver.Region, toHost bool) error {
-	const op = "prefetch"
-	d := s.dev
-	if !d.info.Caps.Has(driver.CapPrefetch) {
-		return d.refuse(op, driver.ErrUnsupported, "prefetching is not supported by the %s tier", d.tier)
-	}
-	var flags uint64
-	if toHost {
-		flags = migrateToHost
-	}
-	m := r.Mem.(*memory)
-	s.mu.Lock()
-	ev, st := d.t.svmMigrate(s.queue, m.addr+uintptr(r.Off), r.Len, flags)
-	return s.enqueued(op, "clEnqueueSVMMigrateMem", ev, st)
 }
 
 // mark enqueues a marker and returns its event, which completes when all work so far is done. The
@@ -575,45 +365,117 @@ func (s *stream) OnDone(fn func()) error {
 	return s.flush(op)
 }
 
-// gate is a user event that a stream waits for.
-type gate struct {
-	dev *device
-	cl  uintptr
+// While some goroutines keep enqueueing on a stream, another goroutine that waits for the stream may never
+// return, for two reasons in Intel's CPU runtime:
+//
+//   - A thread in clWaitForEvents helps to execute the queue's commands as long as there are any,
+//     even after the event that it waits for has completed.
+//   - The runtime keeps a list of the commands that use a block of unified shared memory, and searches
+//     it whenever a command ends: a backlog of n commands takes time of order n² to finish.
+//
+// So on CPUs a call that enqueues pauses briefly in two cases: when a wait is overdue, so that the
+// queue can become empty, and when the backlog is long. It never waits until work is done, because that
+// work may be behind a gate that only this goroutine can open.
+const (
+	overdueEvery = 32                    // commands between two checks for overdue waits
+	overduePause = 10 * time.Millisecond // at most
+	backlog      = 1024                  // commands
+	backlogPause = 20 * time.Microsecond
+)
+
+// pacing is a stream's record of its waits and its backlog. The stream's lock guards the fields that
+// are not atomic.
+type pacing struct {
+	waiting []uintptr    // events that goroutines wait for; each goroutine owns a reference to its event
+	waits   atomic.Int32 // len(waiting), to be read without the lock
+	since   int          // commands since the checkpoint was last checked
+
+	checkpoint uintptr     // event of an earlier command, or 0
+	crowded    atomic.Bool // the backlog is long: the checkpoint's command is not known to be done
+	look       atomic.Bool // the next call that enqueues checks for overdue waits
 }
 
-// Gate enqueues a gate that is shut.
-func (s *stream) Gate() (driver.Gate, error) {
-	const op = "gate"
-	d := s.dev
-	if !d.info.Caps.Has(driver.CapGate) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "gates are not supported by the device")
+// waits records that a goroutine is about to wait for an event of the stream. s.mu is locked.
+func (s *stream) waits(cl uintptr) {
+	s.pacing.waiting = append(s.pacing.waiting, cl)
+	s.pacing.waits.Add(1)
+}
+
+// waited records that a goroutine no longer waits for the event. s.mu is locked.
+func (s *stream) waited(cl uintptr) {
+	p := &s.pacing
+	if i := slices.Index(p.waiting, cl); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		p.waits.Add(-1)
 	}
-	cl, st := d.t.createUserEvent(d.ctx.cl)
-	if st != success {
-		return nil, d.check(op, "clCreateUserEvent", st)
+}
+
+// count counts a command that was enqueued. s.mu is locked.
+func (s *stream) count(ev uintptr) {
+	if !s.dev.hw.cpu {
+		return
 	}
-	g := &gate{d, cl}
+	p := &s.pacing
+	p.since++
+	if p.since%overdueEvery == 0 && len(p.waiting) > 0 {
+		p.look.Store(true)
+	}
+	if p.since < backlog {
+		return
+	}
+	p.since = 0
+	p.crowded.Store(true)
+	s.passCheckpoint()
+	if p.checkpoint == 0 {
+		s.dev.t.retainEvent(ev)
+		p.checkpoint = ev
+	}
+}
+
+// passCheckpoint releases the checkpoint if its command is done. s.mu is locked.
+func (s *stream) passCheckpoint() {
+	p := &s.pacing
+	if p.checkpoint != 0 {
+		if !s.ended(p.checkpoint) {
+			return
+		}
+		s.forget(&p.checkpoint)
+	}
+	p.crowded.Store(false)
+}
+
+// ended reports whether a command is done. It also reports true if the driver fails to report the command's
+// status.
+func (s *stream) ended(cl uintptr) bool {
+	exec, st := s.dev.t.eventStatus(cl)
+	return st != success || exec <= execComplete
+}
+
+// pace delays a call that is about to enqueue, if a wait is overdue or the backlog is long.
+func (s *stream) pace() {
+	p := &s.pacing
+	if p.look.Load() && p.look.CompareAndSwap(true, false) {
+		for start := time.Now(); time.Since(start) < overduePause && s.overdue(); {
+			runtime.Gosched()
+		}
+	}
+	if p.crowded.Load() {
+		// A timer is too coarse: it may fire only after fifty times this pause.
+		for start := time.Now(); time.Since(start) < backlogPause; {
+			runtime.Gosched()
+		}
+		s.mu.Lock()
+		s.passCheckpoint()
+		s.mu.Unlock()
+	}
+}
+
+// overdue reports whether a goroutine still waits for a command that is done.
+func (s *stream) overdue() bool {
+	if s.pacing.waits.Load() == 0 {
+		return false
+	}
 	s.mu.Lock()
-	barrier, st := d.t.barrier(s.queue, cl)
-	err := s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
-	if err == nil {
-		err = s.flush(op)
-	}
-	if err != nil {
-		_ = g.Open()
-		return nil, err
-	}
-	return g, nil
-}
-
-// Open opens the gate. It completes the user event without an error, even after a failure: PoCL does
-// not report an error of a user event to the commands that wait for it.
-func (g *gate) Open() error { return g.end(execComplete) }
-
-// end opens the gate with an execution status. If the status is negative, the commands behind the gate fail
-// with it.
-func (g *gate) end(exec int32) error {
-	st := g.dev.t.setUserEvent(g.cl, exec)
-	g.dev.t.releaseEvent(g.cl)
-	return g.dev.check("open gate", "clSetUserEventStatus", st)
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.pacing.waiting, s.ended)
 }

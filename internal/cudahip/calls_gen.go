@@ -77,7 +77,7 @@ const (
 	NumCalls
 )
 
-// Calls are the calls that pass their arguments to the vendor's library as they are. Calls of the same names in CUDA and HIP take the same ones.
+// Calls are the calls that pass their arguments to the vendor's library as they are. They are alike in CUDA and HIP.
 type Calls interface {
 	Init() Code
 	Version() (version int32, code Code)

@@ -7,9 +7,9 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip/rtc"
 )
 
-// compiles reports whether a device has CapCompile: it runs kernels, its architecture is known, and its vendor's compiler is installed.
-// The simulated CUDA driver interprets PTX. The simulated HIP driver can load the output of hipRTC only for the programs of package conformance and
-// of the benchmark, and refuses other programs.
+// compiles reports whether a device has CapCompile: it runs kernels, its architecture is known, and its vendor's
+// compiler is installed. The simulated CUDA driver interprets PTX. The simulated HIP driver can load the output of
+// hipRTC only for the programs of package conformance and of the benchmark, and refuses other programs.
 func (l *library) compiles(info *driver.Info) bool {
 	return info.Caps.Has(driver.CapKernels) && info.Compute.Arch != "" && l.vendor.Compiler != 0 && rtc.Found(l.vendor.Compiler)
 }

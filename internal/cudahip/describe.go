@@ -95,7 +95,8 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	add(driver.CapConcurrentShared, concurrent)
 	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
 	add(driver.CapAdvise, concurrent && api.Has(CallAdvise))
-	add(driver.CapIPC, runtime.GOOS == "linux" && !has[AttrIntegrated] && api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose))
+	shares := api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose)
+	add(driver.CapIPC, shares && runtime.GOOS == "linux" && !has[AttrIntegrated])
 	add(driver.CapPriority, has[AttrPriorities])
 	add(driver.CapPointerInfo, api.Has(CallPointerAttribute))
 	add(driver.CapCopy2D, api.Has(CallCopy2D))
@@ -103,8 +104,8 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	return caps
 }
 
-// parseBus parses "0000:3b:00.0", without the function as well, and "3b:00.0". It ignores text after the address. An address in any other form
-// counts as unknown.
+// parseBus parses "0000:3b:00.0", without the function as well, and "3b:00.0". It ignores text after the address. An
+// address in any other form counts as unknown.
 func parseBus(s string) driver.PCI {
 	p := driver.PCI{Known: true}
 	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &p.Domain, &p.Bus, &p.Dev, &p.Fun); n >= 3 {

@@ -51,8 +51,8 @@ func open(lib *library, dev int32, info driver.Info) (*Device, error) {
 }
 
 // unanswered returns the capabilities that the device lacks because the library exports their calls but does not
-// support them. In chipStar hipPointerGetAttribute and hipIpcGetMemHandle return hipErrorNotSupported. A library may look at the address first, so
-// the question is about real memory.
+// support them. In chipStar hipPointerGetAttribute and hipIpcGetMemHandle return hipErrorNotSupported. A library may
+// look at the address first, so the question is about real memory.
 func (d *Device) unanswered() (lacks driver.Caps) {
 	const asked = driver.CapPointerInfo | driver.CapIPC
 	if d.info.Caps&asked == 0 {
@@ -113,8 +113,9 @@ func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return &Event{dev: d, handle: h, timing: o.Timing}, nil
 }
 
-// EventsKeepFailures implements driver.FailureKeeper: after work has failed, "any further CUDA work will return the same error" (CUDA driver API,
-// CUDA_ERROR_ILLEGAL_ADDRESS and the other errors of work that runs). HIP takes over these errors and their meaning.
+// EventsKeepFailures implements driver.FailureKeeper: after work has failed, "any further CUDA work will return the
+// same error" (CUDA driver API, CUDA_ERROR_ILLEGAL_ADDRESS and the other errors of work that runs). HIP takes over
+// these errors and their meaning.
 func (d *Device) EventsKeepFailures() bool { return true }
 
 // ForgetsToldFailures implements driver.FailureKeeper: an error that is not returned again is one of the call.

@@ -8,8 +8,8 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// Frame is one call: the context to make current first, the function, its arguments, and space for its results. The assembly code relies on the offsets
-// of Args and the fields before it.
+// Frame is one call: the context to make current first, the function, its arguments, and space for its results. The
+// assembly code relies on the offsets of Args and the fields before it.
 //
 // The library writes to a frame, so a frame must not move: it is heap memory. Every call needs a frame, so frames come from a pool.
 type Frame struct {

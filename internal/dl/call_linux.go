@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// frame is one call. The assembly relies on the order of the fields. It is heap memory, which does not move while C calls back into Go, and comes from
-// a pool, since every call needs one.
+// frame is one call. The assembly relies on the order of the fields. It is heap memory, which does not move while C
+// calls back into Go, and comes from a pool, since every call needs one.
 type frame struct {
 	fn     uintptr
 	args   [MaxArgs]uintptr
@@ -28,7 +28,8 @@ var calling, sequencing = callEntry(), sequenceEntry()
 //go:linkname cgocall runtime.cgocall
 func cgocall(fn, arg unsafe.Pointer) int32
 
-// call passes all arguments that there may be: those behind the function's own are in registers and on a part of the stack that it does not read.
+// call passes all arguments that there may be: those behind the function's own are in registers and on a part of the
+// stack that it does not read.
 func (f *frame) call(p Proc, _ int) uintptr {
 	if p == 0 {
 		panic("dl: call of a function that was not found")

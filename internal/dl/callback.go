@@ -68,8 +68,9 @@ func NewCallbacks(args, data int) *Callbacks {
 	return c
 }
 
-// NewFunction makes a C function of four integer arguments that calls fn, for the life of the program: a process can have only about two thousand. It is for
-// calls from C that pass no user data. What holds for the functions of [Callbacks.Add] holds for fn.
+// NewFunction makes a C function of four integer arguments that calls fn, for the life of the program: a process can
+// have only about two thousand. It is for calls from C that pass no user data. What holds for the functions of
+// [Callbacks.Add] holds for fn.
 func NewFunction(fn func(CallbackArgs)) uintptr {
 	return purego.NewCallback(func(a, b, d, e uintptr) uintptr {
 		fn(CallbackArgs{a, b, d, e})

@@ -96,7 +96,8 @@ func (p Proc) Call7(a0, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
 //go:uintptrescapes
 func (p Proc) Call8(a0, a1, a2, a3, a4, a5, a6, a7 uintptr) uintptr {
 	f := frames.Get().(*frame)
-	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7] = a0, a1, a2, a3, a4, a5, a6, a7
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5] = a0, a1, a2, a3, a4, a5
+	f.args[6], f.args[7] = a6, a7
 	return f.call(p, 8)
 }
 
@@ -105,7 +106,8 @@ func (p Proc) Call8(a0, a1, a2, a3, a4, a5, a6, a7 uintptr) uintptr {
 //go:uintptrescapes
 func (p Proc) Call9(a0, a1, a2, a3, a4, a5, a6, a7, a8 uintptr) uintptr {
 	f := frames.Get().(*frame)
-	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8] = a0, a1, a2, a3, a4, a5, a6, a7, a8
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5] = a0, a1, a2, a3, a4, a5
+	f.args[6], f.args[7], f.args[8] = a6, a7, a8
 	return f.call(p, 9)
 }
 
@@ -114,7 +116,8 @@ func (p Proc) Call9(a0, a1, a2, a3, a4, a5, a6, a7, a8 uintptr) uintptr {
 //go:uintptrescapes
 func (p Proc) Call10(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 uintptr) uintptr {
 	f := frames.Get().(*frame)
-	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8], f.args[9] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5] = a0, a1, a2, a3, a4, a5
+	f.args[6], f.args[7], f.args[8], f.args[9] = a6, a7, a8, a9
 	return f.call(p, 10)
 }
 
@@ -123,7 +126,8 @@ func (p Proc) Call10(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 uintptr) uintptr {
 //go:uintptrescapes
 func (p Proc) Call11(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 uintptr) uintptr {
 	f := frames.Get().(*frame)
-	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8], f.args[9], f.args[10] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5] = a0, a1, a2, a3, a4, a5
+	f.args[6], f.args[7], f.args[8], f.args[9], f.args[10] = a6, a7, a8, a9, a10
 	return f.call(p, 11)
 }
 
@@ -132,6 +136,7 @@ func (p Proc) Call11(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 uintptr) uintpt
 //go:uintptrescapes
 func (p Proc) Call12(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11 uintptr) uintptr {
 	f := frames.Get().(*frame)
-	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5], f.args[6], f.args[7], f.args[8], f.args[9], f.args[10], f.args[11] = a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11
+	f.args[0], f.args[1], f.args[2], f.args[3], f.args[4], f.args[5] = a0, a1, a2, a3, a4, a5
+	f.args[6], f.args[7], f.args[8], f.args[9], f.args[10], f.args[11] = a6, a7, a8, a9, a10, a11
 	return f.call(p, 12)
 }

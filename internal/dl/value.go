@@ -6,13 +6,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ByValue calls a C function that takes one struct by value. value is the struct: it is larger than two words, has at most [MaxValue] words
-// and no floating-point members. args are the other arguments, at most six integers and pointers; the first at of them come before the struct.
+// ByValue calls a C function that takes one struct by value. value is the struct: it is larger than two words, has at
+// most [MaxValue] words and no floating-point members. args are the other arguments, at most six integers and
+// pointers; the first at of them come before the struct.
 //
-// Because args is a slice, an address of Go memory in it must be an address in the heap, and the caller keeps that memory alive: see [Words].
+// Because args is a slice, an address of Go memory in it must be an address in the heap, and the caller keeps that
+// memory alive: see [Words].
 //
-// On amd64 such a struct lies on the stack and takes no register (System V ABI, section 3.2.3). Elsewhere its address is passed (AAPCS64, section 6.8.2,
-// stage B; Windows).
+// On amd64 such a struct lies on the stack and takes no register (System V ABI, section 3.2.3). Elsewhere its address
+// is passed (AAPCS64, section 6.8.2, stage B; Windows).
 func (p Proc) ByValue(args []uintptr, at int, value []uint64) uintptr {
 	const registers = 6
 	if len(args) > registers || at < 0 || at > len(args) || len(value) < 3 || len(value) > MaxValue {

@@ -15,8 +15,8 @@ type ptx struct {
 	kernels map[string]*driver.KernelInfo
 }
 
-// readPTX reads the declarations of PTX text ("PTX ISA", sections "Kernel and Function Directives" and "Kernel Function Parameters"). The code of
-// kernels is skipped. Text ends at a zero byte, as it does for the driver.
+// readPTX reads the declarations of PTX text ("PTX ISA", sections "Kernel and Function Directives" and "Kernel
+// Function Parameters"). The code of kernels is skipped. Text ends at a zero byte, as it does for the driver.
 func readPTX(data []byte) (*ptx, error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		data = data[:i]

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// clash returns the reason why hipRTC must not be loaded into this process, or "". hipRTC compiles with AMD's library comgr. Linux distributions may
-// build comgr with a clang of its own that uses LLVM's shared library. If the process already has the shared clang of the same version, which PoCL
-// loads, both clangs register the same options with that LLVM, and LLVM ends the process.
+// clash returns the reason why hipRTC must not be loaded into this process, or "". hipRTC compiles with AMD's library
+// comgr. Linux distributions may build comgr with a clang of its own that uses LLVM's shared library. If the process
+// already has the shared clang of the same version, which PoCL loads, both clangs register the same options with that
+// LLVM, and LLVM ends the process.
 func clash(s *search) string {
 	if runtime.GOOS != "linux" {
 		return ""
@@ -36,7 +37,8 @@ func clashes(path string, mapped []byte) string {
 		version, isLLVM := strings.CutPrefix(need, "libLLVM-")
 		version, _, _ = strings.Cut(version, ".so")
 		if clang := "libclang-cpp.so." + version; isLLVM && bytes.Contains(mapped, []byte("/"+clang)) {
-			return path + " cannot be loaded beside " + clang + ", which another library of this process, such as PoCL, has loaded: " + need + ", which both use, would end the process"
+			return path + " cannot be loaded beside " + clang + ", which another library of this process, such as PoCL, has loaded: " +
+				need + ", which both use, would end the process"
 		}
 	}
 	return ""

@@ -25,7 +25,8 @@ var hiprtc = &vendor{
 // Debian 12 it is the only one that has them.
 func hiprtcLibraries() []string {
 	if runtime.GOOS == "windows" {
-		return []string{"hiprtc0701.dll", "hiprtc0700.dll", "hiprtc0604.dll", "hiprtc0603.dll", "hiprtc0602.dll", "hiprtc0601.dll", "hiprtc0600.dll", "hiprtc0507.dll", "hiprtc.dll"}
+		return []string{"hiprtc0701.dll", "hiprtc0700.dll", "hiprtc0604.dll", "hiprtc0603.dll", "hiprtc0602.dll",
+			"hiprtc0601.dll", "hiprtc0600.dll", "hiprtc0507.dll", "hiprtc.dll"}
 	}
 	return []string{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.6", "libamdhip64.so.5"}
 }

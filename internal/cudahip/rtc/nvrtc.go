@@ -100,7 +100,8 @@ func (c *Compiler) planNVIDIA(target string) (plan, error) {
 	if n.archs != nil && !slices.Contains(n.archs, number) {
 		newest := n.archs[len(n.archs)-1]
 		if !binary || number < newest {
-			return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s; it knows %s", c.vendor.name, c.version, target, list(n.archs))
+			return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s; it knows %s", c.vendor.name,
+				c.version, target, list(n.archs))
 		}
 		binary, name = false, strconv.Itoa(newest)
 	}

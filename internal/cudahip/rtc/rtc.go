@@ -1,5 +1,5 @@
-// Package rtc compiles CUDA C++ and HIP C++ while the program runs, with the vendors' own compilers: NVRTC and hipRTC. Neither needs a device or a
-// driver.
+// Package rtc compiles CUDA C++ and HIP C++ while the program runs, with the vendors' own compilers: NVRTC and
+// hipRTC. Neither needs a device or a driver.
 //
 // The compiler is a library that is looked for at the first use, and never unloaded. It runs in the program's own process, where it may
 // start threads, and may take hundreds of megabytes of memory while it compiles.
@@ -357,7 +357,8 @@ func (c *Compiler) compile(src *driver.Source, options []string, p *plan) (*driv
 			return &driver.Image{Format: m.format, Data: data}, nil
 		}
 	}
-	return nil, c.vendor.refuse(driver.ErrInvalidArgument, "with the options %q, %s makes no code that a device can load", src.Options, c.vendor.name)
+	return nil, c.vendor.refuse(driver.ErrInvalidArgument, "with the options %q, %s makes no code that a device can load",
+		src.Options, c.vendor.name)
 }
 
 // fetch returns the code or the log of a program.
@@ -397,7 +398,8 @@ func (c *Compiler) refused(program uintptr, src *driver.Source, options []string
 	}
 	switch {
 	// A variant of an architecture, like sm_75a, may be refused as an option or only when the source is read.
-	case code == codeInvalidOption && strings.Contains(log, "gpu-architecture"), code == codeCompilation && strings.Contains(log, "--nv_arch flag"):
+	case code == codeInvalidOption && strings.Contains(log, "gpu-architecture"),
+		code == codeCompilation && strings.Contains(log, "--nv_arch flag"):
 		e.Kind, e.Detail = driver.ErrUnsupported, fmt.Sprintf("%s %s does not know the target %s: %s", c.vendor.name, c.version, p.target, log)
 		return e
 	case code == codeCompilation:

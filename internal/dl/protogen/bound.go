@@ -17,7 +17,7 @@ func (l *list) sharedInterface(w *writer) {
 		w.line("Call%s", upper(c.name))
 	}
 	w.line("NumCalls\n)\n")
-	w.line("// Calls are the calls that pass their arguments to the vendor's library as they are. Calls of the same names in CUDA and HIP take the same ones.")
+	w.line("// Calls are the calls that pass their arguments to the vendor's library as they are. They are alike in CUDA and HIP.")
 	w.line("type Calls interface {")
 	for _, c := range l.calls {
 		if !c.exported() {

@@ -2,8 +2,8 @@
 //
 //	go run github.com/go-halyard/halyard/internal/dl/protogen calls.txt
 //
-// writes calls_gen.go beside the list, and calls_linked_gen.go if calls of the list are linked. With -interface FILE it writes to that file the
-// interface that backends of the same form share.
+// writes calls_gen.go beside the list, and calls_linked_gen.go if calls of the list are linked. With -interface FILE
+// it writes to that file the interface that backends of the same form share.
 //
 // # The list
 //
@@ -42,12 +42,14 @@
 //
 // # Forms
 //
-// Bound is the form of CUDA and HIP, with package cudahip. Each call is a method of the type calls. Under the heading "bound", a call first makes its context
-// current, in the same crossing from Go to C; under "unbound" it needs none. Linked calls are C functions that do the same.
+// Bound is the form of CUDA and HIP, with package cudahip. Each call is a method of the type calls. Under the heading
+// "bound", a call first makes its context current, in the same crossing from Go to C; under "unbound" it needs none.
+// Linked calls are C functions that do the same.
 //
-// Plain is the form of libraries without a current context, such as OpenCL. Each call is a field of a struct of functions, which a heading names,
-// "table NAME LOADER", which also names the function that fills it. The first table is that of the library; the functions of others are looked up by a
-// function that the program gives. Under the heading, "field NAME TYPE" is a field that the program fills itself.
+// Plain is the form of libraries without a current context, such as OpenCL. Each call is a field of a struct of
+// functions, which a heading names, "table NAME LOADER", which also names the function that fills it. The first table
+// is that of the library; the functions of others are looked up by a function that the program gives. Under the
+// heading, "field NAME TYPE" is a field that the program fills itself.
 package main
 
 import (

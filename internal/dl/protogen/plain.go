@@ -174,7 +174,8 @@ func (l *list) loader(w *writer, of table, library bool) {
 		w.line("p := new(%s)\nif _, err := lib.Fill(p); err != nil { return nil, err }", procs)
 		w.line("t := &%s{binding: \"loaded\", library: lib.Name()}", table)
 	} else {
-		w.line("// %s returns the calls of a platform, or nil if it lacks one that is not optional. find returns the address of a function.", of.loader)
+		w.line("// %s returns the calls of a platform, or nil if it lacks one that is not optional.", of.loader)
+		w.line("// find returns the address of a function.")
 		w.line("func %s(find func(name string) dl.Proc) *%s {", of.loader, table)
 		w.line("p := new(%s)\nif dl.FillBy(find, p) != nil { return nil }\nt := new(%s)", procs, table)
 	}
