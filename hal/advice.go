@@ -19,21 +19,21 @@ func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
 		return noMemory(op)
 	}
 	if !s.Enter() {
-		return s.dev.failure(op, ErrClosed, "the memory is closed")
+		return s.dev.Failure(op, ErrClosed, "the memory is closed")
 	}
 	defer s.Leave()
 	if err := s.dev.begin(op); err != nil {
 		return err
 	}
 	defer s.dev.end()
-	d, ok := s.dev.drv.(driver.Adviser)
+	d, ok := s.dev.Drv.(driver.Adviser)
 	switch {
-	case !ok || !s.dev.info.Caps.Has(CapAdvise) || s.kind != KindShared:
-		return s.dev.failure(op, ErrUnsupported, "advice on %s memory is not supported", s.kind)
+	case !ok || !s.dev.Info.Caps.Has(CapAdvise) || s.kind != KindShared:
+		return s.dev.Failure(op, ErrUnsupported, "advice on %s memory is not supported", s.kind)
 	case a < AdviceReadMostly || a > AdviceNotAccessedBy:
-		return s.dev.failure(op, ErrInvalidArgument, "invalid advice %d", uint8(a))
+		return s.dev.Failure(op, ErrInvalidArgument, "invalid advice %d", uint8(a))
 	case at != nil && !a.NamesPlace():
-		return s.dev.failure(op, ErrInvalidArgument, "advice %q names no place, but a device was given", a)
+		return s.dev.Failure(op, ErrInvalidArgument, "advice %q names no place, but a device was given", a)
 	}
 	var place driver.Device
 	if at != nil {
@@ -42,12 +42,12 @@ func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
 		}
 		defer at.s.end()
 		switch {
-		case at.s.info.Backend != s.dev.info.Backend:
-			return s.dev.failure(op, ErrWrongDevice, "%s belongs to another backend", at.s.info.Name())
-		case !at.s.info.Caps.Has(CapAdvise):
-			return s.dev.failure(op, ErrUnsupported, "%s takes no advice", at.s.info.Name())
+		case at.s.Info.Backend != s.dev.Info.Backend:
+			return s.dev.Failure(op, ErrWrongDevice, "%s belongs to another backend", at.s.Info.Name())
+		case !at.s.Info.Caps.Has(CapAdvise):
+			return s.dev.Failure(op, ErrUnsupported, "%s takes no advice", at.s.Info.Name())
 		}
-		place = at.s.drv
+		place = at.s.Drv
 	}
 	r := m.Region(off, n)
 	switch {
@@ -56,5 +56,5 @@ func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
 	case n == 0:
 		return nil
 	}
-	return s.dev.check(d.Advise(r.raw(), a, place))
+	return s.dev.Check(d.Advise(r.raw(), a, place))
 }

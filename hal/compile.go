@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // targets maps prefixes of architecture names to the backend that compiles for these architectures.
@@ -23,7 +24,7 @@ func CompileFor(ctx context.Context, target string, src Source) (Image, error) {
 	const op = "compile"
 	switch {
 	case ctx.Err() != nil:
-		return Image{}, interrupted(op, ctx)
+		return Image{}, wait.Interrupted(op, ctx)
 	case target == "":
 		return Image{}, Errorf(op, ErrInvalidArgument, "no target")
 	case strings.TrimSpace(src.Text) == "":

@@ -55,9 +55,9 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 	}
 	defer src.Mem.s.Leave()
 	switch {
-	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.PeerCopy):
+	case dst.Mem.s.dev != st.dev && !st.dev.Links(&dst.Mem.s.dev.Device, driver.PeerCopy):
 		return st.foreign(op, dst.Mem)
-	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.PeerCopy):
+	case src.Mem.s.dev != st.dev && !st.dev.Links(&src.Mem.s.dev.Device, driver.PeerCopy):
 		return st.foreign(op, src.Mem)
 	}
 	if err := dst.check(op, width, rows); err != nil {
@@ -70,7 +70,7 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 		return nil
 	}
 	if dst.Mem.s == src.Mem.s && meet(dst, src, width, rows) {
-		return st.dev.failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
+		return st.dev.Failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
 			rows, width, src.Off, src.Pitch, dst.Off, dst.Pitch)
 	}
 	if err := st.vacant(op, dst.Mem, true); err != nil {
@@ -119,9 +119,9 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	n, ok := extent(pitch, width, rows)
 	switch {
 	case pitch < width && rows > 1:
-		return st.dev.failure(op, ErrInvalidArgument, "host pitch %d is less than the row width %d", pitch, width)
+		return st.dev.Failure(op, ErrInvalidArgument, "host pitch %d is less than the row width %d", pitch, width)
 	case !ok || n > uint64(len(b)):
-		return st.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory", rows, width, pitch, len(b))
+		return st.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory", rows, width, pitch, len(b))
 	case n == 0:
 		return nil
 	}
@@ -145,9 +145,9 @@ func (p *Pitched) check(op string, width, rows uint64) error {
 	n, ok := extent(p.Pitch, width, rows)
 	switch {
 	case p.Pitch < width && rows > 1:
-		return m.dev.failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
+		return m.dev.Failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
 	case !ok || p.Off > m.size || n > m.size-p.Off:
-		return m.dev.failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes", rows, width, p.Pitch, p.Off, m.size)
+		return m.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes", rows, width, p.Pitch, p.Off, m.size)
 	}
 	return nil
 }
@@ -176,8 +176,8 @@ func (st *streamState) rows(r driver.Rect) error {
 	if r.Rows == 1 || r.Dst.Pitch == r.Width && r.Src.Pitch == r.Width {
 		return st.row(&r, 0, r.Width*r.Rows)
 	}
-	if c, ok := st.drv.(driver.Copier2D); ok && st.dev.info.Caps.Has(CapCopy2D) {
-		return st.dev.check(c.Copy2D(r))
+	if c, ok := st.Drv.(driver.Copier2D); ok && st.dev.Info.Caps.Has(CapCopy2D) {
+		return st.dev.Check(c.Copy2D(r))
 	}
 	for i := range r.Rows {
 		if err := st.row(&r, i, r.Width); err != nil {
@@ -193,9 +193,9 @@ func (st *streamState) row(r *driver.Rect, i, n uint64) error {
 	src := driver.Region{Mem: r.Src.Mem, Off: r.Src.Off + i*r.Src.Pitch, Len: n}
 	switch {
 	case r.Src.Mem == nil:
-		return st.dev.check(st.drv.CopyIn(dst, unsafe.Add(r.Src.Host, i*r.Src.Pitch)))
+		return st.dev.Check(st.Drv.CopyIn(dst, unsafe.Add(r.Src.Host, i*r.Src.Pitch)))
 	case r.Dst.Mem == nil:
-		return st.dev.check(st.drv.CopyOut(unsafe.Add(r.Dst.Host, i*r.Dst.Pitch), src))
+		return st.dev.Check(st.Drv.CopyOut(unsafe.Add(r.Dst.Host, i*r.Dst.Pitch), src))
 	}
-	return st.dev.check(st.drv.Copy(dst, src))
+	return st.dev.Check(st.Drv.Copy(dst, src))
 }

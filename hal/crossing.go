@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 const (
@@ -34,7 +35,7 @@ type block struct {
 
 	// The last copy that used the block: its streams and the event of its end. All nil once it is known to be done.
 	to, from *streamState
-	read     *eventState
+	read     *wait.Event
 }
 
 // crossingFrom returns the crossing from src to s. The caller has begun a call on both devices.
@@ -195,9 +196,9 @@ func blockSize(n uint64) uint64 {
 }
 
 // after stores the event of the last copy's end. The block takes over the caller's reference.
-func (b *block) after(read *eventState) {
+func (b *block) after(read *wait.Event) {
 	if b.read != nil {
-		b.read.release()
+		b.read.Release()
 	}
 	b.read = read
 }
@@ -207,10 +208,10 @@ func (b *block) idle() bool {
 	if b.read == nil {
 		return true
 	}
-	if done, _ := b.read.done(); !done {
+	if done, _ := b.read.Done(); !done {
 		return false
 	}
-	b.read.release()
+	b.read.Release()
 	b.read, b.to, b.from = nil, nil, nil
 	return true
 }
@@ -234,7 +235,7 @@ func closeBlocks(blocks []*block) {
 			b.locked[i] = nil
 		}
 		if b.read != nil {
-			b.read.release()
+			b.read.Release()
 			b.read = nil
 		}
 	}
@@ -243,12 +244,12 @@ func closeBlocks(blocks []*block) {
 // allocate allocates memory, page-locked for the devices that benefit from it, if they support it.
 func (b *block) allocate(dst, src *Stream, n uint64) {
 	in, out := gainsByLock(b.dst), gainsByLock(b.src)
-	b.ordered.in = b.dst.info.Caps.Has(CapOrderedPageable)
-	b.ordered.out = b.src.info.Caps.Has(CapOrderedPageable)
+	b.ordered.in = b.dst.Info.Caps.Has(CapOrderedPageable)
+	b.ordered.out = b.src.Info.Caps.Has(CapOrderedPageable)
 	b.keep = true
 	// If one device's streams can wait for the other's events, both belong to one driver: memory that it page-locks for
 	// one of its devices is page-locked for all.
-	one := b.dst.links(b.src, driver.PeerWait)
+	one := b.dst.Links(&b.src.Device, driver.PeerWait)
 	switch {
 	case in && out && !one && b.register(dst, src, n):
 		b.ordered.in, b.ordered.out = true, true
@@ -269,12 +270,12 @@ func (b *block) allocate(dst, src *Stream, n uint64) {
 
 // gainsByLock reports whether page-locked memory makes the device's copies faster, or keeps them in stream order.
 func gainsByLock(s *deviceState) bool {
-	return !s.info.Caps.Has(CapOrderedPageable) || !s.info.SharesHostMemory && s.info.PCI.Known
+	return !s.Info.Caps.Has(CapOrderedPageable) || !s.Info.SharesHostMemory && s.Info.PCI.Known
 }
 
 // register page-locks memory of the Go heap for both devices, and reports whether it could.
 func (b *block) register(dst, src *Stream, n uint64) bool {
-	if !b.dst.info.Caps.Has(CapRegister) || !b.src.info.Caps.Has(CapRegister) {
+	if !b.dst.Info.Caps.Has(CapRegister) || !b.src.Info.Caps.Has(CapRegister) {
 		return false
 	}
 	b.bytes = make([]byte, n)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // Device is a handle on an open device. All handles that [Open] returns for one device share it: streams of one handle work
@@ -24,45 +25,34 @@ type Device struct {
 // deviceState is the device itself, shared by its handles and referred to by their children.
 type deviceState struct {
 	life.Owner
-	drv    driver.Device
-	info   Info
+	wait.Device
 	key    deviceKey
 	common *Device // the device's own handle, which a program cannot close
-	lost   atomic.Pointer[Error]
 
-	mu     sync.Mutex
-	events events
-
+	mu          sync.Mutex
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
 	crossings   []*crossing // for copies to and from this device
 	values      sync.Map
 
 	closeWaits atomic.Bool // closing the vendor's device, or freeing its memory, may block on a gate
-	keeps      bool        // EventsKeepFailures of driver.FailureKeeper
-	forgets    bool        // and ForgetsToldFailures
-
-	watch watch
-	asks  life.Calls // on the driver's events; they end before the device is closed
 }
 
 func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
-	s := &deviceState{drv: drv, info: drv.Info(), key: key}
-	if s.info.Backend == "" {
-		s.info.Backend = b.Name()
+	s := &deviceState{key: key}
+	info := drv.Info()
+	if info.Backend == "" {
+		info.Backend = b.Name()
 	}
-	s.Init()
-	s.Frees = life.FreesOf(s.info.Backend)
+	s.Owner.Init()
+	s.Frees = life.FreesOf(info.Backend)
 	s.Report = s.reportLeak
 	s.Close = s.close
+	s.Device.Init(drv, info, s.Frees)
+	s.Outer = s.newEvent
 	if w, ok := drv.(driver.FreeBlocker); ok && w.FreeMayBlock() {
 		s.closeWaits.Store(true)
 	}
-	if k, ok := drv.(driver.FailureKeeper); ok {
-		s.keeps = k.EventsKeepFailures()
-		s.forgets = s.keeps && k.ForgetsToldFailures()
-	}
-	s.watch.init()
 	s.transfers.init(s)
 	s.common = &Device{s: s, h: s.Common()}
 	return s.join()
@@ -70,7 +60,7 @@ func newDevice(b driver.Backend, drv driver.Device, key deviceKey) *Device {
 
 // join returns a new handle, or nil if the device is closed or lost.
 func (s *deviceState) join() *Device {
-	h := s.Join(func() bool { return s.lost.Load() != nil })
+	h := s.Join(func() bool { return s.Lost() != nil })
 	if h == nil {
 		return nil
 	}
@@ -104,7 +94,7 @@ func (d *Device) common() *Device {
 // Info describes the device.
 func (d *Device) Info() Info {
 	if s := d.state(); s != nil {
-		return s.info
+		return s.Info
 	}
 	return Info{}
 }
@@ -112,7 +102,7 @@ func (d *Device) Info() Info {
 // Name returns the name with which [Open] opens the device: "host:0". It is "" for a nil or zero Device.
 func (d *Device) Name() string {
 	if s := d.state(); s != nil {
-		return s.info.Name()
+		return s.Info.Name()
 	}
 	return ""
 }
@@ -120,7 +110,7 @@ func (d *Device) Name() string {
 // Caps returns the device's capabilities.
 func (d *Device) Caps() Caps {
 	if s := d.state(); s != nil {
-		return s.info.Caps
+		return s.Info.Caps
 	}
 	return 0
 }
@@ -128,7 +118,7 @@ func (d *Device) Caps() Caps {
 // sharesHostMemory reports whether the device uses host memory in place, without copies. It does not if the host has to map the memory.
 func (d *Device) sharesHostMemory() bool {
 	s := d.state()
-	return s != nil && s.info.SharesHostMemory && !s.info.Caps.Has(CapMustMap)
+	return s != nil && s.Info.SharesHostMemory && !s.Info.Caps.Has(CapMustMap)
 }
 
 // MemInfo returns the free and total memory of the device in bytes. The error is of
@@ -140,11 +130,11 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 		return 0, 0, err
 	}
 	defer d.s.end()
-	if !d.s.info.Caps.Has(CapMemInfo) {
-		return 0, 0, d.s.failure(op, ErrUnsupported, "free memory is not reported by the driver")
+	if !d.s.Info.Caps.Has(CapMemInfo) {
+		return 0, 0, d.s.Failure(op, ErrUnsupported, "free memory is not reported by the driver")
 	}
-	free, total, err = d.s.drv.MemInfo()
-	return free, total, d.s.check(err)
+	free, total, err = d.s.Drv.MemInfo()
+	return free, total, d.s.Check(err)
 }
 
 // Usage counts the allocations on a device, through all its handles.
@@ -168,7 +158,7 @@ func (d *Device) Usage() Usage {
 // CanAccessPeer reports whether a stream of d can copy to and from memory of other directly.
 func (d *Device) CanAccessPeer(other *Device) bool {
 	s, o := d.state(), other.state()
-	return s != nil && o != nil && s.links(o, driver.PeerCopy)
+	return s != nil && o != nil && s.Links(&o.Device, driver.PeerCopy)
 }
 
 // Alloc allocates size bytes of memory of the given kind, aligned to align bytes (a power
@@ -183,31 +173,31 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		return nil, err
 	}
 	defer s.end()
-	info := &s.info
+	info := &s.Info
 	switch {
 	case kind != KindDevice && kind != KindHost && kind != KindShared:
-		return nil, s.failure(op, ErrInvalidArgument, "invalid memory kind %v", kind)
+		return nil, s.Failure(op, ErrInvalidArgument, "invalid memory kind %v", kind)
 	case align&(align-1) != 0:
-		return nil, s.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
+		return nil, s.Failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
-		return nil, s.failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
+		return nil, s.Failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
 	case kind == KindShared && !info.Caps.Has(CapShared):
-		return nil, s.failure(op, ErrUnsupported, "shared memory is not supported")
+		return nil, s.Failure(op, ErrUnsupported, "shared memory is not supported")
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
 	case size == 0:
 		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: kind})
 	}
 	freed := s.Reaper.Count()
-	drv, err := s.drv.Alloc(kind, size, align)
+	drv, err := s.Drv.Alloc(kind, size, align)
 	if err != nil && isKind(err, ErrOutOfMemory) && s.collect(freed) {
-		drv, err = s.drv.Alloc(kind, size, align)
+		drv, err = s.Drv.Alloc(kind, size, align)
 	}
 	if err != nil {
 		if isKind(err, ErrOutOfMemory) {
 			return nil, s.shortage(op, kind, size, "", err)
 		}
-		return nil, s.check(err)
+		return nil, s.Check(err)
 	}
 	return newMemory(d, op, &memoryState{drv: drv, kind: kind, size: size})
 }
@@ -215,14 +205,14 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 // collect frees closed objects that are no longer in use. It reports whether anything has been freed since the reaper's count was since.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.closeIdleCrossings()
-	s.watch.sweep()
+	s.Sweep()
 	s.trim()
 	return s.Reaper.Collect(since) || idle
 }
 
 // trim makes the driver free the memory that it caches, unless that could block on a gate.
 func (s *deviceState) trim() {
-	t, ok := s.drv.(driver.Trimmer)
+	t, ok := s.Drv.(driver.Trimmer)
 	if !ok {
 		return
 	}
@@ -244,16 +234,16 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 		return nil, err
 	}
 	defer d.s.end()
-	r, ok := d.s.drv.(driver.Registerer)
-	if !ok || !d.s.info.Caps.Has(CapRegister) {
-		return nil, d.s.failure(op, ErrUnsupported, "registering host memory is not supported")
+	r, ok := d.s.Drv.(driver.Registerer)
+	if !ok || !d.s.Info.Caps.Has(CapRegister) {
+		return nil, d.s.Failure(op, ErrUnsupported, "registering host memory is not supported")
 	}
 	if len(b) == 0 {
 		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: KindHost, origin: registered})
 	}
 	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
 	if err != nil {
-		return nil, d.s.check(err)
+		return nil, d.s.Check(err)
 	}
 	return newMemory(d, op, &memoryState{drv: drv, kind: KindHost, size: uint64(len(b)), origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))})
 }
@@ -275,15 +265,15 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 	var o driver.StreamOptions
 	for _, set := range opts {
 		if set == nil {
-			return nil, d.s.failure(op, ErrInvalidArgument, "nil option")
+			return nil, d.s.Failure(op, ErrInvalidArgument, "nil option")
 		}
 		set(&o)
 	}
-	info := &d.s.info
+	info := &d.s.Info
 	o.Priority = max(min(o.Priority, max(info.LowPriority, info.HighPriority)), min(info.LowPriority, info.HighPriority))
-	drv, err := d.s.drv.NewStream(o)
+	drv, err := d.s.Drv.NewStream(o)
 	if err != nil {
-		return nil, d.s.check(err)
+		return nil, d.s.Check(err)
 	}
 	return newStream(d, op, makeStream(d.s, drv))
 }
@@ -310,7 +300,7 @@ func (d *Device) Close() error {
 		return noDevice("close")
 	}
 	if d == d.s.common {
-		return d.s.failure("close", ErrInvalidArgument, "the device's own handle cannot be closed; it closes with the last other handle")
+		return d.s.Failure("close", ErrInvalidArgument, "the device's own handle cannot be closed; it closes with the last other handle")
 	}
 	err := d.s.close(d.h)
 	if d.h.Closed() {
@@ -324,9 +314,9 @@ func (s *deviceState) close(h *life.Holder) error {
 	last, err := s.CloseHolder(h, func(open string) error {
 		switch {
 		case open != "":
-			return s.failure("close", ErrBusy, "still open: %s", open)
+			return s.Failure("close", ErrBusy, "still open: %s", open)
 		case s.closeWaits.Load() && s.Frees.Held():
-			return s.failure("close", ErrBusy, "closing could block on a gate that is still shut")
+			return s.Failure("close", ErrBusy, "closing could block on a gate that is still shut")
 		}
 		return nil
 	})
@@ -341,8 +331,8 @@ func (s *deviceState) close(h *life.Holder) error {
 	s.closeStreams()
 	s.CallsEnd()
 	s.Drain()
-	s.endEvents()
-	s.Free(s.closeWaits.Load(), func() { err = s.drv.Close() })
+	s.EndEvents()
+	s.Free(s.closeWaits.Load(), func() { err = s.Drv.Close() })
 	s.Reaper.Drain()
 	return err
 }
@@ -362,7 +352,7 @@ func (s *deviceState) begin(op string) error {
 	if !s.Calls.Enter() {
 		return s.closedError(op)
 	}
-	if lost := s.lost.Load(); lost != nil {
+	if lost := s.Lost(); lost != nil {
 		s.end()
 		return lost
 	}
@@ -373,20 +363,11 @@ func (s *deviceState) begin(op string) error {
 // its context ends.
 func (s *deviceState) end() { s.Calls.Leave() }
 
-// check returns the driver's error unchanged. If the error says that the device is lost, check notes that.
-func (s *deviceState) check(err error) error {
-	if err != nil && isKind(err, ErrDeviceLost) {
-		lost := &Error{Op: "use", Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrDeviceLost, Err: err}
-		s.lost.CompareAndSwap(nil, lost)
-	}
-	return err
-}
-
 func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string, cause error) error {
-	e := &Error{Op: op, Backend: s.info.Backend, Device: s.info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
+	e := &Error{Op: op, Backend: s.Info.Backend, Device: s.Info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
 	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.Owner.Usage().Held}
-	if s.info.Caps.Has(CapMemInfo) {
-		if free, total, err := s.drv.MemInfo(); err == nil {
+	if s.Info.Caps.Has(CapMemInfo) {
+		if free, total, err := s.Drv.MemInfo(); err == nil {
 			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
 		}
 	}
@@ -401,16 +382,8 @@ func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string,
 	return e
 }
 
-func (s *deviceState) links(other *deviceState, want driver.PeerAccess) bool {
-	if s == other {
-		return true
-	}
-	l, ok := s.drv.(driver.Peering)
-	return ok && s.info.Backend == other.info.Backend && l.PeerAccess(other.drv)&want == want
-}
-
 func (s *deviceState) closedError(op string) error {
-	return s.failure(op, ErrClosed, "the device is closed")
+	return s.Failure(op, ErrClosed, "the device is closed")
 }
 
 func isKind(err, kind error) bool {
@@ -471,9 +444,9 @@ func (s *deviceState) closeStreams() {
 
 // ownStream makes a stream for the library itself, on no handle's list; s.mu is held.
 func (s *deviceState) ownStream() (*Stream, error) {
-	drv, err := s.drv.NewStream(driver.StreamOptions{})
+	drv, err := s.Drv.NewStream(driver.StreamOptions{})
 	if err != nil {
-		return nil, s.check(err)
+		return nil, s.Check(err)
 	}
 	st := makeStream(s, drv)
 	s.AdmitOwn(&st.Object, st)
@@ -509,15 +482,15 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	}
 	defer d.s.end()
 	if ctx.Err() != nil {
-		return interrupted(op, ctx)
+		return wait.Interrupted(op, ctx)
 	}
 	d.s.closeIdleCrossings()
 	d.s.trim()
-	d.s.trimEvents()
-	d.s.watch.sweep()
+	d.s.TrimEvents()
+	d.s.Sweep()
 	d.s.Reaper.Sweep()
 	if d.s.Reaper.Wait(ctx) != nil {
-		return interrupted(op, ctx)
+		return wait.Interrupted(op, ctx)
 	}
 	return nil
 }

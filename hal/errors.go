@@ -1,7 +1,6 @@
 package hal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -49,14 +48,4 @@ func KindName(err error) string {
 // themselves. op names the operation that failed; format and args say what was wrong.
 func Errorf(op string, kind error, format string, args ...any) error {
 	return &Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
-func (d *deviceState) failure(op string, kind error, format string, args ...any) error {
-	return &Error{Op: op, Backend: d.info.Backend, Device: d.info.Ordinal, Kind: kind,
-		Detail: fmt.Sprintf(format, args...)}
-}
-
-// interrupted returns the error of an operation that gave up because ctx ended: of kind [ErrNotReady], wrapping the context's cause.
-func interrupted(op string, ctx context.Context) error {
-	return &Error{Op: op, Device: -1, Kind: ErrNotReady, Err: context.Cause(ctx)}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // Event stands for the work that had been enqueued on a stream when [Stream.Record] returned the event. Work that is enqueued later is not
@@ -18,6 +19,31 @@ type Event struct {
 	dev     *Device
 	calls   life.Handle   // of the program's reference; unused in a shared reference
 	lookout *life.Lookout // of the program's reference; nil once that is closed
+}
+
+// eventState is what an Event refers to. A device uses it again after its last reference is released.
+type eventState struct {
+	*wait.Event
+	life.Child       // in the list of the device's handle while the program has its reference
+	shared     Event // for shared references
+	dev        *deviceState
+}
+
+// newEvent completes an event of the device.
+func (s *deviceState) newEvent(e *wait.Event) {
+	es := &eventState{Event: e, dev: s}
+	es.shared = Event{s: es, dev: s.common}
+	e.Outer = es
+}
+
+// Describe implements life.Thing.
+func (e *eventState) Describe() string { return "event" }
+
+// Leaked implements life.Thing.
+func (e *eventState) Leaked() {
+	e.dev.Report(e.Describe())
+	e.dev.Retire(&e.Child, nil)
+	e.dev.Reaper.Add(func() bool { return true }, e.Release)
 }
 
 // EventOption is an option of [Stream.Record].
@@ -39,21 +65,22 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	var o driver.EventOptions
 	for _, set := range opts {
 		if set == nil {
-			return nil, st.dev.failure(op, ErrInvalidArgument, "nil option")
+			return nil, st.dev.Failure(op, ErrInvalidArgument, "nil option")
 		}
 		set(&o)
 	}
 	timing := o.Timing
-	if timing && !st.dev.info.Caps.Has(CapTiming) {
-		return nil, st.dev.failure(op, ErrUnsupported, "event timing is not supported")
+	if timing && !st.dev.Info.Caps.Has(CapTiming) {
+		return nil, st.dev.Failure(op, ErrUnsupported, "event timing is not supported")
 	}
-	es, err := st.event(timing)
+	e, err := st.Event(timing)
 	if err != nil {
 		return nil, err
 	}
+	es := e.Outer.(*eventState)
 	w, ok := s.dev.h.Enlist(&es.Child, es)
 	if !ok {
-		es.release()
+		es.Release()
 		return nil, st.dev.closedError(op)
 	}
 	return &Event{s: es, dev: s.dev, lookout: w}, nil
@@ -62,11 +89,11 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 // RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing while
 // the device has spare events.
 func (s *Stream) RecordShared() (*Event, error) {
-	es, err := s.event("record")
+	e, err := s.event("record")
 	if err != nil {
 		return nil, err
 	}
-	return &es.shared, nil
+	return &e.Outer.(*eventState).shared, nil
 }
 
 // RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new Record or RecordShared. It
@@ -78,10 +105,10 @@ func (s *Stream) RecordAgain(e *Event) bool {
 		return false
 	}
 	es, shared := e.s, e == &e.s.shared
-	if es.users.Load() != 1 || es.dev != s.s.dev || shared && es.timing || !shared && e.calls.Closed() || s.s.begin("record") != nil {
+	if !es.Sole() || es.dev != s.s.dev || shared && es.Timing() || !shared && e.calls.Closed() || s.s.begin("record") != nil {
 		return false
 	}
-	err := s.s.record(es)
+	err := s.s.Record(es.Event)
 	s.s.Leave()
 	return err == nil
 }
@@ -103,14 +130,14 @@ func (e *Event) begin(op string) (*eventState, error) {
 		return nil, noEvent(op)
 	}
 	if e != &e.s.shared && !e.calls.Enter() {
-		return nil, e.s.dev.failure(op, ErrClosed, "the event is closed")
+		return nil, e.s.dev.Failure(op, ErrClosed, "the event is closed")
 	}
 	return e.s, nil
 }
 
 func (e *Event) end() {
 	if e != &e.s.shared && e.calls.Leave() {
-		e.s.release()
+		e.s.Release()
 	}
 }
 
@@ -123,7 +150,7 @@ func (s *Stream) WaitEvent(e *Event) error {
 	if err != nil {
 		return err
 	}
-	err = s.wait(es)
+	err = s.wait(es.Event)
 	e.end()
 	return err
 }
@@ -131,7 +158,7 @@ func (s *Stream) WaitEvent(e *Event) error {
 // keepsFailures reports whether the stream's events report the failure of any earlier work, unless the program has been told of it.
 func (s *Stream) keepsFailures() bool {
 	st := s.state()
-	return st != nil && st.dev.keeps
+	return st != nil && st.dev.KeepsFailures
 }
 
 // canDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
@@ -145,7 +172,7 @@ func (s *Stream) canDefer(e *Event) bool {
 		return false
 	}
 	defer e.end()
-	return es.stream == st || es.known() || st.gates() || st.dev.links(es.dev, driver.PeerWait)
+	return es.Stream() == &st.Stream || es.Known() || st.Gates() || st.dev.Links(&es.dev.Device, driver.PeerWait)
 }
 
 // recordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
@@ -154,7 +181,8 @@ func (e *Event) recordedOn(s *Stream) bool {
 	if err != nil {
 		return false
 	}
-	on := es.stream == s.state()
+	st := s.state()
+	on := st != nil && es.Stream() == &st.Stream
 	e.end()
 	return on
 }
@@ -165,13 +193,13 @@ func (e *Event) Done() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	done, err := es.done()
+	done, err := es.Done()
 	e.end()
 	return done, err
 }
 
 // doneAlone is Done for a shared reference that is the only one, and that no other goroutine uses meanwhile.
-func (e *Event) doneAlone() (bool, error) { return e.s.doneAlone() }
+func (e *Event) doneAlone() (bool, error) { return e.s.DoneAlone() }
 
 // Sync waits until the event's work has finished, and returns its error if it failed. If ctx ends first, the error is of
 // kind ErrNotReady and wraps the context's cause.
@@ -181,7 +209,7 @@ func (e *Event) Sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = es.wait(ctx, op)
+	_, err = es.Wait(ctx, op)
 	e.end()
 	return err
 }
@@ -197,9 +225,9 @@ func (e *Event) OnDone(fn func(error)) error {
 	}
 	defer e.end()
 	if fn == nil {
-		return es.dev.failure(op, ErrInvalidArgument, "nil function")
+		return es.dev.Failure(op, ErrInvalidArgument, "nil function")
 	}
-	es.onDone(fn)
+	es.OnDone(fn)
 	return nil
 }
 
@@ -219,23 +247,12 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	}
 	defer since.end()
 	switch {
-	case !to.dev.links(from.dev, driver.PeerWait):
-		return 0, to.dev.failure(op, ErrWrongDevice, "the event belongs to %s", from.dev.info.Name())
-	case !to.timing || !from.timing:
-		return 0, to.dev.failure(op, ErrInvalidArgument, "an event was recorded without WithTiming")
+	case !to.dev.Links(&from.dev.Device, driver.PeerWait):
+		return 0, to.dev.Failure(op, ErrWrongDevice, "the event belongs to %s", from.dev.Info.Name())
+	case !to.Timing() || !from.Timing():
+		return 0, to.dev.Failure(op, ErrInvalidArgument, "an event was recorded without WithTiming")
 	}
-	for _, es := range [...]*eventState{to, from} {
-		if !es.dev.asks.Enter() {
-			return 0, es.dev.closedError(op) // the event was closed during this call, and then its device
-		}
-		defer es.dev.asks.Leave()
-	}
-	t, ok := to.drv.(driver.Timer)
-	if !ok {
-		return 0, to.dev.failure(op, ErrUnsupported, "event timing is not supported")
-	}
-	d, err := t.Elapsed(from.drv)
-	return d, to.dev.check(err)
+	return to.Elapsed(op, from.Event)
 }
 
 // Retain adds a shared reference to the event and returns it, or nil if e is closed. It is for libraries that keep an event
@@ -248,7 +265,7 @@ func (e *Event) Retain() *Event {
 	if err != nil {
 		return nil
 	}
-	es.retain()
+	es.Retain()
 	e.end()
 	return &es.shared
 }
@@ -260,7 +277,7 @@ func (e *Event) Close() error {
 		return noEvent("close")
 	}
 	if e == &e.s.shared {
-		e.s.release()
+		e.s.Release()
 		return nil
 	}
 	first, finish := e.calls.Close()
@@ -270,7 +287,7 @@ func (e *Event) Close() error {
 	e.s.dev.Retire(&e.s.Child, e.lookout)
 	e.lookout = nil
 	if finish {
-		e.s.release()
+		e.s.Release()
 	}
 	return nil
 }

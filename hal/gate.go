@@ -61,7 +61,7 @@ func (s *gateState) signal(at **life.Lookout) error {
 		*at = nil
 		dev.Retire(&s.Child, w)
 		dev.Frees.GateGoes() // a free that begins now waits at most for the next line
-		s.err = dev.check(s.drv.Open())
+		s.err = dev.Check(s.drv.Open())
 		s.stream.Leave()
 	})
 	return s.err

@@ -126,16 +126,16 @@ func nextPower(n int) int {
 // says that there is nothing to launch.
 func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty bool, err error) {
 	info, dev := &k.info, k.of.dev
-	c := &dev.info.Compute
+	c := &dev.Info.Compute
 	if g.bad || g.dims == 0 {
-		return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a grid has one to three dimensions; make it with Over or Blocks", info.Name)
+		return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a grid has one to three dimensions; make it with Over or Blocks", info.Name)
 	}
 	if !g.shaped {
 		block = g.suggest(info, c)
 	} else {
 		for d, n := range g.block {
 			if n < 1 || n > math.MaxInt32 {
-				return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; it must be 1 to %d", info.Name, n, d, math.MaxInt32)
+				return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; it must be 1 to %d", info.Name, n, d, math.MaxInt32)
 			}
 			block[d] = uint32(n)
 		}
@@ -144,21 +144,21 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 	for d, n := range block {
 		threads *= uint64(n) // at most 2^31 each: the product is checked before it can overflow
 		if c.MaxBlock[d] != 0 && n > c.MaxBlock[d] {
-			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; the device's limit is %d", info.Name, n, d, c.MaxBlock[d])
+			return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; the device's limit is %d", info.Name, n, d, c.MaxBlock[d])
 		}
 		most := least(info.MaxThreads, c.MaxThreads)
 		if threads > most {
-			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the limit for this kernel is %d", info.Name, block[0], block[1], block[2], most)
+			return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the limit for this kernel is %d", info.Name, block[0], block[1], block[2], most)
 		}
 	}
 	if r := info.RequiredBlock; r != [3]uint32{} && r != block {
-		return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the code demands %dx%dx%d",
+		return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the code demands %dx%dx%d",
 			info.Name, block[0], block[1], block[2], r[0], r[1], r[2])
 	}
 	empty = g.none
 	for d, n := range g.n {
 		if n < 0 {
-			return grid, block, false, dev.failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d; it must not be negative", info.Name, d, n)
+			return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d; it must not be negative", info.Name, d, n)
 		}
 		count, size := uint64(n), uint64(block[d])
 		switch {
@@ -176,7 +176,7 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 			if c.MaxGlobal != 0 {
 				limit = min(limit, c.MaxGlobal/size)
 			}
-			return grid, block, false, dev.failure(op, ErrOutOfRange, "kernel %s: %d blocks of %d threads in dimension %d; the limit is %d blocks", info.Name, count, size, d, limit)
+			return grid, block, false, dev.Failure(op, ErrOutOfRange, "kernel %s: %d blocks of %d threads in dimension %d; the limit is %d blocks", info.Name, count, size, d, limit)
 		}
 		empty = empty || count == 0
 		grid[d] = uint32(count)

@@ -57,25 +57,25 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 		return nil, err
 	}
 	defer s.end()
-	a, ok := s.drv.(driver.Importer)
-	info := &s.info
+	a, ok := s.Drv.(driver.Importer)
+	info := &s.Info
 	switch {
 	case !ok || !info.Caps.Has(CapImport):
-		return nil, s.failure(op, ErrUnsupported, "importing memory is not supported")
+		return nil, s.Failure(op, ErrUnsupported, "importing memory is not supported")
 	case f.Kind != KindDevice && f.Kind != KindHost && f.Kind != KindShared:
-		return nil, s.failure(op, ErrInvalidArgument, "invalid memory kind %v", f.Kind)
+		return nil, s.Failure(op, ErrInvalidArgument, "invalid memory kind %v", f.Kind)
 	case f.Handle == 0 && f.Size > 0:
-		return nil, s.failure(op, ErrInvalidArgument, "handle 0")
+		return nil, s.Failure(op, ErrInvalidArgument, "handle 0")
 	case f.Kind == KindShared && !info.Caps.Has(CapShared):
-		return nil, s.failure(op, ErrUnsupported, "shared memory is not supported")
+		return nil, s.Failure(op, ErrUnsupported, "shared memory is not supported")
 	case f.Size > math.MaxInt || f.Size > 0 && info.Caps.Has(CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
-		return nil, s.failure(op, ErrOutOfRange, "%d bytes at %#x exceed the address space", f.Size, f.Handle)
+		return nil, s.Failure(op, ErrOutOfRange, "%d bytes at %#x exceed the address space", f.Size, f.Handle)
 	}
 	var drv driver.Memory = noBytes{}
 	if f.Size > 0 {
 		var err error
 		if drv, err = a.Import(f.Kind, f.Handle, f.Size); err != nil {
-			return nil, s.check(err)
+			return nil, s.Check(err)
 		}
 	}
 	m := &memoryState{drv: drv, kind: f.Kind, size: f.Size, origin: imported}
@@ -103,13 +103,13 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 		return nil, err
 	}
 	defer s.end()
-	a, ok := s.drv.(driver.StreamImporter)
-	if !ok || !s.info.Caps.Has(CapImportStream) {
-		return nil, s.failure(op, ErrUnsupported, "importing streams is not supported")
+	a, ok := s.Drv.(driver.StreamImporter)
+	if !ok || !s.Info.Caps.Has(CapImportStream) {
+		return nil, s.Failure(op, ErrUnsupported, "importing streams is not supported")
 	}
 	drv, err := a.ImportStream(handle)
 	if err != nil {
-		return nil, s.check(err)
+		return nil, s.Check(err)
 	}
 	st := makeStream(s, drv)
 	st.outside, st.Then = true, release
@@ -125,13 +125,13 @@ func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 		return PointerInfo{}, err
 	}
 	defer s.end()
-	q, ok := s.drv.(driver.PointerQuerier)
+	q, ok := s.Drv.(driver.PointerQuerier)
 	switch {
-	case !ok || !s.info.Caps.Has(CapPointerInfo):
-		return PointerInfo{}, s.failure(op, ErrUnsupported, "pointer queries are not supported")
+	case !ok || !s.Info.Caps.Has(CapPointerInfo):
+		return PointerInfo{}, s.Failure(op, ErrUnsupported, "pointer queries are not supported")
 	case ptr == 0:
-		return PointerInfo{}, s.failure(op, ErrInvalidArgument, "pointer 0")
+		return PointerInfo{}, s.Failure(op, ErrInvalidArgument, "pointer 0")
 	}
 	info, err := q.PointerInfo(ptr)
-	return info, s.check(err)
+	return info, s.Check(err)
 }

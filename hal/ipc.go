@@ -174,12 +174,12 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 		return IPCHandle{}, noMemory(op)
 	}
 	if !s.Enter() {
-		return IPCHandle{}, s.dev.failure(op, ErrClosed, "the memory is closed")
+		return IPCHandle{}, s.dev.Failure(op, ErrClosed, "the memory is closed")
 	}
 	defer s.Leave()
-	d, ok := s.dev.drv.(driver.IPCSharer)
-	if !ok || !s.dev.info.Caps.Has(CapIPC) || s.size == 0 {
-		return IPCHandle{}, s.dev.failure(op, ErrUnsupported, "sharing memory between processes is not supported")
+	d, ok := s.dev.Drv.(driver.IPCSharer)
+	if !ok || !s.dev.Info.Caps.Has(CapIPC) || s.size == 0 {
+		return IPCHandle{}, s.dev.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := s.dev.begin(op); err != nil {
 		return IPCHandle{}, err
@@ -187,10 +187,10 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	defer s.dev.end()
 	share, err := d.ExportIPC(s.drv)
 	if err != nil {
-		return IPCHandle{}, s.dev.check(err)
+		return IPCHandle{}, s.dev.Check(err)
 	}
 	return IPCHandle{
-		Backend: s.dev.info.Backend, Device: s.dev.info.UUID, Kind: s.kind,
+		Backend: s.dev.Info.Backend, Device: s.dev.Info.UUID, Kind: s.kind,
 		PID: uint32(os.Getpid()), Offset: share.Offset, Size: share.Size, Handle: share.Handle,
 		process: thisProcess(),
 	}, nil
@@ -209,26 +209,26 @@ func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 		return nil, err
 	}
 	defer s.end()
-	sharer, ok := s.drv.(driver.IPCSharer)
-	if !ok || !s.info.Caps.Has(CapIPC) {
-		return nil, s.failure(op, ErrUnsupported, "sharing memory between processes is not supported")
+	sharer, ok := s.Drv.(driver.IPCSharer)
+	if !ok || !s.Info.Caps.Has(CapIPC) {
+		return nil, s.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := t.validate(op); err != nil {
 		return nil, err
 	}
 	switch {
-	case t.Backend != s.info.Backend:
-		return nil, s.failure(op, ErrWrongDevice, "the handle belongs to backend %s", t.Backend)
-	case t.Device != s.info.UUID:
-		return nil, s.failure(op, ErrWrongDevice, "the handle belongs to device %s, not %s", t.Device, s.info.UUID)
+	case t.Backend != s.Info.Backend:
+		return nil, s.Failure(op, ErrWrongDevice, "the handle belongs to backend %s", t.Backend)
+	case t.Device != s.Info.UUID:
+		return nil, s.Failure(op, ErrWrongDevice, "the handle belongs to device %s, not %s", t.Device, s.Info.UUID)
 	case t.process == thisProcess():
-		return nil, s.failure(op, ErrInvalidArgument, "the handle was exported by this process")
+		return nil, s.Failure(op, ErrInvalidArgument, "the handle was exported by this process")
 	case t.Kind != KindDevice:
-		return nil, s.failure(op, ErrUnsupported, "sharing %v memory between processes is not supported", t.Kind)
+		return nil, s.Failure(op, ErrUnsupported, "sharing %v memory between processes is not supported", t.Kind)
 	}
 	drv, err := sharer.OpenIPC(driver.IPCShare{Handle: t.Handle, Offset: t.Offset, Size: t.Size})
 	if err != nil {
-		return nil, s.check(err)
+		return nil, s.Check(err)
 	}
 	return newMemory(d, op, &memoryState{drv: drv, kind: t.Kind, size: t.Size, origin: shared})
 }

@@ -196,11 +196,11 @@ func (s *Stream) launched(k *Kernel) error {
 // launch enqueues a kernel, unless the grid is empty.
 func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) (enqueued bool, err error) {
 	if k == nil || k.s == nil {
-		return false, st.dev.failure(op, ErrInvalidArgument, "nil or zero kernel")
+		return false, st.dev.Failure(op, ErrInvalidArgument, "nil or zero kernel")
 	}
 	m := k.s.of
 	if !m.Enter() {
-		return false, st.dev.failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
+		return false, st.dev.Failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
 	}
 	l := launches.Get().(*launch)
 	enqueued, err = st.launchWith(op, l, k.s, g, args)
@@ -210,12 +210,12 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) (enqueu
 }
 
 func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) (enqueued bool, err error) {
-	drv, ok := st.drv.(driver.Launcher)
+	drv, ok := st.Drv.(driver.Launcher)
 	switch {
 	case k.of.dev != st.dev:
-		return false, st.dev.failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.info.Name())
+		return false, st.dev.Failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.Info.Name())
 	case !ok:
-		return false, st.dev.failure(op, ErrUnsupported, "kernels are not supported")
+		return false, st.dev.Failure(op, ErrUnsupported, "kernels are not supported")
 	}
 	var empty bool
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
@@ -239,7 +239,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 			}
 		}
 		k.of.Note(&st.User)
-		err = st.dev.check(drv.Launch(k.drv, &l.Launch))
+		err = st.dev.Check(drv.Launch(k.drv, &l.Launch))
 		if enqueued = err == nil; enqueued {
 			st.launched.add(&k.info.Name)
 		}
@@ -291,9 +291,9 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 	a := &args[i]
 	switch {
 	case a.kind == driver.ParamUnknown:
-		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is the zero Arg", k.info.Name, i)
+		return st.dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is the zero Arg", k.info.Name, i)
 	case a.bad:
-		return st.dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s", k.info.Name, i, *(*string)(a.ptr))
+		return st.dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s", k.info.Name, i, *(*string)(a.ptr))
 	case a.kind != driver.ParamPointer:
 		return nil
 	}
@@ -304,12 +304,12 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 	}
 	var err error
 	switch {
-	case m.s.dev != st.dev && !st.dev.links(m.s.dev, driver.PeerCopy):
+	case m.s.dev != st.dev && !st.dev.Links(&m.s.dev.Device, driver.PeerCopy):
 		err = st.foreign(op, m)
 	case !r.inside():
 		err = r.outside(op)
 	case m.s.mapped.Load() == mappedToWrite: // mapped to read, the device may read it
-		err = st.dev.failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
+		err = st.dev.Failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
 	}
 	if err != nil {
 		m.s.Leave()
@@ -321,7 +321,7 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) error {
 	info, dev := &k.info, k.of.dev
 	if !info.Known && !unchecked && !info.Checks {
-		return dev.failure(op, ErrInvalidArgument, "kernel %s: it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked", info.Name)
+		return dev.Failure(op, ErrInvalidArgument, "kernel %s: it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked", info.Name)
 	}
 	l.Shared, l.Args = 0, l.args[:0]
 	added, n := false, 0
@@ -329,20 +329,20 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		a := &args[i]
 		if a.kind == driver.ParamShared && !k.takesShared(n) {
 			if k.sharedByParam() {
-				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, but %s", info.Name, i, k.wants(n))
+				return dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, but %s", info.Name, i, k.wants(n))
 			}
 			if added {
-				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, of which a launch has one piece", info.Name, i)
+				return dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, of which a launch has one piece", info.Name, i)
 			}
 			added, l.Shared = true, uint64(a.size)
 			continue
 		}
 		if info.Known {
 			if n >= len(info.Params) {
-				return dev.failure(op, ErrInvalidArgument, "kernel %s: more arguments than the %d that it takes", info.Name, len(info.Params))
+				return dev.Failure(op, ErrInvalidArgument, "kernel %s: more arguments than the %d that it takes", info.Name, len(info.Params))
 			}
 			if !fits(a, &info.Params[n]) {
-				return dev.failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s, but %s", info.Name, i, a.describe(), k.wants(n))
+				return dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s, but %s", info.Name, i, a.describe(), k.wants(n))
 			}
 		}
 		if n < len(l.args) {
@@ -367,7 +367,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		n++
 	}
 	if info.Known && n < len(info.Params) {
-		return dev.failure(op, ErrInvalidArgument, "kernel %s: %d arguments, it takes %d; %s", info.Name, n, len(info.Params), k.wants(n))
+		return dev.Failure(op, ErrInvalidArgument, "kernel %s: %d arguments, it takes %d; %s", info.Name, n, len(info.Params), k.wants(n))
 	}
 	shared := l.Shared
 	for i := range l.Args {
@@ -376,11 +376,11 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		}
 	}
 	most, limited := info.MaxShared, info.MaxShared != 0
-	if c := &dev.info.Compute; !limited && c.Shared != 0 {
+	if c := &dev.Info.Compute; !limited && c.Shared != 0 {
 		most, limited = c.Shared-min(c.Shared, info.StaticShared), true
 	}
 	if shared > most && limited {
-		return dev.failure(op, ErrInvalidArgument, "kernel %s: %d bytes of shared memory; the limit for this kernel is %d", info.Name, shared, most)
+		return dev.Failure(op, ErrInvalidArgument, "kernel %s: %d bytes of shared memory; the limit for this kernel is %d", info.Name, shared, most)
 	}
 	return nil
 }
@@ -399,7 +399,7 @@ func (k *kernelState) takesShared(n int) bool {
 }
 
 // sharedByParam reports whether shared memory is a parameter of kernels, as in OpenCL.
-func (k *kernelState) sharedByParam() bool { return k.of.dev.info.Compute.SharedByParam }
+func (k *kernelState) sharedByParam() bool { return k.of.dev.Info.Compute.SharedByParam }
 
 // fits reports whether the argument may be given for the parameter.
 func fits(a *Arg, p *Param) bool {
@@ -453,7 +453,7 @@ func (st *streamState) syncLaunch(op string, k *kernelState) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Op: op, Backend: st.dev.info.Backend, Device: st.dev.info.Ordinal, Kind: kindOf(err),
+	return &Error{Op: op, Backend: st.dev.Info.Backend, Device: st.dev.Info.Ordinal, Kind: kindOf(err),
 		Detail: "kernel " + k.info.Name + " failed", Err: err}
 }
 
@@ -489,8 +489,8 @@ func (r *recentLaunches) String() string {
 	return strings.Join(list, ", ")
 }
 
-// blame adds the last launches of the stream to an error of work that failed.
-func (st *streamState) blame(err error) error {
+// Blame implements wait.Owner: it adds the last launches of the stream to an error of work that failed.
+func (st *streamState) Blame(err error) error {
 	e, ok := err.(*Error)
 	if !ok || st.launched.n.Load() == 0 || strings.Contains(e.Detail, "kernel") {
 		return err
@@ -516,22 +516,22 @@ func (s *Stream) Do(fn func() error) error {
 	}
 	defer st.Leave()
 	if fn == nil {
-		return st.dev.failure(op, ErrInvalidArgument, "nil function")
+		return st.dev.Failure(op, ErrInvalidArgument, "nil function")
 	}
-	if !st.gates() {
-		return st.dev.failure(op, ErrUnsupported, "functions in stream order need gates, which are not supported")
+	if !st.Gates() {
+		return st.dev.Failure(op, ErrUnsupported, "functions in stream order need gates, which are not supported")
 	}
-	e, err := st.event(false)
+	e, err := st.Event(false)
 	if err != nil {
 		return err
 	}
-	g, err := st.programsGate()
+	g, err := st.ShutGate()
 	if err != nil {
-		e.release()
+		e.Release()
 		return err
 	}
 	st.Stay()
-	e.onDone(func(error) { // on a goroutine that others share
+	e.OnDone(func(error) { // on a goroutine that others share
 		go func() {
 			defer func() { // even if fn ends its goroutine
 				st.dev.Frees.GateGoes() // a free that begins now waits at most for the next line
@@ -541,19 +541,19 @@ func (s *Stream) Do(fn func() error) error {
 			st.call(op, fn)
 		}()
 	})
-	e.release()
+	e.Release()
 	return nil
 }
 
 // call calls fn and keeps its error, or its panic, for the program.
 func (st *streamState) call(op string, fn func() error) {
-	err := st.dev.failure(op, ErrKernel, "the function ended its goroutine")
+	err := st.dev.Failure(op, ErrKernel, "the function ended its goroutine")
 	defer func() {
 		if p := recover(); p != nil {
-			err = st.dev.failure(op, ErrKernel, "the function panicked: %v", p)
+			err = st.dev.Failure(op, ErrKernel, "the function panicked: %v", p)
 		}
 		if err != nil {
-			st.untold.CompareAndSwap(nil, &untold{err, false})
+			st.KeepFunction(err)
 		}
 	}()
 	err = fn()

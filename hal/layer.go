@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/internal/layer/slot"
+
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // These are the functions of this package that package internal/layer calls; they are documented there.
@@ -30,6 +32,6 @@ func init() {
 	}{
 		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, Grid.dimensions, (*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
-		reportLeak, interrupted,
+		reportLeak, wait.Interrupted,
 	}
 }

@@ -31,7 +31,7 @@ func SetLeakHandler(fn func(Leak)) (previous func(Leak)) {
 }
 
 func (s *deviceState) reportLeak(object string) {
-	reportLeak(Leak{Object: object, Device: s.info.Name()})
+	reportLeak(Leak{Object: object, Device: s.Info.Name()})
 }
 
 // reportLeak reports the leak of another package's object to the leak handler. It does not give the object back.

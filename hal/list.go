@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 	"github.com/go-halyard/halyard/internal/calllog"
 	"github.com/go-halyard/halyard/internal/debug"
 )
@@ -67,7 +68,7 @@ func List(ctx context.Context) []Report {
 // has the reason of each.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, interrupted("devices", ctx)
+		return nil, wait.Interrupted("devices", ctx)
 	}
 	selection := os.Getenv(EnvDevices)
 	if strings.TrimSpace(selection) == "" {
@@ -135,7 +136,7 @@ func named(ctx context.Context, name string) ([]Info, error) {
 // If ctx ends before a driver has answered, it is of kind ErrNotReady and says what has not answered. EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
 	if ctx.Err() != nil {
-		return nil, interrupted("open "+strconv.Quote(name), ctx)
+		return nil, wait.Interrupted("open "+strconv.Quote(name), ctx)
 	}
 	n, err := parseName(name)
 	if err != nil {
@@ -164,7 +165,7 @@ func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, erro
 		return nil, Errorf("open", ErrInvalidArgument, "nil backend")
 	}
 	if ctx.Err() != nil {
-		return nil, interrupted("open "+b.Name(), ctx)
+		return nil, wait.Interrupted("open "+b.Name(), ctx)
 	}
 	if ordinal < 0 {
 		return nil, Errorf("open", ErrOutOfRange, "%s:%d: negative device number", b.Name(), ordinal)
@@ -332,7 +333,7 @@ func open(ctx context.Context, b driver.Backend, ordinal int) (*Device, error) {
 		select {
 		case <-x.done:
 		case <-ctx.Done():
-			return nil, interrupted("open "+b.Name(), ctx)
+			return nil, wait.Interrupted("open "+b.Name(), ctx)
 		}
 		if x.state != nil {
 			if d := x.state.join(); d != nil {
@@ -417,7 +418,7 @@ func within[R any](ctx context.Context, grace time.Duration, op string, fn func(
 		}()
 	}
 	var none R
-	err := interrupted(op, ctx)
+	err := wait.Interrupted(op, ctx)
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err.(*Error).Detail = "no answer before the deadline"
 	}

@@ -155,18 +155,18 @@ func (m *Memory) Bytes() ([]byte, error) {
 		return nil, noMemory(op)
 	}
 	if !s.Enter() {
-		return nil, s.dev.failure(op, ErrClosed, "the memory is closed")
+		return nil, s.dev.Failure(op, ErrClosed, "the memory is closed")
 	}
 	defer s.Leave()
 	if s.needs && s.mapped.Load() == unmapped {
-		return nil, s.dev.failure(op, ErrNotReady, "the memory is not mapped")
+		return nil, s.dev.Failure(op, ErrNotReady, "the memory is not mapped")
 	}
 	if s.size == 0 {
 		return []byte{}, nil
 	}
 	p := s.drv.HostPointer() // not earlier: memory may have no address before it is mapped
 	if p == nil {
-		return nil, s.dev.failure(op, ErrUnsupported, "%s memory of this device is not accessible from the host", s.kind)
+		return nil, s.dev.Failure(op, ErrUnsupported, "%s memory of this device is not accessible from the host", s.kind)
 	}
 	s.showBytes(p)
 	return unsafe.Slice((*byte)(p), s.size), nil
@@ -208,14 +208,14 @@ func (m *Memory) keepUntil(e *Event) error {
 	}
 	defer e.end()
 	if !m.s.Enter() {
-		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
+		return m.s.dev.Failure(op, ErrClosed, "the memory is closed")
 	}
 	defer m.s.Leave()
-	if done, _ := es.done(); done {
+	if done, _ := es.Done(); done {
 		return nil // the event's owner looks at the error
 	}
 	m.s.kept.Add(1)
-	es.onDone(func(error) { m.s.kept.Add(-1) })
+	es.OnDone(func(error) { m.s.kept.Add(-1) })
 	return nil
 }
 
@@ -231,5 +231,5 @@ func (s *memoryState) Pending() func() bool {
 // GiveBack implements life.Vendored.
 func (s *memoryState) GiveBack() error {
 	s.hideBytes()
-	return s.dev.check(s.drv.Free())
+	return s.dev.Check(s.drv.Free())
 }

@@ -96,27 +96,27 @@ func (d *Device) Load(img Image) (*Module, error) {
 		return nil, err
 	}
 	defer s.end()
-	l, ok := s.drv.(driver.Loader)
-	if !ok || !s.info.Caps.Has(CapKernels) {
-		return nil, s.failure(op, ErrUnsupported, "kernels are not supported")
+	l, ok := s.Drv.(driver.Loader)
+	if !ok || !s.Info.Caps.Has(CapKernels) {
+		return nil, s.Failure(op, ErrUnsupported, "kernels are not supported")
 	}
 	formats := l.Formats()
 	switch {
 	case !slices.Contains(formats, img.Format):
-		return nil, s.failure(op, ErrUnsupported, "the device loads %s, not %v", listFormats(formats), img.Format)
+		return nil, s.Failure(op, ErrUnsupported, "the device loads %s, not %v", listFormats(formats), img.Format)
 	case img.Format == FormatGo && len(img.Functions) == 0:
-		return nil, s.failure(op, ErrInvalidArgument, "no function")
+		return nil, s.Failure(op, ErrInvalidArgument, "no function")
 	case img.Format != FormatGo && len(img.Data) == 0:
-		return nil, s.failure(op, ErrInvalidArgument, "empty image")
+		return nil, s.Failure(op, ErrInvalidArgument, "empty image")
 	}
 	for name, f := range img.Functions {
 		if f.Run == nil {
-			return nil, s.failure(op, ErrInvalidArgument, "function %q is nil", name)
+			return nil, s.Failure(op, ErrInvalidArgument, "function %q is nil", name)
 		}
 	}
 	drv, err := l.Load(&img)
 	if err != nil {
-		return nil, s.check(err)
+		return nil, s.Check(err)
 	}
 	params := make(map[string][]Param, len(img.Params)) // a copy, since the program may change its map
 	for name, list := range img.Params {
@@ -146,10 +146,10 @@ func listFormats(formats []Format) string {
 // Formats lists the formats of code that the device loads, the best first. It is nil on a device without CapKernels.
 func (d *Device) Formats() []Format {
 	s := d.state()
-	if s == nil || !s.info.Caps.Has(CapKernels) {
+	if s == nil || !s.Info.Caps.Has(CapKernels) {
 		return nil
 	}
-	if l, ok := s.drv.(driver.Loader); ok {
+	if l, ok := s.Drv.(driver.Loader); ok {
 		return l.Formats()
 	}
 	return nil
@@ -170,11 +170,11 @@ func (d *Device) Compile(src Source) (Image, error) {
 		return Image{}, err
 	}
 	if strings.TrimSpace(src.Text) == "" {
-		return Image{}, s.failure(op, ErrInvalidArgument, "empty source")
+		return Image{}, s.Failure(op, ErrInvalidArgument, "empty source")
 	}
 	img, err := c.Compile("", &src)
 	if err != nil {
-		return Image{}, s.check(err)
+		return Image{}, s.Check(err)
 	}
 	return *img, nil
 }
@@ -192,13 +192,13 @@ func (d *Device) CompilerID() (string, error) {
 		return "", err
 	}
 	id, err := c.CompilerID("")
-	return id, d.s.check(err)
+	return id, d.s.Check(err)
 }
 
 func (s *deviceState) compiler(op string) (driver.Compiler, error) {
-	c, ok := s.drv.(driver.Compiler)
-	if !ok || !s.info.Caps.Has(CapCompile) {
-		return nil, s.failure(op, ErrUnsupported, "the device has no compiler")
+	c, ok := s.Drv.(driver.Compiler)
+	if !ok || !s.Info.Caps.Has(CapCompile) {
+		return nil, s.Failure(op, ErrUnsupported, "the device has no compiler")
 	}
 	return c, nil
 }
@@ -210,7 +210,7 @@ func (d *Device) Handles() Handles {
 		return Handles{}
 	}
 	defer d.s.end()
-	if n, ok := d.s.drv.(driver.Native); ok {
+	if n, ok := d.s.Drv.(driver.Native); ok {
 		return n.Handles()
 	}
 	return Handles{}
@@ -234,7 +234,7 @@ func (s *moduleState) Describe() string { return "module" }
 func (s *moduleState) Pending() func() bool { return s.Over() }
 
 // GiveBack implements life.Vendored.
-func (s *moduleState) GiveBack() error { return s.dev.check(s.drv.Close()) }
+func (s *moduleState) GiveBack() error { return s.dev.Check(s.drv.Close()) }
 
 // Device returns the handle through which the module was loaded.
 func (m *Module) Device() *Device {
@@ -265,7 +265,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 		return nil, noModule(op)
 	}
 	if !s.Enter() {
-		return nil, s.dev.failure(op, ErrClosed, "the module is closed")
+		return nil, s.dev.Failure(op, ErrClosed, "the module is closed")
 	}
 	defer s.Leave()
 	s.finding.Lock()
@@ -280,9 +280,9 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 					slices.Sort(names)
 					detail += "; there are: " + strings.Join(names, ", ")
 				}
-				return nil, &Error{Op: op, Backend: s.dev.info.Backend, Device: s.dev.info.Ordinal, Kind: ErrNotFound, Detail: detail}
+				return nil, &Error{Op: op, Backend: s.dev.Info.Backend, Device: s.dev.Info.Ordinal, Kind: ErrNotFound, Detail: detail}
 			}
-			return nil, s.dev.check(err)
+			return nil, s.dev.Check(err)
 		}
 		k = &kernelState{of: s, drv: drv, info: *drv.Info()}
 		k.info.Name = name
@@ -305,13 +305,13 @@ func (k *kernelState) declare(op string, declared []Param) error {
 		return nil
 	}
 	if len(declared) != len(info.Params) {
-		return k.of.dev.failure(op, ErrInvalidArgument, "kernel %s: %d parameters are declared, the code has %d", info.Name, len(declared), len(info.Params))
+		return k.of.dev.Failure(op, ErrInvalidArgument, "kernel %s: %d parameters are declared, the code has %d", info.Name, len(declared), len(info.Params))
 	}
 	params := slices.Clone(info.Params)
 	for i := range params {
 		p, d := &params[i], &declared[i]
 		if p.Kind != ParamUnknown && d.Kind != ParamUnknown && p.Kind != d.Kind || p.Size != 0 && d.Size != 0 && p.Size != d.Size {
-			return k.of.dev.failure(op, ErrInvalidArgument, "kernel %s: parameter %d is declared as a %v of %d bytes, in the code it is a %v of %d",
+			return k.of.dev.Failure(op, ErrInvalidArgument, "kernel %s: parameter %d is declared as a %v of %d bytes, in the code it is a %v of %d",
 				info.Name, i, d.Kind, d.Size, p.Kind, p.Size)
 		}
 		if p.Kind == ParamUnknown {

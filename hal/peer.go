@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // A staged copy rotates among acrossPieces pieces of host memory: one that the source fills, one that the
@@ -22,7 +23,7 @@ const (
 // work comes first; later work of the stream waits for the copy. At least one of the memories must be of the stream's device, or both within its reach.
 func Copy(s *Stream, dst, src Region) error {
 	st, d, r := s.state(), dst.Mem.state(), src.Mem.state()
-	if st == nil || d == nil || r == nil || st.dev.links(d.dev, driver.PeerCopy) && st.dev.links(r.dev, driver.PeerCopy) {
+	if st == nil || d == nil || r == nil || st.dev.Links(&d.dev.Device, driver.PeerCopy) && st.dev.Links(&r.dev.Device, driver.PeerCopy) {
 		return s.Copy(dst, src)
 	}
 	switch st.dev {
@@ -92,13 +93,13 @@ func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) erro
 	case !src.inside():
 		return src.outside(op)
 	case dst.Len != src.Len:
-		return d.dev.failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
+		return d.dev.Failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
 	case dst.overlaps(&src):
 		return dst.overlapping(op, &src)
 	}
-	if d.dev.links(s.dev, driver.PeerCopy) {
+	if d.dev.Links(&s.dev.Device, driver.PeerCopy) {
 		if err := dstStream.WaitStream(srcStream); err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ type passage struct {
 	dst, src *Stream
 	piece    uint64 // bytes
 	block    *block
-	read     [acrossPieces]*eventState // done when the destination has read the piece
+	read     [acrossPieces]*wait.Event // done when the destination has read the piece
 }
 
 // loops reports whether a staged copy of n bytes fills a piece more than once, so that the source waits for the destination.
@@ -161,7 +162,7 @@ func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 		if st.begin("copy across") != nil {
 			return false, nil
 		}
-		idle = st.idle() // not Done, which would take an error away from the program
+		idle = st.Idle() // not Done, which would take an error away from the program
 		st.Leave()
 		if !idle {
 			return false, nil
@@ -208,12 +209,12 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	switch {
 	case m.needs || m.drv.HostPointer() == nil:
 		return false
-	case m.kind == KindShared && !m.dev.info.Caps.Has(CapConcurrentShared):
+	case m.kind == KindShared && !m.dev.Info.Caps.Has(CapConcurrentShared):
 		return false // other work of the device may be under way
-	case m.kind == KindHost && dev.links(m.dev, driver.PeerWait):
+	case m.kind == KindHost && dev.Links(&m.dev.Device, driver.PeerWait):
 		return true // page-locked for every device of its driver
 	}
-	return dev.info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
+	return dev.Info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
 
 // host returns the region as a slice on the host.
@@ -228,12 +229,12 @@ func (b *passage) staged(dst, src Region) error {
 	last, err := b.passAll(dst, src)
 	for i, m := range b.read {
 		if m != nil && i != last {
-			m.release()
+			m.Release()
 		}
 	}
 	if err != nil {
 		if m := b.read[last]; m != nil {
-			m.release()
+			m.Release()
 		}
 		b.block.close()
 		return err
@@ -261,10 +262,10 @@ func (b *passage) passAll(dst, src Region) (last int, err error) {
 }
 
 // reuse makes the source wait until the destination has read the previous contents of the memory.
-func (b *passage) reuse(read *eventState) error {
+func (b *passage) reuse(read *wait.Event) error {
 	err := b.src.wait(read)
 	if err == nil && !b.block.ordered.out {
-		_, err = read.wait(context.Background(), "copy")
+		_, err = read.Wait(context.Background(), "copy")
 	}
 	return err
 }
@@ -276,7 +277,7 @@ func (b *passage) pass(i int, dst, src Region) error {
 	if m := b.read[i]; m != nil {
 		b.read[i] = nil
 		err := b.reuse(m)
-		m.release()
+		m.Release()
 		if err != nil {
 			return err
 		}
@@ -290,9 +291,9 @@ func (b *passage) pass(i int, dst, src Region) error {
 	}
 	err = b.dst.wait(filled)
 	if err == nil && !b.block.ordered.in {
-		_, err = filled.wait(context.Background(), "copy")
+		_, err = filled.Wait(context.Background(), "copy")
 	}
-	filled.release()
+	filled.Release()
 	if err != nil {
 		return err
 	}

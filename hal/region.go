@@ -41,7 +41,7 @@ func (r *Region) raw() driver.Region {
 }
 
 func (r *Region) outside(op string) error {
-	return r.Mem.s.dev.failure(op, ErrOutOfRange, "[%d, %d+%d) is outside a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.size)
+	return r.Mem.s.dev.Failure(op, ErrOutOfRange, "[%d, %d+%d) is outside a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.size)
 }
 
 // overlaps reports whether the regions share bytes. Both must lie within their memories.
@@ -50,5 +50,5 @@ func (r *Region) overlaps(other *Region) bool {
 }
 
 func (r *Region) overlapping(op string, src *Region) error {
-	return r.Mem.s.dev.failure(op, ErrOverlap, "source [%d, %d) and destination [%d, %d) of one memory", src.Off, src.Off+src.Len, r.Off, r.Off+r.Len)
+	return r.Mem.s.dev.Failure(op, ErrOverlap, "source [%d, %d) and destination [%d, %d) of one memory", src.Off, src.Off+src.Len, r.Off, r.Off+r.Len)
 }

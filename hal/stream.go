@@ -4,11 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // Stream is an in-order queue of work on one device.
@@ -21,10 +21,9 @@ type Stream struct {
 type streamState struct {
 	life.Object
 	life.User
+	wait.Stream
 	dev  *deviceState
-	drv  driver.Stream
 	held holds
-	over bridges
 	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
 
 	outside bool // imported: the program's own work may keep it busy for ever
@@ -32,16 +31,13 @@ type streamState struct {
 	left    life.Latch // open when the stream is closed and no call or bridge uses it
 	drained life.Latch // open when it is Gone
 
-	untold atomic.Pointer[untold] // found by the library itself, for the program's next Done or Sync
-
-	unanswered unanswered
-
 	launched recentLaunches
 }
 
 // makeStream returns the state of a driver's stream, which is not yet admitted to a device.
 func makeStream(d *deviceState, drv driver.Stream) *streamState {
-	s := &streamState{dev: d, drv: drv}
+	s := &streamState{dev: d}
+	s.Stream.Init(&d.Device, drv, s)
 	s.Left = &s.left
 	s.User.Pending = s.pendingWork
 	return s
@@ -90,7 +86,7 @@ func (s *Stream) Handle() uintptr {
 	if s.state() == nil || s.s.Closed() {
 		return 0
 	}
-	return s.s.drv.Handle()
+	return s.s.Drv.Handle()
 }
 
 // Copy enqueues a copy of src to dst, which must have the same length. They may lie in the same
@@ -117,16 +113,16 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	}
 	defer src.Mem.s.Leave()
 	switch {
-	case dst.Mem.s.dev != st.dev && !st.dev.links(dst.Mem.s.dev, driver.PeerCopy):
+	case dst.Mem.s.dev != st.dev && !st.dev.Links(&dst.Mem.s.dev.Device, driver.PeerCopy):
 		return st.foreign(op, dst.Mem)
-	case src.Mem.s.dev != st.dev && !st.dev.links(src.Mem.s.dev, driver.PeerCopy):
+	case src.Mem.s.dev != st.dev && !st.dev.Links(&src.Mem.s.dev.Device, driver.PeerCopy):
 		return st.foreign(op, src.Mem)
 	case !dst.inside():
 		return dst.outside(op)
 	case !src.inside():
 		return src.outside(op)
 	case dst.Len != src.Len:
-		return st.dev.failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
+		return st.dev.Failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
 	case dst.Len == 0:
 		return nil
 	case dst.overlaps(&src):
@@ -140,7 +136,7 @@ func (st *streamState) copy(op string, dst, src Region) error {
 	}
 	dst.Mem.s.Note(&st.User)
 	src.Mem.s.Note(&st.User)
-	return st.dev.check(st.drv.Copy(dst.raw(), src.raw()))
+	return st.dev.Check(st.Drv.Copy(dst.raw(), src.raw()))
 }
 
 // CopyIn enqueues a copy of host memory src to dst, which must have the same length. It does not
@@ -180,7 +176,7 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	case !r.inside():
 		return r.outside(op)
 	case r.Len != uint64(len(b)):
-		return st.dev.failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
+		return st.dev.Failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
 	case r.Len == 0:
 		return nil
 	}
@@ -192,13 +188,13 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 	st.noteBytes(p, r.Len)
 	var err error
 	if in {
-		err = st.drv.CopyIn(r.raw(), p)
+		err = st.Drv.CopyIn(r.raw(), p)
 	} else {
-		err = st.drv.CopyOut(p, r.raw())
+		err = st.Drv.CopyOut(p, r.raw())
 	}
 	// Not before the copy: a goroutine that finds the stream idle drops everything held.
 	st.held.add(st, p, r.Len)
-	return st.dev.check(err)
+	return st.dev.Check(err)
 }
 
 // Fill enqueues a fill of dst with the repeated pattern. The pattern's width is 1, 2, 4 or 8
@@ -224,9 +220,9 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 	case dst.Mem.s.dev != st.dev:
 		return st.foreign(op, dst.Mem)
 	case w != 1 && w != 2 && w != 4 && w != 8:
-		return st.dev.failure(op, ErrInvalidArgument, "invalid pattern width %d; it must be 1, 2, 4 or 8 bytes", p.Width)
+		return st.dev.Failure(op, ErrInvalidArgument, "invalid pattern width %d; it must be 1, 2, 4 or 8 bytes", p.Width)
 	case dst.Off%w != 0 || dst.Len%w != 0:
-		return st.dev.failure(op, ErrMisaligned, "offset %d or length %d is not a multiple of the pattern width %d", dst.Off, dst.Len, w)
+		return st.dev.Failure(op, ErrMisaligned, "offset %d or length %d is not a multiple of the pattern width %d", dst.Off, dst.Len, w)
 	case !dst.inside():
 		return dst.outside(op)
 	case dst.Len == 0:
@@ -236,7 +232,7 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 		return err
 	}
 	dst.Mem.s.Note(&st.User)
-	return st.dev.check(st.drv.Fill(dst.raw(), p))
+	return st.dev.Check(st.Drv.Fill(dst.raw(), p))
 }
 
 // Map enqueues the mapping of the whole memory for the host. The host may touch the memory once
@@ -271,26 +267,26 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 	if m.s.dev != st.dev {
 		return st.foreign(op, m)
 	}
-	d, ok := st.drv.(driver.Mapper)
+	d, ok := st.Drv.(driver.Mapper)
 	if !m.s.needs {
 		return nil
 	}
 	if !ok {
-		return st.dev.failure(op, ErrUnsupported, "mapping memory is not supported")
+		return st.dev.Failure(op, ErrUnsupported, "mapping memory is not supported")
 	}
 	was := m.s.mapped.Load()
 	switch {
 	case to != unmapped && was != unmapped:
-		return st.dev.failure(op, ErrBusy, "the memory is already mapped")
+		return st.dev.Failure(op, ErrBusy, "the memory is already mapped")
 	case to == unmapped && was == unmapped:
-		return st.dev.failure(op, ErrBusy, "the memory is not mapped")
+		return st.dev.Failure(op, ErrBusy, "the memory is not mapped")
 	case !m.s.mapped.CompareAndSwap(was, to):
-		return st.dev.failure(op, ErrBusy, "another call maps or unmaps the memory")
+		return st.dev.Failure(op, ErrBusy, "another call maps or unmaps the memory")
 	}
 	m.s.Note(&st.User)
 	if err := act(d); err != nil {
 		m.s.mapped.Store(was)
-		return st.dev.check(err)
+		return st.dev.Check(err)
 	}
 	if to == unmapped {
 		m.s.hideBytes() // the next Map may return another address
@@ -311,7 +307,7 @@ const (
 // if write is set, writes to it (OpenCL 1.2, section 5.4.2).
 func (st *streamState) vacant(op string, m *Memory, write bool) error {
 	if how := m.s.mapped.Load(); how == mappedToWrite || how == mappedToRead && write {
-		return st.dev.failure(op, ErrBusy, "the memory is mapped for the host")
+		return st.dev.Failure(op, ErrBusy, "the memory is mapped for the host")
 	}
 	return nil
 }
@@ -321,7 +317,7 @@ func (st *streamState) vacant(op string, m *Memory, write bool) error {
 // keeps the memory until pending work ends.
 func (s *Stream) RecordUse(m *Memory) error {
 	const op = "use"
-	if m.state() != nil && s.state() != nil && m.s.Last() == &s.s.User && !m.s.Closed() && !s.s.Closed() && s.s.dev.lost.Load() == nil {
+	if m.state() != nil && s.state() != nil && m.s.Last() == &s.s.User && !m.s.Closed() && !s.s.Closed() && s.s.dev.Lost() == nil {
 		return nil // already recorded
 	}
 	if err := s.state().begin(op); err != nil {
@@ -345,43 +341,13 @@ func (s *Stream) Done() (bool, error) {
 	if err := s.state().begin("query"); err != nil {
 		return false, err
 	}
-	done, err := s.s.query()
+	upTo := s.s.held.mark()
+	done, err := s.s.Stream.Done()
+	if done {
+		s.s.held.drop(upTo)
+	}
 	s.s.Leave()
 	return done, err
-}
-
-func (st *streamState) query() (bool, error) {
-	upTo := st.held.mark()
-	done, err := st.ask()
-	if !done {
-		return false, nil
-	}
-	st.held.drop(upTo)
-	return true, st.tell(err)
-}
-
-// ask asks the driver whether all work is done, and for an error of that work.
-func (st *streamState) ask() (done bool, err error) { return st.dev.ask(st.drv, &st.unanswered) }
-
-// tell returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a function
-// given to Do says nothing about the device, so only the driver's error is checked.
-func (st *streamState) tell(err error) error {
-	if err != nil {
-		err = st.dev.check(st.blame(err))
-	}
-	if st.untold.Load() == nil {
-		return err
-	}
-	if earlier := st.untold.Swap(nil); err == nil && earlier != nil {
-		return earlier.err
-	}
-	return err
-}
-
-// untold is an error that the program has not been told.
-type untold struct {
-	err  error
-	work bool // of the stream's work; else of a function given to Do
 }
 
 // Sync waits until all work enqueued before the call has finished, and returns an error
@@ -403,50 +369,11 @@ func (s *Stream) Sync(ctx context.Context) error {
 // sync waits as Sync does, and returns the error that Sync returns. Failed is an error of a driver's call that says nothing about the work.
 func (st *streamState) sync(ctx context.Context, op string) (err, failed error) {
 	upTo := st.held.mark()
-	st.over.help(ctx, st.over.made.Load())
-	if w := &st.dev.watch; ctx.Done() == nil && w.sit() {
-		failed = st.drv.Sync()
-		w.rise()
-		if failed == nil {
-			st.held.drop(upTo)
-			return st.tell(nil), nil
-		}
+	over, err, failed := st.Stream.Sync(ctx, op)
+	if over {
+		st.held.drop(upTo)
 	}
-	if ctx.Err() != nil {
-		return interrupted(op, ctx), nil
-	}
-	done, err := st.ask()
-	switch {
-	case !done: // then failed is not of the work: a driver's Sync returns an error of the work only after the work
-		if done, err = st.outlast(ctx, op); !done {
-			return err, nil
-		}
-		if _, own := st.ask(); own != nil {
-			err = own
-		}
-	case err == nil:
-		err, failed = failed, nil // it may be of the work, which a driver may report only once
-	}
-	st.held.drop(upTo)
-	return st.tell(err), failed
-}
-
-// outlast waits for the work enqueued so far, and reports whether it has ended, and how, or that ctx has ended first.
-func (st *streamState) outlast(ctx context.Context, op string) (over bool, err error) {
-	if e, err := st.event(false); err == nil {
-		defer e.release()
-		return e.wait(ctx, op)
-	}
-	for { // without an event, ask until all work is done, later work included
-		if done, err := st.ask(); done {
-			return true, err
-		}
-		select {
-		case <-time.After(pollLatest):
-		case <-ctx.Done():
-			return false, interrupted(op, ctx)
-		}
-	}
+	return err, failed
 }
 
 // err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
@@ -456,9 +383,9 @@ func (s *Stream) err() error {
 		return noStream(op)
 	}
 	if s.s.Closed() {
-		return s.s.dev.failure(op, ErrClosed, "the stream is closed")
+		return s.s.dev.Failure(op, ErrClosed, "the stream is closed")
 	}
-	if lost := s.s.dev.lost.Load(); lost != nil {
+	if lost := s.s.dev.Lost(); lost != nil {
 		return lost
 	}
 	return nil
@@ -475,7 +402,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 		return s.err()
 	}
 	if e, err := t.event(op); err == nil {
-		defer e.release()
+		defer e.Release()
 		return s.wait(e)
 	} else if !isKind(err, ErrClosed) {
 		return err
@@ -487,20 +414,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 	if t.s.Gone.Load() {
 		return nil
 	}
-	if !s.s.gates() {
-		t.s.drained.Wait()
-		return nil
-	}
-	g, err := s.s.gate()
-	if err != nil {
-		return err
-	}
-	s.s.Stay()
-	t.s.drained.Then(func() {
-		_ = g.Open()
-		s.s.Leave()
-	})
-	return nil
+	return s.s.WaitLatch(&t.s.drained)
 }
 
 // idle is like Done, but on a closed stream it reports whether the work that was under way has finished, and it leaves an error to the
@@ -514,14 +428,7 @@ func (s *Stream) idle() (bool, error) {
 		return true, err // the device is lost
 	}
 	defer st.Leave()
-	done, err := st.ask()
-	if err != nil {
-		err = st.dev.check(err)
-		st.keep(err)
-	} else if earlier := st.untold.Load(); earlier != nil {
-		err = earlier.err
-	}
-	return done, err
+	return st.Peek()
 }
 
 // drain is like Sync, but on a closed stream it waits for the work that was under way, and it leaves an error to the program.
@@ -529,34 +436,24 @@ func (s *Stream) drain(ctx context.Context) error {
 	const op = "drain"
 	st := s.state()
 	if err := st.begin(op); err == nil {
-		// The error of a function is not the work's. A failure of the work stays, for events that are recorded meanwhile.
-		kept := st.untold.Load()
-		if kept != nil && (kept.work || !st.untold.CompareAndSwap(kept, nil)) {
-			kept = nil
+		upTo := st.held.mark()
+		over, err := st.Drain(ctx, op)
+		if over {
+			st.held.drop(upTo)
 		}
-		err, _ = st.sync(ctx, op)
 		st.Leave()
-		switch {
-		case err == nil && kept != nil:
-			err = kept.err
-			st.untold.CompareAndSwap(nil, kept)
-		case err != nil && (ctx.Err() == nil || !isKind(err, ErrNotReady)):
-			st.untold.Store(&untold{err, true})
-		case kept != nil:
-			st.untold.CompareAndSwap(nil, kept)
-		}
 		return err // of any kind: the stream is open
 	} else if !isKind(err, ErrClosed) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return interrupted(op, ctx)
+		return wait.Interrupted(op, ctx)
 	}
 	select {
 	case <-st.drained.Opened():
 		return nil
 	case <-ctx.Done():
-		return interrupted(op, ctx)
+		return wait.Interrupted(op, ctx)
 	}
 }
 
@@ -569,48 +466,11 @@ func (s *Stream) Gate() (*Gate, error) {
 		return nil, err
 	}
 	defer s.s.Leave()
-	drv, err := s.s.programsGate()
+	drv, err := s.s.ShutGate()
 	if err != nil {
 		return nil, err
 	}
 	return newGate(s, op, drv)
-}
-
-// programsGate enqueues a gate that opens only when the program has done something. Frees.GateGoes has to be called when it is opened.
-func (st *streamState) programsGate() (driver.Gate, error) {
-	st.dev.Frees.GateComes()
-	drv, err := st.rawGate()
-	if err != nil {
-		st.dev.Frees.GateGoes()
-	}
-	return drv, err
-}
-
-// gate enqueues a gate that the library opens by itself.
-func (st *streamState) gate() (driver.Gate, error) {
-	own := st.dev.Frees
-	own.BridgeComes()
-	g, err := st.rawGate()
-	if err != nil {
-		own.BridgeGoes()
-		return nil, err
-	}
-	return &ownGate{g, own}, nil
-}
-
-// gates reports whether the stream supports gates.
-func (st *streamState) gates() bool {
-	_, ok := st.drv.(driver.Gater)
-	return ok && st.dev.info.Caps.Has(CapGate)
-}
-
-func (st *streamState) rawGate() (driver.Gate, error) {
-	g, ok := st.drv.(driver.Gater)
-	if !ok || !st.gates() {
-		return nil, st.dev.failure("gate", ErrUnsupported, "gates are not supported")
-	}
-	drv, err := g.Gate()
-	return drv, st.dev.check(err)
 }
 
 // OnDone calls fn on a new goroutine once the work enqueued so far has finished. Later work
@@ -622,14 +482,14 @@ func (s *Stream) OnDone(fn func()) error {
 		return err
 	}
 	defer s.s.Leave()
-	c, ok := s.s.drv.(driver.Notifier)
-	if !ok || !s.s.dev.info.Caps.Has(CapHostCallback) {
-		return s.s.dev.failure(op, ErrUnsupported, "host callbacks are not supported")
+	c, ok := s.s.Drv.(driver.Notifier)
+	if !ok || !s.s.dev.Info.Caps.Has(CapHostCallback) {
+		return s.s.dev.Failure(op, ErrUnsupported, "host callbacks are not supported")
 	}
 	if fn == nil {
-		return s.s.dev.failure(op, ErrInvalidArgument, "nil function")
+		return s.s.dev.Failure(op, ErrInvalidArgument, "nil function")
 	}
-	return s.s.dev.check(c.OnDone(fn))
+	return s.s.dev.Check(c.OnDone(fn))
 }
 
 // Prefetch enqueues the migration of shared memory to the stream's device, or to the host if
@@ -645,19 +505,19 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 		return err
 	}
 	defer r.Mem.s.Leave()
-	p, ok := st.drv.(driver.Prefetcher)
+	p, ok := st.Drv.(driver.Prefetcher)
 	switch {
 	case r.Mem.s.dev != st.dev:
 		return st.foreign(op, r.Mem)
-	case !ok || !st.dev.info.Caps.Has(CapPrefetch) || r.Mem.s.kind != KindShared:
-		return st.dev.failure(op, ErrUnsupported, "prefetching %s memory is not supported", r.Mem.s.kind)
+	case !ok || !st.dev.Info.Caps.Has(CapPrefetch) || r.Mem.s.kind != KindShared:
+		return st.dev.Failure(op, ErrUnsupported, "prefetching %s memory is not supported", r.Mem.s.kind)
 	case !r.inside():
 		return r.outside(op)
 	case r.Len == 0:
 		return nil
 	}
 	r.Mem.s.Note(&st.User)
-	return st.dev.check(p.Prefetch(r.raw(), toHost))
+	return st.dev.Check(p.Prefetch(r.raw(), toHost))
 }
 
 // AllocAsync allocates size bytes of device memory in stream order: work of this stream may use
@@ -670,15 +530,15 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 		return nil, err
 	}
 	defer st.Leave()
-	a, ok := st.drv.(driver.StreamAllocator)
-	info := &st.dev.info
+	a, ok := st.Drv.(driver.StreamAllocator)
+	info := &st.dev.Info
 	switch {
 	case !ok || !info.Caps.Has(CapStreamAlloc):
-		return nil, st.dev.failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
+		return nil, st.dev.Failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
 	case align&(align-1) != 0:
-		return nil, st.dev.failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
+		return nil, st.dev.Failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
-		return nil, st.dev.failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
+		return nil, st.dev.Failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, st.dev.shortage(op, KindDevice, size, "larger than the largest single allocation", nil)
 	}
@@ -689,7 +549,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 			if isKind(err, ErrOutOfMemory) {
 				return nil, st.dev.shortage(op, KindDevice, size, "", err)
 			}
-			return nil, st.dev.check(err)
+			return nil, st.dev.Check(err)
 		}
 	}
 	m, err := newMemory(s.Device(), op, &memoryState{drv: drv, kind: KindDevice, size: size})
@@ -715,9 +575,9 @@ func (st *streamState) begin(op string) error {
 		return noStream(op)
 	}
 	if !st.Enter() {
-		return st.dev.failure(op, ErrClosed, "the stream is closed")
+		return st.dev.Failure(op, ErrClosed, "the stream is closed")
 	}
-	if lost := st.dev.lost.Load(); lost != nil {
+	if lost := st.dev.Lost(); lost != nil {
 		st.Leave()
 		return lost
 	}
@@ -726,44 +586,24 @@ func (st *streamState) begin(op string) error {
 
 // Pending implements life.Vendored: a stream that the program's own work may keep busy for ever is given back after the work so far.
 func (st *streamState) Pending() func() bool {
-	if st.idle() {
+	if st.Idle() {
 		return nil
 	}
 	if st.outside {
-		if passed := st.workSoFar(); passed != nil {
+		if passed := st.WorkSoFar(); passed != nil {
 			return passed
 		}
 	}
-	return st.idle
-}
-
-// idle reports whether there is no work to wait for, because all work is done or the stream has failed. A driver may report
-// an error only once, so the error is kept for the program.
-func (st *streamState) idle() bool {
-	done, err := st.ask()
-	if err != nil {
-		st.keep(err)
-	}
-	return done
-}
-
-// keep keeps an error of the stream's work for the program. A driver may report it only once.
-func (st *streamState) keep(err error) {
-	n := &untold{st.dev.check(st.blame(err)), true}
-	for earlier := st.untold.Load(); earlier == nil || !earlier.work; earlier = st.untold.Load() {
-		if st.untold.CompareAndSwap(earlier, n) {
-			break
-		}
-	}
+	return st.Idle
 }
 
 // GiveBack implements life.Vendored.
 func (st *streamState) GiveBack() error {
-	err := st.drv.Close()
+	err := st.Drv.Close()
 	st.Gone.Store(true)
 	st.drained.Open()
 	st.held.drop(st.held.mark())
-	return st.dev.check(err)
+	return st.dev.Check(err)
 }
 
 // pendingWork returns nil if the stream is idle, else a function that reports whether the work
@@ -776,10 +616,10 @@ func (st *streamState) pendingWork() func() bool {
 		return st.Gone.Load
 	}
 	defer st.Leave()
-	if st.idle() {
+	if st.Idle() {
 		return nil
 	}
-	if passed := st.workSoFar(); passed != nil {
+	if passed := st.WorkSoFar(); passed != nil {
 		return passed
 	}
 	// Without an event, wait for the stream as a whole.
@@ -788,23 +628,7 @@ func (st *streamState) pendingWork() func() bool {
 			return st.Gone.Load()
 		}
 		defer st.Leave()
-		return st.idle()
-	}
-}
-
-// workSoFar returns a function that reports whether the work enqueued so far has finished, or nil
-// if no event can be recorded.
-func (st *streamState) workSoFar() func() bool {
-	e, err := st.event(false)
-	if err != nil {
-		return nil
-	}
-	return func() bool {
-		done, _ := e.done()
-		if done {
-			e.release()
-		}
-		return done
+		return st.Idle()
 	}
 }
 
@@ -812,18 +636,18 @@ func (st *streamState) workSoFar() func() bool {
 func (st *streamState) use(op string, m *Memory) error {
 	switch {
 	case m == nil:
-		return st.dev.failure(op, ErrInvalidArgument, "%s", withoutMemory)
+		return st.dev.Failure(op, ErrInvalidArgument, "%s", withoutMemory)
 	case m.s == nil:
 		return noMemory(op)
 	}
 	if !m.s.Enter() {
-		return m.s.dev.failure(op, ErrClosed, "the memory is closed")
+		return m.s.dev.Failure(op, ErrClosed, "the memory is closed")
 	}
 	return nil
 }
 
 func (st *streamState) foreign(op string, m *Memory) error {
-	return st.dev.failure(op, ErrWrongDevice, "the memory belongs to %s", m.s.dev.info.Name())
+	return st.dev.Failure(op, ErrWrongDevice, "the memory belongs to %s", m.s.dev.Info.Name())
 }
 
 // holds keeps host memory reachable until the copies that use it have finished.
@@ -837,7 +661,7 @@ type holds struct {
 
 	// A stream may never be idle. So, when it is asked and is busy, add records an event: once its work has finished, the pointers before
 	// upTo are forgotten.
-	event *eventState // nil if there is none
+	event *wait.Event // nil if there is none
 	upTo  uint64
 }
 
@@ -850,7 +674,7 @@ func (h *holds) add(st *streamState, p unsafe.Pointer, n uint64) {
 	h.mu.Lock()
 	if len(h.ptrs)-h.asked >= holdsMany || h.bytes >= holdsHeld {
 		h.bytes = 0
-		if st.idle() {
+		if st.Idle() {
 			h.forget(h.seq)
 		} else {
 			h.advance(st)
@@ -891,7 +715,7 @@ func (h *holds) drop(mark uint64) {
 // forget is drop with h.mu held, and leaves some to the caller. It reports whether there were such pointers.
 func (h *holds) forget(mark uint64) bool {
 	if h.event != nil && h.upTo <= mark {
-		h.event.release()
+		h.event.Release()
 		h.event = nil
 	}
 	first := h.seq - uint64(len(h.ptrs))
@@ -908,24 +732,33 @@ func (h *holds) forget(mark uint64) bool {
 // their copies had been enqueued, so the event comes after these copies.
 func (h *holds) advance(st *streamState) {
 	if h.event != nil {
-		if done, _ := h.event.done(); !done { // the stream reports the error
+		if done, _ := h.event.Done(); !done { // the stream reports the error
 			return
 		}
 		h.forget(h.upTo)
 	}
-	if e, err := st.event(false); err == nil {
+	if e, err := st.Event(false); err == nil {
 		h.event, h.upTo = e, h.seq
 	}
 }
 
-// ownGate is a gate that the library made.
-type ownGate struct {
-	driver.Gate
-	frees *life.Frees
+// event records an event and returns it with one reference.
+func (s *Stream) event(op string) (*wait.Event, error) {
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return nil, err
+	}
+	e, err := st.Event(false)
+	st.Leave()
+	return e, err
 }
 
-func (g *ownGate) Open() error {
-	err := g.Gate.Open()
-	g.frees.BridgeGoes()
-	return err
+// wait makes later work of s wait for the event.
+func (s *Stream) wait(e *wait.Event) error {
+	st := s.state()
+	if err := st.begin("wait"); err != nil {
+		return err
+	}
+	defer st.Leave()
+	return st.Wait(e)
 }

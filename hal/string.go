@@ -10,7 +10,7 @@ func (d *Device) String() string {
 	if s == nil {
 		return "no device"
 	}
-	return s.info.Name() + " (" + s.info.Model + ")"
+	return s.Info.Name() + " (" + s.Info.Model + ")"
 }
 
 // String says which device the stream belongs to.
@@ -42,7 +42,7 @@ func (g *Gate) String() string {
 	if g == nil || g.s == nil {
 		return "no gate"
 	}
-	return "gate on " + g.s.stream.dev.info.Name()
+	return "gate on " + g.s.stream.dev.Info.Name()
 }
 
 // String says which device the module is loaded on.
@@ -58,7 +58,7 @@ func (k *Kernel) String() string {
 	if k == nil || k.s == nil {
 		return "no kernel"
 	}
-	return "kernel " + k.s.info.Name + " on " + k.s.of.dev.info.Name()
+	return "kernel " + k.s.info.Name + " on " + k.s.of.dev.Info.Name()
 }
 
-func (s *deviceState) on(x life.Thing) string { return x.Describe() + " on " + s.info.Name() }
+func (s *deviceState) on(x life.Thing) string { return x.Describe() + " on " + s.Info.Name() }

@@ -1,6 +1,10 @@
 package hal
 
-import "context"
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/hal/internal/wait"
+)
 
 // Write copies src to dst and waits until the copy is done.
 // It is not ordered with any stream: the caller makes sure that no other work uses dst. If ctx ends first, src may still be
@@ -38,7 +42,7 @@ func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) err
 	defer d.s.end()
 	t := &d.s.transfers
 	if ctx.Err() != nil {
-		return interrupted(op, ctx)
+		return wait.Interrupted(op, ctx)
 	}
 	s, err := t.take(ctx, op)
 	if err != nil {
@@ -69,7 +73,7 @@ func (t *transfers) take(ctx context.Context, op string) (*Stream, error) {
 	case s := <-t.idle:
 		return s, nil
 	case <-ctx.Done():
-		return nil, interrupted(op, ctx)
+		return nil, wait.Interrupted(op, ctx)
 	}
 }
 
@@ -97,9 +101,9 @@ func (t *transfers) abandon(s *Stream) {
 		t.idle <- s
 		return
 	}
-	e.onDone(func(error) {
+	e.OnDone(func(error) {
 		_, _ = s.Done() // else the stream's next user would get this copy's error
 		t.idle <- s
 	})
-	e.release()
+	e.Release()
 }

@@ -21,6 +21,7 @@ var Rules = []Rule{
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver", "hal/internal/...", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/span"}, "what programs use needs only the narrow interface"},
 	{"hal/internal/life", nil, "the life of an object needs no driver"},
+	{"hal/internal/wait", []string{"hal/driver", "hal/internal/life"}, "waiting knows drivers, and nothing of the checks above it"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
 	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},

@@ -1,4 +1,4 @@
-package hal
+package wait
 
 import (
 	"sync"
@@ -16,11 +16,11 @@ type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 
 	mu      sync.Mutex
-	events  []*eventState // polled, the oldest first, nil where one was removed; the list holds a reference to each
-	first   int           // index before which events has only nil
-	live    int           // events that are not nil
-	blocks  int           // goroutines in block
-	asking  bool          // tick is polling the events
+	events  []*Event // polled, the oldest first, nil where one was removed; the list holds a reference to each
+	first   int      // index before which events has only nil
+	live    int      // events that are not nil
+	blocks  int      // goroutines in block
+	asking  bool     // tick is polling the events
 	timer   *time.Timer
 	pause   time.Duration // the shortest pause before the next poll
 	took    time.Duration // duration of the last poll
@@ -51,8 +51,8 @@ func (w *watch) init() {
 	w.timer.Stop()
 }
 
-// sit reports whether one more driver call may block; if so, it is counted until rise.
-func (w *watch) sit() bool {
+// reserveWait reports whether one more driver call may block; if so, it is counted until releaseWait.
+func (w *watch) reserveWait() bool {
 	if w.blocked.Add(1) > watchBlocked {
 		w.blocked.Add(-1)
 		return false
@@ -60,20 +60,20 @@ func (w *watch) sit() bool {
 	return true
 }
 
-func (w *watch) rise() { w.blocked.Add(-1) }
+func (w *watch) releaseWait() { w.blocked.Add(-1) }
 
 // inline waits for e in a driver call on the caller's goroutine. It reports false, without waiting, if another goroutine
 // already blocks for e or too many calls block.
-func (w *watch) inline(e *eventState) bool {
-	if !w.sit() {
+func (w *watch) inline(e *Event) bool {
+	if !w.reserveWait() {
 		return false
 	}
-	defer w.promote()
-	defer w.rise()
-	if !e.dev.asks.Enter() {
+	defer w.promoteOldest()
+	defer w.releaseWait()
+	if !e.dev.calls.Enter() {
 		return false
 	}
-	defer e.dev.asks.Leave()
+	defer e.dev.calls.Leave()
 	e.mu.Lock()
 	was := e.watched
 	if was == blocking || e.unwaitable {
@@ -85,7 +85,7 @@ func (w *watch) inline(e *eventState) bool {
 	}
 	e.watched = blocking
 	e.mu.Unlock()
-	over := e.await()
+	over := e.block()
 	e.mu.Lock()
 	e.watched = unwatched
 	e.unwaitable = !over
@@ -94,57 +94,58 @@ func (w *watch) inline(e *eventState) bool {
 	}
 	e.mu.Unlock()
 	if was == inTurn {
-		e.release() // the list's reference
+		e.Release() // the list's reference
 	}
 	return over
 }
 
 // add makes the watch wait for e, unless it already does; e.mu is held.
-func (w *watch) add(e *eventState) {
+func (w *watch) add(e *Event) {
 	if e.watched != unwatched {
 		return
 	}
-	e.retain()
+	e.Retain()
 	if !w.start(e) {
 		w.enlist(e)
 	}
 }
 
 // poll makes the watch poll e, unless e is already watched; e.mu is held.
-func (w *watch) poll(e *eventState) {
+func (w *watch) poll(e *Event) {
 	if e.watched == unwatched {
-		e.retain()
+		e.Retain()
 		w.enlist(e)
 	}
 }
 
 // start starts a goroutine that blocks for e and takes over the caller's reference. It reports false if no more calls may
 // block. e.mu is held.
-func (w *watch) start(e *eventState) bool {
-	if e.known() || e.unwaitable || !w.sit() {
+func (w *watch) start(e *Event) bool {
+	if e.Known() || e.unwaitable || !w.reserveWait() {
 		return false
 	}
-	if !e.dev.asks.Enter() {
-		w.rise()
+	if !e.dev.calls.Enter() {
+		w.releaseWait()
 		return false
 	}
-	w.begin(e)
+	w.goBlock(e)
 	return true
 }
 
-// seat moves e from the list of polled events to a goroutine that blocks for it. sit has allowed the caller one more blocked call. If seat
-// reports false, e is unchanged and the allowance is given back (rise). e.mu is held.
-func (w *watch) seat(e *eventState) bool {
-	if e.watched != inTurn || e.known() || e.unwaitable || !e.dev.asks.Enter() {
-		w.rise()
+// promote moves e from the list of polled events to a goroutine that blocks for it. reserveWait has allowed the caller one more blocked call. If promote
+// reports false, e is unchanged and the allowance is given back. e.mu is held.
+func (w *watch) promote(e *Event) bool {
+	if e.watched != inTurn || e.Known() || e.unwaitable || !e.dev.calls.Enter() {
+		w.releaseWait()
 		return false
 	}
 	w.strike(e)
-	w.begin(e)
+	w.goBlock(e)
 	return true
 }
 
-func (w *watch) begin(e *eventState) {
+// goBlock starts the goroutine that blocks for e; e.mu is held.
+func (w *watch) goBlock(e *Event) {
 	e.watched = blocking
 	w.mu.Lock()
 	w.blocks++
@@ -153,9 +154,9 @@ func (w *watch) begin(e *eventState) {
 }
 
 // block waits for e in a driver call. If that fails, the event is polled.
-func (w *watch) block(e *eventState) {
-	over := e.await()
-	w.rise()
+func (w *watch) block(e *Event) {
+	over := e.block()
+	w.releaseWait()
 	e.mu.Lock()
 	e.watched = unwatched
 	var fns []func(error)
@@ -166,11 +167,11 @@ func (w *watch) block(e *eventState) {
 		w.enlist(e)
 	}
 	e.mu.Unlock()
-	e.dev.asks.Leave()
+	e.dev.calls.Leave()
 	if over {
-		e.tell(fns)
+		e.endWatch(fns)
 	}
-	w.promote()
+	w.promoteOldest()
 	w.mu.Lock()
 	w.soon()
 	w.blocks--
@@ -178,22 +179,22 @@ func (w *watch) block(e *eventState) {
 	w.mu.Unlock()
 }
 
-// promote starts goroutines that block for the events that have been polled longest, as many as sit allows.
-func (w *watch) promote() {
-	for w.sit() {
+// promoteOldest starts goroutines that block for the events that have been polled longest, as many as reserveWait allows.
+func (w *watch) promoteOldest() {
+	for w.reserveWait() {
 		w.mu.Lock()
 		e := w.oldest()
 		if e == nil {
 			w.mu.Unlock()
-			w.rise()
+			w.releaseWait()
 			return
 		}
-		e.retain()
+		e.Retain()
 		w.mu.Unlock()
 		e.mu.Lock()
-		started := w.seat(e)
+		started := w.promote(e)
 		e.mu.Unlock()
-		e.release()
+		e.Release()
 		if !started {
 			return
 		}
@@ -209,7 +210,7 @@ func (w *watch) soon() {
 }
 
 // oldest returns the event that has been on the list longest, or nil; w.mu is held.
-func (w *watch) oldest() *eventState {
+func (w *watch) oldest() *Event {
 	for ; w.first < len(w.events); w.first++ {
 		if e := w.events[w.first]; e != nil {
 			return e
@@ -234,16 +235,16 @@ func (w *watch) compact() {
 	w.events, w.first = w.events[:to], 0
 }
 
-// tell ends a watch: it calls fns and drops the watch's reference.
-func (e *eventState) tell(fns []func(error)) {
+// endWatch calls fns and drops the watch's reference.
+func (e *Event) endWatch(fns []func(error)) {
 	for _, fn := range fns {
 		fn(e.err)
 	}
-	e.release()
+	e.Release()
 }
 
 // enlist puts e on the list of polled events, which takes over the caller's reference; e.mu is held.
-func (w *watch) enlist(e *eventState) {
+func (w *watch) enlist(e *Event) {
 	e.watched = inTurn
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -263,7 +264,7 @@ func (w *watch) enlist(e *eventState) {
 func (w *watch) set() { w.timer.Reset(max(w.pause, pollShare*w.took)) }
 
 // strike removes e from the list and hands the list's reference to the caller; e.mu is held.
-func (w *watch) strike(e *eventState) {
+func (w *watch) strike(e *Event) {
 	e.watched = unwatched
 	w.mu.Lock()
 	w.events[e.polled] = nil
@@ -275,7 +276,7 @@ func (w *watch) strike(e *eventState) {
 }
 
 // unused removes e from the list if nothing waits for it any more, and reports whether it did; e.mu is held.
-func (w *watch) unused(e *eventState) bool {
+func (w *watch) unused(e *Event) bool {
 	if e.watched != inTurn || e.waiters > 0 || len(e.gates) > 0 || len(e.fns) > 0 {
 		return false
 	}
@@ -294,7 +295,7 @@ func (w *watch) tick() {
 	w.mu.Unlock()
 	start := time.Now()
 	ended := w.sweep()
-	w.promote()
+	w.promoteOldest()
 	w.mu.Lock()
 	w.asking = false
 	w.changed.Broadcast()
@@ -313,14 +314,14 @@ func (w *watch) tick() {
 
 // sweep polls each event that is on the list now, the oldest first, and returns how many were done.
 func (w *watch) sweep() (ended int) {
-	var batch [pollBatch]*eventState
+	var batch [pollBatch]*Event
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for at, end := 0, len(w.events); at < min(end, len(w.events)); {
 		n := 0
 		for ; n < len(batch) && at < min(end, len(w.events)); at++ {
 			if e := w.events[at]; e != nil {
-				e.retain()
+				e.Retain()
 				batch[n] = e
 				n++
 			}
@@ -328,7 +329,7 @@ func (w *watch) sweep() (ended int) {
 		w.mu.Unlock()
 		for _, e := range batch[:n] {
 			ended += w.ask(e)
-			e.release()
+			e.Release()
 		}
 		w.mu.Lock()
 	}
@@ -336,8 +337,8 @@ func (w *watch) sweep() (ended int) {
 }
 
 // ask polls e: if its work is done, it ends the watch and returns 1.
-func (w *watch) ask(e *eventState) int {
-	if done, _ := e.done(); !done {
+func (w *watch) ask(e *Event) int {
+	if done, _ := e.Done(); !done {
 		return 0
 	}
 	e.mu.Lock()
@@ -349,7 +350,7 @@ func (w *watch) ask(e *eventState) int {
 	fns := e.fns
 	e.fns = nil
 	e.mu.Unlock()
-	e.tell(fns)
+	e.endWatch(fns)
 	return 1
 }
 

@@ -1,0 +1,198 @@
+package wait
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
+)
+
+// Gates reports whether the stream supports gates.
+func (s *Stream) Gates() bool {
+	_, ok := s.Drv.(driver.Gater)
+	return ok && s.dev.Info.Caps.Has(driver.CapGate)
+}
+
+func (s *Stream) gate() (driver.Gate, error) {
+	g, ok := s.Drv.(driver.Gater)
+	if !ok || !s.Gates() {
+		return nil, s.dev.Failure("gate", driver.ErrUnsupported, "gates are not supported")
+	}
+	drv, err := g.Gate()
+	return drv, s.dev.Check(err)
+}
+
+// ShutGate enqueues a gate that opens only when the program has done something. It waits for frees under way. Frees.GateGoes has to be called just
+// before the gate is opened.
+func (s *Stream) ShutGate() (driver.Gate, error) {
+	s.dev.frees.GateComes()
+	g, err := s.gate()
+	if err != nil {
+		s.dev.frees.GateGoes()
+	}
+	return g, err
+}
+
+// ownGate is a gate that this package opens by itself.
+type ownGate struct {
+	driver.Gate
+	frees *life.Frees
+}
+
+func (s *Stream) ownGate() (driver.Gate, error) {
+	s.dev.frees.BridgeComes()
+	g, err := s.gate()
+	if err != nil {
+		s.dev.frees.BridgeGoes()
+		return nil, err
+	}
+	return &ownGate{g, s.dev.frees}, nil
+}
+
+func (g *ownGate) Open() error {
+	err := g.Gate.Open()
+	g.frees.BridgeGoes()
+	return err
+}
+
+// WaitLatch makes later work of the stream wait until the latch is open. Without gates the call waits.
+func (s *Stream) WaitLatch(l *life.Latch) error {
+	if !s.Gates() {
+		l.Wait()
+		return nil
+	}
+	g, err := s.ownGate()
+	if err != nil {
+		return err
+	}
+	s.owner.Stay()
+	l.Then(func() {
+		_ = g.Open()
+		s.owner.Leave()
+	})
+	return nil
+}
+
+// Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and has not finished: without
+// gates until it has, and with gates, while the program holds one shut, for the frees under way.
+func (s *Stream) Wait(e *Event) error {
+	if e.stream == s || e.Known() && e.err == nil {
+		return nil
+	}
+	if e.dev == s.dev {
+		return s.dev.Check(s.Drv.Wait(e.drv))
+	}
+	if e.dev.calls.Enter() {
+		linked := s.dev.Links(e.dev, driver.PeerWait)
+		var err error
+		if linked {
+			err = s.dev.Check(s.Drv.Wait(e.drv))
+		}
+		e.dev.calls.Leave()
+		if linked {
+			return err
+		}
+	}
+	if done, _ := e.Done(); done {
+		return nil
+	}
+	if !s.Gates() {
+		_, _ = e.Wait(context.Background(), "wait")
+		return nil
+	}
+	return s.bridge(e)
+}
+
+// bridge makes a stream wait for work of another backend: a gate that is opened when the work has ended.
+type bridge struct {
+	stream *Stream
+	event  *Event // the bridge holds a reference until the gate is opened
+	gate   driver.Gate
+	nth    uint64 // number of the bridge on its stream, from 1
+
+	prev, next *bridge // in the stream's list, nil once the gate is opened
+}
+
+// bridges holds those bridges of a stream whose gates are still shut. A goroutine that synchronises with the stream waits for their
+// events and opens the gates itself. That is quicker than being woken through two other goroutines.
+type bridges struct {
+	made atomic.Uint64 // bridges made so far
+	shut atomic.Int64  // bridges whose gates are shut
+
+	mu   sync.Mutex
+	list bridge // head of the list, the oldest first
+}
+
+// bridge makes later work of the stream wait for the event.
+func (s *Stream) bridge(e *Event) error {
+	g, err := s.ownGate()
+	if err != nil {
+		return err
+	}
+	b := &bridge{stream: s, event: e, gate: g}
+	e.Retain()
+	s.owner.Stay()
+	o := &s.bridges
+	o.shut.Add(1)
+	o.mu.Lock()
+	head := &o.list
+	if head.next == nil {
+		head.prev, head.next = head, head
+	}
+	b.nth = o.made.Add(1)
+	b.prev, b.next = head.prev, head
+	b.prev.next, head.prev = b, b
+	o.mu.Unlock()
+	e.mu.Lock()
+	known := e.Known()
+	if !known {
+		e.gates = append(e.gates, b)
+		e.dev.watch.poll(e)
+	}
+	e.mu.Unlock()
+	if known {
+		b.open()
+	}
+	return nil
+}
+
+// open opens the gate, once.
+func (b *bridge) open() {
+	o := &b.stream.bridges
+	o.mu.Lock()
+	first := b.next != nil
+	if first {
+		b.prev.next, b.next.prev = b.next, b.prev
+		b.prev, b.next = nil, nil
+	}
+	o.mu.Unlock()
+	if !first {
+		return
+	}
+	_ = b.gate.Open() // the bridge does not report errors; those of the work are reported by the event
+	o.shut.Add(-1)
+	b.stream.owner.Leave()
+	b.event.Release()
+}
+
+// help waits for the events of the bridges numbered up to made and opens their gates. It stops when ctx ends.
+func (o *bridges) help(ctx context.Context, made uint64) {
+	for o.shut.Load() > 0 {
+		o.mu.Lock()
+		b := o.list.next
+		if b == nil || b == &o.list || b.nth > made {
+			o.mu.Unlock()
+			return
+		}
+		b.event.Retain()
+		o.mu.Unlock()
+		over, _ := b.event.Wait(ctx, "help")
+		b.event.Release()
+		if !over {
+			return
+		}
+		b.open()
+	}
+}

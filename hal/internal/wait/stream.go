@@ -1,0 +1,207 @@
+package wait
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Stream is a stream as far as waiting needs it: the driver's stream, its bridges, and the failures that the program does not know yet.
+type Stream struct {
+	Drv driver.Stream
+
+	dev        *Device
+	owner      Owner
+	bridges    bridges
+	unreported atomic.Pointer[failure] // for the program's next Done or Sync
+	unanswered unanswered
+}
+
+// Owner is the stream of package hal that a Stream is a part of.
+type Owner interface {
+	Stay()  // keeps the stream open for the driver until Leave
+	Leave() // ends it
+
+	// Blame adds to an error of the stream's work what is known of that work.
+	Blame(err error) error
+}
+
+// failure is an error that the program has not been told.
+type failure struct {
+	err  error
+	work bool // of the stream's work; else of a function given to Do
+}
+
+// Init prepares a stream.
+func (s *Stream) Init(d *Device, drv driver.Stream, o Owner) { s.dev, s.Drv, s.owner = d, drv, o }
+
+// Event records an event and returns it with one reference.
+func (s *Stream) Event(timing bool) (*Event, error) {
+	e, err := s.dev.lend(timing)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Record(e); err != nil {
+		e.Release()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Record makes e stand for the stream's work so far. The caller owns its sole reference.
+func (s *Stream) Record(e *Event) error {
+	if err := s.Drv.Record(e.drv); err != nil {
+		return s.dev.Check(err)
+	}
+	e.stream, e.bridges, e.err, e.early, e.unwaitable = s, s.bridges.made.Load(), nil, nil, false
+	if n := s.unreported.Load(); n != nil && n.work && s.dev.forgets {
+		e.early = n.err
+	}
+	e.round++
+	return nil
+}
+
+// ask asks the driver whether all work is done, and for an error of that work.
+func (s *Stream) ask() (done bool, err error) { return s.dev.ask(s.Drv, &s.unanswered) }
+
+// Done reports whether all work so far is done, and reports an error of it.
+func (s *Stream) Done() (bool, error) {
+	done, err := s.ask()
+	if !done {
+		return false, nil
+	}
+	return true, s.report(err)
+}
+
+// report returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a function
+// given to Do says nothing about the device, so only the driver's error is checked.
+func (s *Stream) report(err error) error {
+	if err != nil {
+		err = s.dev.Check(s.owner.Blame(err))
+	}
+	if s.unreported.Load() == nil {
+		return err
+	}
+	if earlier := s.unreported.Swap(nil); err == nil && earlier != nil {
+		return earlier.err
+	}
+	return err
+}
+
+// keep keeps an error of the stream's work for the program, and returns it. A driver may report it only once.
+func (s *Stream) keep(err error) error {
+	n := &failure{s.dev.Check(s.owner.Blame(err)), true}
+	for earlier := s.unreported.Load(); earlier == nil || !earlier.work; earlier = s.unreported.Load() {
+		if s.unreported.CompareAndSwap(earlier, n) {
+			break
+		}
+	}
+	return n.err
+}
+
+// KeepFunction keeps the error of a function given to Do for the program, unless another error is kept.
+func (s *Stream) KeepFunction(err error) { s.unreported.CompareAndSwap(nil, &failure{err, false}) }
+
+// Idle reports whether there is no work to wait for, because all work is done or the stream has failed. The error is kept for the program.
+func (s *Stream) Idle() bool {
+	done, err := s.ask()
+	if err != nil {
+		_ = s.keep(err)
+	}
+	return done
+}
+
+// Peek is Done, but leaves an error to the program.
+func (s *Stream) Peek() (bool, error) {
+	done, err := s.ask()
+	if err != nil {
+		err = s.keep(err)
+	} else if earlier := s.unreported.Load(); earlier != nil {
+		err = earlier.err
+	}
+	return done, err
+}
+
+// Sync waits until all work enqueued before the call has finished, and reports an error of it. over is false if ctx has ended first. failed is
+// an error of a driver's call that says nothing about the work.
+func (s *Stream) Sync(ctx context.Context, op string) (over bool, err, failed error) {
+	s.bridges.help(ctx, s.bridges.made.Load())
+	if w := &s.dev.watch; ctx.Done() == nil && w.reserveWait() {
+		failed = s.Drv.Sync()
+		w.releaseWait()
+		if failed == nil {
+			return true, s.report(nil), nil
+		}
+	}
+	if ctx.Err() != nil {
+		return false, Interrupted(op, ctx), nil
+	}
+	done, err := s.ask()
+	switch {
+	case !done: // then failed is not of the work: a driver's Sync returns an error of the work only after the work
+		if done, err = s.outlast(ctx, op); !done {
+			return false, err, nil
+		}
+		if _, own := s.ask(); own != nil {
+			err = own
+		}
+	case err == nil:
+		err, failed = failed, nil // it may be of the work, which a driver may report only once
+	}
+	return true, s.report(err), failed
+}
+
+// outlast waits for the work enqueued so far, and reports whether it has ended, and how, or that ctx has ended first.
+func (s *Stream) outlast(ctx context.Context, op string) (over bool, err error) {
+	if e, err := s.Event(false); err == nil {
+		defer e.Release()
+		return e.Wait(ctx, op)
+	}
+	for { // without an event, ask until all work is done, later work included
+		if done, err := s.ask(); done {
+			return true, err
+		}
+		select {
+		case <-time.After(pollLatest):
+		case <-ctx.Done():
+			return false, Interrupted(op, ctx)
+		}
+	}
+}
+
+// Drain is Sync, but leaves an error of the work to the program.
+func (s *Stream) Drain(ctx context.Context, op string) (over bool, err error) {
+	// The error of a function is not the work's. A failure of the work stays, for events that are recorded meanwhile.
+	kept := s.unreported.Load()
+	if kept != nil && (kept.work || !s.unreported.CompareAndSwap(kept, nil)) {
+		kept = nil
+	}
+	over, err, _ = s.Sync(ctx, op)
+	switch {
+	case err == nil && kept != nil:
+		err = kept.err
+		s.unreported.CompareAndSwap(nil, kept)
+	case err != nil && (ctx.Err() == nil || !isKind(err, driver.ErrNotReady)):
+		s.unreported.Store(&failure{err, true})
+	case kept != nil:
+		s.unreported.CompareAndSwap(nil, kept)
+	}
+	return over, err
+}
+
+// WorkSoFar returns a function that reports whether the work enqueued so far has finished, or nil if no event can be recorded.
+func (s *Stream) WorkSoFar() func() bool {
+	e, err := s.Event(false)
+	if err != nil {
+		return nil
+	}
+	return func() bool {
+		done, _ := e.Done()
+		if done {
+			e.Release()
+		}
+		return done
+	}
+}
