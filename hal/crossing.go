@@ -9,6 +9,16 @@ import (
 	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
+// A staged copy rotates among acrossPieces pieces of host memory: one that the source fills, one that the
+// destination reads, and one that covers the time until one device learns that the other has finished. A
+// piece is an eighth of the copy, within the limits below in bytes, so that the time in which only one side has
+// work stays short.
+const (
+	acrossPieces = 3
+	acrossLeast  = 256 << 10
+	acrossMost   = 4 << 20
+)
+
 const (
 	crossingBytes  = acrossPieces * acrossMost // the most bytes that one crossing keeps for later copies
 	crossingBlocks = 16                        // the most blocks that it keeps

@@ -49,3 +49,15 @@ func KindName(err error) string {
 func Errorf(op string, kind error, format string, args ...any) error {
 	return &Error{Op: op, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
+
+func isKind(err, kind error) bool {
+	e, ok := err.(*Error)
+	return ok && e.Kind == kind
+}
+
+func kindOf(err error) error {
+	if e, ok := err.(*Error); ok {
+		return e.Kind
+	}
+	return ErrDriver
+}

@@ -54,73 +54,6 @@ func WithTiming() EventOption { return timed }
 
 func timed(o *driver.EventOptions) { o.Timing = true }
 
-// Record returns an event that stands for all work enqueued on the stream so far.
-func (s *Stream) Record(opts ...EventOption) (*Event, error) {
-	const op = "record"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return nil, err
-	}
-	defer st.Leave()
-	var o driver.EventOptions
-	for _, set := range opts {
-		if set == nil {
-			return nil, st.dev.Failure(op, ErrInvalidArgument, "nil option")
-		}
-		set(&o)
-	}
-	timing := o.Timing
-	if timing && !st.dev.Info.Caps.Has(CapTiming) {
-		return nil, st.dev.Failure(op, ErrUnsupported, "event timing is not supported")
-	}
-	e, err := st.Event(timing)
-	if err != nil {
-		return nil, err
-	}
-	es := e.Outer.(*eventState)
-	w, ok := s.dev.h.Enlist(&es.Child, es)
-	if !ok {
-		es.Release()
-		return nil, st.dev.closedError(op)
-	}
-	return &Event{s: es, dev: s.dev, lookout: w}, nil
-}
-
-// RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing while
-// the device has spare events.
-func (s *Stream) RecordShared() (*Event, error) {
-	e, err := s.event("record")
-	if err != nil {
-		return nil, err
-	}
-	return &e.Outer.(*eventState).shared, nil
-}
-
-// RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new Record or RecordShared. It
-// allocates nothing. Waits that are already enqueued still wait for the work that the event stood for before. RecordAgain reports false
-// and leaves the event unchanged if something else refers to the event, such as a function given to OnDone; if the event is closed or
-// belongs to another device; or if the call fails. The event must not be used concurrently.
-func (s *Stream) RecordAgain(e *Event) bool {
-	if e == nil || e.s == nil || s.state() == nil {
-		return false
-	}
-	es, shared := e.s, e == &e.s.shared
-	if !es.Sole() || es.dev != s.s.dev || shared && es.Timing() || !shared && e.calls.Closed() || s.s.begin("record") != nil {
-		return false
-	}
-	err := s.s.Record(es.Event)
-	s.s.Leave()
-	return err == nil
-}
-
-// Device returns the device that the event belongs to.
-func (e *Event) Device() *Device {
-	if e == nil {
-		return nil
-	}
-	return e.dev
-}
-
 // noEvent is the error of a call on, or with, a nil or zero Event.
 func noEvent(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero event") }
 
@@ -141,50 +74,20 @@ func (e *Event) end() {
 	}
 }
 
-// WaitEvent makes later work of s wait for the event's work. It blocks in two cases only, both with an event of another backend whose
-// work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
-// shut, it waits for the frees under way, as [Stream.Gate] does. Waiting for an event of
-// s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
-func (s *Stream) WaitEvent(e *Event) error {
-	es, err := e.begin("wait")
-	if err != nil {
-		return err
+// Device returns the device that the event belongs to.
+func (e *Event) Device() *Device {
+	if e == nil {
+		return nil
 	}
-	err = s.wait(es.Event)
-	e.end()
-	return err
+	return e.dev
 }
 
-// keepsFailures reports whether the stream's events report the failure of any earlier work, unless the program has been told of it.
-func (s *Stream) keepsFailures() bool {
-	st := s.state()
-	return st != nil && st.dev.KeepsFailures
-}
-
-// canDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
-func (s *Stream) canDefer(e *Event) bool {
-	st := s.state()
-	if st == nil {
-		return false
+// String says which device the event belongs to.
+func (e *Event) String() string {
+	if e == nil || e.s == nil {
+		return "no event"
 	}
-	es, err := e.begin("wait")
-	if err != nil {
-		return false
-	}
-	defer e.end()
-	return es.Stream() == &st.Stream || es.Known() || st.Gates() || st.dev.Links(&es.dev.Device, driver.PeerWait)
-}
-
-// recordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
-func (e *Event) recordedOn(s *Stream) bool {
-	es, err := e.begin("query")
-	if err != nil {
-		return false
-	}
-	st := s.state()
-	on := st != nil && es.Stream() == &st.Stream
-	e.end()
-	return on
+	return e.s.dev.on(e.s)
 }
 
 // Done reports whether the event's work has finished, and its error if it failed.
@@ -197,9 +100,6 @@ func (e *Event) Done() (bool, error) {
 	e.end()
 	return done, err
 }
-
-// doneAlone is Done for a shared reference that is the only one, and that no other goroutine uses meanwhile.
-func (e *Event) doneAlone() (bool, error) { return e.s.DoneAlone() }
 
 // Sync waits until the event's work has finished, and returns its error if it failed. If ctx ends first, the error is of
 // kind ErrNotReady and wraps the context's cause.

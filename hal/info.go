@@ -1,6 +1,8 @@
 package hal
 
-import "github.com/go-halyard/halyard/hal/driver"
+import (
+	"github.com/go-halyard/halyard/hal/driver"
+)
 
 // Types that hal shares with its drivers.
 type (
@@ -65,6 +67,48 @@ const (
 	CapAdvise           = driver.CapAdvise
 
 	CapOrderedPageable = driver.CapOrderedPageable
+)
+
+// Types for kernels, which hal shares with its drivers.
+type (
+	Image      = driver.Image      // code that a device can load
+	Format     = driver.Format     // format of code
+	Param      = driver.Param      // one parameter of a kernel
+	KernelInfo = driver.KernelInfo // description of a kernel
+	Compute    = driver.Compute    // what a device can run
+	Language   = driver.Language   // language that a device's compiler takes
+	Source     = driver.Source     // text to compile
+	BuildError = driver.BuildError // a compiler's report on code that does not build
+	Function   = driver.Function   // a kernel that is a Go function
+	Block      = driver.Block      // one block of a launch of a Go function
+	Handles    = driver.Handles    // the vendor's handles of a device
+)
+
+// The formats of code; see package driver for each.
+const (
+	FormatPTX          = driver.FormatPTX
+	FormatCubin        = driver.FormatCubin
+	FormatFatbin       = driver.FormatFatbin
+	FormatCodeObject   = driver.FormatCodeObject
+	FormatOpenCLC      = driver.FormatOpenCLC
+	FormatOpenCLBinary = driver.FormatOpenCLBinary
+	FormatSPIRV        = driver.FormatSPIRV
+	FormatGo           = driver.FormatGo
+)
+
+// The languages of source text; see package driver for each.
+const (
+	LanguageOpenCLC = driver.LanguageOpenCLC
+	LanguageCUDA    = driver.LanguageCUDA
+	LanguageHIP     = driver.LanguageHIP
+)
+
+// The kinds of parameter.
+const (
+	ParamUnknown = driver.ParamUnknown
+	ParamValue   = driver.ParamValue
+	ParamPointer = driver.ParamPointer
+	ParamShared  = driver.ParamShared
 )
 
 // Zero is the pattern that clears memory.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -455,106 +454,4 @@ func (st *streamState) syncLaunch(op string, k *kernelState) error {
 	}
 	return &Error{Op: op, Backend: st.dev.Info.Backend, Device: st.dev.Info.Ordinal, Kind: kindOf(err),
 		Detail: "kernel " + k.info.Name + " failed", Err: err}
-}
-
-func kindOf(err error) error {
-	if e, ok := err.(*Error); ok {
-		return e.Kind
-	}
-	return ErrDriver
-}
-
-// recentLaunches are the names of the last kernels that a stream launched.
-type recentLaunches struct {
-	n     atomic.Uint64
-	names [4]atomic.Pointer[string]
-}
-
-func (r *recentLaunches) add(name *string) {
-	n := r.n.Add(1) - 1
-	if slot := &r.names[n%uint64(len(r.names))]; slot.Load() != name { // one kernel again and again is the usual case
-		slot.Store(name)
-	}
-}
-
-// String lists the launches, the last first, each with its number on the stream.
-func (r *recentLaunches) String() string {
-	var list []string
-	n := r.n.Load()
-	for i := range min(n, uint64(len(r.names))) {
-		if name := r.names[(n-1-i)%uint64(len(r.names))].Load(); name != nil {
-			list = append(list, fmt.Sprintf("%s (launch %d)", *name, n-i))
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// Blame implements wait.Owner: it adds the last launches of the stream to an error of work that failed.
-func (st *streamState) Blame(err error) error {
-	e, ok := err.(*Error)
-	if !ok || st.launched.n.Load() == 0 || strings.Contains(e.Detail, "kernel") {
-		return err
-	}
-	named := *e
-	if named.Detail != "" {
-		named.Detail += "; "
-	}
-	named.Detail += "the last kernels launched on the stream by now: " + st.launched.String()
-	return &named
-}
-
-// Do calls fn in stream order: after the work enqueued so far, on a goroutine of its own, and before the work that is enqueued after Do
-// returns. fn may block and may use the library, but must not wait for later work of this stream. It runs even if work before it failed. If fn fails
-// or panics, the stream's next Done or Sync returns the error; later work runs nevertheless. Do needs CapGate. Work that other goroutines enqueue during
-// the call of Do may run at the same time as fn. Until fn returns, drivers whose frees may wait for the device (CUDA, HIP) free no memory, as while a
-// [Gate] is shut, and Do first waits for the frees under way.
-func (s *Stream) Do(fn func() error) error {
-	const op = "do"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return err
-	}
-	defer st.Leave()
-	if fn == nil {
-		return st.dev.Failure(op, ErrInvalidArgument, "nil function")
-	}
-	if !st.Gates() {
-		return st.dev.Failure(op, ErrUnsupported, "functions in stream order need gates, which are not supported")
-	}
-	e, err := st.Event(false)
-	if err != nil {
-		return err
-	}
-	g, err := st.ShutGate()
-	if err != nil {
-		e.Release()
-		return err
-	}
-	st.Stay()
-	e.OnDone(func(error) { // on a goroutine that others share
-		go func() {
-			defer func() { // even if fn ends its goroutine
-				st.dev.Frees.GateGoes() // a free that begins now waits at most for the next line
-				_ = g.Open()
-				st.Leave()
-			}()
-			st.call(op, fn)
-		}()
-	})
-	e.Release()
-	return nil
-}
-
-// call calls fn and keeps its error, or its panic, for the program.
-func (st *streamState) call(op string, fn func() error) {
-	err := st.dev.Failure(op, ErrKernel, "the function ended its goroutine")
-	defer func() {
-		if p := recover(); p != nil {
-			err = st.dev.Failure(op, ErrKernel, "the function panicked: %v", p)
-		}
-		if err != nil {
-			st.KeepFunction(err)
-		}
-	}()
-	err = fn()
 }

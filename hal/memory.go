@@ -2,11 +2,13 @@ package hal
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // Memory is one allocation on a device.
@@ -41,6 +43,80 @@ const (
 	imported
 	shared // by another process
 )
+
+// mapping says whether the host may touch memory that must be mapped.
+type mapping = uint32
+
+const (
+	unmapped mapping = iota
+	mappedToRead
+	mappedToWrite
+)
+
+// Alloc allocates size bytes of memory of the given kind, aligned to align bytes (a power
+// of two; 0 means Info.Alignment). The contents are unspecified. Memory of 0 bytes has handle 0 and takes
+// nothing of the device, but has to be closed as well. When the device is out of
+// memory, Alloc frees closed memory whose last use has finished and tries once more; if
+// that fails too, the error is of kind ErrOutOfMemory and carries a Shortage.
+func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
+	const op = "alloc"
+	s := d.state()
+	if err := d.begin(op); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	info := &s.Info
+	switch {
+	case kind != KindDevice && kind != KindHost && kind != KindShared:
+		return nil, s.Failure(op, ErrInvalidArgument, "invalid memory kind %v", kind)
+	case align&(align-1) != 0:
+		return nil, s.Failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
+	case info.MaxAlign != 0 && align > info.MaxAlign:
+		return nil, s.Failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
+	case kind == KindShared && !info.Caps.Has(CapShared):
+		return nil, s.Failure(op, ErrUnsupported, "shared memory is not supported")
+	case info.MaxAlloc != 0 && size > info.MaxAlloc:
+		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
+	case size == 0:
+		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: kind})
+	}
+	freed := s.Reaper.Count()
+	drv, err := s.Drv.Alloc(kind, size, align)
+	if err != nil && isKind(err, ErrOutOfMemory) && s.collect(freed) {
+		drv, err = s.Drv.Alloc(kind, size, align)
+	}
+	if err != nil {
+		if isKind(err, ErrOutOfMemory) {
+			return nil, s.shortage(op, kind, size, "", err)
+		}
+		return nil, s.Check(err)
+	}
+	return newMemory(d, op, &memoryState{drv: drv, kind: kind, size: size})
+}
+
+// Register makes existing host memory page-locked and usable by the device, as memory
+// of KindHost. The Memory keeps the slice reachable until it is
+// closed. The error is of kind ErrBusy if the range overlaps a registered one, and of
+// kind ErrUnsupported on a device without CapRegister.
+func (d *Device) Register(b []byte) (*Memory, error) {
+	const op = "register"
+	if err := d.begin(op); err != nil {
+		return nil, err
+	}
+	defer d.s.end()
+	r, ok := d.s.Drv.(driver.Registerer)
+	if !ok || !d.s.Info.Caps.Has(CapRegister) {
+		return nil, d.s.Failure(op, ErrUnsupported, "registering host memory is not supported")
+	}
+	if len(b) == 0 {
+		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: KindHost, origin: registered})
+	}
+	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
+	if err != nil {
+		return nil, d.s.Check(err)
+	}
+	return newMemory(d, op, &memoryState{drv: drv, kind: KindHost, size: uint64(len(b)), origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))})
+}
 
 // newMemory adds a driver's memory to the device, or frees it if the device was closed meanwhile.
 func newMemory(d *Device, op string, s *memoryState) (*Memory, error) {
@@ -92,6 +168,14 @@ func (s *memoryState) Describe() string {
 		return "shared " + text
 	}
 	return text
+}
+
+// String says the kind and size of the memory, and which device it belongs to.
+func (m *Memory) String() string {
+	if s := m.state(); s != nil {
+		return s.dev.on(s)
+	}
+	return "no memory"
 }
 
 // Device returns the handle through which the memory was made.
@@ -172,6 +256,63 @@ func (m *Memory) Bytes() ([]byte, error) {
 	return unsafe.Slice((*byte)(p), s.size), nil
 }
 
+// Advise tells the driver how the n bytes that begin at offset off will be used. It needs CapAdvise and memory of KindShared; for
+// other memory the error is of kind ErrUnsupported. Advice changes no byte and no result, only what accesses cost. It takes effect at
+// once, whatever work is under way, for the whole pages in which the bytes lie, and lasts until it is taken back or the memory is
+// freed; memory of a pool keeps it for the next user.
+//
+// at is the place that the advice names: a device of the same backend, or nil for the host. Advice that names no place, which is
+// AdviceReadMostly, AdviceNotReadMostly and AdviceNotPreferred, takes nil. A device of another backend is an error of kind ErrWrongDevice, one
+// without CapAdvise of kind ErrUnsupported.
+//
+// See cuMemAdvise of the CUDA driver API, section Unified Addressing, and hipMemAdvise of HIP, Managed Memory.
+func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
+	const op = "advise"
+	s := m.state()
+	if s == nil {
+		return noMemory(op)
+	}
+	if !s.Enter() {
+		return s.dev.Failure(op, ErrClosed, "the memory is closed")
+	}
+	defer s.Leave()
+	if err := s.dev.begin(op); err != nil {
+		return err
+	}
+	defer s.dev.end()
+	d, ok := s.dev.Drv.(driver.Adviser)
+	switch {
+	case !ok || !s.dev.Info.Caps.Has(CapAdvise) || s.kind != KindShared:
+		return s.dev.Failure(op, ErrUnsupported, "advice on %s memory is not supported", s.kind)
+	case a < AdviceReadMostly || a > AdviceNotAccessedBy:
+		return s.dev.Failure(op, ErrInvalidArgument, "invalid advice %d", uint8(a))
+	case at != nil && !a.NamesPlace():
+		return s.dev.Failure(op, ErrInvalidArgument, "advice %q names no place, but a device was given", a)
+	}
+	var place driver.Device
+	if at != nil {
+		if err := at.begin(op); err != nil {
+			return err
+		}
+		defer at.s.end()
+		switch {
+		case at.s.Info.Backend != s.dev.Info.Backend:
+			return s.dev.Failure(op, ErrWrongDevice, "%s belongs to another backend", at.s.Info.Name())
+		case !at.s.Info.Caps.Has(CapAdvise):
+			return s.dev.Failure(op, ErrUnsupported, "%s takes no advice", at.s.Info.Name())
+		}
+		place = at.s.Drv
+	}
+	r := m.Region(off, n)
+	switch {
+	case !r.inside():
+		return r.outside(op)
+	case n == 0:
+		return nil
+	}
+	return s.dev.Check(d.Advise(r.raw(), a, place))
+}
+
 // Close closes the memory and does not wait: the memory is freed once the work that uses it has finished. Such work includes
 // copies whose host side lies in the slice from Bytes. It does not include copies whose host side is the slice that was
 // given to [Device.Register]: wait for those before Close. On CUDA and HIP the driver's free may block until other work of
@@ -232,4 +373,130 @@ func (s *memoryState) Pending() func() bool {
 func (s *memoryState) GiveBack() error {
 	s.hideBytes()
 	return s.dev.Check(s.drv.Free())
+}
+
+func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string, cause error) error {
+	e := &Error{Op: op, Backend: s.Info.Backend, Device: s.Info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
+	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.Owner.Usage().Held}
+	if s.Info.Caps.Has(CapMemInfo) {
+		if free, total, err := s.Drv.MemInfo(); err == nil {
+			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
+		}
+	}
+	if v, ok := cause.(*Error); ok {
+		e.Vendor = v.Vendor
+		if e.Detail == "" {
+			e.Detail = v.Detail
+		}
+	} else {
+		e.Err = cause
+	}
+	return e
+}
+
+// Region is a range of bytes of one memory. It is a plain value, cheap to copy; its bounds are checked when it is used.
+type Region struct {
+	Mem *Memory
+	Off uint64 // bytes from the start of the memory
+	Len uint64 // bytes
+}
+
+// Region returns the n bytes that begin at offset off. The bounds are checked when the region is used.
+func (m *Memory) Region(off, n uint64) Region { return Region{Mem: m, Off: off, Len: n} }
+
+// All returns the region of the whole memory.
+func (m *Memory) All() Region { return Region{Mem: m, Len: m.Size()} }
+
+// withoutMemory is the error text for a region without a memory.
+const withoutMemory = "zero Region, which names no memory; the Region of a released lease is zero"
+
+// Sub returns the n bytes of r that begin at offset off from the start of r. The error is of kind
+// ErrOutOfRange if they do not lie within r, and ErrInvalidArgument if r is the zero Region.
+func (r Region) Sub(off, n uint64) (Region, error) {
+	if r.Mem == nil {
+		return Region{}, Errorf("region", ErrInvalidArgument, "%s", withoutMemory)
+	}
+	if off > r.Len || n > r.Len-off {
+		return Region{}, Errorf("region", ErrOutOfRange, "[%d, %d+%d) is outside a region of %d bytes", off, off, n, r.Len)
+	}
+	return Region{Mem: r.Mem, Off: r.Off + off, Len: n}, nil
+}
+
+// inside reports whether the region lies within its memory.
+func (r *Region) inside() bool {
+	size := r.Mem.s.size
+	return r.Off <= size && r.Len <= size-r.Off
+}
+
+func (r *Region) raw() driver.Region {
+	return driver.Region{Mem: r.Mem.s.drv, Off: r.Off, Len: r.Len}
+}
+
+func (r *Region) outside(op string) error {
+	return r.Mem.s.dev.Failure(op, ErrOutOfRange, "[%d, %d+%d) is outside a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.size)
+}
+
+// overlaps reports whether the regions share bytes. Both must lie within their memories.
+func (r *Region) overlaps(other *Region) bool {
+	return r.Mem.s == other.Mem.s && r.Off < other.Off+other.Len && other.Off < r.Off+r.Len
+}
+
+func (r *Region) overlapping(op string, src *Region) error {
+	return r.Mem.s.dev.Failure(op, ErrOverlap, "source [%d, %d) and destination [%d, %d) of one memory", src.Off, src.Off+src.Len, r.Off, r.Off+r.Len)
+}
+
+// seen has the memories whose bytes the program has seen (Memory.Bytes). The host side of a copy may lie in such a memory, and the copy then
+// counts as a use of the memory, although only an address says so. While no bytes have been seen, a copy pays one atomic load.
+var seen struct {
+	any  atomic.Bool // the tree is not empty
+	mu   sync.Mutex  // guards tree
+	tree span.Tree[*view]
+}
+
+// view is the addresses [Lo, Hi) of a memory whose bytes the program has seen.
+type view struct {
+	span.Node[*view]
+	mem    *memoryState
+	ended  atomic.Bool // hideBytes has removed it
+	shared atomic.Bool // another view has, or had, some of the addresses: a program may import memory twice
+}
+
+// alone reports whether all of [lo, hi) lies in this view, and in no other.
+func (v *view) alone(lo, hi uint64) bool {
+	return v.Lo <= lo && hi <= v.Hi && !v.shared.Load() && !v.ended.Load()
+}
+
+// showBytes notes that the program sees the memory's bytes, which begin at p. The caller has entered the memory, so that it is not freed meanwhile.
+func (s *memoryState) showBytes(p unsafe.Pointer) {
+	if s.view.Load() != nil {
+		return
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if s.view.Load() != nil {
+		return
+	}
+	v := &view{mem: s}
+	v.Lo, v.Hi, v.Value = uint64(uintptr(p)), uint64(uintptr(p))+s.size, v
+	for _, n := range seen.tree.Meeting(v.Lo, v.Hi, nil) {
+		n.Value.shared.Store(true)
+		v.shared.Store(true)
+	}
+	seen.tree.Insert(&v.Node)
+	seen.any.Store(true)
+	s.view.Store(v)
+}
+
+// hideBytes notes that the program sees the memory's bytes no longer. It is called before their addresses can be used for other memory.
+func (s *memoryState) hideBytes() {
+	if s.view.Load() == nil {
+		return
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if v := s.view.Swap(nil); v != nil {
+		v.ended.Store(true)
+		seen.tree.Delete(&v.Node)
+		seen.any.Store(seen.tree.Len() > 0)
+	}
 }

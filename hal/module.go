@@ -1,54 +1,15 @@
 package hal
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
-)
-
-// Types for kernels, which hal shares with its drivers.
-type (
-	Image      = driver.Image      // code that a device can load
-	Format     = driver.Format     // format of code
-	Param      = driver.Param      // one parameter of a kernel
-	KernelInfo = driver.KernelInfo // description of a kernel
-	Compute    = driver.Compute    // what a device can run
-	Language   = driver.Language   // language that a device's compiler takes
-	Source     = driver.Source     // text to compile
-	BuildError = driver.BuildError // a compiler's report on code that does not build
-	Function   = driver.Function   // a kernel that is a Go function
-	Block      = driver.Block      // one block of a launch of a Go function
-	Handles    = driver.Handles    // the vendor's handles of a device
-)
-
-// The formats of code; see package driver for each.
-const (
-	FormatPTX          = driver.FormatPTX
-	FormatCubin        = driver.FormatCubin
-	FormatFatbin       = driver.FormatFatbin
-	FormatCodeObject   = driver.FormatCodeObject
-	FormatOpenCLC      = driver.FormatOpenCLC
-	FormatOpenCLBinary = driver.FormatOpenCLBinary
-	FormatSPIRV        = driver.FormatSPIRV
-	FormatGo           = driver.FormatGo
-)
-
-// The languages of source text; see package driver for each.
-const (
-	LanguageOpenCLC = driver.LanguageOpenCLC
-	LanguageCUDA    = driver.LanguageCUDA
-	LanguageHIP     = driver.LanguageHIP
-)
-
-// The kinds of parameter.
-const (
-	ParamUnknown = driver.ParamUnknown
-	ParamValue   = driver.ParamValue
-	ParamPointer = driver.ParamPointer
-	ParamShared  = driver.ParamShared
+	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
 // Module is code that is loaded on a device.
@@ -155,67 +116,6 @@ func (d *Device) Formats() []Format {
 	return nil
 }
 
-// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs CapCompile. Nothing
-// is cached here; package kernel has a cache. The error is of kind ErrBuild if the text does not compile, and then errors.As finds a
-// [*BuildError]; of kind ErrUnavailable if the vendor's compiler is not installed.
-func (d *Device) Compile(src Source) (Image, error) {
-	const op = "compile"
-	s := d.state()
-	if err := d.begin(op); err != nil {
-		return Image{}, err
-	}
-	defer s.end()
-	c, err := s.compiler(op)
-	if err != nil {
-		return Image{}, err
-	}
-	if strings.TrimSpace(src.Text) == "" {
-		return Image{}, s.Failure(op, ErrInvalidArgument, "empty source")
-	}
-	img, err := c.Compile("", &src)
-	if err != nil {
-		return Image{}, s.Check(err)
-	}
-	return *img, nil
-}
-
-// CompilerID names everything besides the source that decides what [Device.Compile] returns, as a key for caches: the compiler, its
-// version and, where it matters, the device and its driver.
-func (d *Device) CompilerID() (string, error) {
-	const op = "identify the compiler"
-	if err := d.begin(op); err != nil {
-		return "", err
-	}
-	defer d.s.end()
-	c, err := d.s.compiler(op)
-	if err != nil {
-		return "", err
-	}
-	id, err := c.CompilerID("")
-	return id, d.s.Check(err)
-}
-
-func (s *deviceState) compiler(op string) (driver.Compiler, error) {
-	c, ok := s.Drv.(driver.Compiler)
-	if !ok || !s.Info.Caps.Has(CapCompile) {
-		return nil, s.Failure(op, ErrUnsupported, "the device has no compiler")
-	}
-	return c, nil
-}
-
-// Handles returns the vendor's handles of the device, for the program's own calls of the vendor's library. They are zero on the host, and
-// once the device is closed.
-func (d *Device) Handles() Handles {
-	if d.state() == nil || d.begin("handles") != nil {
-		return Handles{}
-	}
-	defer d.s.end()
-	if n, ok := d.s.Drv.(driver.Native); ok {
-		return n.Handles()
-	}
-	return Handles{}
-}
-
 // noModule is the error of a call on a nil or zero Module.
 func noModule(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero module") }
 
@@ -230,11 +130,13 @@ func (m *Module) state() *moduleState {
 // Describe implements life.Thing.
 func (s *moduleState) Describe() string { return "module" }
 
-// Pending implements life.Vendored.
-func (s *moduleState) Pending() func() bool { return s.Over() }
-
-// GiveBack implements life.Vendored.
-func (s *moduleState) GiveBack() error { return s.dev.Check(s.drv.Close()) }
+// String says which device the module is loaded on.
+func (m *Module) String() string {
+	if s := m.state(); s != nil {
+		return s.dev.on(s)
+	}
+	return "no module"
+}
 
 // Device returns the handle through which the module was loaded.
 func (m *Module) Device() *Device {
@@ -343,6 +245,14 @@ func (k *Kernel) rename(name string, params []string) {
 	}
 }
 
+// String returns the kernel's name, and the device that it is loaded on.
+func (k *Kernel) String() string {
+	if k == nil || k.s == nil {
+		return "no kernel"
+	}
+	return "kernel " + k.s.info.Name + " on " + k.s.of.dev.Info.Name()
+}
+
 // Info describes the kernel.
 func (k *Kernel) Info() KernelInfo {
 	if k == nil || k.s == nil {
@@ -376,4 +286,115 @@ func (m *Module) Close() error {
 		return noModule("close")
 	}
 	return s.Close(&m.lookout)
+}
+
+// Pending implements life.Vendored.
+func (s *moduleState) Pending() func() bool { return s.Over() }
+
+// GiveBack implements life.Vendored.
+func (s *moduleState) GiveBack() error { return s.dev.Check(s.drv.Close()) }
+
+// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs CapCompile. Nothing
+// is cached here; package kernel has a cache. The error is of kind ErrBuild if the text does not compile, and then errors.As finds a
+// [*BuildError]; of kind ErrUnavailable if the vendor's compiler is not installed.
+func (d *Device) Compile(src Source) (Image, error) {
+	const op = "compile"
+	s := d.state()
+	if err := d.begin(op); err != nil {
+		return Image{}, err
+	}
+	defer s.end()
+	c, err := s.compiler(op)
+	if err != nil {
+		return Image{}, err
+	}
+	if strings.TrimSpace(src.Text) == "" {
+		return Image{}, s.Failure(op, ErrInvalidArgument, "empty source")
+	}
+	img, err := c.Compile("", &src)
+	if err != nil {
+		return Image{}, s.Check(err)
+	}
+	return *img, nil
+}
+
+// CompilerID names everything besides the source that decides what [Device.Compile] returns, as a key for caches: the compiler, its
+// version and, where it matters, the device and its driver.
+func (d *Device) CompilerID() (string, error) {
+	const op = "identify the compiler"
+	if err := d.begin(op); err != nil {
+		return "", err
+	}
+	defer d.s.end()
+	c, err := d.s.compiler(op)
+	if err != nil {
+		return "", err
+	}
+	id, err := c.CompilerID("")
+	return id, d.s.Check(err)
+}
+
+func (s *deviceState) compiler(op string) (driver.Compiler, error) {
+	c, ok := s.Drv.(driver.Compiler)
+	if !ok || !s.Info.Caps.Has(CapCompile) {
+		return nil, s.Failure(op, ErrUnsupported, "the device has no compiler")
+	}
+	return c, nil
+}
+
+// targets maps prefixes of architecture names to the backend that compiles for these architectures.
+var targets = map[string]string{"sm_": "cuda", "compute_": "cuda", "gfx": "hip"}
+
+// CompileFor compiles source text for an architecture, without a device. CUDA C++ gives a cubin for a target like "sm_90", and PTX for one
+// like "compute_70"; HIP C++ gives a code object for a target like "gfx942". The backend must be linked, and its vendor's compiler
+// installed. With a device, use [Device.Compile]. CompileFor does not cache the result. If ctx ends first, CompileFor returns and the
+// compiler finishes in the background.
+//
+// The error is of kind ErrNotBuilt if the backend is not linked, ErrUnsupported if no backend or its compiler knows the architecture,
+// ErrUnavailable if the compiler is not installed, and ErrBuild if the text does not compile; then errors.As finds a [*BuildError].
+func CompileFor(ctx context.Context, target string, src Source) (Image, error) {
+	const op = "compile"
+	switch {
+	case ctx.Err() != nil:
+		return Image{}, wait.Interrupted(op, ctx)
+	case target == "":
+		return Image{}, Errorf(op, ErrInvalidArgument, "no target")
+	case strings.TrimSpace(src.Text) == "":
+		return Image{}, Errorf(op, ErrInvalidArgument, "empty source")
+	}
+	c, err := compilerFor(op, target)
+	if err != nil {
+		return Image{}, err
+	}
+	return compileWith(ctx, op, c, target, src)
+}
+
+func compileWith(ctx context.Context, op string, c driver.Compiler, target string, src Source) (Image, error) {
+	src.Headers, src.Options = maps.Clone(src.Headers), slices.Clone(src.Options) // the program may change its own once ctx has ended
+	img, err := within(ctx, 0, op, func() (*Image, error) { return c.Compile(target, &src) }, nil)
+	if err != nil {
+		return Image{}, err
+	}
+	return *img, nil
+}
+
+// compilerFor returns the linked backend that compiles for a target.
+func compilerFor(op, target string) (driver.Compiler, error) {
+	linked := driver.Backends()
+	for prefix, name := range targets {
+		if !strings.HasPrefix(target, prefix) {
+			continue
+		}
+		i := slices.IndexFunc(linked, func(b driver.Backend) bool { return b.Name() == name })
+		if i < 0 {
+			err := notBuilt(name)
+			err.(*Error).Op = op
+			return nil, err
+		}
+		if c, ok := linked[i].(driver.Compiler); ok {
+			return c, nil
+		}
+		return nil, &Error{Op: op, Backend: name, Device: -1, Kind: ErrUnsupported, Detail: "the backend has no compiler"}
+	}
+	return nil, Errorf(op, ErrUnsupported, "no backend compiles for the target %q; targets are like sm_90, compute_70 and gfx942", target)
 }

@@ -8,16 +8,6 @@ import (
 	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
-// A staged copy rotates among acrossPieces pieces of host memory: one that the source fills, one that the
-// destination reads, and one that covers the time until one device learns that the other has finished. A
-// piece is an eighth of the copy, within the limits below in bytes, so that the time in which only one side has
-// work stays short.
-const (
-	acrossPieces = 3
-	acrossLeast  = 256 << 10
-	acrossMost   = 4 << 20
-)
-
 // Copy enqueues a copy of src to dst, which must have the same length, in the stream's order, whichever devices they belong to. It is
 // [Stream.Copy] if the stream's device can access both, else [CopyPeer] with a stream of the other device's own, whose earlier
 // work comes first; later work of the stream waits for the copy. At least one of the memories must be of the stream's device, or both within its reach.

@@ -2,9 +2,73 @@ package hal
 
 import (
 	"context"
+	"slices"
 
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/wait"
 )
+
+// CopyStream returns one of two streams that belong to the device itself and close with it: the
+// stream for copies from the device if out is true, else the one for copies to it. All callers
+// share them; work from different callers runs in the order in which it was enqueued.
+func (d *Device) CopyStream(out bool) (*Stream, error) {
+	if d.state() == nil {
+		return nil, noDevice("copy stream")
+	}
+	i := 0
+	if out {
+		i = 1
+	}
+	if s := d.s.copyStreams[i].Load(); s != nil {
+		if d.h.Closed() || d.s.Calls.Closed() {
+			return nil, d.s.closedError("copy stream")
+		}
+		return s, nil
+	}
+	if err := d.begin("copy stream"); err != nil {
+		return nil, err
+	}
+	defer d.s.end()
+	d.s.mu.Lock()
+	defer d.s.mu.Unlock()
+	if s := d.s.copyStreams[i].Load(); s != nil {
+		return s, nil
+	}
+	if d.s.Calls.Closed() { // Close has already collected the streams
+		return nil, d.s.closedError("copy stream")
+	}
+	s, err := d.s.ownStream()
+	if err == nil {
+		d.s.copyStreams[i].Store(s)
+	}
+	return s, err
+}
+
+// ownStream makes a stream for the library itself, on no handle's list; s.mu is held.
+func (s *deviceState) ownStream() (*Stream, error) {
+	drv, err := s.Drv.NewStream(driver.StreamOptions{})
+	if err != nil {
+		return nil, s.Check(err)
+	}
+	st := makeStream(s, drv)
+	s.AdmitOwn(&st.Object, st)
+	return &Stream{s: st, dev: s.common}, nil
+}
+
+// closeStreams closes the streams that belong to the device itself. The device is closed, so that no more are made.
+func (s *deviceState) closeStreams() {
+	s.mu.Lock()
+	list := slices.Clone(s.transfers.all)
+	for i := range s.copyStreams {
+		if t := s.copyStreams[i].Load(); t != nil {
+			list = append(list, t)
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range list {
+		_ = t.Close()
+	}
+}
 
 // Write copies src to dst and waits until the copy is done.
 // It is not ordered with any stream: the caller makes sure that no other work uses dst. If ctx ends first, src may still be

@@ -50,6 +50,7 @@ type Child struct {
 	prev, next *Child
 	of         *Holder
 	owner      Thing
+	object     *Object // that it is a part of, or nil
 }
 
 // Thing is an object of package hal, as this package sees it.
@@ -170,16 +171,19 @@ func (o *Owner) names(h *Holder, last bool) string {
 	return strings.Join(names, ", ")
 }
 
-// Dependents returns the open objects that close with the device.
-func (o *Owner) Dependents() (list []Thing) {
+// CloseDependents closes the objects that close with the device.
+func (o *Owner) CloseDependents() {
+	var list []*Object
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	for c := o.common.list.next; c != &o.common.list; c = c.next {
 		if c.Dependent {
-			list = append(list, c.owner)
+			list = append(list, c.object)
 		}
 	}
-	return list
+	o.mu.Unlock()
+	for _, x := range list {
+		_ = x.Close(new(*Lookout))
+	}
 }
 
 // Leaked reports that the program has lost the handle. The handle closes once nothing is open on it. It runs on the
@@ -240,7 +244,7 @@ func (h *Holder) enlist(c *Child, t Thing, x *Object) (*Lookout, bool) {
 		o.mu.Unlock()
 		return nil, false
 	}
-	c.owner, c.of = t, h
+	c.owner, c.of, c.object = t, h, x
 	c.prev, c.next = h.list.prev, &h.list
 	c.prev.next, h.list.prev = c, c
 	if x != nil {

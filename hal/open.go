@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -306,11 +307,11 @@ type opening struct {
 }
 
 // forget removes the device, so that the next Open opens it anew.
-func (o *openDevices) forget(s *deviceState) {
+func (o *openDevices) forget(key deviceKey, s *deviceState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if x := o.devices[s.key]; x != nil && x.state == s {
-		delete(o.devices, s.key)
+	if x := o.devices[key]; x != nil && x.state == s {
+		delete(o.devices, key)
 	}
 }
 
@@ -369,7 +370,7 @@ func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, er
 	if err != nil {
 		return nil, err
 	}
-	return newDevice(b, drv, key), nil
+	return newDevice(b, drv, func(s *deviceState) { opened.forget(key, s) }), nil
 }
 
 // calls is the one log of the process, so that its lines do not mix.
@@ -423,4 +424,23 @@ func within[R any](ctx context.Context, grace time.Duration, op string, fn func(
 		err.(*Error).Detail = "no answer before the deadline"
 	}
 	return none, err
+}
+
+// CloseAll closes its arguments in reverse order. If they are in the order in which they were made, a device is closed after the
+// streams, memory and buffers on it. An error does not stop CloseAll; all errors are joined. Nil values and nil pointers are skipped,
+// so a variable whose object could not be made may be passed too.
+func CloseAll(made ...io.Closer) error {
+	var errs []error
+	for _, c := range slices.Backward(made) {
+		if c == nil {
+			continue
+		}
+		if v := reflect.ValueOf(c); v.Kind() == reflect.Pointer && v.IsNil() {
+			continue
+		}
+		if err := c.Close(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -1,0 +1,355 @@
+package hal
+
+import (
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/span"
+)
+
+// Copy enqueues a copy of src to dst, which must have the same length. They may lie in the same
+// memory if they do not overlap. Both must belong to devices that the stream's device can access
+// ([Device.CanAccessPeer]); [CopyPeer] copies between all others.
+func (s *Stream) Copy(dst, src Region) error {
+	const op = "copy"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.copy(op, dst, src)
+	st.Leave()
+	return err
+}
+
+func (st *streamState) copy(op string, dst, src Region) error {
+	if err := st.use(op, dst.Mem); err != nil {
+		return err
+	}
+	defer dst.Mem.s.Leave()
+	if err := st.use(op, src.Mem); err != nil {
+		return err
+	}
+	defer src.Mem.s.Leave()
+	switch {
+	case dst.Mem.s.dev != st.dev && !st.dev.Links(&dst.Mem.s.dev.Device, driver.PeerCopy):
+		return st.foreign(op, dst.Mem)
+	case src.Mem.s.dev != st.dev && !st.dev.Links(&src.Mem.s.dev.Device, driver.PeerCopy):
+		return st.foreign(op, src.Mem)
+	case !dst.inside():
+		return dst.outside(op)
+	case !src.inside():
+		return src.outside(op)
+	case dst.Len != src.Len:
+		return st.dev.Failure(op, ErrInvalidArgument, "the source has %d bytes, the destination %d", src.Len, dst.Len)
+	case dst.Len == 0:
+		return nil
+	case dst.overlaps(&src):
+		return dst.overlapping(op, &src)
+	}
+	if err := st.vacant(op, dst.Mem, true); err != nil {
+		return err
+	}
+	if err := st.vacant(op, src.Mem, false); err != nil {
+		return err
+	}
+	dst.Mem.s.Note(&st.User)
+	src.Mem.s.Note(&st.User)
+	return st.dev.Check(st.Drv.Copy(dst.raw(), src.raw()))
+}
+
+// CopyIn enqueues a copy of host memory src to dst, which must have the same length. It does not
+// wait: src must not change until the copy is done. The library keeps src reachable until then.
+func (s *Stream) CopyIn(dst Region, src []byte) error {
+	const op = "copy in"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.copyHost(op, dst, src, true)
+	st.Leave()
+	return err
+}
+
+// CopyOut enqueues a copy of src to host memory dst, which must have the same length. It does not
+// wait: dst must not be touched until the copy is done. The library keeps dst reachable until then.
+func (s *Stream) CopyOut(dst []byte, src Region) error {
+	const op = "copy out"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.copyHost(op, src, dst, false)
+	st.Leave()
+	return err
+}
+
+func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
+	if err := st.use(op, r.Mem); err != nil {
+		return err
+	}
+	defer r.Mem.s.Leave()
+	switch {
+	case r.Mem.s.dev != st.dev:
+		return st.foreign(op, r.Mem)
+	case !r.inside():
+		return r.outside(op)
+	case r.Len != uint64(len(b)):
+		return st.dev.Failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
+	case r.Len == 0:
+		return nil
+	}
+	if err := st.vacant(op, r.Mem, in); err != nil {
+		return err
+	}
+	r.Mem.s.Note(&st.User)
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	st.noteBytes(p, r.Len)
+	var err error
+	if in {
+		err = st.Drv.CopyIn(r.raw(), p)
+	} else {
+		err = st.Drv.CopyOut(p, r.raw())
+	}
+	// Not before the copy: a goroutine that finds the stream idle drops everything held.
+	st.held.Add(&st.Stream, p, r.Len)
+	return st.dev.Check(err)
+}
+
+// Fill enqueues a fill of dst with the repeated pattern. The pattern's width is 1, 2, 4 or 8
+// bytes, and the offset and length of dst must be multiples of it.
+func (s *Stream) Fill(dst Region, p Pattern) error {
+	const op = "fill"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	err := st.fill(op, dst, p)
+	st.Leave()
+	return err
+}
+
+func (st *streamState) fill(op string, dst Region, p Pattern) error {
+	if err := st.use(op, dst.Mem); err != nil {
+		return err
+	}
+	defer dst.Mem.s.Leave()
+	w := uint64(p.Width)
+	switch {
+	case dst.Mem.s.dev != st.dev:
+		return st.foreign(op, dst.Mem)
+	case w != 1 && w != 2 && w != 4 && w != 8:
+		return st.dev.Failure(op, ErrInvalidArgument, "invalid pattern width %d; it must be 1, 2, 4 or 8 bytes", p.Width)
+	case dst.Off%w != 0 || dst.Len%w != 0:
+		return st.dev.Failure(op, ErrMisaligned, "offset %d or length %d is not a multiple of the pattern width %d", dst.Off, dst.Len, w)
+	case !dst.inside():
+		return dst.outside(op)
+	case dst.Len == 0:
+		return nil
+	}
+	if err := st.vacant(op, dst.Mem, true); err != nil {
+		return err
+	}
+	dst.Mem.s.Note(&st.User)
+	return st.dev.Check(st.Drv.Fill(dst.raw(), p))
+}
+
+// use begins a use of m on the stream; m.s.Leave ends it.
+func (st *streamState) use(op string, m *Memory) error {
+	switch {
+	case m == nil:
+		return st.dev.Failure(op, ErrInvalidArgument, "%s", withoutMemory)
+	case m.s == nil:
+		return noMemory(op)
+	}
+	if !m.s.Enter() {
+		return m.s.dev.Failure(op, ErrClosed, "the memory is closed")
+	}
+	return nil
+}
+
+func (st *streamState) foreign(op string, m *Memory) error {
+	return st.dev.Failure(op, ErrWrongDevice, "the memory belongs to %s", m.s.dev.Info.Name())
+}
+
+// noteBytes records that the stream is about to use n bytes of host memory. They may belong to memories whose bytes the program has seen.
+func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
+	if !seen.any.Load() {
+		return
+	}
+	lo, hi := uint64(uintptr(p)), uint64(uintptr(p))+n
+	if v := st.seen.Load(); v != nil && v.alone(lo, hi) && v.mem.Last() == &st.User && !v.mem.Closed() {
+		return // recorded by the stream's last copy
+	}
+	var room [4]*span.Node[*view]
+	seen.mu.Lock()
+	found := seen.tree.Meeting(lo, hi, room[:0])
+	seen.mu.Unlock()
+	for _, n := range found { // without the lock, which leave may take
+		v := n.Value
+		if v.mem.Enter() {
+			v.mem.Note(&st.User)
+			v.mem.Leave()
+			st.seen.Store(v)
+		}
+	}
+}
+
+// RecordUse tells the library that work which the program itself enqueued on the stream's handle uses the memory:
+// after Close the memory is not freed before that work has finished. On a closed stream it returns ErrClosed but still
+// keeps the memory until pending work ends.
+func (s *Stream) RecordUse(m *Memory) error {
+	const op = "use"
+	if m.state() != nil && s.state() != nil && m.s.Last() == &s.s.User && !m.s.Closed() && !s.s.Closed() && s.s.dev.Lost() == nil {
+		return nil // already recorded
+	}
+	if err := s.state().begin(op); err != nil {
+		if s.state() != nil && s.s.Closed() && !s.s.Gone.Load() && m.state() != nil && m.s.Enter() {
+			m.s.Note(&s.s.User)
+			m.s.Leave()
+		}
+		return err
+	}
+	defer s.s.Leave()
+	if err := s.s.use(op, m); err != nil {
+		return err
+	}
+	m.s.Note(&s.s.User)
+	m.s.Leave()
+	return nil
+}
+
+// Map enqueues the mapping of the whole memory for the host. The host may touch the memory once
+// the stream has passed this point and until Unmap, and may write to it if write is true. Until Unmap
+// the device must not write to the memory and, if write is true, must not read it: copies, fills and launches
+// return an error of kind ErrBusy. Launches do not know whether a kernel writes, so memory that is
+// mapped for reading may be passed to a kernel, which must only read it. On memory that need not be
+// mapped ([Memory.NeedsMap]) Map does nothing.
+func (s *Stream) Map(m *Memory, write bool) error {
+	how := mappedToRead
+	if write {
+		how = mappedToWrite
+	}
+	return s.mapping("map", m, func(d driver.Mapper) error { return d.Map(m.s.drv, write) }, how)
+}
+
+// Unmap enqueues the end of the mapping; later work may use the memory on the device.
+func (s *Stream) Unmap(m *Memory) error {
+	return s.mapping("unmap", m, func(d driver.Mapper) error { return d.Unmap(m.s.drv) }, unmapped)
+}
+
+func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to mapping) error {
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	defer st.Leave()
+	if err := st.use(op, m); err != nil {
+		return err
+	}
+	defer m.s.Leave()
+	if m.s.dev != st.dev {
+		return st.foreign(op, m)
+	}
+	d, ok := st.Drv.(driver.Mapper)
+	if !m.s.needs {
+		return nil
+	}
+	if !ok {
+		return st.dev.Failure(op, ErrUnsupported, "mapping memory is not supported")
+	}
+	was := m.s.mapped.Load()
+	switch {
+	case to != unmapped && was != unmapped:
+		return st.dev.Failure(op, ErrBusy, "the memory is already mapped")
+	case to == unmapped && was == unmapped:
+		return st.dev.Failure(op, ErrBusy, "the memory is not mapped")
+	case !m.s.mapped.CompareAndSwap(was, to):
+		return st.dev.Failure(op, ErrBusy, "another call maps or unmaps the memory")
+	}
+	m.s.Note(&st.User)
+	if err := act(d); err != nil {
+		m.s.mapped.Store(was)
+		return st.dev.Check(err)
+	}
+	if to == unmapped {
+		m.s.hideBytes() // the next Map may return another address
+	}
+	return nil
+}
+
+// vacant returns an error if the memory is mapped for the host in a way that excludes work of the device that reads it or,
+// if write is set, writes to it (OpenCL 1.2, section 5.4.2).
+func (st *streamState) vacant(op string, m *Memory, write bool) error {
+	if how := m.s.mapped.Load(); how == mappedToWrite || how == mappedToRead && write {
+		return st.dev.Failure(op, ErrBusy, "the memory is mapped for the host")
+	}
+	return nil
+}
+
+// Prefetch enqueues the migration of shared memory to the stream's device, or to the host if
+// toHost is true. The contents do not change. It needs CapPrefetch and memory of KindShared.
+func (s *Stream) Prefetch(r Region, toHost bool) error {
+	const op = "prefetch"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return err
+	}
+	defer st.Leave()
+	if err := st.use(op, r.Mem); err != nil {
+		return err
+	}
+	defer r.Mem.s.Leave()
+	p, ok := st.Drv.(driver.Prefetcher)
+	switch {
+	case r.Mem.s.dev != st.dev:
+		return st.foreign(op, r.Mem)
+	case !ok || !st.dev.Info.Caps.Has(CapPrefetch) || r.Mem.s.kind != KindShared:
+		return st.dev.Failure(op, ErrUnsupported, "prefetching %s memory is not supported", r.Mem.s.kind)
+	case !r.inside():
+		return r.outside(op)
+	case r.Len == 0:
+		return nil
+	}
+	r.Mem.s.Note(&st.User)
+	return st.dev.Check(p.Prefetch(r.raw(), toHost))
+}
+
+// AllocAsync allocates size bytes of device memory in stream order: work of this stream may use
+// the memory at once, other work after an event recorded on this stream. align is as for
+// [Device.Alloc]. The memory is closed like any other. It needs CapStreamAlloc.
+func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
+	const op = "stream-ordered alloc"
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return nil, err
+	}
+	defer st.Leave()
+	a, ok := st.Drv.(driver.StreamAllocator)
+	info := &st.dev.Info
+	switch {
+	case !ok || !info.Caps.Has(CapStreamAlloc):
+		return nil, st.dev.Failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
+	case align&(align-1) != 0:
+		return nil, st.dev.Failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
+	case info.MaxAlign != 0 && align > info.MaxAlign:
+		return nil, st.dev.Failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
+	case info.MaxAlloc != 0 && size > info.MaxAlloc:
+		return nil, st.dev.shortage(op, KindDevice, size, "larger than the largest single allocation", nil)
+	}
+	var drv driver.Memory = noBytes{}
+	if size > 0 {
+		var err error
+		if drv, err = a.AllocAsync(size, align); err != nil {
+			if isKind(err, ErrOutOfMemory) {
+				return nil, st.dev.shortage(op, KindDevice, size, "", err)
+			}
+			return nil, st.dev.Check(err)
+		}
+	}
+	m, err := newMemory(s.Device(), op, &memoryState{drv: drv, kind: KindDevice, size: size})
+	if err != nil {
+		return nil, err
+	}
+	m.s.Note(&st.User)
+	return m, nil
+}
