@@ -340,7 +340,7 @@ func TestLinks(t *testing.T) {
 
 // Each row but the first has one mistake.
 func TestMistakesAreFound(t *testing.T) {
-	const code, test = "[`hal.Device.Alloc`](../hal/device.go)", "[`Copy/Large`](../conformance/copy.go)"
+	const code, test = "[`hal.Device.Alloc`](../hal/memory.go)", "[`Copy/Large`](../conformance/copy.go)"
 	m := module()
 	row := func(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 	for _, c := range []struct{ page, want string }{
@@ -363,17 +363,17 @@ func TestMistakesAreFound(t *testing.T) {
 		{row("1", "f", "works", test, test, ""), "a test among the code"},
 		{row("1", "f", "works", code, code, ""), "code among the tests"},
 		{row("1", "f", "works", "[`hal.Device.Alloc`](../hal/devices.go)", test, ""), "../hal/devices.go leads nowhere"},
-		{row("1", "f", "works", "[`hal.Device.Alloc`](../../hal/device.go)", test, ""), "leads outside"},
-		{row("1", "f", "works", "[`hal.Device.Allocate`](../hal/device.go)", test, ""), "does not declare hal.Device.Allocate"},
-		{row("1", "f", "works", "[`pool.Device.Alloc`](../hal/device.go)", test, ""), "does not declare pool.Device.Alloc"},
+		{row("1", "f", "works", "[`hal.Device.Alloc`](../../hal/memory.go)", test, ""), "leads outside"},
+		{row("1", "f", "works", "[`hal.Device.Allocate`](../hal/memory.go)", test, ""), "does not declare hal.Device.Allocate"},
+		{row("1", "f", "works", "[`pool.Device.Alloc`](../hal/memory.go)", test, ""), "does not declare pool.Device.Alloc"},
 		{row("1", "f", "works", "[`Device`](../hal)", test, ""), "no file of Go"},
 		{row("1", "f", "works", code, "[`Copy/Largest`](../conformance/copy.go)", ""), "has no check Copy/Largest"},
 		{row("1", "f", "works", code, "[`Fill/Large`](../conformance/bounds.go)", ""), "has no check Fill/Large"},
 		{row("1", "f", "works", code, "[`Copy/Nobody`](../internal/testing/cudahiptest/run.go)", ""), "has no test Copy/Nobody"},
-		{row("1", "f", "works", code, "[`Copy/Large`](../hal/device.go)", ""), "has no test Copy/Large"},
+		{row("1", "f", "works", code, "[`Copy/Large`](../hal/memory.go)", ""), "has no test Copy/Large"},
 		{row("1", "f", "works", code, "[`TestNothing`](../hal/hal_test.go)", ""), "has no test TestNothing"},
 		{row("1", "f", "works", code, "[`openNamed`](../hal/hal_test.go)", ""), "has no test openNamed"},
-		{row("1", "f", "not there", "", "", "see [`hal.Nothing`](../hal/device.go)"), "does not declare hal.Nothing"},
+		{row("1", "f", "not there", "", "", "see [`hal.Nothing`](../hal/memory.go)"), "does not declare hal.Nothing"},
 	} {
 		got := strings.Join(m.features(table, c.page, 1), "\n")
 		if c.want == "" {
