@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api path test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,9 @@ fuzz: ## fuzz every parser, and sequences of calls, each for FUZZTIME=20s; compa
 		echo "$$dir $$name"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 	$(GO) test -v -run '^(TestRandomKernels|TestPlantedMistakeIsShrunk|TestGoItselfDoesNotPanic|TestMathBounds)$$' -timeout 0 ./internal/translate \
 		-args -seed $(SEED) -kernels $(KERNELS) -compile 1000 -everyfile -values 1000000
+
+path: ## count the functions and files that a reader of a call visits (simulated CUDA, where there is a C compiler)
+	@$(GO) run ./internal/testing/path
 
 MUTANTS_FLAGS ?= -layers
 mutants: ## break backends in one way each, and see that the conformance suite finds it (MUTANTS_FLAGS="-all -run Fill")

@@ -57,6 +57,7 @@ var Rules = []Rule{
 	{"internal/model", []string{"buffer", "coherence", "hal"}, "it uses a buffer as programs do"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/gpuaware", []string{"comm/driver", "hal"}, "an engine does not know that buffers exist"},
+	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
 	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
 	{"internal/protocol", []string{"coherence"}, "the state machine is pure: it knows no device and no library"},
 	{"internal/protocol/diagram", []string{"internal/protocol", "internal/svg"}, "it draws the table and does nothing else"},
