@@ -15,7 +15,7 @@ LINKED_CFLAGS := -DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMEN
 	-DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B $(addprefix -I,$(abspath $(HALYARD_CUDA_INCLUDE)))
 LINKED_DIR := $(CURDIR)/.cache/linked
 
-.PHONY: help run api path test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
+.PHONY: help run api usage path test race moving lint vet cross bench bench-docs bench-peers bench-apps bench-cg bench-kernels bench-comm bench-ranks bench-scale timeline sim torture soak fuzz mutants linked nvidia-report generate check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,6 +162,9 @@ nvidia-report: ## build the folder bin/nvidia-report, to measure on a machine wi
 
 api: ## list the exported API anew in api/, after a change of it that is meant
 	$(GO) run ./internal/testing/apilist
+
+usage: ## count the exported names of each package, and those that nothing but tests uses
+	@$(GO) run ./internal/testing/apilist -usage
 
 generate: ## make the generated files again
 	$(GO) generate $(ALL)

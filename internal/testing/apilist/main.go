@@ -2,15 +2,18 @@
 // in the manner of Go's own api/*.txt. A test fails when the code and the listing differ, so that no change of API goes
 // unnoticed.
 //
-//	go run ./internal/testing/apilist     write the listing anew
+//	go run ./internal/testing/apilist             write the listing anew
+//	go run ./internal/testing/apilist -usage      print how many names each package exports, and how many of them are used outside tests
+//	go run ./internal/testing/apilist -unused     the same, and list the names that are not used
 //
-// It reads declarations and does not check types, so it needs neither a build nor a compiler for another system. A change of
+// For the listing it reads declarations and does not check types, so it needs neither a build nor a compiler for another system. A change of
 // a type that is aliased shows where that type is declared. A constant that uses iota is listed with the number
 // that iota has, since its value depends on its place.
 package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/build"
@@ -39,9 +42,17 @@ var systems = func() (all []system) {
 }()
 
 func main() {
-	listings, err := list(".")
-	if err == nil {
-		err = write("api", listings)
+	counts := flag.Bool("usage", false, "print how many names each package exports, and how many of them are used")
+	unused := flag.Bool("unused", false, "the same, and list the names that are not used")
+	flag.Parse()
+	var err error
+	if *counts || *unused {
+		err = usage(os.Stdout, *unused)
+	} else {
+		var listings map[string]string
+		if listings, err = list("."); err == nil {
+			err = write("api", listings)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "apilist:", err)

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+const (
+	module = "github.com/go-halyard/halyard"
+	tags   = "cuda opencl hip"
+)
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+	Standard                bool
+}
+
+// exported is one exported name: of a package, a method of an exported type, a field of an exported struct, or a method of an exported interface.
+type exported struct {
+	pkg, name string
+	used      bool // outside its package and outside tests
+}
+
+// usage prints a table: for each package that programs can import, how many names it exports, and how many of them the packages of this repository use, those of
+// examples and bench included. Uses in tests, and in the package itself, do not count. A method counts as used if an interface of this module, or
+// of a few packages of the standard library, has a method that it implements.
+func usage(w io.Writer, unused bool) error {
+	all, err := load()
+	if err != nil {
+		return err
+	}
+	names, byPackage, order := all.count(), map[string][]*exported{}, []string{}
+	for _, n := range names {
+		if byPackage[n.pkg] == nil {
+			order = append(order, n.pkg)
+		}
+		byPackage[n.pkg] = append(byPackage[n.pkg], n)
+	}
+	slices.Sort(order)
+	table := tabwriter.NewWriter(w, 0, 4, 1, ' ', 0)
+	fmt.Fprintf(table, "| package\t| names\t| used\t| not used\t|\n|---\t|--:\t|--:\t|--:\t|\n")
+	total, in := 0, 0
+	for _, p := range order {
+		used := 0
+		for _, n := range byPackage[p] {
+			if n.used {
+				used++
+			}
+		}
+		fmt.Fprintf(table, "| %s\t| %d\t| %d\t| %d\t|\n", strings.TrimPrefix(p, module+"/"), len(byPackage[p]), used, len(byPackage[p])-used)
+		total, in = total+len(byPackage[p]), in+used
+	}
+	fmt.Fprintf(table, "| %d packages\t| %d\t| %d\t| %d\t|\n", len(order), total, in, total-in)
+	if err := table.Flush(); err != nil || !unused {
+		return err
+	}
+	for _, n := range names {
+		if !n.used {
+			fmt.Fprintf(w, "%s.%s\n", strings.TrimPrefix(n.pkg, module+"/"), n.name)
+		}
+	}
+	return nil
+}
+
+// checked is a package of this repository with its types.
+type checked struct {
+	path  string
+	types *types.Package
+	info  *types.Info
+}
+
+// world is all packages of this repository.
+type world struct {
+	fset     *token.FileSet
+	packages []checked
+	std      []*types.Interface // that methods implement
+}
+
+func load() (*world, error) {
+	list := exec.Command("go", "list", "-deps", "-export", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles,Standard", module+"/...", "encoding", "encoding/json", "io", "fmt", "sort", "flag", "log/slog")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0")
+	var failure bytes.Buffer
+	list.Stderr = &failure
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w\n%s", err, &failure)
+	}
+	exports := map[string]string{}
+	var ours []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p listed
+		if err := d.Decode(&p); err != nil {
+			return nil, err
+		}
+		exports[p.ImportPath] = p.Export
+		if strings.HasPrefix(p.ImportPath, module+"/") {
+			ours = append(ours, p)
+		}
+	}
+	w := &world{fset: token.NewFileSet()}
+	imp := importer.ForCompiler(w.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	for _, p := range ours {
+		var files []*ast.File
+		for _, name := range p.GoFiles {
+			f, err := parser.ParseFile(w.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, f)
+		}
+		info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+		conf := types.Config{Importer: imp}
+		pkg, err := conf.Check(p.ImportPath, w.fset, files, info)
+		if err != nil {
+			return nil, err
+		}
+		w.packages = append(w.packages, checked{p.ImportPath, pkg, info})
+	}
+	for _, name := range []string{"fmt.Stringer", "fmt.Formatter", "fmt.GoStringer", "io.Reader", "io.Writer", "io.Closer", "io.WriterTo", "io.ReaderFrom", "io.Seeker",
+		"sort.Interface", "flag.Value", "encoding.TextMarshaler", "encoding.TextUnmarshaler", "encoding/json.Marshaler", "encoding/json.Unmarshaler", "log/slog.LogValuer"} {
+		path, typ, _ := strings.Cut(name, ".")
+		pkg, err := imp.Import(path)
+		if err != nil {
+			return nil, err
+		}
+		w.std = append(w.std, pkg.Scope().Lookup(typ).Type().Underlying().(*types.Interface))
+	}
+	w.std = append(w.std, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
+	return w, nil
+}
+
+// key names an object wherever it was loaded from: from source, or from what the compiler exported.
+func (w *world) key(o types.Object) string {
+	switch v := o.(type) {
+	case *types.Func:
+		o = v.Origin()
+	case *types.Var:
+		o = v.Origin()
+	}
+	at := w.fset.Position(o.Pos())
+	return fmt.Sprintf("%s:%s:%d:%s", o.Pkg().Path(), filepath.Base(at.Filename), at.Line, o.Name())
+}
+
+// public reports whether programs can import a package.
+func public(path string) bool {
+	rest := "/" + strings.TrimPrefix(path, module+"/") + "/"
+	for _, s := range []string{"/internal/", "/testdata/"} {
+		if strings.Contains(rest, s) {
+			return false
+		}
+	}
+	for _, s := range []string{"/examples/", "/docs/", "/scripts/", "/cmd/", "/bench/"} {
+		if strings.HasPrefix(rest, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// count returns the exported names of all packages that programs can import.
+func (w *world) count() (names []*exported) {
+	used := map[string]bool{}
+	interfaces := w.std
+	for _, p := range w.packages {
+		for _, o := range p.info.Uses {
+			if o.Pkg() != nil && o.Pkg().Path() != p.path && strings.HasPrefix(o.Pkg().Path(), module+"/") {
+				used[w.key(o)] = true
+			}
+		}
+		for _, o := range p.info.Defs {
+			if t, ok := o.(*types.TypeName); ok {
+				if i, ok := t.Type().Underlying().(*types.Interface); ok && i.NumMethods() > 0 {
+					interfaces = append(interfaces, i)
+				}
+			}
+		}
+	}
+	for _, p := range w.packages {
+		if !public(p.path) || p.types.Name() == "main" {
+			continue
+		}
+		add := func(name string, used bool) { names = append(names, &exported{p.path, name, used}) }
+		for _, name := range p.types.Scope().Names() {
+			o := p.types.Scope().Lookup(name)
+			if !o.Exported() {
+				continue
+			}
+			add(name, used[w.key(o)])
+			t, ok := o.(*types.TypeName)
+			if !ok || t.IsAlias() {
+				continue
+			}
+			named := t.Type().(*types.Named)
+			for m := range named.Methods() {
+				if m.Exported() {
+					add(name+"."+m.Name(), used[w.key(m)] || implements(named, m.Name(), interfaces))
+				}
+			}
+			switch u := named.Underlying().(type) {
+			case *types.Struct:
+				for f := range u.Fields() {
+					if f.Exported() && !f.Embedded() {
+						add(name+"."+f.Name(), used[w.key(f)])
+					}
+				}
+			case *types.Interface:
+				for m := range u.ExplicitMethods() {
+					if m.Exported() {
+						add(name+"."+m.Name(), used[w.key(m)])
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// implements reports whether a method of a type is one of an interface that the type has. A type with parameters counts if an interface has a method of
+// that name.
+func implements(t *types.Named, method string, interfaces []*types.Interface) bool {
+	return slices.ContainsFunc(interfaces, func(i *types.Interface) bool {
+		has := false
+		for m := range i.Methods() {
+			has = has || m.Name() == method
+		}
+		return has && (t.TypeParams().Len() > 0 || types.Implements(t, i) || types.Implements(types.NewPointer(t), i))
+	})
+}
