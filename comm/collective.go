@@ -138,14 +138,14 @@ func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 	return parts, total
 }
 
-// begin takes the leases and begins the operation.
-func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
+// run takes the leases, begins the operation, and waits until it has ended.
+func (p *plan[T]) run(ctx context.Context) error {
 	both := p.send != nil && p.send == p.recv
 	if both && !p.inPlace {
 		p.refuse("the buffer to send and the buffer to receive into are the same")
 	}
 	if p.err != nil {
-		return nil, p.err
+		return p.err
 	}
 	peer := driver.NoPeer
 	if p.a.Call.Rooted() {
@@ -153,10 +153,10 @@ func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 	}
 	r, err := begin(ctx, p.c, p.op, peer, driver.NoTag)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.agree(ctx, &p.a); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case both:
@@ -172,7 +172,7 @@ func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 		}
 	}
 	if err != nil {
-		return nil, r.refuse(err, false)
+		return r.refuse(err, false)
 	}
 	r.bytes = max(r.sides[0].n, r.sides[1].n)
 	p.a.Send, p.a.Recv = r.sides[0].at(), r.sides[1].at()
@@ -180,107 +180,52 @@ func (p *plan[T]) begin(ctx context.Context) (*operation, error) {
 		p.a.Send = p.a.Recv
 	}
 	if err := r.collective(&p.a); err != nil {
-		return nil, err
+		return err
 	}
-	return r, nil
-}
-
-// start begins the operation. The program has to wait for the result.
-func (p *plan[T]) start(ctx context.Context) (*Request, error) {
-	r, err := p.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	q := new(Request)
-	q.begun(r)
-	return q, nil
-}
-
-// wait begins the operation, and waits until it has ended.
-func (p *plan[T]) wait(ctx context.Context) error {
-	r, err := p.begin(ctx)
-	if err == nil {
-		_, err = r.finally(ctx)
-	}
+	_, err = r.finally(ctx)
 	return err
 }
 
 // Bcast gives every rank the elements that b has at the root.
 func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) error {
-	return planBcast("Bcast", c, b, root).wait(ctx)
-}
-
-// Ibcast begins Bcast. The program has to wait for the result.
-func Ibcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) (*Request, error) {
-	return planBcast("Ibcast", c, b, root).start(ctx)
-}
-
-func planBcast[T buffer.Element](op string, c *Comm, b *buffer.Buffer[T], root int) *plan[T] {
-	p := planned(c, op, driver.Bcast, root, nil, b).needs(false, true)
+	p := planned(c, "Bcast", driver.Bcast, root, nil, b).needs(false, true)
 	if p.err == nil {
 		p.a.Count = b.Size()
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both may be
 // the same buffer.
 func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) error {
-	return planReduce("Reduce", c, send, recv, op, root).wait(ctx)
-}
-
-// Ireduce begins Reduce. The program has to wait for the result.
-func Ireduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) (*Request, error) {
-	return planReduce("Ireduce", c, send, recv, op, root).start(ctx)
-}
-
-func planReduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) *plan[T] {
-	p := planned(c, name, driver.Reduce, root, send, recv)
+	p := planned(c, "Reduce", driver.Reduce, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
 		if c.rank == root {
 			p.length("receive into", recv, send.Len())
 		}
 		p.reduces(op, send.Len())
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
 func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
-	return planAllreduce("Allreduce", c, send, recv, op).wait(ctx)
-}
-
-// Iallreduce begins Allreduce. The program has to wait for the result.
-func Iallreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
-	return planAllreduce("Iallreduce", c, send, recv, op).start(ctx)
-}
-
-func planAllreduce[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op) *plan[T] {
-	p := planned(c, name, driver.Allreduce, 0, send, recv).needs(true, true)
+	p := planned(c, "Allreduce", driver.Allreduce, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		p.reduces(op, send.Len())
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Scan combines the elements of send of ranks 0 to this one, element by element, into recv. Both may be the same buffer.
 func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
-	return planScan("Scan", c, send, recv, op).wait(ctx)
-}
-
-// Iscan begins Scan. The program has to wait for the result.
-func Iscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) (*Request, error) {
-	return planScan("Iscan", c, send, recv, op).start(ctx)
-}
-
-func planScan[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], op Op) *plan[T] {
-	p := planned(c, name, driver.Scan, 0, send, recv).needs(true, true)
+	p := planned(c, "Scan", driver.Scan, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		p.reduces(op, send.Len())
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Exscan combines the elements of send of the ranks before this one, element by element, into recv. Rank 0, which has none before it,
@@ -293,22 +238,13 @@ func Exscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 		}
 		p.reduces(op, send.Len())
 	}
-	return p.wait(ctx)
+	return p.run(ctx)
 }
 
 // ReduceScatter combines the elements of send of all ranks, and gives each rank a part of the result: counts[i] elements to rank i, in the order
 // of ranks. A rank whose part is empty gives a nil recv.
 func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) error {
-	return planReduceScatter("ReduceScatter", c, send, recv, counts, op).wait(ctx)
-}
-
-// IreduceScatter begins ReduceScatter. The program has to wait for the result.
-func IreduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) (*Request, error) {
-	return planReduceScatter("IreduceScatter", c, send, recv, counts, op).start(ctx)
-}
-
-func planReduceScatter[T buffer.Element](name string, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) *plan[T] {
-	p := planned(c, name, driver.ReduceScatter, 0, send, recv)
+	p := planned(c, "ReduceScatter", driver.ReduceScatter, 0, send, recv)
 	if _, total := p.parts(counts); p.err == nil {
 		p.length("send", send, total)
 		p.length("receive into", recv, counts[c.rank])
@@ -318,44 +254,26 @@ func planReduceScatter[T buffer.Element](name string, c *Comm, send, recv *buffe
 			p.a.RecvParts.Counts = append(p.a.RecvParts.Counts, uint64(n))
 		}
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Gather puts the elements of send of all ranks into recv of the root, in the order of ranks. send has the same length at every rank. Ranks
 // other than the root may give a nil recv.
 func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
-	return planGather("Gather", c, send, recv, root).wait(ctx)
-}
-
-// Igather begins Gather. The program has to wait for the result.
-func Igather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
-	return planGather("Igather", c, send, recv, root).start(ctx)
-}
-
-func planGather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], root int) *plan[T] {
-	p := planned(c, op, driver.Gather, root, send, recv)
+	p := planned(c, "Gather", driver.Gather, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
 		if c.rank == root {
 			p.length("receive into", recv, c.size*send.Len())
 		}
 		p.a.Count = send.Size()
 	}
-	return p
+	return p.run(ctx)
 }
 
 // GatherV is Gather with counts[i] elements of rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
 func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
-	return planGatherV("GatherV", c, send, recv, counts, root).wait(ctx)
-}
-
-// IgatherV begins GatherV. The program has to wait for the result.
-func IgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
-	return planGatherV("IgatherV", c, send, recv, counts, root).start(ctx)
-}
-
-func planGatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) *plan[T] {
-	p := planned(c, op, driver.GatherV, root, send, recv)
+	p := planned(c, "GatherV", driver.GatherV, root, send, recv)
 	if p.may(true, p.err == nil && c.rank == root); p.err == nil {
 		p.a.Count = uint64(elements(send)) * size[T]()
 		if c.rank == root {
@@ -366,44 +284,26 @@ func planGatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer
 			}
 		}
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Scatter divides send of the root into parts of equal length, in the order of ranks, and gives each rank its part. Ranks other than the root
 // may give a nil send.
 func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
-	return planScatter("Scatter", c, send, recv, root).wait(ctx)
-}
-
-// Iscatter begins Scatter. The program has to wait for the result.
-func Iscatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) (*Request, error) {
-	return planScatter("Iscatter", c, send, recv, root).start(ctx)
-}
-
-func planScatter[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], root int) *plan[T] {
-	p := planned(c, op, driver.Scatter, root, send, recv)
+	p := planned(c, "Scatter", driver.Scatter, root, send, recv)
 	if p.needs(p.err == nil && c.rank == root, true); p.err == nil {
 		if c.rank == root {
 			p.length("send", send, c.size*recv.Len())
 		}
 		p.a.Count = recv.Size()
 	}
-	return p
+	return p.run(ctx)
 }
 
 // ScatterV is Scatter with counts[i] elements for rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
 func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
-	return planScatterV("ScatterV", c, send, recv, counts, root).wait(ctx)
-}
-
-// IscatterV begins ScatterV. The program has to wait for the result.
-func IscatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) (*Request, error) {
-	return planScatterV("IscatterV", c, send, recv, counts, root).start(ctx)
-}
-
-func planScatterV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) *plan[T] {
-	p := planned(c, op, driver.ScatterV, root, send, recv)
+	p := planned(c, "ScatterV", driver.ScatterV, root, send, recv)
 	if p.may(p.err == nil && c.rank == root, true); p.err == nil {
 		p.a.Count = uint64(elements(recv)) * size[T]()
 		if c.rank == root {
@@ -414,60 +314,33 @@ func planScatterV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffe
 			}
 		}
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Allgather is Gather to every rank.
 func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
-	return planAllgather("Allgather", c, send, recv).wait(ctx)
-}
-
-// Iallgather begins Allgather. The program has to wait for the result.
-func Iallgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
-	return planAllgather("Iallgather", c, send, recv).start(ctx)
-}
-
-func planAllgather[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T]) *plan[T] {
-	p := planned(c, op, driver.Allgather, 0, send, recv).needs(true, true)
+	p := planned(c, "Allgather", driver.Allgather, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, c.size*send.Len())
 		p.a.Count = send.Size()
 	}
-	return p
+	return p.run(ctx)
 }
 
 // AllgatherV is GatherV to every rank. A rank whose part is empty gives a nil send.
 func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) error {
-	return planAllgatherV("AllgatherV", c, send, recv, counts).wait(ctx)
-}
-
-// IallgatherV begins AllgatherV. The program has to wait for the result.
-func IallgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) (*Request, error) {
-	return planAllgatherV("IallgatherV", c, send, recv, counts).start(ctx)
-}
-
-func planAllgatherV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], counts []int) *plan[T] {
-	p := planned(c, op, driver.AllgatherV, 0, send, recv)
+	p := planned(c, "AllgatherV", driver.AllgatherV, 0, send, recv)
 	if parts, total := p.parts(counts); p.err == nil {
 		p.length("send", send, counts[c.rank])
 		p.length("receive into", recv, total)
 		p.a.Count, p.a.RecvParts = uint64(elements(send))*size[T](), parts
 	}
-	return p
+	return p.run(ctx)
 }
 
 // Alltoall divides send into parts of equal length, and gives part i to rank i. Part i of recv comes from rank i.
 func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
-	return planAlltoall("Alltoall", c, send, recv).wait(ctx)
-}
-
-// Ialltoall begins Alltoall. The program has to wait for the result.
-func Ialltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) (*Request, error) {
-	return planAlltoall("Ialltoall", c, send, recv).start(ctx)
-}
-
-func planAlltoall[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T]) *plan[T] {
-	p := planned(c, op, driver.Alltoall, 0, send, recv).needs(true, true)
+	p := planned(c, "Alltoall", driver.Alltoall, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		if send.Len()%c.size != 0 {
@@ -475,26 +348,17 @@ func planAlltoall[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffe
 		}
 		p.a.Count = send.Size() / uint64(c.size)
 	}
-	return p
+	return p.run(ctx)
 }
 
 // AlltoallV is Alltoall with sends[i] elements for rank i and recvs[i] elements from rank i. If all sends are 0, send is nil, and if all recvs
 // are 0, recv is nil.
 func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) error {
-	return planAlltoallV("AlltoallV", c, send, recv, sends, recvs).wait(ctx)
-}
-
-// IalltoallV begins AlltoallV. The program has to wait for the result.
-func IalltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) (*Request, error) {
-	return planAlltoallV("IalltoallV", c, send, recv, sends, recvs).start(ctx)
-}
-
-func planAlltoallV[T buffer.Element](op string, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) *plan[T] {
-	p := planned(c, op, driver.AlltoallV, 0, send, recv)
+	p := planned(c, "AlltoallV", driver.AlltoallV, 0, send, recv)
 	var out, in int
 	p.a.SendParts, out = p.parts(sends)
 	p.a.RecvParts, in = p.parts(recvs)
 	p.length("send", send, out)
 	p.length("receive into", recv, in)
-	return p
+	return p.run(ctx)
 }
