@@ -60,19 +60,19 @@ func agrees[T real](ctx context.Context, r *rank, n int) error {
 		}
 		all := func(i int) T { return serial[T](op, size, i) }
 		send, recv := from(r, values[T](me, n)), empty[T](r, n)
-		if err := nccl.AllReduce(ctx, r.c, r.stream, send, recv, op); err != nil {
+		if err := nccl.Allreduce(ctx, r.c, r.stream, send, recv, op); err != nil {
 			return err
 		}
-		if err := holds(ctx, r, "AllReduce, "+op.String(), recv, all); err != nil {
+		if err := holds(ctx, r, "Allreduce, "+op.String(), recv, all); err != nil {
 			return err
 		}
 		if err := holds(ctx, r, "what was sent", send, func(i int) T { return value[T](me, i) }); err != nil {
 			return err
 		}
-		if err := nccl.AllReduce(ctx, r.c, r.stream, send, send, op); err != nil {
+		if err := nccl.Allreduce(ctx, r.c, r.stream, send, send, op); err != nil {
 			return err
 		}
-		if err := holds(ctx, r, "AllReduce in place, "+op.String(), send, all); err != nil {
+		if err := holds(ctx, r, "Allreduce in place, "+op.String(), send, all); err != nil {
 			return err
 		}
 		root := size - 1
@@ -119,19 +119,19 @@ func moves[T buffer.Element](ctx context.Context, r *rank, n int, value func(ran
 		if me == root {
 			b = from(r, data)
 		}
-		if err := nccl.Broadcast(ctx, r.c, r.stream, b, root); err != nil {
+		if err := nccl.Bcast(ctx, r.c, r.stream, b, root); err != nil {
 			return err
 		}
-		if err := holds(ctx, r, "Broadcast", b, func(i int) T { return value(root, i) }); err != nil {
+		if err := holds(ctx, r, "Bcast", b, func(i int) T { return value(root, i) }); err != nil {
 			return err
 		}
 	}
 	gathered := func(i int) T { return value(i/n, i%n) }
 	send, recv := from(r, data), empty[T](r, n*size)
-	if err := nccl.AllGather(ctx, r.c, r.stream, send, recv); err != nil {
+	if err := nccl.Allgather(ctx, r.c, r.stream, send, recv); err != nil {
 		return err
 	}
-	if err := holds(ctx, r, "AllGather", recv, gathered); err != nil {
+	if err := holds(ctx, r, "Allgather", recv, gathered); err != nil {
 		return err
 	}
 	recv = empty[T](r, n*size)
@@ -139,10 +139,10 @@ func moves[T buffer.Element](ctx context.Context, r *rank, n int, value func(ran
 	if err := own.CopyIn(ctx, data); err != nil {
 		return err
 	}
-	if err := nccl.AllGather(ctx, r.c, r.stream, own, recv); err != nil {
+	if err := nccl.Allgather(ctx, r.c, r.stream, own, recv); err != nil {
 		return err
 	}
-	if err := holds(ctx, r, "AllGather in place", recv, gathered); err != nil {
+	if err := holds(ctx, r, "Allgather in place", recv, gathered); err != nil {
 		return err
 	}
 	// A ring, in which each sends and receives two parts of one message at once. With one rank it sends to itself.
@@ -224,7 +224,7 @@ func TestSumsOfComplexNumbers(t *testing.T) {
 	each(t, func(t *testing.T, s simulation) {
 		require.NoError(t, s.job(t, 2, func(ctx context.Context, r *rank) error {
 			b := from(r, []complex64{complex(float32(r.c.Rank()+1), 2), 3i})
-			if err := nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil {
+			if err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil {
 				return err
 			}
 			want := []complex64{3 + 4i, 6i}
@@ -307,7 +307,7 @@ func behindGate(ctx context.Context, r *rank) error {
 	if err := fill.Release(); err != nil {
 		return err
 	}
-	err = nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum)
+	err = nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum)
 	if e := gate.Signal(); err == nil {
 		err = e
 	}

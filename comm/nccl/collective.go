@@ -28,16 +28,16 @@ func both[T buffer.Element](p *plan, send, recv *buffer.Buffer[T], n, m int) (s,
 	return s, r
 }
 
-// AllReduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
-func AllReduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
-	p := planned(c, "AllReduce")
+// Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
+func Allreduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
+	p := planned(c, "Allreduce")
 	s, r := both(p, send, recv, 1, 1)
 	o := reduces[T](p, op)
 	if p.err != nil {
 		return p.err
 	}
 	t, n := typed[T](send.Len())
-	p.add(operation{name: "AllReduce", peer: driver.NoPeer, bytes: send.Size(), send: s, recv: r,
+	p.add(operation{name: "Allreduce", peer: driver.NoPeer, bytes: send.Size(), send: s, recv: r,
 		fn: func(l *library, send, recv, comm, stream uintptr) int32 {
 			return int32(l.call.AllReduce.Call7(send, recv, n, t, o, comm, stream))
 		}})
@@ -46,9 +46,9 @@ func AllReduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 
 func (p *plan) add(o operation) { p.list = append(p.list, o) }
 
-// Broadcast gives every rank the elements that b has at the root.
-func Broadcast[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], root int) error {
-	p := planned(c, "Broadcast")
+// Bcast gives every rank the elements that b has at the root.
+func Bcast[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], root int) error {
+	p := planned(c, "Bcast")
 	p.peer(root)
 	if p.err != nil {
 		return p.err
@@ -62,7 +62,7 @@ func Broadcast[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 		return p.err
 	}
 	t, n := typed[T](b.Len())
-	p.add(operation{name: "Broadcast", peer: root, bytes: b.Size(), send: w, recv: w,
+	p.add(operation{name: "Bcast", peer: root, bytes: b.Size(), send: w, recv: w,
 		fn: func(l *library, send, recv, comm, stream uintptr) int32 {
 			return int32(l.call.Broadcast.Call7(send, recv, n, t, uintptr(root), comm, stream))
 		}})
@@ -95,10 +95,10 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	return p.run(ctx, stream)
 }
 
-// AllGather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as send.
+// Allgather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as send.
 // The operation is in place if send is this rank's part of recv.
-func AllGather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
-	p := planned(c, "AllGather")
+func Allgather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
+	p := planned(c, "Allgather")
 	if p.err != nil {
 		return p.err
 	}
@@ -107,7 +107,7 @@ func AllGather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 		return p.err
 	}
 	t, n := typed[T](send.Len())
-	p.add(operation{name: "AllGather", peer: driver.NoPeer, bytes: send.Size(), send: s, recv: r, own: int64(c.rank) * int64(send.Size()),
+	p.add(operation{name: "Allgather", peer: driver.NoPeer, bytes: send.Size(), send: s, recv: r, own: int64(c.rank) * int64(send.Size()),
 		fn: func(l *library, send, recv, comm, stream uintptr) int32 {
 			return int32(l.call.AllGather.Call6(send, recv, n, t, comm, stream))
 		}})

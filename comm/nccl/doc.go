@@ -3,7 +3,7 @@
 //
 //	c, err := nccl.New(ctx, world, dev)                // ranks of an MPI job, or
 //	c, err := nccl.Bootstrap(ctx, addr, rank, size, dev) // ranks that know one address
-//	err = nccl.AllReduce(ctx, c, stream, b, b, comm.Sum)
+//	err = nccl.Allreduce(ctx, c, stream, b, b, comm.Sum)
 //	err = c.Sync(ctx, stream)
 //
 // # Stream order

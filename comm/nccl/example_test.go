@@ -28,7 +28,7 @@ func mean(ctx context.Context, addr string, rank, size int, sums *buffer.Buffer[
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
-	if err := nccl.AllReduce(ctx, c, stream, sums, sums, comm.Sum); err != nil {
+	if err := nccl.Allreduce(ctx, c, stream, sums, sums, comm.Sum); err != nil {
 		return err
 	}
 	if err := c.Sync(ctx, stream); err != nil { // before what came is believed

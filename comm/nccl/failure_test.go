@@ -28,7 +28,7 @@ func TestAsyncErrorAborts(t *testing.T) {
 		require.NoError(t, s.job(t, 2, func(ctx context.Context, r *rank) error {
 			b := from(r, []int32{1, 2, 3})
 			// It may come up at once, or later.
-			if err := nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil && !errors.Is(err, comm.ErrEngine) {
+			if err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil && !errors.Is(err, comm.ErrEngine) {
 				return err
 			}
 			if err := r.stream.Sync(ctx); err != nil { // stuck if nobody aborts
@@ -41,7 +41,7 @@ func TestAsyncErrorAborts(t *testing.T) {
 			if !errors.As(r.c.Err(), &e) || e.Kind != comm.ErrEngine || e.Code != 2 {
 				return fmt.Errorf("the communicator's error is %v", r.c.Err())
 			}
-			if err := nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum); !errors.Is(err, comm.ErrEngine) {
+			if err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum); !errors.Is(err, comm.ErrEngine) {
 				return fmt.Errorf("a call after the error gives %v", err)
 			}
 			if err := r.c.Sync(ctx, r.stream); !errors.Is(err, comm.ErrEngine) {
@@ -61,7 +61,7 @@ func TestDeadlineAborts(t *testing.T) {
 				<-over
 				var err error
 				for err == nil { // the first may still find what the other has sent
-					if err = nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum); err == nil {
+					if err = nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum); err == nil {
 						err = r.c.Sync(ctx, r.stream)
 					}
 				}
@@ -71,7 +71,7 @@ func TestDeadlineAborts(t *testing.T) {
 				return nil
 			}
 			defer close(over)
-			if err := nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil {
+			if err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil {
 				return err
 			}
 			short, cancel := context.WithTimeout(ctx, during)
@@ -93,7 +93,7 @@ func TestDeadlineOfACall(t *testing.T) {
 			short, cancel := context.WithTimeout(ctx, during)
 			defer cancel()
 			var e *comm.Error
-			if err := nccl.AllReduce(short, r.c, r.stream, b, b, comm.Sum); !errors.As(err, &e) || e.Kind != comm.ErrTimeout || e.Bytes != 8 {
+			if err := nccl.Allreduce(short, r.c, r.stream, b, b, comm.Sum); !errors.As(err, &e) || e.Kind != comm.ErrTimeout || e.Bytes != 8 {
 				return fmt.Errorf("the call gives %v", err)
 			}
 			l, err := b.TryAcquire(r.stream, coherence.Overwrite)
@@ -112,7 +112,7 @@ func TestLeasesAreHeldUntilTheWorkIsOnTheStream(t *testing.T) {
 		require.NoError(t, s.job(t, 2, func(ctx context.Context, r *rank) error {
 			me := int64(r.c.Rank() + 1)
 			b, sum := from(r, []int64{me, me}), empty[int64](r, 2)
-			if err := nccl.AllReduce(ctx, r.c, r.stream, b, sum, comm.Sum); err != nil {
+			if err := nccl.Allreduce(ctx, r.c, r.stream, b, sum, comm.Sum); err != nil {
 				return err
 			}
 			// Through another stream: only the event at the end of the lease orders it behind the call.
@@ -141,14 +141,14 @@ func TestRanksThatDisagreeAreTold(t *testing.T) {
 		for name, call := range map[string]func(ctx context.Context, r *rank) error{
 			"lengths": func(ctx context.Context, r *rank) error {
 				b := from(r, make([]int32, 3+r.c.Rank()))
-				return nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum)
+				return nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum)
 			},
 			"operations": func(ctx context.Context, r *rank) error {
 				b := from(r, make([]int32, 3))
 				if r.c.Rank() == 0 {
-					return nccl.Broadcast(ctx, r.c, r.stream, b, 0)
+					return nccl.Bcast(ctx, r.c, r.stream, b, 0)
 				}
-				return nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum)
+				return nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum)
 			},
 			"messages": func(ctx context.Context, r *rank) error {
 				b := from(r, make([]int32, 3+r.c.Rank()))
@@ -182,7 +182,7 @@ func TestALostRankIsNoticed(t *testing.T) {
 				return nil
 			}
 			b := from(r, make([]int32, 3))
-			err := nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum)
+			err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum)
 			if err == nil {
 				err = r.c.Sync(ctx, r.stream)
 			}
@@ -227,26 +227,26 @@ func TestArgumentsAreChecked(t *testing.T) {
 				err  error
 				want error
 			}{
-				{nccl.AllReduce(ctx, none, st, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, nil, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, foreign, b, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, st, b, nil, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, st, nil, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, st, b, short, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, st, part(long, 0, 2), part(long, 1, 3), comm.Sum), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, st, b, b, comm.And), comm.ErrUnsupported},
-				{nccl.AllReduce(ctx, c, st, b, b, comm.Op(99)), comm.ErrInvalidArgument},
-				{nccl.AllReduce(ctx, c, st, words, words, comm.Sum), comm.ErrUnsupported},
-				{nccl.AllReduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Prod), comm.ErrUnsupported},
-				{nccl.AllReduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Max), comm.ErrInvalidArgument},
-				{nccl.AllReduce(over, c, st, b, b, comm.Sum), comm.ErrTimeout},
-				{nccl.Broadcast(ctx, c, st, b, 2), comm.ErrInvalidArgument},
-				{nccl.Broadcast(ctx, c, st, b, -1), comm.ErrInvalidArgument},
-				{nccl.Broadcast[int32](ctx, c, st, nil, 0), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, none, st, b, b, comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, nil, b, b, comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, foreign, b, b, comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, b, nil, comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, nil, b, comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, b, short, comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, part(long, 0, 2), part(long, 1, 3), comm.Sum), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, b, b, comm.And), comm.ErrUnsupported},
+				{nccl.Allreduce(ctx, c, st, b, b, comm.Op(99)), comm.ErrInvalidArgument},
+				{nccl.Allreduce(ctx, c, st, words, words, comm.Sum), comm.ErrUnsupported},
+				{nccl.Allreduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Prod), comm.ErrUnsupported},
+				{nccl.Allreduce(ctx, c, st, from(r, []complex64{1}), from(r, []complex64{1}), comm.Max), comm.ErrInvalidArgument},
+				{nccl.Allreduce(over, c, st, b, b, comm.Sum), comm.ErrTimeout},
+				{nccl.Bcast(ctx, c, st, b, 2), comm.ErrInvalidArgument},
+				{nccl.Bcast(ctx, c, st, b, -1), comm.ErrInvalidArgument},
+				{nccl.Bcast[int32](ctx, c, st, nil, 0), comm.ErrInvalidArgument},
 				{nccl.Reduce(ctx, c, st, b, b, comm.Sum, 2), comm.ErrInvalidArgument},
 				{nccl.Reduce(ctx, c, st, b, nil, comm.Sum, c.Rank()), comm.ErrInvalidArgument},
-				{nccl.AllGather(ctx, c, st, b, b), comm.ErrInvalidArgument},
-				{nccl.AllGather(ctx, c, st, part(long, 2-2*c.Rank(), 4-2*c.Rank()), long), comm.ErrInvalidArgument},
+				{nccl.Allgather(ctx, c, st, b, b), comm.ErrInvalidArgument},
+				{nccl.Allgather(ctx, c, st, part(long, 2-2*c.Rank(), 4-2*c.Rank()), long), comm.ErrInvalidArgument},
 				{nccl.ReduceScatter(ctx, c, st, b, b, comm.Sum), comm.ErrInvalidArgument},
 				{nccl.ReduceScatter(ctx, c, st, short, b, comm.Sum), comm.ErrInvalidArgument},
 				{nccl.Send(ctx, c, st, b, 2), comm.ErrInvalidArgument},
@@ -309,7 +309,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 				return err
 			}
 			b := from(r, []int32{1})
-			if err := nccl.AllReduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil {
+			if err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.Sum); err != nil {
 				return err
 			}
 			short, cancel := context.WithTimeout(ctx, during)
@@ -323,7 +323,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := nccl.AllReduce(ctx, c, r.stream, b, b, comm.Sum); err != nil {
+			if err := nccl.Allreduce(ctx, c, r.stream, b, b, comm.Sum); err != nil {
 				return err
 			}
 			if err := c.Close(short); !errors.Is(err, comm.ErrTimeout) {

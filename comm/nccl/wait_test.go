@@ -17,7 +17,7 @@ func TestNobodyWaitsForAnAbort(t *testing.T) {
 	if err := c.Err(); !errors.Is(err, driver.ErrRankLost) {
 		t.Error(err)
 	}
-	if err := c.settle(t.Context(), "AllReduce", "ncclAllReduce", 0, 0); !errors.Is(err, driver.ErrRankLost) {
+	if err := c.settle(t.Context(), "Allreduce", "ncclAllReduce", 0, 0); !errors.Is(err, driver.ErrRankLost) {
 		t.Error(err)
 	}
 }

@@ -86,8 +86,8 @@ func take(ctx context.Context, dev *hal.Device, id nccl.ID, rank int) (err error
 		got  *buffer.Buffer[int64]
 		want func(i int) int64
 	}{
-		{"all-reduce", func() error { return nccl.AllReduce(ctx, c, stream, send, one, comm.Sum) }, one, func(i int) int64 { return number(0, i) + number(1, i) }},
-		{"all-gather", func() error { return nccl.AllGather(ctx, c, stream, send, two) }, two, func(i int) int64 { return number(i/elements, i%elements) }},
+		{"all-reduce", func() error { return nccl.Allreduce(ctx, c, stream, send, one, comm.Sum) }, one, func(i int) int64 { return number(0, i) + number(1, i) }},
+		{"all-gather", func() error { return nccl.Allgather(ctx, c, stream, send, two) }, two, func(i int) int64 { return number(i/elements, i%elements) }},
 		{"exchange", func() error {
 			return nccl.Group(ctx, c, stream, func(g *nccl.Calls) error {
 				nccl.AddSend(g, send, other)
@@ -95,7 +95,7 @@ func take(ctx context.Context, dev *hal.Device, id nccl.ID, rank int) (err error
 				return nil
 			})
 		}, one, func(i int) int64 { return number(other, i) }},
-		{"broadcast", func() error { return nccl.Broadcast(ctx, c, stream, send, 1) }, send, func(i int) int64 { return number(1, i) }},
+		{"broadcast", func() error { return nccl.Bcast(ctx, c, stream, send, 1) }, send, func(i int) int64 { return number(1, i) }},
 	} {
 		if err := errors.Join(step.do(), c.Sync(ctx, stream)); err != nil {
 			return fmt.Errorf("rank %d: %s: %w", rank, step.name, err)
