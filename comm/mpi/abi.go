@@ -1,30 +1,27 @@
 package mpi
 
-// ABI is a binary interface of MPI: the sizes and values that a compiled program takes from the header file mpi.h.
-type ABI int
+// abiKind is a binary interface of MPI: the sizes and values that a compiled program takes from the header file mpi.h.
+type abiKind int
 
 // The ABIs.
 const (
-	ABIOpenMPI  ABI = iota // Open MPI 4 and 5
-	ABIMPICH               // MPICH, Intel MPI, Cray MPICH, MVAPICH: frozen since MPICH 3.1 by agreement
-	ABIStandard            // MPI 5.0, version 1.0
+	abiOpenMPI  abiKind = iota // Open MPI 4 and 5
+	abiMPICH                   // MPICH, Intel MPI, Cray MPICH, MVAPICH: frozen since MPICH 3.1 by agreement
+	abiStandard                // MPI 5.0, version 1.0
 )
 
 // String names the ABI as reports do.
-func (a ABI) String() string {
+func (a abiKind) String() string {
 	switch a {
-	case ABIOpenMPI:
+	case abiOpenMPI:
 		return "Open MPI"
-	case ABIMPICH:
+	case abiMPICH:
 		return "MPICH"
-	case ABIStandard:
+	case abiStandard:
 		return "standard"
 	}
 	return "unknown"
 }
-
-// Handle is a handle of MPI, in a word.
-type Handle uintptr
 
 // layout has the sizes and offsets of an ABI.
 type layout struct {
@@ -35,9 +32,9 @@ type layout struct {
 }
 
 var layouts = [...]layout{
-	ABIOpenMPI:  {handle: wordSize, status: 24, source: 0, tag: 4, failed: 8, inPlace: 1},
-	ABIMPICH:    {handle: 4, status: 20, source: 8, tag: 12, failed: 16, inPlace: ^uintptr(0)},
-	ABIStandard: {handle: wordSize, status: 32, source: 0, tag: 4, failed: 8, inPlace: 1},
+	abiOpenMPI:  {handle: wordSize, status: 24, source: 0, tag: 4, failed: 8, inPlace: 1},
+	abiMPICH:    {handle: 4, status: 20, source: 8, tag: 12, failed: 16, inPlace: ^uintptr(0)},
+	abiStandard: {handle: wordSize, status: 32, source: 0, tag: 4, failed: 8, inPlace: 1},
 }
 
 const wordSize = 4 << (^uintptr(0) >> 63)

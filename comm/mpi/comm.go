@@ -33,7 +33,7 @@ func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 		return nil, err
 	}
 	made := &communicator{e: e, handle: handle, rank: int(rank), size: int(size)}
-	if e.lib.abi == ABIOpenMPI && c.CommRevoke.Valid() {
+	if e.lib.abi == abiOpenMPI && c.CommRevoke.Valid() {
 		return revocable{made}, nil
 	}
 	return made, nil

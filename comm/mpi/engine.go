@@ -74,7 +74,7 @@ func Start() (*Engine, error) {
 		return nil, driver.Errorf("Start", driver.ErrInvalidArgument, "MPI was started before; a process can start it only once")
 	}
 	l := detectLauncher()
-	if os.Getenv(EnvAlone) == "1" {
+	if os.Getenv(envAlone) == "1" {
 		l.size = 1
 	}
 	lib, err := load(l)
@@ -103,7 +103,7 @@ func Start() (*Engine, error) {
 
 func mismatch(l launcher, lib *library, detail string) error {
 	return driver.Errorf("Start", driver.ErrUnavailable, "%s has started this process as one of %d, and the library %s is %s: %s; use the launcher of that library, or set %s, or set %s=1 if each process is meant to be alone",
-		l.name, l.size, lib.name, lib.text, detail, EnvLibrary, EnvAlone)
+		l.name, l.size, lib.name, lib.text, detail, EnvLibrary, envAlone)
 }
 
 // announce names the library on the standard error before it is initialised, if it may end the process then without a word of where it came from: Open MPI 4
@@ -145,7 +145,7 @@ func (e *Engine) init() error {
 		code = int32(c.QueryThread.Call1(uintptr(unsafe.Pointer(&provided))))
 	default:
 		level := lib.number(threadMultiple)
-		if os.Getenv(EnvThreads) == "serialized" {
+		if os.Getenv(envThreads) == "serialized" {
 			level = lib.number(threadSerialized)
 		}
 		code = int32(c.InitThread.Call4(0, 0, uintptr(level), uintptr(unsafe.Pointer(&provided))))
@@ -174,8 +174,8 @@ func (e *Engine) afterInit(provided int) error {
 			return err
 		}
 	}
-	e.serialized = provided != lib.number(threadMultiple) || os.Getenv(EnvThreads) == "serialized"
-	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{ABIOpenMPI: "openmpi", ABIMPICH: "mpich", ABIStandard: "standard"}[lib.abi],
+	e.serialized = provided != lib.number(threadMultiple) || os.Getenv(envThreads) == "serialized"
+	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{abiOpenMPI: "openmpi", abiMPICH: "mpich", abiStandard: "standard"}[lib.abi],
 		Launcher: e.launcher.name, Memory: driver.MemoryHost, Collective: driver.MemoryHost}
 	switch provided {
 	case lib.number(threadMultiple):
@@ -201,11 +201,11 @@ func (e *Engine) afterInit(provided int) error {
 		info.MaxTag = max(info.MaxTag, int(*(*int32)(dl.Pointer(bound))))
 	}
 	e.report.QueriedCUDA = c.QueryCUDA.Valid() && int32(c.QueryCUDA.Call0()) == 1
-	e.report.QueriedROCm = lib.abi == ABIOpenMPI && c.QueryROCm.Valid() && int32(c.QueryROCm.Call0()) == 1
+	e.report.QueriedROCm = lib.abi == abiOpenMPI && c.QueryROCm.Valid() && int32(c.QueryROCm.Call0()) == 1
 	e.report.MemoryAllocKind = lib.memoryKinds()
 	e.report.LongCounts = c.IsendC.Valid()
 	e.report.Revokes = c.CommRevoke.Valid()
-	if os.Getenv(EnvGPU) == "1" {
+	if os.Getenv(envGPU) == "1" {
 		if e.report.QueriedCUDA || strings.Contains(e.report.MemoryAllocKind, "cuda") {
 			info.Memory |= driver.MemoryCUDA
 		}
@@ -261,7 +261,7 @@ func (l *library) verify() error {
 	code := int32(l.call.Isend.Call7(0, 0, l.handles[typeByte], 1, 0, l.handles[commSelf], uintptr(unsafe.Pointer(&request))))
 	class := int32(-1)
 	l.call.ErrorClass.Call2(uintptr(code), uintptr(unsafe.Pointer(&class)))
-	if code == 0 || l.abi.classOf(int(class)) != ClassRank {
+	if code == 0 || l.abi.classOf(int(class)) != classRank {
 		return wrong("the class of the error for an invalid rank", class, 6)
 	}
 	return nil

@@ -7,15 +7,15 @@ import (
 )
 
 // kindOf returns the kind of error that a class belongs to.
-func kindOf(c Class) error {
+func kindOf(c errorClass) error {
 	switch c {
-	case ClassTruncate:
+	case classTruncate:
 		return driver.ErrTruncated
-	case ClassProcAborted, ClassProcFailed, ClassProcFailedPending, ClassRevoked:
+	case classProcAborted, classProcFailed, classProcFailedPending, classRevoked:
 		return driver.ErrRankLost
-	case ClassNoMem:
+	case classNoMem:
 		return driver.ErrOutOfMemory
-	case ClassBuffer, ClassCount, ClassType, ClassTag, ClassComm, ClassRank, ClassRequest, ClassRoot, ClassGroup, ClassOp, ClassArg:
+	case classBuffer, classCount, classType, classTag, classComm, classRank, classRequest, classRoot, classGroup, classOp, classArg:
 		return driver.ErrInvalidArgument
 	}
 	return driver.ErrEngine
@@ -27,7 +27,7 @@ func (l *library) failure(op, api string, code int32) *driver.Error {
 		return nil
 	}
 	value := int32(-1)
-	class := ClassUnlisted
+	class := classUnlisted
 	if int32(l.call.ErrorClass.Call2(uintptr(code), uintptr(unsafe.Pointer(&value)))) == 0 {
 		class = l.abi.classOf(int(value))
 	}

@@ -66,7 +66,7 @@ func doneLine(name string, rank, size int) string {
 // installation is a library and the launcher that it belongs to.
 type installation struct {
 	name, mpiexec, library, header string
-	abi                            ABI
+	abi                            abiKind
 	env                            []string
 }
 
@@ -81,11 +81,11 @@ func installed(t *testing.T) []installation {
 	var found []installation
 	for _, dir := range filepath.SplitList(os.Getenv(envInstalled)) {
 		for _, c := range []installation{
-			{library: "libmpi.so.40", header: "mpi.h", abi: ABIOpenMPI},
-			{library: "libmpi.so.12", header: "mpi.h", abi: ABIMPICH},
-			{library: "libmpi_abi.so.1", header: "mpi_abi.h", abi: ABIStandard},
+			{library: "libmpi.so.40", header: "mpi.h", abi: abiOpenMPI},
+			{library: "libmpi.so.12", header: "mpi.h", abi: abiMPICH},
+			{library: "libmpi_abi.so.1", header: "mpi_abi.h", abi: abiStandard},
 		} {
-			if c.abi == ABIStandard && strings.HasPrefix(filepath.Base(dir), "impi") {
+			if c.abi == abiStandard && strings.HasPrefix(filepath.Base(dir), "impi") {
 				continue // a draft of the standard, which is refused
 			}
 			c.library = filepath.Join(dir, "lib", c.library)
@@ -100,7 +100,7 @@ func installed(t *testing.T) []installation {
 	}
 	switch {
 	case required():
-		for _, abi := range []ABI{ABIOpenMPI, ABIMPICH, ABIStandard} {
+		for _, abi := range []abiKind{abiOpenMPI, abiMPICH, abiStandard} {
 			if !slices.ContainsFunc(found, func(i installation) bool { return i.abi == abi }) {
 				t.Fatalf("HALYARD_REQUIRE asks for mpi, and %s (%q) names no library of the %s ABI", envInstalled, os.Getenv(envInstalled), abi)
 			}
@@ -206,7 +206,7 @@ func TestCountsBeyondAnInt(t *testing.T) {
 // The same at the level at which calls have to take turns.
 func TestSerializedTakesTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, in installation) {
-		o := in.job(t, 2, "goroutines,level", EnvThreads+"=serialized", "HALYARD_TEST_MPI_LEVEL=serialized")
+		o := in.job(t, 2, "goroutines,level", envThreads+"=serialized", "HALYARD_TEST_MPI_LEVEL=serialized")
 		if o.status != 0 || o.completed("goroutines", 2) != 2 || o.completed("level", 2) != 2 {
 			t.Errorf("status %d\n%s", o.status, o.output)
 		}
@@ -245,7 +245,7 @@ func TestBadEndsEndTheJob(t *testing.T) {
 		"exit-early": "Exit was called before Close", "os-exit": "", "kill": ""}
 	onEach(t, func(t *testing.T, in installation) {
 		says := maps.Clone(says)
-		if in.abi == ABIOpenMPI {
+		if in.abi == abiOpenMPI {
 			says["os-exit-0"] = "" // for MPICH's launcher this is a good end: see Leaving in the package comment
 		}
 		for name, text := range says {
@@ -253,7 +253,7 @@ func TestBadEndsEndTheJob(t *testing.T) {
 				t.Parallel()
 				o := in.job(t, 2, name)
 				// MPICH's launcher now and then does not notice that a process ended which MPI did not end. Then it waits for ever.
-				for again := 0; again < 2 && o.hung && in.abi != ABIOpenMPI && name == "panic-elsewhere"; again++ {
+				for again := 0; again < 2 && o.hung && in.abi != abiOpenMPI && name == "panic-elsewhere"; again++ {
 					t.Log("the launcher did not notice that the process had ended")
 					o = in.job(t, 2, name)
 				}
@@ -280,7 +280,7 @@ func TestMismatchIsAnError(t *testing.T) {
 	all := installed(t)
 	for _, a := range all {
 		for _, b := range all {
-			if (a.abi == ABIOpenMPI) == (b.abi == ABIOpenMPI) || len(a.env)+len(b.env) > 0 {
+			if (a.abi == abiOpenMPI) == (b.abi == abiOpenMPI) || len(a.env)+len(b.env) > 0 {
 				continue // such a library and the other's launcher disturb each other
 			}
 			t.Run(a.name+" starts "+b.name, func(t *testing.T) {
@@ -302,10 +302,10 @@ func TestSweep(t *testing.T) {
 	onEach(t, func(t *testing.T, in installation) {
 		for alone, good := range map[string]bool{"": false, "1": true} {
 			cmd := exec.Command(os.Args[0], "-test.run=^$")
-			cmd.Env = append(append(os.Environ(), EnvLibrary+"="+in.library, EnvAlone+"="+alone, envScenarios+"=ring"), in.env...)
+			cmd.Env = append(append(os.Environ(), EnvLibrary+"="+in.library, envAlone+"="+alone, envScenarios+"=ring"), in.env...)
 			out, err := cmd.CombinedOutput()
-			if (err == nil) != good || !good && !strings.Contains(string(out), EnvAlone) {
-				t.Errorf("%s=%q: %v\n%s", EnvAlone, alone, err, out)
+			if (err == nil) != good || !good && !strings.Contains(string(out), envAlone) {
+				t.Errorf("%s=%q: %v\n%s", envAlone, alone, err, out)
 			}
 		}
 	})

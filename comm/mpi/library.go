@@ -15,10 +15,10 @@ import (
 // The environment variables that this package reads.
 const (
 	EnvLibrary = "HALYARD_MPI_LIBRARY"
-	EnvPreload = "HALYARD_MPI_PRELOAD"
-	EnvThreads = "HALYARD_MPI_THREADS"
-	EnvGPU     = "HALYARD_MPI_GPU"
-	EnvAlone   = "HALYARD_MPI_ALONE"
+	envPreload = "HALYARD_MPI_PRELOAD"
+	envThreads = "HALYARD_MPI_THREADS"
+	envGPU     = "HALYARD_MPI_GPU"
+	envAlone   = "HALYARD_MPI_ALONE"
 )
 
 // copying has the variables that say how Open MPI 5 and 4 copy long messages between processes of one machine: see Known problems in the package
@@ -28,7 +28,7 @@ var copying = map[string]string{"OMPI_MCA_smsc": "^cma", "OMPI_MCA_btl_vader_sin
 // library is an MPI library that has been loaded, and whose ABI is known.
 type library struct {
 	call    calls
-	abi     ABI
+	abi     abiKind
 	layout  layout
 	maker   maker
 	name    string // the name that it was loaded by
@@ -63,9 +63,9 @@ func load(l launcher) (*library, error) {
 	}
 	siglib.Enter() // UCX, which many libraries load, installs signal handlers
 	defer siglib.Leave()
-	for _, name := range strings.FieldsFunc(os.Getenv(EnvPreload), func(r rune) bool { return r == os.PathListSeparator }) {
+	for _, name := range strings.FieldsFunc(os.Getenv(envPreload), func(r rune) bool { return r == os.PathListSeparator }) {
 		if _, err := dl.OpenVisible("", name); err != nil {
-			return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: EnvPreload, Err: err, Peer: driver.NoPeer, Tag: driver.NoTag}
+			return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: envPreload, Err: err, Peer: driver.NoPeer, Tag: driver.NoTag}
 		}
 	}
 	try := names(l)
@@ -104,11 +104,11 @@ func recognise(name string) (*library, error) {
 	case lib.standard() && lib.maker == makerIntel:
 		return nil, fmt.Errorf("it has a draft of the standard ABI, with other values of constants; set %s to Intel's libmpi.so.12: %s", EnvLibrary, lib.text)
 	case lib.standard():
-		lib.abi = ABIStandard
+		lib.abi = abiStandard
 	case world.Valid():
-		lib.abi = ABIOpenMPI
+		lib.abi = abiOpenMPI
 	case lib.maker == makerMPICH || lib.maker == makerIntel:
-		lib.abi = ABIMPICH
+		lib.abi = abiMPICH
 	default:
 		return nil, fmt.Errorf("its ABI is not known: %q", lib.text)
 	}
@@ -116,11 +116,11 @@ func recognise(name string) (*library, error) {
 	for i := range handles {
 		h := &handles[i]
 		switch lib.abi {
-		case ABIMPICH:
+		case abiMPICH:
 			lib.handles[i] = h.mpich
-		case ABIStandard:
+		case abiStandard:
 			lib.handles[i] = h.standard
-		case ABIOpenMPI:
+		case abiOpenMPI:
 			p := found.Proc(h.openmpi)
 			if !p.Valid() {
 				return nil, &dl.MissingError{Library: name, Symbols: []string{h.openmpi}}
@@ -128,7 +128,7 @@ func recognise(name string) (*library, error) {
 			lib.handles[i] = uintptr(p)
 		}
 	}
-	if lib.abi == ABIOpenMPI {
+	if lib.abi == abiOpenMPI {
 		// Open MPI's plugins look for its symbols in the whole program (docs.open-mpi.org, "Dynamically loading libmpi at runtime").
 		if _, err := dl.OpenVisible("", name); err != nil {
 			return nil, err

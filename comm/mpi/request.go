@@ -243,7 +243,7 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 		lib.storeHandle(unsafe.Pointer(&r.slot.handle), lib.loadHandle(handle(k)))
 	}
 	// Open MPI returns the error of one request, and not MPI_ERR_IN_STATUS, but fills in the statuses all the same.
-	if code != 0 && lib.abi.classOf(int(class)) != ClassInStatus && x.count <= 0 {
+	if code != 0 && lib.abi.classOf(int(class)) != classInStatus && x.count <= 0 {
 		// There are no statuses, and the code does not say which request has failed, so each is tested.
 		for k, r := range batch {
 			if st, ok := e.testOne(r); ok {

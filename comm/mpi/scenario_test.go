@@ -265,7 +265,7 @@ func truncation(r *rank) error {
 	p := r.alloc(1 << 17)
 	to, from := (r.w.Rank()+1)%r.w.Size(), (r.w.Rank()+r.w.Size()-1)%r.w.Size()
 	for _, n := range []uint64{16, 1 << 16} {
-		if n == 16 && from == r.w.Rank() && r.e.lib.abi == ABIOpenMPI {
+		if n == 16 && from == r.w.Rank() && r.e.lib.abi == abiOpenMPI {
 			continue // see Known problems in the package comment
 		}
 		in, err := r.w.Irecv(p, n/2, from, 5)

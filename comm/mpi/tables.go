@@ -110,36 +110,36 @@ var values = [numbers]struct {
 	maxErrorString:   {"MPI_MAX_ERROR_STRING", 256, 512, 512},
 }
 
-// Class is an error class of MPI. Each ABI has its own values for them; see classValues.
-type Class int
+// errorClass is an error class of MPI. Each ABI has its own values for them; see classValues.
+type errorClass int
 
-// The error classes that the engine distinguishes. ClassUnlisted is any other.
+// The error classes that the engine distinguishes. classUnlisted is any other.
 const (
-	ClassNone Class = iota
-	ClassBuffer
-	ClassCount
-	ClassType
-	ClassTag
-	ClassComm
-	ClassRank
-	ClassRequest
-	ClassRoot
-	ClassGroup
-	ClassOp
-	ClassArg
-	ClassUnknown
-	ClassTruncate
-	ClassOther
-	ClassIntern
-	ClassInStatus
-	ClassPending
-	ClassNoMem
-	ClassProcAborted
-	ClassProcFailed
-	ClassProcFailedPending
-	ClassRevoked
+	classNone errorClass = iota
+	classBuffer
+	classCount
+	classType
+	classTag
+	classComm
+	classRank
+	classRequest
+	classRoot
+	classGroup
+	classOp
+	classArg
+	classUnknown
+	classTruncate
+	classOther
+	classIntern
+	classInStatus
+	classPending
+	classNoMem
+	classProcAborted
+	classProcFailed
+	classProcFailedPending
+	classRevoked
 	classes
-	ClassUnlisted Class = -1
+	classUnlisted errorClass = -1
 )
 
 // none is the value of a class that the ABI does not have.
@@ -149,49 +149,49 @@ var classValues = [classes]struct {
 	name                     string
 	openmpi, mpich, standard int
 }{
-	ClassNone:              {"MPI_SUCCESS", 0, 0, 0},
-	ClassBuffer:            {"MPI_ERR_BUFFER", 1, 1, 1},
-	ClassCount:             {"MPI_ERR_COUNT", 2, 2, 2},
-	ClassType:              {"MPI_ERR_TYPE", 3, 3, 3},
-	ClassTag:               {"MPI_ERR_TAG", 4, 4, 4},
-	ClassComm:              {"MPI_ERR_COMM", 5, 5, 5},
-	ClassRank:              {"MPI_ERR_RANK", 6, 6, 6},
-	ClassRequest:           {"MPI_ERR_REQUEST", 7, 19, 7},
-	ClassRoot:              {"MPI_ERR_ROOT", 8, 7, 8},
-	ClassGroup:             {"MPI_ERR_GROUP", 9, 8, 9},
-	ClassOp:                {"MPI_ERR_OP", 10, 9, 10},
-	ClassArg:               {"MPI_ERR_ARG", 13, 12, 13},
-	ClassUnknown:           {"MPI_ERR_UNKNOWN", 14, 13, 14},
-	ClassTruncate:          {"MPI_ERR_TRUNCATE", 15, 14, 15},
-	ClassOther:             {"MPI_ERR_OTHER", 16, 15, 16},
-	ClassIntern:            {"MPI_ERR_INTERN", 17, 16, 17},
-	ClassInStatus:          {"MPI_ERR_IN_STATUS", 18, 17, 19},
-	ClassPending:           {"MPI_ERR_PENDING", 19, 18, 18},
-	ClassNoMem:             {"MPI_ERR_NO_MEM", 39, 34, 39},
-	ClassProcAborted:       {"MPI_ERR_PROC_ABORTED", 74, 76, 58},
-	ClassProcFailed:        {"MPI_ERR_PROC_FAILED", 75, 101, none},
-	ClassProcFailedPending: {"MPI_ERR_PROC_FAILED_PENDING", 76, 102, none},
-	ClassRevoked:           {"MPI_ERR_REVOKED", 77, 103, none},
+	classNone:              {"MPI_SUCCESS", 0, 0, 0},
+	classBuffer:            {"MPI_ERR_BUFFER", 1, 1, 1},
+	classCount:             {"MPI_ERR_COUNT", 2, 2, 2},
+	classType:              {"MPI_ERR_TYPE", 3, 3, 3},
+	classTag:               {"MPI_ERR_TAG", 4, 4, 4},
+	classComm:              {"MPI_ERR_COMM", 5, 5, 5},
+	classRank:              {"MPI_ERR_RANK", 6, 6, 6},
+	classRequest:           {"MPI_ERR_REQUEST", 7, 19, 7},
+	classRoot:              {"MPI_ERR_ROOT", 8, 7, 8},
+	classGroup:             {"MPI_ERR_GROUP", 9, 8, 9},
+	classOp:                {"MPI_ERR_OP", 10, 9, 10},
+	classArg:               {"MPI_ERR_ARG", 13, 12, 13},
+	classUnknown:           {"MPI_ERR_UNKNOWN", 14, 13, 14},
+	classTruncate:          {"MPI_ERR_TRUNCATE", 15, 14, 15},
+	classOther:             {"MPI_ERR_OTHER", 16, 15, 16},
+	classIntern:            {"MPI_ERR_INTERN", 17, 16, 17},
+	classInStatus:          {"MPI_ERR_IN_STATUS", 18, 17, 19},
+	classPending:           {"MPI_ERR_PENDING", 19, 18, 18},
+	classNoMem:             {"MPI_ERR_NO_MEM", 39, 34, 39},
+	classProcAborted:       {"MPI_ERR_PROC_ABORTED", 74, 76, 58},
+	classProcFailed:        {"MPI_ERR_PROC_FAILED", 75, 101, none},
+	classProcFailedPending: {"MPI_ERR_PROC_FAILED_PENDING", 76, 102, none},
+	classRevoked:           {"MPI_ERR_REVOKED", 77, 103, none},
 }
 
-func (a ABI) number(n number) int {
+func (a abiKind) number(n number) int {
 	v := &values[n]
-	return [...]int{ABIOpenMPI: v.openmpi, ABIMPICH: v.mpich, ABIStandard: v.standard}[a]
+	return [...]int{abiOpenMPI: v.openmpi, abiMPICH: v.mpich, abiStandard: v.standard}[a]
 }
 
 // classOf returns the class that has the value in the ABI.
-func (a ABI) classOf(value int) Class {
+func (a abiKind) classOf(value int) errorClass {
 	for c := range classValues {
 		v := &classValues[c]
-		if value == [...]int{ABIOpenMPI: v.openmpi, ABIMPICH: v.mpich, ABIStandard: v.standard}[a] {
-			return Class(c)
+		if value == [...]int{abiOpenMPI: v.openmpi, abiMPICH: v.mpich, abiStandard: v.standard}[a] {
+			return errorClass(c)
 		}
 	}
-	return ClassUnlisted
+	return classUnlisted
 }
 
 // String returns the class's name in MPI.
-func (c Class) String() string {
+func (c errorClass) String() string {
 	if c < 0 || c >= classes {
 		return "an error class of the library's own"
 	}

@@ -90,14 +90,14 @@ func TestTablesAgreeWithHeaders(t *testing.T) {
 		compared := 0
 		for i := range handles {
 			want := &handles[i]
-			if in.abi == ABIOpenMPI {
+			if in.abi == abiOpenMPI {
 				if !regexp.MustCompile(`,\s*` + want.openmpi + `\s*\)`).MatchString(h[want.name]) {
 					t.Errorf("%s is %q, not %s", want.name, h[want.name], want.openmpi)
 				}
 				compared++
 				continue
 			}
-			value := map[ABI]uintptr{ABIMPICH: want.mpich, ABIStandard: want.standard}[in.abi]
+			value := map[abiKind]uintptr{abiMPICH: want.mpich, abiStandard: want.standard}[in.abi]
 			if got, ok := h.value(t, want.name); !ok || uintptr(got) != value {
 				t.Errorf("%s is %#x in the header, and %#x here", want.name, got, value)
 			}
@@ -105,7 +105,7 @@ func TestTablesAgreeWithHeaders(t *testing.T) {
 		}
 		for i := range values {
 			name := values[i].name
-			if in.abi == ABIOpenMPI && number(i) == maxErrorString {
+			if in.abi == abiOpenMPI && number(i) == maxErrorString {
 				continue // Open MPI has it in a header file of its own
 			}
 			if got, ok := h.value(t, name); !ok || got != in.abi.number(number(i)) {
@@ -122,7 +122,7 @@ func TestTablesAgreeWithHeaders(t *testing.T) {
 			if !ok {
 				got = none
 			}
-			want := map[ABI]int{ABIOpenMPI: classValues[c].openmpi, ABIMPICH: classValues[c].mpich, ABIStandard: classValues[c].standard}[in.abi]
+			want := map[abiKind]int{abiOpenMPI: classValues[c].openmpi, abiMPICH: classValues[c].mpich, abiStandard: classValues[c].standard}[in.abi]
 			if got != want {
 				t.Errorf("%s is %d in the header, and %d here", name, got, want)
 			}
@@ -139,10 +139,10 @@ func TestTablesAgreeWithHeaders(t *testing.T) {
 
 // No ABI has two classes of one value, and each class belongs to a kind.
 func TestClassesAreDistinct(t *testing.T) {
-	for _, abi := range []ABI{ABIOpenMPI, ABIMPICH, ABIStandard} {
+	for _, abi := range []abiKind{abiOpenMPI, abiMPICH, abiStandard} {
 		for c := range classes {
 			v := classValues[c]
-			value := map[ABI]int{ABIOpenMPI: v.openmpi, ABIMPICH: v.mpich, ABIStandard: v.standard}[abi]
+			value := map[abiKind]int{abiOpenMPI: v.openmpi, abiMPICH: v.mpich, abiStandard: v.standard}[abi]
 			if value == none {
 				continue
 			}
@@ -150,12 +150,12 @@ func TestClassesAreDistinct(t *testing.T) {
 				t.Errorf("%d of %s is %s, not %s", value, abi, got, c)
 			}
 		}
-		if got := abi.classOf(9999); got != ClassUnlisted {
+		if got := abi.classOf(9999); got != classUnlisted {
 			t.Errorf("9999 of %s is %s", abi, got)
 		}
 	}
-	for c, want := range map[Class]error{ClassTruncate: driver.ErrTruncated, ClassProcFailed: driver.ErrRankLost, ClassRevoked: driver.ErrRankLost,
-		ClassNoMem: driver.ErrOutOfMemory, ClassRank: driver.ErrInvalidArgument, ClassIntern: driver.ErrEngine, ClassUnlisted: driver.ErrEngine} {
+	for c, want := range map[errorClass]error{classTruncate: driver.ErrTruncated, classProcFailed: driver.ErrRankLost, classRevoked: driver.ErrRankLost,
+		classNoMem: driver.ErrOutOfMemory, classRank: driver.ErrInvalidArgument, classIntern: driver.ErrEngine, classUnlisted: driver.ErrEngine} {
 		if got := kindOf(c); got != want {
 			t.Errorf("%s is of kind %v, want %v", c, got, want)
 		}
@@ -170,7 +170,7 @@ func TestMissingLibraryIsUnavailable(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	t.Setenv(EnvLibrary, "")
-	t.Setenv(EnvPreload, "/nonexistent/libmpi_gtl.so")
+	t.Setenv(envPreload, "/nonexistent/libmpi_gtl.so")
 	if _, err = load(launcher{}); !errors.Is(err, driver.ErrUnavailable) || !strings.Contains(err.Error(), "/nonexistent/libmpi_gtl.so") {
 		t.Errorf("%v", err)
 	}
@@ -263,13 +263,13 @@ func TestRecognition(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		abi  int
-		want ABI
+		want abiKind
 		err  string
 	}{
-		{"MPICH Version: 4.0.2", -1, ABIMPICH, ""},
-		{"Intel(R) MPI Library 2021.19 for Linux* OS", -1, ABIMPICH, ""},
-		{"MPI VERSION : CRAY MPICH version 8.1.29", -1, ABIMPICH, ""},
-		{"Something new 7.1", 1, ABIStandard, ""},
+		{"MPICH Version: 4.0.2", -1, abiMPICH, ""},
+		{"Intel(R) MPI Library 2021.19 for Linux* OS", -1, abiMPICH, ""},
+		{"MPI VERSION : CRAY MPICH version 8.1.29", -1, abiMPICH, ""},
+		{"Something new 7.1", 1, abiStandard, ""},
 		{"Something new 7.1", -1, 0, "Something new 7.1"},
 		{"Intel(R) MPI Library 2021.19 for Linux* OS", 1, 0, "draft"},
 	} {
