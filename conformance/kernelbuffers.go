@@ -40,7 +40,7 @@ func (t *trial) holds(b *wordsBuffer, v uint32, what string) {
 }
 
 func (t *trial) launchAdd(p *kernel.Program, s *hal.Stream, x, y kernel.Arg, n, v int) error {
-	return p.Kernel("add").Launch(t.ctx, s, kernel.Over(n), x, y, kernel.Value(uint32(v)), kernel.Value(uint32(n)))
+	return p.Kernel("add").Launch(t.ctx, s, hal.Over(n), x, y, kernel.Value(uint32(v)), kernel.Value(uint32(n)))
 }
 
 func launchBrings(t *trial) {
@@ -96,7 +96,7 @@ func outCopiesNothing(t *trial) {
 	p, s := t.program(), t.stream(t.dev)
 	const n = 1000
 	y := t.buffered(n, 2)
-	t.must(p.Kernel("put").Launch(t.ctx, s, kernel.Over(n), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(n))), "launch")
+	t.must(p.Kernel("put").Launch(t.ctx, s, hal.Over(n), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(n))), "launch")
 	t.want(y.Stats().BytesCopied == 0, "%d bytes were copied for a buffer passed with Out", y.Stats().BytesCopied)
 	t.holds(y, 7, "what the kernel wrote")
 }
@@ -132,11 +132,11 @@ func refusedKeeps(t *trial) {
 	closed := t.stream(t.dev)
 	t.must(closed.Close(), "close a stream")
 	for what, launch := range map[string]func() error{
-		"too few arguments": func() error { return p.Kernel("add").Launch(t.ctx, s, kernel.Over(n), kernel.In(x), kernel.Out(y)) },
+		"too few arguments": func() error { return p.Kernel("add").Launch(t.ctx, s, hal.Over(n), kernel.In(x), kernel.Out(y)) },
 		"a block too large": func() error {
-			return p.Kernel("add").Launch(t.ctx, s, kernel.Over(n).Of(1<<30), kernel.In(x), kernel.Out(y), kernel.Value(uint32(1)), kernel.Value(uint32(n)))
+			return p.Kernel("add").Launch(t.ctx, s, hal.Over(n).Of(1<<30), kernel.In(x), kernel.Out(y), kernel.Value(uint32(1)), kernel.Value(uint32(n)))
 		},
-		"an unknown kernel": func() error { return p.Kernel("none").Launch(t.ctx, s, kernel.Over(n), kernel.Out(y)) },
+		"an unknown kernel": func() error { return p.Kernel("none").Launch(t.ctx, s, hal.Over(n), kernel.Out(y)) },
 		"a closed stream":   func() error { return t.launchAdd(p, closed, kernel.In(x), kernel.Out(y), n, 1) },
 		"no buffer":         func() error { return t.launchAdd(p, s, kernel.In(nil), kernel.Out(y), n, 1) },
 	} {
@@ -157,7 +157,7 @@ func failedKernel(t *trial) {
 	t.Cleanup(func() { t.must(p.Close(), "close the program") })
 	s := t.stream(t.dev)
 	x, y := t.buffered(64, 1), t.buffered(64, 2)
-	t.must(p.Kernel("fails").Launch(t.ctx, s, kernel.Over(64), kernel.In(x), kernel.InOut(y)), "launch")
+	t.must(p.Kernel("fails").Launch(t.ctx, s, hal.Over(64), kernel.In(x), kernel.InOut(y)), "launch")
 	err := y.View(t.ctx, func(v []uint32) error { return nil })
 	t.want(err != nil && strings.Contains(err.Error(), "kernel fails"), "a view of what a failed kernel wrote: %v", err)
 	t.holds(x, 1, "what the failed kernel read")

@@ -30,7 +30,7 @@ func TestBuffersOfLaunchesThatWait(t *testing.T) {
 	}})
 	x, err := buffer.From([]uint32{1, 2, 3, 4})
 	require.NoError(t, err)
-	launch := func(name string) error { return p.Kernel(name).Launch(ctx, s, kernel.Blocks(1).Of(1), kernel.InOut(x)) }
+	launch := func(name string) error { return p.Kernel(name).Launch(ctx, s, hal.Blocks(1).Of(1), kernel.InOut(x)) }
 	failed := errors.New("another's")
 	require.NoError(t, s.Do(func() error { return failed }))
 	require.ErrorIs(t, launch("add"), failed)

@@ -51,7 +51,7 @@ func BenchmarkLaunch(b *testing.B) {
 		})
 	}
 	run("stream", func() error { return s.Launch(found, hal.Blocks(1).Of(1), raw[:]...) })
-	run("buffers", func() error { return k.Launch(ctx, s, kernel.Blocks(1).Of(1), args[:]...) })
+	run("buffers", func() error { return k.Launch(ctx, s, hal.Blocks(1).Of(1), args[:]...) })
 }
 
 // BenchmarkHostKernel compares a Go kernel on 1 MiB with a loop over the same elements that is divided among the processors by hand. The two take
@@ -67,7 +67,7 @@ func BenchmarkHostKernel(b *testing.B) {
 	})}})
 	defer p.Close()
 	x, y := made(b, make([]float32, n)...), made(b, make([]float32, n)...)
-	k, grid := p.Kernel("scale"), kernel.Over(n)
+	k, grid := p.Kernel("scale"), hal.Over(n)
 	in, out := make([]float32, n), make([]float32, n)
 	launch := func() {
 		if err := errors.Join(k.Launch(ctx, s, grid, kernel.In(x), kernel.InOut(y)), s.Sync(ctx)); err != nil {

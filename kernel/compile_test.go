@@ -103,7 +103,7 @@ func TestSecondRunDoesNotCompile(t *testing.T) {
 	run := func(src kernel.Source) {
 		p := kernel.New(src)
 		x, y := made[uint32](t, 1), made[uint32](t, 0)
-		require.NoError(t, p.Kernel("add").Launch(ctx, s, kernel.Over(1), kernel.In(x), kernel.Out(y)))
+		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(1), kernel.In(x), kernel.Out(y)))
 		require.Equal(t, []uint32{2}, contents(t, y))
 		require.NoError(t, p.Close())
 	}
@@ -176,7 +176,7 @@ func TestBuildErrorsAreNotKept(t *testing.T) {
 	p := kernel.New(kernel.Source{Name: "wrong.cl", OpenCL: "broken"})
 	defer p.Close()
 	for range 2 {
-		err := p.Kernel("add").Launch(ctx, s, kernel.Over(1))
+		err := p.Kernel("add").Launch(ctx, s, hal.Over(1))
 		require.ErrorIs(t, err, hal.ErrBuild)
 		var be *hal.BuildError
 		require.ErrorAs(t, err, &be)
@@ -198,11 +198,11 @@ func TestKernelThatNeedsFloat64(t *testing.T) {
 	_, _, s := openCompiling(t)
 	p := kernel.New(kernel.Source{Indexes: []string{}, Portable: "KERNEL void add() {}\n#ifdef HALYARD_FLOAT64\nKERNEL void wide() {}\n#endif\n"})
 	defer p.Close()
-	err := p.Kernel("wide").Launch(ctx, s, kernel.Over(1))
+	err := p.Kernel("wide").Launch(ctx, s, hal.Over(1))
 	require.ErrorIs(t, err, hal.ErrUnsupported)
 	assert.ErrorContains(t, err, "compiling:1: launch: not supported: kernel wide computes with float64, which the device does not have")
-	assert.ErrorIs(t, p.Kernel("absent").Launch(ctx, s, kernel.Over(1)), hal.ErrNotFound)
-	assert.NotErrorIs(t, p.Kernel("add").Launch(ctx, s, kernel.Over(1)), hal.ErrUnsupported)
+	assert.ErrorIs(t, p.Kernel("absent").Launch(ctx, s, hal.Over(1)), hal.ErrNotFound)
+	assert.NotErrorIs(t, p.Kernel("add").Launch(ctx, s, hal.Over(1)), hal.ErrUnsupported)
 }
 
 // Many launches that need the program at once compile it once, and each gives up with its own context.

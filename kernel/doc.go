@@ -18,7 +18,7 @@
 //	dev, err := hal.Default(ctx)
 //	stream, err := dev.NewStream()
 //	x, err := buffer.From([]float32{1, 2, 3})
-//	err = program.Kernel("scale").Launch(ctx, stream, kernel.Over(x.Len()),
+//	err = program.Kernel("scale").Launch(ctx, stream, hal.Over(x.Len()),
 //		kernel.InOut(x), kernel.Value(float32(2)), kernel.Value(uint64(x.Len()))) // does not wait
 //	err = x.CopyOut(ctx, result)       // waits
 //	err = hal.CloseAll(dev, stream, x) // in reverse order; the program need not be closed

@@ -48,7 +48,7 @@ KERNEL void saxpy(f32 a, const GLOBAL f32 *x, GLOBAL f32 *y, u64 n) {
 	}
 	defer hal.CloseAll(dev, stream, x, y)
 
-	err = saxpy.Launch(ctx, stream, kernel.Over(3), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(3)))
+	err = saxpy.Launch(ctx, stream, hal.Over(3), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(3)))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestAGivenUpLaunchWithCheckedIndexes(t *testing.T) {
 	p := kernel.New(kernel.Source{Portable: "text", Indexes: []string{"kernels.go:7"}})
 	x, y := made[uint32](t, 1), made[uint32](t, 0)
 	launch := func(ctx context.Context) error {
-		return p.Kernel("add").Launch(ctx, s, kernel.Over(1), kernel.In(x), kernel.Out(y))
+		return p.Kernel("add").Launch(ctx, s, hal.Over(1), kernel.In(x), kernel.Out(y))
 	}
 	require.NoError(t, launch(ctx))
 	require.EqualValues(t, 1, copies.Swap(0), "a launch reads its record of faults")

@@ -104,7 +104,7 @@ func TestOneCall(t *testing.T) {
 	x, y := made(t, ramp(n)...), made(t, make([]float32, n)...)
 	for round := 1; round <= 2; round++ {
 		for _, s := range streams { // each reads what the one before wrote
-			require.NoError(t, k.Launch(ctx, s, kernel.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n))))
+			require.NoError(t, k.Launch(ctx, s, hal.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n))))
 		}
 		got := contents(t, y)
 		for i := range got {
@@ -117,7 +117,7 @@ func TestOneCall(t *testing.T) {
 func TestOutCopiesNothingIn(t *testing.T) {
 	_, streams := devices(t, 1)
 	y := made(t, make([]uint32, 1000)...)
-	require.NoError(t, program(t).Kernel("fill").Launch(ctx, streams[1], kernel.Over(1000), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
+	require.NoError(t, program(t).Kernel("fill").Launch(ctx, streams[1], hal.Over(1000), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
 	assert.Zero(t, y.Stats().BytesCopied)
 	for _, v := range contents(t, y) {
 		require.EqualValues(t, 7, v)
@@ -128,7 +128,7 @@ func TestSameBufferTwiceAndOverlappingSlices(t *testing.T) {
 	_, streams := devices(t, 1)
 	p := program(t)
 	x := made(t, ramp(100)...)
-	require.NoError(t, p.Kernel("saxpy").Launch(ctx, streams[1], kernel.Over(100), kernel.Value(float32(1)), kernel.In(x), kernel.InOut(x), kernel.Value(uint64(100))))
+	require.NoError(t, p.Kernel("saxpy").Launch(ctx, streams[1], hal.Over(100), kernel.Value(float32(1)), kernel.In(x), kernel.InOut(x), kernel.Value(uint64(100))))
 	for i, v := range contents(t, x) {
 		require.Equal(t, float32(2*i), v)
 	}
@@ -138,7 +138,7 @@ func TestSameBufferTwiceAndOverlappingSlices(t *testing.T) {
 	right, err := y.Slice(40, 100)
 	require.NoError(t, err)
 	// The block of all threads runs as one call, so the order inside is that of the loop.
-	require.NoError(t, p.Kernel("add").Launch(ctx, streams[1], kernel.Blocks(1).Of(60), kernel.In(left), kernel.Out(right)))
+	require.NoError(t, p.Kernel("add").Launch(ctx, streams[1], hal.Blocks(1).Of(60), kernel.In(left), kernel.Out(right)))
 	got := contents(t, y)
 	assert.EqualValues(t, []uint32{0, 1, 1}, []uint32{got[39], got[40], got[79]})
 	assert.EqualValues(t, 2, got[80], "element 80 is one more than element 40, which is one more than element 0")
@@ -171,21 +171,21 @@ func TestRefusedLaunchChangesNothing(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		"too few":         {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y)}, hal.ErrInvalidArgument, "it takes 4"},
-		"wrong size":      {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), a}, hal.ErrInvalidArgument, "4 bytes"},
-		"block too large": {ctx, streams[1], k, kernel.Over(16).Of(1 << 20), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrInvalidArgument, "limit"},
-		"const written":   {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.InOut(x), kernel.Out(y), n}, hal.ErrInvalidArgument, "parameter 1 (x) is const"},
-		"closed buffer":   {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.In(gone), kernel.Out(y), n}, hal.ErrClosed, ""},
-		"nil operand":     {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.In(nil), kernel.Out(y), n}, hal.ErrInvalidArgument, "nil buffer"},
-		"nil buffer":      {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.In((*buffer.Buffer[float32])(nil)), kernel.Out(y), n}, hal.ErrInvalidArgument, ""},
-		"with gaps":       {ctx, streams[1], k, kernel.Over(16), []kernel.Arg{a, kernel.In(column), kernel.Out(y), n}, hal.ErrUnsupported, "not contiguous"},
-		"unknown kernel":  {ctx, streams[1], p.Kernel("saxpi"), kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrNotFound, "there are: add"},
-		"nil stream":      {ctx, nil, k, kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrInvalidArgument, "nil stream"},
-		"closed stream":   {ctx, closed, k, kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrClosed, ""},
-		"ended context":   {ended, streams[2], k, kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, context.Canceled, ""},
-		"zero kernel":     {ctx, streams[1], &kernel.Kernel{}, kernel.Over(16), nil, hal.ErrInvalidArgument, ""},
-		"nil kernel":      {ctx, streams[1], nil, kernel.Over(16), nil, hal.ErrInvalidArgument, ""},
-		"no body":         {ctx, streams[1], kernel.New(kernel.Source{Portable: "x"}).Kernel("f"), kernel.Over(1), nil, hal.ErrUnsupported, "it takes Go; there is portable text"},
+		"too few":         {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y)}, hal.ErrInvalidArgument, "it takes 4"},
+		"wrong size":      {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), a}, hal.ErrInvalidArgument, "4 bytes"},
+		"block too large": {ctx, streams[1], k, hal.Over(16).Of(1 << 20), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrInvalidArgument, "limit"},
+		"const written":   {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.InOut(x), kernel.Out(y), n}, hal.ErrInvalidArgument, "parameter 1 (x) is const"},
+		"closed buffer":   {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.In(gone), kernel.Out(y), n}, hal.ErrClosed, ""},
+		"nil operand":     {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.In(nil), kernel.Out(y), n}, hal.ErrInvalidArgument, "nil buffer"},
+		"nil buffer":      {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.In((*buffer.Buffer[float32])(nil)), kernel.Out(y), n}, hal.ErrInvalidArgument, ""},
+		"with gaps":       {ctx, streams[1], k, hal.Over(16), []kernel.Arg{a, kernel.In(column), kernel.Out(y), n}, hal.ErrUnsupported, "not contiguous"},
+		"unknown kernel":  {ctx, streams[1], p.Kernel("saxpi"), hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrNotFound, "there are: add"},
+		"nil stream":      {ctx, nil, k, hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrInvalidArgument, "nil stream"},
+		"closed stream":   {ctx, closed, k, hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, hal.ErrClosed, ""},
+		"ended context":   {ended, streams[2], k, hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.Out(y), n}, context.Canceled, ""},
+		"zero kernel":     {ctx, streams[1], &kernel.Kernel{}, hal.Over(16), nil, hal.ErrInvalidArgument, ""},
+		"nil kernel":      {ctx, streams[1], nil, hal.Over(16), nil, hal.ErrInvalidArgument, ""},
+		"no body":         {ctx, streams[1], kernel.New(kernel.Source{Portable: "x"}).Kernel("f"), hal.Over(1), nil, hal.ErrUnsupported, "it takes Go; there is portable text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := y.State()
@@ -200,15 +200,15 @@ func TestRefusedLaunchChangesNothing(t *testing.T) {
 		})
 	}
 	// An empty grid is checked like any other, and writes nothing.
-	require.NoError(t, k.Launch(ctx, streams[1], kernel.Over(0), a, kernel.In(x), kernel.Out(y), n))
+	require.NoError(t, k.Launch(ctx, streams[1], hal.Over(0), a, kernel.In(x), kernel.Out(y), n))
 	assert.Equal(t, ramp(16), contents(t, y))
-	require.ErrorIs(t, k.Launch(ctx, streams[1], kernel.Over(0), a, kernel.In(x), kernel.Out(y)), hal.ErrInvalidArgument)
+	require.ErrorIs(t, k.Launch(ctx, streams[1], hal.Over(0), a, kernel.In(x), kernel.Out(y)), hal.ErrInvalidArgument)
 }
 
 func TestFailedKernelLosesWhatItWrote(t *testing.T) {
 	_, streams := devices(t, 1)
 	x, y := made(t, ramp(16)...), made(t, ramp(16)...)
-	require.NoError(t, program(t).Kernel("fails").Launch(ctx, streams[1], kernel.Over(16), kernel.In(x), kernel.InOut(y)))
+	require.NoError(t, program(t).Kernel("fails").Launch(ctx, streams[1], hal.Over(16), kernel.In(x), kernel.InOut(y)))
 	err := y.View(ctx, func([]float32) error { return nil })
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "kernel fails, block 0,0,0: the function panicked: no")
@@ -232,7 +232,7 @@ func TestOpposedLaunchesDoNotDeadlock(t *testing.T) {
 				a, b = y, x
 			}
 			for range 300 {
-				if err := k.Launch(limited, streams[1+i/2], kernel.Over(64), kernel.In(a), kernel.InOut(b)); err != nil {
+				if err := k.Launch(limited, streams[1+i/2], hal.Over(64), kernel.In(a), kernel.InOut(b)); err != nil {
 					done <- err
 					return
 				}
@@ -259,7 +259,7 @@ func TestConflictNamesTheCaller(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
 	defer cancel()
 	_, _, line, _ := runtime.Caller(0)
-	err = k.Launch(short, streams[1], kernel.Over(1), kernel.In(x), kernel.Out(y))
+	err = k.Launch(short, streams[1], hal.Over(1), kernel.In(x), kernel.Out(y))
 	var conflict *buffer.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	assert.Contains(t, conflict.Requested.Site, fmt.Sprintf("kernel_test.go:%d", line+1))
@@ -271,7 +271,7 @@ func TestClosedProgramIsLoadedAnew(t *testing.T) {
 	k := p.Kernel("add")
 	x, y := made[uint32](t, 1), made[uint32](t, 1)
 	for i := range 3 {
-		require.NoError(t, k.Launch(ctx, streams[1], kernel.Over(1), kernel.In(x), kernel.Out(y)))
+		require.NoError(t, k.Launch(ctx, streams[1], hal.Over(1), kernel.In(x), kernel.Out(y)))
 		assert.Equal(t, []uint32{2}, contents(t, y), i)
 		require.NoError(t, p.Close())
 	}
@@ -291,7 +291,7 @@ func TestProgramOutlivesDevices(t *testing.T) {
 		require.NoError(t, err)
 		s, err := d.NewStream()
 		require.NoError(t, err)
-		require.NoError(t, k.Launch(ctx, s, kernel.Over(1), kernel.In(x), kernel.Out(y)))
+		require.NoError(t, k.Launch(ctx, s, hal.Over(1), kernel.In(x), kernel.Out(y)))
 		assert.Equal(t, []uint32{2}, contents(t, y))
 		require.NoError(t, x.Evict(ctx, d))
 		require.NoError(t, y.Evict(ctx, d))
@@ -311,7 +311,7 @@ func TestArraysAsOperands(t *testing.T) {
 	require.NoError(t, err)
 	out, err := y.Slice(array.Between(6, 8))
 	require.NoError(t, err)
-	require.NoError(t, program(t).Kernel("saxpy").Launch(ctx, streams[1], kernel.Over(16), kernel.Value(float32(2)), kernel.In(rows), kernel.InOut(out), kernel.Value(uint64(16))))
+	require.NoError(t, program(t).Kernel("saxpy").Launch(ctx, streams[1], hal.Over(16), kernel.Value(float32(2)), kernel.In(rows), kernel.InOut(out), kernel.Value(uint64(16))))
 	got, err := y.Values(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, []float32{0, 6, 6}, []float32{got[47], got[48], got[63]})
@@ -320,7 +320,7 @@ func TestArraysAsOperands(t *testing.T) {
 func TestCallsBindArguments(t *testing.T) {
 	_, streams := devices(t, 1)
 	x, y := made[uint32](t, 1, 2), made[uint32](t, 0, 0)
-	c := program(t).Kernel("add").Bind(kernel.Over(2), kernel.In(x), kernel.Out(y))
+	c := program(t).Kernel("add").Bind(hal.Over(2), kernel.In(x), kernel.Out(y))
 	require.NoError(t, c.Launch(ctx, streams[1]))
 	require.NoError(t, c.Set(0, kernel.In(y)))
 	require.NoError(t, c.Set(1, kernel.Out(x)))
@@ -346,7 +346,7 @@ func TestWrongBodiesAreErrorsOfTheLaunch(t *testing.T) {
 		"beyond the end":    {func(b *kernel.Block) { kernel.Slice[uint32](b, 0)[1] = 1 }, []kernel.Arg{kernel.Out(y)}, "index out of range [1] with length 1"},
 	} {
 		p := kernel.New(kernel.Source{Go: kernel.Functions{"f": kernel.Go(c.run)}})
-		require.NoError(t, p.Kernel("f").Launch(ctx, streams[1], kernel.Blocks(1).Of(1), c.args...), name)
+		require.NoError(t, p.Kernel("f").Launch(ctx, streams[1], hal.Blocks(1).Of(1), c.args...), name)
 		assert.ErrorContains(t, streams[1].Sync(ctx), c.says, name)
 		require.NoError(t, p.Close())
 	}
@@ -368,7 +368,7 @@ func TestSharedMemoryOfABlock(t *testing.T) {
 		kernel.Slice[uint32](b, 0)[b.Index[0]] = sum
 	})}})
 	defer p.Close()
-	require.NoError(t, p.Kernel("sum").Launch(ctx, streams[0], kernel.Blocks(64).Of(1), kernel.Out(sums), kernel.Shared(4*100)))
+	require.NoError(t, p.Kernel("sum").Launch(ctx, streams[0], hal.Blocks(64).Of(1), kernel.Out(sums), kernel.Shared(4*100)))
 	for i, v := range contents(t, sums) {
 		require.EqualValues(t, 100*i, v)
 	}
@@ -381,19 +381,19 @@ func TestCheckedLaunches(t *testing.T) {
 	p := program(t)
 	x, y := made(t, make([]uint32, 64)...), made(t, make([]uint32, 64)...)
 	for _, s := range streams {
-		require.NoError(t, p.Kernel("add").Launch(ctx, s, kernel.Over(64), kernel.In(x), kernel.Out(y)))
-		require.NoError(t, p.Kernel("add").Launch(ctx, s, kernel.Over(64), kernel.In(x), kernel.InOut(x)))
-		err := p.Kernel("scribble").Launch(ctx, s, kernel.Blocks(1).Of(1), kernel.In(x))
+		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(64), kernel.In(x), kernel.Out(y)))
+		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(64), kernel.In(x), kernel.InOut(x)))
+		err := p.Kernel("scribble").Launch(ctx, s, hal.Blocks(1).Of(1), kernel.In(x))
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 		assert.Contains(t, err.Error(), "kernel scribble: it wrote to argument 0, which is passed with In")
-		err = p.Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(3)))
+		err = p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(3)))
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 		// The bytes before are 0, which bytes of the random pattern may be, too.
 		assert.Regexp(t, "it left 1[2-5] bytes unwritten of argument 0, which is passed with Out; the first at byte 24[1-4]", err.Error())
-		require.NoError(t, p.Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.InOut(y), kernel.Value(uint32(7)), kernel.Value(uint32(3))))
-		assert.ErrorContains(t, p.Kernel("fails").Launch(ctx, s, kernel.Over(1), kernel.In(x)), "kernel fails failed")
+		require.NoError(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.InOut(y), kernel.Value(uint32(7)), kernel.Value(uint32(3))))
+		assert.ErrorContains(t, p.Kernel("fails").Launch(ctx, s, hal.Over(1), kernel.In(x)), "kernel fails failed")
 		before := contents(t, y)
-		require.Error(t, p.Kernel("add").Launch(ctx, s, kernel.Over(64).Of(1<<20), kernel.In(x), kernel.Out(y)))
+		require.Error(t, p.Kernel("add").Launch(ctx, s, hal.Over(64).Of(1<<20), kernel.In(x), kernel.Out(y)))
 		assert.Equal(t, before, contents(t, y), "a refused launch changes nothing")
 	}
 }
@@ -406,7 +406,7 @@ func TestLaunchesDoNotAllocate(t *testing.T) {
 	k := program(t).Kernel("saxpy")
 	x, y := made(t, ramp(16)...), made(t, ramp(16)...)
 	per := testing.AllocsPerRun(500, func() {
-		if err := k.Launch(ctx, streams[1], kernel.Over(16), kernel.Value(float32(0)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(16))); err != nil {
+		if err := k.Launch(ctx, streams[1], hal.Over(16), kernel.Value(float32(0)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(16))); err != nil {
 			t.Fatal(err)
 		}
 		if err := streams[1].Sync(ctx); err != nil {
@@ -438,11 +438,11 @@ func TestNoElements(t *testing.T) {
 		for _, s := range streams {
 			for _, x := range []*buffer.Buffer[float32]{none, part} {
 				for _, threads := range []int{0, 64} {
-					require.NoError(t, k.Launch(ctx, s, kernel.Over(threads), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(x), kernel.Value(uint64(0))))
-					require.NoError(t, k.Launch(ctx, s, kernel.Over(threads), kernel.Value(float32(2)), kernel.In(whole), kernel.Out(x), kernel.Value(uint64(0))))
+					require.NoError(t, k.Launch(ctx, s, hal.Over(threads), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(x), kernel.Value(uint64(0))))
+					require.NoError(t, k.Launch(ctx, s, hal.Over(threads), kernel.Value(float32(2)), kernel.In(whole), kernel.Out(x), kernel.Value(uint64(0))))
 				}
 			}
-			require.NoError(t, k.Launch(ctx, s, kernel.Over(0), kernel.Value(float32(2)), kernel.In(whole), kernel.InOut(whole), kernel.Value(uint64(4))))
+			require.NoError(t, k.Launch(ctx, s, hal.Over(0), kernel.Value(float32(2)), kernel.In(whole), kernel.InOut(whole), kernel.Value(uint64(4))))
 		}
 	}
 	require.Equal(t, ramp(4), contents(t, whole))

@@ -16,12 +16,6 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Over returns a grid of at least n threads in each dimension: see [hal.Over].
-func Over(n ...int) hal.Grid { return hal.Over(n...) }
-
-// Blocks returns a grid of n blocks in each dimension: see [hal.Blocks].
-func Blocks(n ...int) hal.Grid { return hal.Blocks(n...) }
-
 // Operand is what can be passed to a kernel by its address: a [*buffer.Buffer] or a contiguous *array.Array.
 type Operand interface {
 	Want(mode coherence.Mode) buffer.Want

@@ -28,8 +28,8 @@ func TestACheckedLaunchThatIsGivenUp(t *testing.T) {
 	for i := range want {
 		want[i] = 7
 	}
-	require.NoError(t, p.Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(x), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
-	require.NoError(t, p.Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
+	require.NoError(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(x), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
+	require.NoError(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
 	require.NoError(t, s.Sync(ctx))
 	kernel.SetChecking(true)
 	defer kernel.SetChecking(false)
@@ -40,7 +40,7 @@ func TestACheckedLaunchThatIsGivenUp(t *testing.T) {
 	g := fixture.Gate(t, s)
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, add.Kernel("add").Launch(short, s, kernel.Blocks(1).Of(1), kernel.Out(y), kernel.In(x)), hal.ErrNotReady)
+	require.ErrorIs(t, add.Kernel("add").Launch(short, s, hal.Blocks(1).Of(1), kernel.Out(y), kernel.In(x)), hal.ErrNotReady)
 	require.NoError(t, g.Signal())
 	require.NoError(t, s.Sync(ctx))
 	require.Equal(t, want, contents(t, y))
@@ -61,7 +61,7 @@ func TestACheckedLaunchThatTheDriverRefuses(t *testing.T) {
 	p := program(t)
 	y := made(t, make([]uint32, 64)...)
 	launch := func() error {
-		return p.Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0)))
+		return p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0)))
 	}
 	require.NoError(t, launch())
 	kernel.SetChecking(true)
@@ -84,7 +84,7 @@ func TestACheckedKernelAfterAFunctionThatFails(t *testing.T) {
 	y := made(t, make([]uint32, 64)...)
 	no := errors.New("no")
 	require.NoError(t, s.Do(func() error { return no }))
-	require.ErrorIs(t, p.Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))), no)
+	require.ErrorIs(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))), no)
 	require.EqualValues(t, 7, contents(t, y)[63])
 }
 
@@ -99,7 +99,7 @@ func TestACheckedKernelThatFails(t *testing.T) {
 	})}})
 	defer func() { require.NoError(t, half.Close()) }()
 	y := made(t, make([]uint32, 64)...)
-	require.ErrorIs(t, half.Kernel("half").Launch(ctx, streams[1], kernel.Blocks(1).Of(1), kernel.InOut(y)), hal.ErrKernel)
+	require.ErrorIs(t, half.Kernel("half").Launch(ctx, streams[1], hal.Blocks(1).Of(1), kernel.InOut(y)), hal.ErrKernel)
 	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrKernel, "told")
 	require.ErrorIs(t, y.View(ctx, func([]uint32) error { return nil }), hal.ErrDeviceLost)
 	require.NoError(t, y.Overwrite(ctx, func(s []uint32) error { clear(s); return nil }))
@@ -119,7 +119,7 @@ func TestALaunchOnAStreamThatIsClosedMeanwhile(t *testing.T) {
 		return on.PlainLaunch(k, l)
 	}
 	y := made(t, make([]uint32, 64)...)
-	require.NoError(t, program(t).Kernel("fill").Launch(ctx, s, kernel.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
+	require.NoError(t, program(t).Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
 	require.NoError(t, <-closed)
 	require.EqualValues(t, 7, contents(t, y)[63])
 }

@@ -17,7 +17,7 @@ import (
 // add launches a kernel as the functions of a generated file do.
 func add(ctx context.Context, k *kernel.Kernel, s *hal.Stream, x, y *buffer.Buffer[uint32]) error {
 //line site_kernels.go:7
-	return k.Launch(ctx, s, kernel.Over(4), kernel.In(x), kernel.Out(y))
+	return k.Launch(ctx, s, hal.Over(4), kernel.In(x), kernel.Out(y))
 //line site_test.go:27
 }
 

@@ -30,16 +30,16 @@ func TestErrorsHaveTheNamesOfGo(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		{"saxpy", kernel.Over(16), []kernel.Arg{a, kernel.In((*buffer.Buffer[float32])(nil)), kernel.InOut(y), n}, hal.ErrInvalidArgument,
+		{"saxpy", hal.Over(16), []kernel.Arg{a, kernel.In((*buffer.Buffer[float32])(nil)), kernel.InOut(y), n}, hal.ErrInvalidArgument,
 			"launch: invalid argument: kernel saxpy: argument left: nil or zero buffer"},
-		{"saxpy", kernel.Over(16), []kernel.Arg{a, kernel.In(x), kernel.InOut(gone), n}, hal.ErrClosed,
+		{"saxpy", hal.Over(16), []kernel.Arg{a, kernel.In(x), kernel.InOut(gone), n}, hal.ErrClosed,
 			"launch: already closed: kernel saxpy: argument right: the buffer is closed"},
-		{"saxpy", kernel.Over(16), []kernel.Arg{a, kernel.In(nil), kernel.InOut(y), n}, hal.ErrInvalidArgument, "kernel saxpy: argument left is a nil buffer"},
-		{"saxpy", kernel.Over(16), []kernel.Arg{a, kernel.InOut(x), kernel.InOut(y), n}, hal.ErrInvalidArgument, "argument left is passed for writing, but parameter 1 (left) is const"},
-		{"add", kernel.Over(16), []kernel.Arg{kernel.In(x), kernel.Out(y)}, hal.ErrInvalidArgument,
+		{"saxpy", hal.Over(16), []kernel.Arg{a, kernel.In(nil), kernel.InOut(y), n}, hal.ErrInvalidArgument, "kernel saxpy: argument left is a nil buffer"},
+		{"saxpy", hal.Over(16), []kernel.Arg{a, kernel.InOut(x), kernel.InOut(y), n}, hal.ErrInvalidArgument, "argument left is passed for writing, but parameter 1 (left) is const"},
+		{"add", hal.Over(16), []kernel.Arg{kernel.In(x), kernel.Out(y)}, hal.ErrInvalidArgument,
 			"kernel add: it uses dimension 1 (add.go:7), and the grid has 1; give Over or Blocks a number for each dimension"},
-		{"add", kernel.Over(16, 1), []kernel.Arg{kernel.In(x), kernel.Out(y)}, nil, ""},
-		{"add", kernel.Blocks(1).Of(4, 4), []kernel.Arg{kernel.In(x), kernel.Out(y)}, nil, ""},
+		{"add", hal.Over(16, 1), []kernel.Arg{kernel.In(x), kernel.Out(y)}, nil, ""},
+		{"add", hal.Blocks(1).Of(4, 4), []kernel.Arg{kernel.In(x), kernel.Out(y)}, nil, ""},
 	} {
 		err := p.Kernel(c.kernel).Launch(ctx, streams[1], c.grid, c.args...)
 		if c.kind == nil {

@@ -148,7 +148,7 @@ func openKernelLaunch(s, _ *site, _ uint64) (*fixture, error) {
 		if err != nil {
 			return nil, err
 		}
-		grid := kernel.Over(1).Of(1)
+		grid := hal.Over(1).Of(1)
 		ours := func() error {
 			return k.Launch(background, s.stream, grid, kernel.InOut(x[0]), kernel.In(x[1]), kernel.In(x[2]), kernel.In(x[3]), kernel.In(x[4]))
 		}

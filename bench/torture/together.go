@@ -177,7 +177,7 @@ func launches(r *run, devs []*hal.Device) {
 			y, err := all[j].Slice(to, to+size)
 			r.must(err)
 			a := r.rng.Uint32()
-			failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, kernel.Over(size).Of(1<<r.rng.IntN(6)),
+			failed := r.explain(mix.Kernel("blend").Launch(r.ctx, s, hal.Over(size).Of(1<<r.rng.IntN(6)),
 				kernel.Value(a), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(size))))
 			read := want[i]
 			mixed(other[j][to:to+size], a, read[from:from+size], 0)

@@ -36,7 +36,7 @@ func Example_kernels() {
 			}
 		})},
 	}).Kernel("twice")
-	check(twice.Launch(ctx, stream, kernel.Over(3), kernel.InOut(x), kernel.Value(uint32(3)))) // does not wait
-	fmt.Println(x.At(ctx, 2))                                                                  // waits
+	check(twice.Launch(ctx, stream, hal.Over(3), kernel.InOut(x), kernel.Value(uint32(3)))) // does not wait
+	fmt.Println(x.At(ctx, 2))                                                               // waits
 	// Output: 6 <nil>
 }

@@ -106,7 +106,7 @@ func solve(ctx context.Context, c *comm.Comm, stream *hal.Stream, p plate) (all 
 			return nil, err
 		}
 		args := append([]kernel.Arg{kernel.In(now.Local()), kernel.Out(next.Owned())}, numbers...)
-		if err := spread.Launch(ctx, stream, kernel.Over(p.width, hi[0]-lo[0]), args...); err != nil {
+		if err := spread.Launch(ctx, stream, hal.Over(p.width, hi[0]-lo[0]), args...); err != nil {
 			return nil, err
 		}
 		now, next = next, now

@@ -126,7 +126,7 @@ func run(ctx context.Context, stream *hal.Stream, m *image.RGBA) (out *image.Gra
 		name string
 		out  *buffer.Buffer[uint8]
 	}{{"grey", greys}, {"blur", blurred}, {"edges", found}} {
-		err := program.Kernel(step.name).Launch(ctx, stream, kernel.Over(w, h), kernel.In(in), kernel.Out(step.out), kernel.Value(int32(w)), kernel.Value(int32(h)))
+		err := program.Kernel(step.name).Launch(ctx, stream, hal.Over(w, h), kernel.In(in), kernel.Out(step.out), kernel.Value(int32(w)), kernel.Value(int32(h)))
 		if err != nil {
 			return nil, 0, err
 		}

@@ -51,7 +51,7 @@ func run(ctx context.Context, device string) (err error) {
 	defer func() { err = errors.Join(err, hal.CloseAll(dev, stream, x, y)) }()
 	n, got := y.Len(), make([]float32, y.Len())
 	if err = errors.Join(e1, e2, e3, e4); err == nil {
-		err = saxpy.Launch(ctx, stream, kernel.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n)))
+		err = saxpy.Launch(ctx, stream, hal.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n)))
 	}
 	if err = errors.Join(err, y.CopyOut(ctx, got)); err == nil && !slices.Equal(got, slices.Repeat([]float32{12, 24, 36, 48}, n/4)) {
 		err = fmt.Errorf("%s: wrong result", device)

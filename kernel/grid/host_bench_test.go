@@ -146,7 +146,7 @@ func BenchmarkHost(b *testing.B) {
 	a := float32(1.0001)
 	launchStencil := func(name string) func() error {
 		return func() error {
-			return program.Kernel(name).Launch(ctx, stream, kernel.Over(width, height),
+			return program.Kernel(name).Launch(ctx, stream, hal.Over(width, height),
 				kernel.Value[int32](width), kernel.Value[int32](height), kernel.In(x), kernel.Out(y))
 		}
 	}
@@ -156,7 +156,7 @@ func BenchmarkHost(b *testing.B) {
 		hand   func()
 	}{
 		{"saxpy", func() error {
-			return program.Kernel("saxpy").Launch(ctx, stream, kernel.Over(n), kernel.Value(a), kernel.In(x), kernel.InOut(y))
+			return program.Kernel("saxpy").Launch(ctx, stream, hal.Over(n), kernel.Value(a), kernel.In(x), kernel.InOut(y))
 		}, func() {
 			parallel(n, 1<<14, func(from, to int) {
 				for i := from; i < to; i++ {
@@ -167,7 +167,7 @@ func BenchmarkHost(b *testing.B) {
 		{"stencil", launchStencil("stencil"), func() { fivePoint(width, height, hx, hy) }},
 		{"stencil in place", launchStencil("stencil in place"), func() { fivePoint(width, height, hx, hy) }},
 		{"mandelbrot", func() error {
-			return program.Kernel("mandelbrot").Launch(ctx, stream, kernel.Over(width, height), kernel.Value[int32](width), kernel.Value[int32](height), kernel.Value[float32](3.0/width), kernel.Out(rounds))
+			return program.Kernel("mandelbrot").Launch(ctx, stream, hal.Over(width, height), kernel.Value[int32](width), kernel.Value[int32](height), kernel.Value[float32](3.0/width), kernel.Out(rounds))
 		}, func() {
 			parallel(height, 8, func(top, bottom int) {
 				for py := top; py < bottom; py++ {

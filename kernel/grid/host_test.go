@@ -103,7 +103,7 @@ func TestFailuresNameTheKernel(t *testing.T) {
 		"outside together": `kernel outside together, block 4,0,0: the function panicked: runtime error: index out of range \[\d+\] with length 64 \(host_test.go:21\)$`,
 		"early":            `kernel early, block \d,0,0: the function let thread 1,0,0 end while thread \d+,0,0 waited at a barrier \(host_test.go:29\)$`,
 	} {
-		_, err := launch(t, name, kernel.Blocks(5).Of(16))
+		_, err := launch(t, name, hal.Blocks(5).Of(16))
 		require.Error(t, err, name)
 		assert.True(t, errors.Is(err, hal.ErrKernel), "%v", err)
 		assert.Regexp(t, want, err.Error())
@@ -112,12 +112,12 @@ func TestFailuresNameTheKernel(t *testing.T) {
 
 // A kernel with barriers runs as it should after others have failed, with whole blocks and with one that reaches beyond the end.
 func TestKernelsWithBarriers(t *testing.T) {
-	got, err := launch(t, "reverse", kernel.Over(64).Of(32))
+	got, err := launch(t, "reverse", hal.Over(64).Of(32))
 	require.NoError(t, err)
 	for i, v := range got {
 		require.EqualValues(t, i^31, v)
 	}
-	got, err = launch(t, "reverse", kernel.Over(64).Of(48)) // 16 threads of the second block have numbers, at its end come those without
+	got, err = launch(t, "reverse", hal.Over(64).Of(48)) // 16 threads of the second block have numbers, at its end come those without
 	require.NoError(t, err)
 	assert.EqualValues(t, 47, got[0])
 	assert.EqualValues(t, 0, got[47])
@@ -129,6 +129,6 @@ func TestRacyKernel(t *testing.T) {
 	if os.Getenv("HALYARD_TEST_RACY") == "" {
 		return
 	}
-	_, err := launch(t, "racy", kernel.Over(64).Of(32))
+	_, err := launch(t, "racy", hal.Over(64).Of(32))
 	require.NoError(t, err)
 }

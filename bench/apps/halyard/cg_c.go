@@ -51,19 +51,19 @@ var productC, totalC, laplaceC, advanceC, directC = cgText.Kernel("product"), cg
 
 var cgC = cgKernels{
 	product: func(ctx context.Context, s *hal.Stream, n int, a, b, sums floats) error {
-		return productC.Launch(ctx, s, kernel.Blocks(sums.Len()).Of(group), kernel.In(a), kernel.In(b), kernel.Out(sums), kernel.Value(uint32(n)))
+		return productC.Launch(ctx, s, hal.Blocks(sums.Len()).Of(group), kernel.In(a), kernel.In(b), kernel.Out(sums), kernel.Value(uint32(n)))
 	},
 	total: func(ctx context.Context, s *hal.Stream, sums, out floats) error {
-		return totalC.Launch(ctx, s, kernel.Blocks(1).Of(group), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(sums.Len())))
+		return totalC.Launch(ctx, s, hal.Blocks(1).Of(group), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(sums.Len())))
 	},
 	laplace: func(ctx context.Context, s *hal.Stream, n int, p, q floats) error {
 		rows := q.Len() / n
-		return laplaceC.Launch(ctx, s, kernel.Over(n, rows), kernel.In(p), kernel.Out(q), kernel.Value(uint32(n)), kernel.Value(uint32(rows)))
+		return laplaceC.Launch(ctx, s, hal.Over(n, rows), kernel.In(p), kernel.Out(q), kernel.Value(uint32(n)), kernel.Value(uint32(rows)))
 	},
 	advance: func(ctx context.Context, s *hal.Stream, x, r, p, q, rr, pq floats) error {
-		return advanceC.Launch(ctx, s, kernel.Over(x.Len()), kernel.InOut(x), kernel.InOut(r), kernel.In(p), kernel.In(q), kernel.In(rr), kernel.In(pq), kernel.Value(uint32(x.Len())))
+		return advanceC.Launch(ctx, s, hal.Over(x.Len()), kernel.InOut(x), kernel.InOut(r), kernel.In(p), kernel.In(q), kernel.In(rr), kernel.In(pq), kernel.Value(uint32(x.Len())))
 	},
 	direct: func(ctx context.Context, s *hal.Stream, p, r, now, before floats) error {
-		return directC.Launch(ctx, s, kernel.Over(p.Len()), kernel.InOut(p), kernel.In(r), kernel.In(now), kernel.In(before), kernel.Value(uint32(p.Len())))
+		return directC.Launch(ctx, s, hal.Over(p.Len()), kernel.InOut(p), kernel.In(r), kernel.In(now), kernel.In(before), kernel.Value(uint32(p.Len())))
 	},
 }

@@ -31,21 +31,21 @@ var copiesC, mulC, addC, triadC, nstreamC, innerC = streamText.Kernel("copies"),
 
 var streamC = streamKernels{
 	copies: func(ctx context.Context, s *hal.Stream, a, c doubles) error {
-		return copiesC.Launch(ctx, s, kernel.Over(c.Len()), kernel.In(a), kernel.Out(c), kernel.Value(uint64(c.Len())))
+		return copiesC.Launch(ctx, s, hal.Over(c.Len()), kernel.In(a), kernel.Out(c), kernel.Value(uint64(c.Len())))
 	},
 	mul: func(ctx context.Context, s *hal.Stream, b, c doubles) error {
-		return mulC.Launch(ctx, s, kernel.Over(b.Len()), kernel.Out(b), kernel.In(c), kernel.Value(uint64(b.Len())))
+		return mulC.Launch(ctx, s, hal.Over(b.Len()), kernel.Out(b), kernel.In(c), kernel.Value(uint64(b.Len())))
 	},
 	add: func(ctx context.Context, s *hal.Stream, a, b, c doubles) error {
-		return addC.Launch(ctx, s, kernel.Over(c.Len()), kernel.In(a), kernel.In(b), kernel.Out(c), kernel.Value(uint64(c.Len())))
+		return addC.Launch(ctx, s, hal.Over(c.Len()), kernel.In(a), kernel.In(b), kernel.Out(c), kernel.Value(uint64(c.Len())))
 	},
 	triad: func(ctx context.Context, s *hal.Stream, a, b, c doubles) error {
-		return triadC.Launch(ctx, s, kernel.Over(a.Len()), kernel.Out(a), kernel.In(b), kernel.In(c), kernel.Value(uint64(a.Len())))
+		return triadC.Launch(ctx, s, hal.Over(a.Len()), kernel.Out(a), kernel.In(b), kernel.In(c), kernel.Value(uint64(a.Len())))
 	},
 	nstream: func(ctx context.Context, s *hal.Stream, a, b, c doubles) error {
-		return nstreamC.Launch(ctx, s, kernel.Over(a.Len()), kernel.InOut(a), kernel.In(b), kernel.In(c), kernel.Value(uint64(a.Len())))
+		return nstreamC.Launch(ctx, s, hal.Over(a.Len()), kernel.InOut(a), kernel.In(b), kernel.In(c), kernel.Value(uint64(a.Len())))
 	},
 	in: func(ctx context.Context, s *hal.Stream, a, b, sums doubles) error {
-		return innerC.Launch(ctx, s, kernel.Blocks(groups).Of(group), kernel.In(a), kernel.In(b), kernel.Out(sums), kernel.Value(uint64(a.Len())))
+		return innerC.Launch(ctx, s, hal.Blocks(groups).Of(group), kernel.In(a), kernel.In(b), kernel.Out(sums), kernel.Value(uint64(a.Len())))
 	},
 }

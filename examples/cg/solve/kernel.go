@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -181,7 +182,7 @@ func (s *solver) each(launch func(*part) error) {
 func (s *solver) laplace() {
 	s.each(func(part *part) error {
 		rows, above, below := part.hi-part.lo, min(part.lo, 1), min(s.n-part.hi, 1)
-		return laplace.Launch(s.ctx, part.stream, kernel.Over(s.n, rows), kernel.In(part.wide), kernel.Out(part.q), kernel.Value(uint32(s.n)),
+		return laplace.Launch(s.ctx, part.stream, hal.Over(s.n, rows), kernel.In(part.wide), kernel.Out(part.q), kernel.Value(uint32(s.n)),
 			kernel.Value(uint32(rows)), kernel.Value(uint32(above)), kernel.Value(uint32(below)))
 	})
 }
@@ -190,18 +191,18 @@ func (s *solver) laplace() {
 func (s *solver) dot(factors func(*part) (a, b numbers), sums, out numbers) {
 	s.each(func(part *part) error {
 		a, b := factors(part)
-		return product.Launch(s.ctx, part.stream, kernel.Blocks(part.hi-part.lo).Of(Threads), kernel.In(a), kernel.In(b), kernel.Out(part.sums),
+		return product.Launch(s.ctx, part.stream, hal.Blocks(part.hi-part.lo).Of(Threads), kernel.In(a), kernel.In(b), kernel.Out(part.sums),
 			kernel.Value(uint32(s.n)), kernel.Shared(4*Threads))
 	})
 	if !s.failed() {
-		s.failed(sum.Launch(s.ctx, s.parts[0].stream, kernel.Blocks(1).Of(Threads), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(s.n)), kernel.Shared(4*Threads)))
+		s.failed(sum.Launch(s.ctx, s.parts[0].stream, hal.Blocks(1).Of(Threads), kernel.In(sums), kernel.Out(out), kernel.Value(uint32(s.n)), kernel.Shared(4*Threads)))
 	}
 }
 
 // advance goes along p: x += α·p and r -= α·q.
 func (s *solver) advance(rr, pq numbers) {
 	s.each(func(part *part) error {
-		return advance.Launch(s.ctx, part.stream, kernel.Over(part.x.Len()), kernel.InOut(part.x), kernel.InOut(part.r), kernel.In(part.p), kernel.In(part.q),
+		return advance.Launch(s.ctx, part.stream, hal.Over(part.x.Len()), kernel.InOut(part.x), kernel.InOut(part.r), kernel.In(part.p), kernel.In(part.q),
 			kernel.In(rr), kernel.In(pq), kernel.Value(uint32(part.x.Len())))
 	})
 }
@@ -209,7 +210,7 @@ func (s *solver) advance(rr, pq numbers) {
 // direct makes p the next direction.
 func (s *solver) direct(now, before numbers) {
 	s.each(func(part *part) error {
-		return direct.Launch(s.ctx, part.stream, kernel.Over(part.p.Len()), kernel.InOut(part.p), kernel.In(part.r), kernel.In(now), kernel.In(before),
+		return direct.Launch(s.ctx, part.stream, hal.Over(part.p.Len()), kernel.InOut(part.p), kernel.In(part.r), kernel.In(now), kernel.In(before),
 			kernel.Value(uint32(part.p.Len())))
 	})
 }
