@@ -33,8 +33,8 @@ var types = map[reflect.Kind]driver.Type{
 
 func typeOf[T buffer.Element]() driver.Type { return types[reflect.TypeFor[T]().Kind()] }
 
-// plan is a collective operation on buffers of T before it begins.
-type plan[T buffer.Element] struct {
+// collective is a collective operation on buffers of T before it begins.
+type collective[T buffer.Element] struct {
 	c          *Comm
 	op         string
 	a          driver.Collective
@@ -43,8 +43,8 @@ type plan[T buffer.Element] struct {
 	err        error
 }
 
-func planned[T buffer.Element](c *Comm, op string, call driver.Call, root int, send, recv *buffer.Buffer[T]) *plan[T] {
-	p := &plan[T]{c: c, op: op, a: driver.Collective{Call: call, Root: root}, send: send, recv: recv}
+func newCollective[T buffer.Element](c *Comm, op string, call driver.Call, root int, send, recv *buffer.Buffer[T]) *collective[T] {
+	p := &collective[T]{c: c, op: op, a: driver.Collective{Call: call, Root: root}, send: send, recv: recv}
 	switch {
 	case c == nil:
 		p.refuse("nil communicator")
@@ -54,14 +54,14 @@ func planned[T buffer.Element](c *Comm, op string, call driver.Call, root int, s
 	return p
 }
 
-func (p *plan[T]) refuse(format string, args ...any) {
+func (p *collective[T]) refuse(format string, args ...any) {
 	if p.err == nil {
 		p.err = driver.Errorf(p.op, ErrInvalidArgument, format, args...)
 	}
 }
 
 // needs says which buffers this rank needs. The others are ignored.
-func (p *plan[T]) needs(send, recv bool) *plan[T] {
+func (p *collective[T]) needs(send, recv bool) *collective[T] {
 	if p.err != nil {
 		return p
 	}
@@ -79,7 +79,7 @@ func (p *plan[T]) needs(send, recv bool) *plan[T] {
 }
 
 // may says which buffers this rank needs unless its part is empty. The others are ignored.
-func (p *plan[T]) may(send, recv bool) *plan[T] {
+func (p *collective[T]) may(send, recv bool) *collective[T] {
 	if !send {
 		p.send = nil
 	}
@@ -98,14 +98,14 @@ func elements[T buffer.Element](b *buffer.Buffer[T]) int {
 }
 
 // length refuses a buffer whose length is not n.
-func (p *plan[T]) length(what string, b *buffer.Buffer[T], n int) {
+func (p *collective[T]) length(what string, b *buffer.Buffer[T], n int) {
 	if p.err == nil && elements(b) != n {
 		p.refuse("the buffer to %s has %d elements, not %d", what, elements(b), n)
 	}
 }
 
 // reduces makes the operation combine n elements of each rank.
-func (p *plan[T]) reduces(op Op, n int) {
+func (p *collective[T]) reduces(op Op, n int) {
 	p.a.Type, p.a.Op, p.a.Count, p.inPlace = typeOf[T](), op, uint64(n), true
 	if !op.Takes(p.a.Type) {
 		p.refuse("%v is not defined for %v", op, p.a.Type)
@@ -114,7 +114,7 @@ func (p *plan[T]) reduces(op Op, n int) {
 
 // parts returns parts that follow each other, with counts[i] elements for rank i, and the number of all elements. It refuses counts that are
 // negative, or not one for each rank.
-func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
+func (p *collective[T]) parts(counts []int) (parts driver.Parts, total int) {
 	if p.err != nil {
 		return parts, 0
 	}
@@ -139,7 +139,7 @@ func (p *plan[T]) parts(counts []int) (parts driver.Parts, total int) {
 }
 
 // run takes the leases, begins the operation, and waits until it has ended.
-func (p *plan[T]) run(ctx context.Context) error {
+func (p *collective[T]) run(ctx context.Context) error {
 	both := p.send != nil && p.send == p.recv
 	if both && !p.inPlace {
 		p.refuse("the buffer to send and the buffer to receive into are the same")
@@ -188,7 +188,7 @@ func (p *plan[T]) run(ctx context.Context) error {
 
 // Bcast gives every rank the elements that b has at the root.
 func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) error {
-	p := planned(c, "Bcast", driver.Bcast, root, nil, b).needs(false, true)
+	p := newCollective(c, "Bcast", driver.Bcast, root, nil, b).needs(false, true)
 	if p.err == nil {
 		p.a.Count = b.Size()
 	}
@@ -198,7 +198,7 @@ func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 // Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both may be
 // the same buffer.
 func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) error {
-	p := planned(c, "Reduce", driver.Reduce, root, send, recv)
+	p := newCollective(c, "Reduce", driver.Reduce, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
 		if c.rank == root {
 			p.length("receive into", recv, send.Len())
@@ -210,7 +210,7 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 
 // Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
 func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
-	p := planned(c, "Allreduce", driver.Allreduce, 0, send, recv).needs(true, true)
+	p := newCollective(c, "Allreduce", driver.Allreduce, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		p.reduces(op, send.Len())
@@ -220,7 +220,7 @@ func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 
 // Scan combines the elements of send of ranks 0 to this one, element by element, into recv. Both may be the same buffer.
 func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
-	p := planned(c, "Scan", driver.Scan, 0, send, recv).needs(true, true)
+	p := newCollective(c, "Scan", driver.Scan, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		p.reduces(op, send.Len())
@@ -231,7 +231,7 @@ func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buf
 // Exscan combines the elements of send of the ranks before this one, element by element, into recv. Rank 0, which has none before it,
 // may give a nil recv, and nothing is written there. Both may be the same buffer.
 func Exscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
-	p := planned(c, "Exscan", driver.Exscan, 0, send, recv)
+	p := newCollective(c, "Exscan", driver.Exscan, 0, send, recv)
 	if p.needs(true, p.err == nil && c.rank > 0); p.err == nil {
 		if c.rank > 0 {
 			p.length("receive into", recv, send.Len())
@@ -244,7 +244,7 @@ func Exscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 // ReduceScatter combines the elements of send of all ranks, and gives each rank a part of the result: counts[i] elements to rank i, in the order
 // of ranks. A rank whose part is empty gives a nil recv.
 func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) error {
-	p := planned(c, "ReduceScatter", driver.ReduceScatter, 0, send, recv)
+	p := newCollective(c, "ReduceScatter", driver.ReduceScatter, 0, send, recv)
 	if _, total := p.parts(counts); p.err == nil {
 		p.length("send", send, total)
 		p.length("receive into", recv, counts[c.rank])
@@ -260,7 +260,7 @@ func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *b
 // Gather puts the elements of send of all ranks into recv of the root, in the order of ranks. send has the same length at every rank. Ranks
 // other than the root may give a nil recv.
 func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
-	p := planned(c, "Gather", driver.Gather, root, send, recv)
+	p := newCollective(c, "Gather", driver.Gather, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
 		if c.rank == root {
 			p.length("receive into", recv, c.size*send.Len())
@@ -273,7 +273,7 @@ func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 // GatherV is Gather with counts[i] elements of rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
 func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
-	p := planned(c, "GatherV", driver.GatherV, root, send, recv)
+	p := newCollective(c, "GatherV", driver.GatherV, root, send, recv)
 	if p.may(true, p.err == nil && c.rank == root); p.err == nil {
 		p.a.Count = uint64(elements(send)) * size[T]()
 		if c.rank == root {
@@ -290,7 +290,7 @@ func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 // Scatter divides send of the root into parts of equal length, in the order of ranks, and gives each rank its part. Ranks other than the root
 // may give a nil send.
 func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
-	p := planned(c, "Scatter", driver.Scatter, root, send, recv)
+	p := newCollective(c, "Scatter", driver.Scatter, root, send, recv)
 	if p.needs(p.err == nil && c.rank == root, true); p.err == nil {
 		if c.rank == root {
 			p.length("send", send, c.size*recv.Len())
@@ -303,7 +303,7 @@ func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 // ScatterV is Scatter with counts[i] elements for rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
 func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
-	p := planned(c, "ScatterV", driver.ScatterV, root, send, recv)
+	p := newCollective(c, "ScatterV", driver.ScatterV, root, send, recv)
 	if p.may(p.err == nil && c.rank == root, true); p.err == nil {
 		p.a.Count = uint64(elements(recv)) * size[T]()
 		if c.rank == root {
@@ -319,7 +319,7 @@ func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 
 // Allgather is Gather to every rank.
 func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
-	p := planned(c, "Allgather", driver.Allgather, 0, send, recv).needs(true, true)
+	p := newCollective(c, "Allgather", driver.Allgather, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, c.size*send.Len())
 		p.a.Count = send.Size()
@@ -329,7 +329,7 @@ func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 
 // AllgatherV is GatherV to every rank. A rank whose part is empty gives a nil send.
 func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) error {
-	p := planned(c, "AllgatherV", driver.AllgatherV, 0, send, recv)
+	p := newCollective(c, "AllgatherV", driver.AllgatherV, 0, send, recv)
 	if parts, total := p.parts(counts); p.err == nil {
 		p.length("send", send, counts[c.rank])
 		p.length("receive into", recv, total)
@@ -340,7 +340,7 @@ func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buff
 
 // Alltoall divides send into parts of equal length, and gives part i to rank i. Part i of recv comes from rank i.
 func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
-	p := planned(c, "Alltoall", driver.Alltoall, 0, send, recv).needs(true, true)
+	p := newCollective(c, "Alltoall", driver.Alltoall, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
 		if send.Len()%c.size != 0 {
@@ -354,7 +354,7 @@ func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 // AlltoallV is Alltoall with sends[i] elements for rank i and recvs[i] elements from rank i. If all sends are 0, send is nil, and if all recvs
 // are 0, recv is nil.
 func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) error {
-	p := planned(c, "AlltoallV", driver.AlltoallV, 0, send, recv)
+	p := newCollective(c, "AlltoallV", driver.AlltoallV, 0, send, recv)
 	var out, in int
 	p.a.SendParts, out = p.parts(sends)
 	p.a.RecvParts, in = p.parts(recvs)

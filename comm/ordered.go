@@ -209,7 +209,7 @@ func (o *ordered) copy(s *side, stream *hal.Stream, enqueue func() error) error 
 		return err
 	}
 	if o.event, err = stream.RecordShared(); err != nil {
-		s.stage = piece{} // nothing tells when the stream has used this memory, so it is not used again
+		s.stage = piece{} // it is not known when the stream has used this memory, so it is not used again
 	}
 	return err
 }
@@ -332,7 +332,7 @@ func (o *ordered) pollCopy(r *operation) (ended bool) {
 	if failure, ok := o.failure.(*Error); ok {
 		r.finish(failure, failure)
 	} else if err != nil {
-		r.finish(broken(r.op, err), nil) // the message came, but the copy failed; the stream tells the buffer
+		r.finish(broken(r.op, err), nil) // the message came, but the copy failed; the buffer learns of that from the stream
 	} else {
 		r.finish(nil, nil)
 	}

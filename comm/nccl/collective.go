@@ -12,7 +12,7 @@ import (
 
 // both adds a buffer that is sent and one that is received into. The lengths of send and recv must be in the ratio n to m. If n == m, they may be
 // the same buffer.
-func both[T buffer.Element](p *plan, send, recv *buffer.Buffer[T], n, m int) (s, r int) {
+func both[T buffer.Element](p *batch, send, recv *buffer.Buffer[T], n, m int) (s, r int) {
 	if p.err != nil {
 		return -1, -1
 	}
@@ -30,7 +30,7 @@ func both[T buffer.Element](p *plan, send, recv *buffer.Buffer[T], n, m int) (s,
 
 // Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
 func Allreduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
-	p := planned(c, "Allreduce")
+	p := newBatch(c, "Allreduce")
 	s, r := both(p, send, recv, 1, 1)
 	o := reduces[T](p, op)
 	if p.err != nil {
@@ -44,11 +44,11 @@ func Allreduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 	return p.run(ctx, stream)
 }
 
-func (p *plan) add(o operation) { p.list = append(p.list, o) }
+func (p *batch) add(o operation) { p.list = append(p.list, o) }
 
 // Bcast gives every rank the elements that b has at the root.
 func Bcast[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], root int) error {
-	p := planned(c, "Bcast")
+	p := newBatch(c, "Bcast")
 	p.peer(root)
 	if p.err != nil {
 		return p.err
@@ -72,7 +72,7 @@ func Bcast[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b
 // Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both
 // may be the same buffer.
 func Reduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op, root int) error {
-	p := planned(c, "Reduce")
+	p := newBatch(c, "Reduce")
 	p.peer(root)
 	if p.err != nil {
 		return p.err
@@ -98,7 +98,7 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 // Allgather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as send.
 // The operation is in place if send is this rank's part of recv.
 func Allgather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
-	p := planned(c, "Allgather")
+	p := newBatch(c, "Allgather")
 	if p.err != nil {
 		return p.err
 	}
@@ -117,7 +117,7 @@ func Allgather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Strea
 // ReduceScatter combines the elements of send of all ranks, element by element, and gives each rank its part of the result. send has Size times as
 // many elements as recv. The operation is in place if recv is this rank's part of send.
 func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
-	p := planned(c, "ReduceScatter")
+	p := newBatch(c, "ReduceScatter")
 	if p.err != nil {
 		return p.err
 	}

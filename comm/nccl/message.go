@@ -12,19 +12,19 @@ import (
 // Send sends the elements of b to another rank, which receives the same number of elements. The stream waits for the receive, so ranks that send
 // to each other must do so in a [Group].
 func Send[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest int) error {
-	p := planned(c, "Send")
+	p := newBatch(c, "Send")
 	send(p, b, dest)
 	return p.run(ctx, stream)
 }
 
 // Recv receives from another rank, which sends as many elements as b has.
 func Recv[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source int) error {
-	p := planned(c, "Recv")
+	p := newBatch(c, "Recv")
 	receive(p, b, source)
 	return p.run(ctx, stream)
 }
 
-func send[T buffer.Element](p *plan, b *buffer.Buffer[T], dest int) {
+func send[T buffer.Element](p *batch, b *buffer.Buffer[T], dest int) {
 	p.peer(dest)
 	w := want(p, "send", b, coherence.Read)
 	if p.err != nil {
@@ -37,7 +37,7 @@ func send[T buffer.Element](p *plan, b *buffer.Buffer[T], dest int) {
 		}})
 }
 
-func receive[T buffer.Element](p *plan, b *buffer.Buffer[T], source int) {
+func receive[T buffer.Element](p *batch, b *buffer.Buffer[T], source int) {
 	p.peer(source)
 	w := want(p, "receive into", b, coherence.Overwrite)
 	if p.err != nil {
@@ -51,7 +51,7 @@ func receive[T buffer.Element](p *plan, b *buffer.Buffer[T], source int) {
 }
 
 // Calls are the sends and receives of a [Group].
-type Calls struct{ p *plan }
+type Calls struct{ p *batch }
 
 // Group puts several sends and receives on the stream as one piece of work, in which none waits for another. fn adds them with [AddSend] and
 // [AddRecv]. They begin together when fn has returned. If fn returns an error, or an argument is refused, none begins. Messages between the same
@@ -63,7 +63,7 @@ type Calls struct{ p *plan }
 //		return nil
 //	})
 func Group(ctx context.Context, c *Comm, stream *hal.Stream, fn func(*Calls) error) error {
-	p := planned(c, "Group")
+	p := newBatch(c, "Group")
 	if fn == nil {
 		p.refuse(driver.ErrInvalidArgument, "nil function")
 	}

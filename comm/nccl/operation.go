@@ -16,14 +16,14 @@ type operation struct {
 	name       string
 	peer       int
 	bytes      uint64
-	send, recv int // indices in plan.wants, -1 for none
+	send, recv int // indices in batch.wants, -1 for none
 	fn         func(l *library, send, recv, comm, stream uintptr) int32
 	// own is the address of send minus that of recv if the operation is in place.
 	own int64
 }
 
-// plan is a list of operations that begin together.
-type plan struct {
+// batch is a list of operations that begin together.
+type batch struct {
 	c     *Comm
 	name  string
 	wants []buffer.Want // the buffers of all operations
@@ -32,14 +32,14 @@ type plan struct {
 	err   error
 }
 
-func (p *plan) refuse(kind error, format string, args ...any) {
+func (p *batch) refuse(kind error, format string, args ...any) {
 	if p.err == nil {
 		p.err = driver.Errorf(p.name, kind, format, args...)
 	}
 }
 
 // want adds a buffer, and returns its index in wants.
-func want[T buffer.Element](p *plan, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
+func want[T buffer.Element](p *batch, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
 	if b == nil {
 		p.refuse(driver.ErrInvalidArgument, "nil buffer to %s", what)
 		return -1
@@ -50,14 +50,14 @@ func want[T buffer.Element](p *plan, what string, b *buffer.Buffer[T], mode cohe
 }
 
 // peer refuses a rank that is out of range.
-func (p *plan) peer(rank int) {
+func (p *batch) peer(rank int) {
 	if p.c != nil && (rank < 0 || rank >= p.c.size) {
 		p.refuse(driver.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, p.c.size-1)
 	}
 }
 
-func planned(c *Comm, name string) *plan {
-	p := &plan{c: c, name: name}
+func newBatch(c *Comm, name string) *batch {
+	p := &batch{c: c, name: name}
 	if c == nil {
 		p.refuse(driver.ErrInvalidArgument, "nil communicator")
 	}
@@ -88,7 +88,7 @@ func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error 
 }
 
 // run puts the operations on the stream.
-func (p *plan) run(ctx context.Context, stream *hal.Stream) error {
+func (p *batch) run(ctx context.Context, stream *hal.Stream) error {
 	if p.err != nil {
 		return p.err
 	}
@@ -118,7 +118,7 @@ func (p *plan) run(ctx context.Context, stream *hal.Stream) error {
 }
 
 // begin makes the calls, and waits until their work is on the stream. After an error begun says whether some work may be on the stream.
-func (p *plan) begin(ctx context.Context, stream *hal.Stream, leases buffer.Leases) (begun bool, err error) {
+func (p *batch) begin(ctx context.Context, stream *hal.Stream, leases buffer.Leases) (begun bool, err error) {
 	c := p.c
 	at := make([]uintptr, len(p.wants))
 	for i := range at {
@@ -148,7 +148,7 @@ func (o *operation) api() string { return "nccl" + o.name }
 
 // apart refuses an operation whose buffers overlap and which is not in place, because NCCL allows only that. It also refuses operations of a group
 // that share memory which one of them writes.
-func (p *plan) apart(at []uintptr) error {
+func (p *batch) apart(at []uintptr) error {
 	overlap := func(i, j int) bool { return at[i] < at[j]+uintptr(p.sizes[j]) && at[j] < at[i]+uintptr(p.sizes[i]) }
 	for i := range p.list {
 		o := &p.list[i]
@@ -168,7 +168,7 @@ func (p *plan) apart(at []uintptr) error {
 }
 
 // call makes the calls of the library, as a group if there are several. It locks the goroutine to its thread, because a group belongs to a thread.
-func (p *plan) call(stream *hal.Stream, at []uintptr) (begun bool, err error) {
+func (p *batch) call(stream *hal.Stream, at []uintptr) (begun bool, err error) {
 	c, l := p.c, p.c.lib
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -258,7 +258,7 @@ func typed[T buffer.Element](n int) (t, count uintptr) {
 }
 
 // reduces returns NCCL's operation. It refuses one that NCCL does not have for elements of T.
-func reduces[T buffer.Element](p *plan, op driver.Op) uintptr {
+func reduces[T buffer.Element](p *batch, op driver.Op) uintptr {
 	k := kinds[reflect.TypeFor[T]().Kind()]
 	r, ok := reductions[op]
 	whole := k.n == 1 || op == driver.Sum && k.t >= driver.Complex64 // complex numbers are summed part by part

@@ -47,20 +47,20 @@ func (b *Buffer[T]) accumulate(ctx context.Context, op comm.Op, moved *Moved) er
 	s := b.state
 	s.mu.Lock()
 	for _, l := range s.links {
-		l.asked = s.written(l, l.asked[:0])
+		l.requested = s.written(l, l.requested[:0])
 	}
 	s.mu.Unlock()
 	if err := b.post(ctx, tagGhosts); err != nil {
 		return err
 	}
-	err := b.pack(ctx, func(l *link) ([2][]span, []span, *end) { return [2][]span{l.asked}, l.asked, &l.in }, tagGhosts, moved)
+	err := b.pack(ctx, func(l *link) ([2][]span, []span, *end) { return [2][]span{l.requested}, l.requested, &l.in }, tagGhosts, moved)
 	if err != nil {
 		return err
 	}
 	s.begun()
 	s.mu.Lock()
 	for _, l := range s.links {
-		s.lose(l, l.asked)
+		s.lose(l, l.requested)
 	}
 	s.mu.Unlock()
 	if err := b.wait(ctx); err != nil {

@@ -12,18 +12,18 @@ import (
 
 // The tags of messages.
 const (
-	tagNeeds  = iota // which elements a rank has ghosts of
-	tagTold          // of an exchange: what was written, what is asked for
-	tagAnswer        // of an exchange: what was asked for
-	tagGhosts        // of Accumulate
-	tagParts         // of Redistribute
+	tagNeeds    = iota // which elements a rank has ghosts of
+	tagExchange        // of an exchange: what was written, what is requested
+	tagAnswer          // of an exchange: what was requested
+	tagGhosts          // of Accumulate
+	tagParts           // of Redistribute
 )
 
-// connect makes the links with the neighbours. With widths they follow from the layout. Needs are known only to the rank that has them, so it
-// tells the owners. If connect fails on one rank, it fails on all.
+// connect makes the links with the neighbours. With widths they follow from the layout. Needs are known only to the rank that has them, so that rank
+// sends them to the owners. If connect fails on one rank, it fails on all.
 func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
 	if needs {
-		if err := b.tell(ctx, h); err != nil {
+		if err := b.request(ctx, h); err != nil {
 			return err
 		}
 	} else {
@@ -44,9 +44,9 @@ func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
 	return agree(ctx, b.c, "New", err)
 }
 
-// tell tells the owners which of their elements this rank has ghosts of, and learns from others which elements of this rank they have ghosts
-// of. A sum over all ranks says how many ranks will write to each; it takes a number for each rank.
-func (b *Buffer[T]) tell(ctx context.Context, h *Halo) error {
+// request sends to the owners the list of their elements that this rank has ghosts of, and receives such lists from other ranks. First a sum over all ranks
+// gives each rank the number of lists that it will receive; for that, every rank sends one number for each rank.
+func (b *Buffer[T]) request(ctx context.Context, h *Halo) error {
 	needs := map[int][]int64{}
 	h.runs(b.grid, b.rank, func(r run) {
 		if r.ghost {

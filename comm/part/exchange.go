@@ -59,14 +59,14 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 	s.mu.Lock()
 	s.quiet = true
 	for _, l := range s.links {
-		s.plan(l)
+		s.decide(l)
 	}
 	s.mu.Unlock()
-	err := b.post(ctx, tagTold)
+	err := b.post(ctx, tagExchange)
 	if err == nil {
 		err = b.pack(ctx, func(l *link) (head [2][]span, payload []span, from *end) {
-			return [2][]span{l.told, l.asked}, l.told, &l.out
-		}, tagTold, &x.moved)
+			return [2][]span{l.sent, l.requested}, l.sent, &l.out
+		}, tagExchange, &x.moved)
 	}
 	if err != nil {
 		b.forget(!s.fail(err))
@@ -79,18 +79,18 @@ func (x *Exchanging[T]) begin(ctx context.Context, b *Buffer[T]) error {
 	return nil
 }
 
-// forget undoes plan: it notes that what was planned was not sent. If nothing was, what was written to ghosts is not lost either.
+// forget undoes decide: it notes that nothing of what was decided was sent. If nothing was, what was written to ghosts is not lost either.
 func (b *Buffer[T]) forget(nothing bool) {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
 	for _, l := range b.state.links {
-		for _, r := range l.told {
+		for _, r := range l.sent {
 			l.out.m.Invalidate(ghost, uint64(r.lo), uint64(r.hi))
 		}
 		if !nothing {
 			continue
 		}
-		for _, r := range l.asked {
+		for _, r := range l.requested {
 			_ = l.in.m.Commit(protocol.Overwrite, ghost, uint64(r.lo), uint64(r.hi))
 		}
 	}
@@ -120,17 +120,17 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 	again := false
 	for i, l := range s.links {
 		err := b.open(ctx, exchanging, i, [2]int{l.in.n, l.out.n}, func(head [2][]span, payload []byte) error {
-			l.heard, l.wants = append(l.heard[:0], head[0]...), append(l.wants[:0], head[1]...)
-			if len(payload) != count(l.heard)*int(s.elem) {
+			l.received, l.owed = append(l.received[:0], head[0]...), append(l.owed[:0], head[1]...)
+			if len(payload) != count(l.received)*int(s.elem) {
 				return mismatch(exchanging, l.peer, "the elements of an exchange are too few or too many")
 			}
-			return b.unpack(ctx, l, l.heard, payload)
+			return b.unpack(ctx, l, l.received, payload)
 		})
 		if err != nil {
 			return err
 		}
-		l.missing = without(l.asked, l.heard)
-		l.answered = without(l.wants, l.told)
+		l.missing = without(l.requested, l.received)
+		l.answered = without(l.owed, l.sent)
 		again = again || len(l.missing)+len(l.answered) > 0
 	}
 	if again {
@@ -150,7 +150,7 @@ func (x *Exchanging[T]) end(ctx context.Context, b *Buffer[T]) error {
 			}
 			err := b.open(ctx, exchanging, i, [2]int{}, func(_ [2][]span, payload []byte) error {
 				if len(payload) != count(l.missing)*int(s.elem) {
-					return mismatch(exchanging, l.peer, "the answer of an exchange does not have the length that was asked for")
+					return mismatch(exchanging, l.peer, "the answer of an exchange does not have the length that was requested")
 				}
 				return b.unpack(ctx, l, l.missing, payload)
 			})

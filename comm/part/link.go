@@ -19,12 +19,14 @@ type link struct {
 	peer    int
 	out, in end // elements owned here with ghosts there, and ghosts here of elements owned there
 
-	told     []span // what Exchange sends
-	asked    []span // what Exchange asks for, because it was written here
-	heard    []span // what the neighbour sent
-	wants    []span // what the neighbour asked for
-	missing  []span // what the neighbour sends in a second message, because this rank asked
-	answered []span // what this rank sends in a second message, because the neighbour asked
+	// Elements of the exchange under way. Of owned elements:
+	sent     []span // what this rank sends
+	owed     []span // what the neighbour requests, because it wrote to its ghosts of them
+	answered []span // the part of owed that is not in sent: it goes into a second message
+	// Of ghosts:
+	received  []span // what the neighbour sends
+	requested []span // what this rank requests, because it wrote to these ghosts
+	missing   []span // the part of requested that is not in received: it comes in a second message
 }
 
 // span is elements [lo, hi) of a link, in the order in which both ends number them: that of the ghosts in the receiver's local numbering.
@@ -217,24 +219,24 @@ func (s *state) expire() {
 	}
 }
 
-// plan decides what an exchange sends to a neighbour and asks of it, and notes it as done.
-func (s *state) plan(l *link) {
-	l.told, l.asked = l.told[:0], l.asked[:0]
+// decide determines what an exchange sends to a neighbour and requests of it, and notes both as done.
+func (s *state) decide(l *link) {
+	l.sent, l.requested = l.sent[:0], l.requested[:0]
 	if l.out.n > 0 {
 		s.moves, _ = l.out.m.Plan(protocol.Read, ghost, 0, uint64(l.out.n), nil, s.moves[:0])
 		for _, t := range s.moves {
 			_ = l.out.m.Apply(t)
 			lo, hi := int(t.Lo), int(t.Hi)
 			// A short gap is sent too, because another span in the head would not take fewer bytes.
-			if k := len(l.told) - 1; k >= 0 && uint64(lo-l.told[k].hi)*s.elem <= spanSize {
-				l.told[k].hi = hi
+			if k := len(l.sent) - 1; k >= 0 && uint64(lo-l.sent[k].hi)*s.elem <= spanSize {
+				l.sent[k].hi = hi
 			} else {
-				l.told = append(l.told, span{lo, hi})
+				l.sent = append(l.sent, span{lo, hi})
 			}
 		}
 	}
-	l.asked = s.written(l, l.asked)
-	s.lose(l, l.asked)
+	l.requested = s.written(l, l.requested)
+	s.lose(l, l.requested)
 }
 
 // written appends the ghosts of a link that were written here.
