@@ -42,6 +42,7 @@ type access struct {
 	waiters  []*access     // accesses that wait for this one to end
 
 	parts   []part // several parts, in ascending order with gaps between them, none of them empty; nil if there is one
+	unread  bool   // begin also waits for work that reads the bytes
 	counted bool   // BytesAvoided includes this access
 	bad     error  // why bytes that it only reads have turned out bad, nil if they have not
 	index   int    // in live
@@ -216,6 +217,9 @@ func (a *accesses) end(x *access) {
 	}
 	if x.bad != nil {
 		x.bad = nil
+	}
+	if x.awaited {
+		x.awaited = false
 	}
 	if a.spare == nil {
 		a.spare = x

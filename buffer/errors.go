@@ -18,6 +18,8 @@ type frozen struct{}
 func (frozen) Error() string    { return "the buffer is frozen" }
 func (frozen) KindName() string { return "Frozen" }
 
+func noStream(op string) error { return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream") }
+
 // interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not known.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	if holder == nil {

@@ -87,6 +87,20 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	}
 }
 
+// standBehind waits, without the lock, until other has ended. x cannot go on before.
+func (x *access) standBehind(ctx context.Context, other *access) error {
+	s := x.storage
+	begin := now()
+	w := s.accesses.take()
+	err := s.accesses.pause(ctx, w, other)
+	s.accesses.end(w)
+	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
+	if err != nil {
+		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
+	}
+	return nil
+}
+
 // eviction is one attempt to free the memory of a replica. storage.mu is held for its methods.
 type eviction struct {
 	*replica
@@ -235,7 +249,9 @@ func (*unready) Error() string { return "earlier work on the host's replica has 
 // waitForNone releases the works of an unready error of evict, for callers that do not wait for them.
 func waitForNone(err error) {
 	if u, ok := err.(*unready); ok {
-		drop(u.works)
+		for _, w := range u.works {
+			w.Release()
+		}
 	}
 }
 
@@ -277,7 +293,7 @@ func (e eviction) rescue() error {
 		return e.refused(err)
 	}
 	s.scratch.plan = plan[:0]
-	left, err := s.copier.carry(plan, e.c)
+	left, err := s.carry(plan, e.c)
 	if len(left) > 0 {
 		return &unready{left}
 	}
@@ -294,24 +310,16 @@ func (e eviction) refused(err error) error {
 
 // carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each, and
 // enqueues nothing.
-func (k *copier) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
-	s := k.owner
-	if len(plan) == 0 {
-		return nil, nil
-	}
+func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
 	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
 	// could overwrite what the group's work writes.
-	var busy *access
 	for _, t := range plan {
-		if busy == nil {
-			busy = s.accesses.writing(t.To, t.Lo, t.Hi)
+		if busy := s.accesses.writing(t.To, t.Lo, t.Hi); busy != nil {
+			return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(t.From, nil), busy)
 		}
 	}
-	if busy != nil {
-		return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(plan[0].From, nil), busy)
+	if left, err = s.orderCopies(plan, nil); err == nil && len(left) == 0 {
+		err = s.copy(plan, nil, nil, c)
 	}
-	if left, err = k.line(plan, nil); err != nil || len(left) > 0 {
-		return left, err
-	}
-	return nil, k.copy(plan, nil, nil, c)
+	return left, err
 }

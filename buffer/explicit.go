@@ -22,14 +22,6 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	return err
 }
 
-// abandon ends an access for which no work was enqueued.
-func (s *storage) abandon(x *access) {
-	s.mu.Lock()
-	defer s.unlock()
-	x.since = 0 // no use is reported to observers
-	s.end(x)
-}
-
 // SyncTo makes the elements current on a device, or on the host if dev is nil, and waits until they are. It also waits until earlier
 // work that reads the elements there has ended, because the program may write there next (see [Buffer.MarkModified] and
 // [Buffer.MarkHostModified]).
@@ -38,51 +30,19 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	s := b.s
-	q := request{op: op, own: b.own, part: part{b.lo, b.hi, protocol.Read}}
-	if dev == nil {
-		x, err := s.enter(ctx, &q)
-		if err == nil {
-			s.leave(x)
-		}
-		return err
-	}
-	var err error
-	if q.stream, err = dev.CopyStream(false); err != nil {
-		return err
-	}
-	x, err := s.acquire(ctx, &q)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.unlock()
-	defer s.end(x)
-	for first := true; ; {
-		if failed := x.replica.learn(x, b.lo, b.hi, false); failed != nil {
-			return s.failed(op, b.lo, b.hi, failed)
-		}
-		list := x.replica.order.Begin(nil)
-		for _, w := range list {
-			w.Retain()
-		}
-		if list = x.replica.order.Pending(b.lo, b.hi, true, list); len(list) == 0 && !first {
-			if err := s.lost.in(q.op, b.lo, b.hi); err != nil || s.m.ValidIn(b.lo, b.hi, x.place) {
-				return err
-			}
-			// A copy has failed, and another access has found that. So the bytes have to be copied again.
-			x.inside = false
-			err := x.bring(ctx, false)
-			x.inside = true
-			if err != nil {
-				return err
-			}
-		}
-		if err := s.await(ctx, x.cause(), dev, b.lo, b.hi, list); err != nil {
+	q := request{op: op, own: b.own, part: part{b.lo, b.hi, protocol.Read}, unread: true}
+	if dev != nil {
+		var err error
+		if q.stream, err = dev.CopyStream(false); err != nil {
 			return err
 		}
-		first = false
+		q.awaited = true
 	}
+	x, err := b.s.begin(ctx, &q)
+	if err == nil {
+		b.s.leave(x)
+	}
+	return err
 }
 
 // Memory returns the part of a device's replica with the elements. It is for programs that keep replicas current
@@ -164,17 +124,17 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		}
 	}
 	x.replica, x.place, x.mem = r, r.place, mem
-	left, err := x.line() // the work of this stream takes the place of all earlier work, so it has to end last
+	left, err := x.orderWork() // the work of this stream takes the place of all earlier work, so it has to end last
 	if err != nil {
 		return err
 	}
 	if len(left) > 0 {
-		return x.overcome(context.Background(), obstacle{left: left}, true) // which does not wait
+		return x.await(context.Background(), left, true) // which does not wait
 	}
 	if r.leaving {
 		r.stay()
 	}
-	x.record(nil)
+	x.recordWork(nil)
 	x.commit()
 	return nil
 }

@@ -117,7 +117,7 @@ func ReserveAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases,
 
 func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []Want, reserve bool) (Leases, error) {
 	if stream == nil {
-		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+		return Leases{}, noStream(op)
 	}
 	if len(wants) == 0 {
 		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "no buffers")
@@ -169,9 +169,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	for i := range g.list {
 		m, err := &g.list[i], error(nil)
 		m.s.mu.Lock()
-		if m.x, err = m.s.admit(ctx, &m.q); err == nil && stream == nil {
-			m.x.replica.begin()
-		}
+		m.x, err = m.s.admit(ctx, &m.q)
 		m.s.unlock()
 		if err != nil {
 			return nil, err
@@ -199,17 +197,11 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	return g, nil
 }
 
-// bring is access.bring, or fetch, with the storage locked for it.
-func (m *member) bring(ctx context.Context) (err error) {
+// bring is access.bring, with the storage locked for it.
+func (m *member) bring(ctx context.Context) error {
 	m.s.mu.Lock()
 	defer m.s.unlock()
-	if m.q.stream == nil {
-		err = m.x.fetch(ctx)
-	} else {
-		err = m.x.bring(ctx, false)
-	}
-	m.x.inside = err == nil // the access keeps its turn while the group waits for the other accesses
-	return err
+	return m.x.bring(ctx, false)
 }
 
 // abandon ends the accesses that have begun, if the group cannot begin.

@@ -91,6 +91,13 @@ func (g *guard) watch(w *order.Work) {
 	})
 }
 
+// settleGuard makes guarded memory inaccessible that nothing uses any more.
+func (h *hostReplica) settleGuard() {
+	if h.guard != nil {
+		h.guard.settle()
+	}
+}
+
 // settle makes the memory as inaccessible as open accesses and unfinished work allow. If the system refuses, the memory stays accessible.
 func (g *guard) settle() {
 	want := shut

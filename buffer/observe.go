@@ -200,9 +200,8 @@ func deviceName(dev *hal.Device) string {
 	return dev.Name()
 }
 
-// note reports a transfer that was just enqueued.
-func (k *copier) note(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
-	s := k.owner
+// noteTransfer reports a transfer that was just enqueued.
+func (s *storage) noteTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
 	e := Activity{Kind: ActivityFill, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
 		For: c.client, Why: c.why, ToDevice: s.places.replica(t.To).dev, Stream: stream, At: begin, reached: reached}
 	if !begin.IsZero() {

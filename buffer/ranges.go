@@ -31,7 +31,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 	if err != nil {
 		return err
 	}
-	x, err := b.s.enter(ctx, &q)
+	x, err := b.s.begin(ctx, &q)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,10 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 	if err != nil {
 		return Lease{}, err
 	}
-	q.stream = stream
-	x, err := b.s.acquire(ctx, &q)
+	if q.stream = stream; stream == nil {
+		return Lease{}, noStream(op)
+	}
+	x, err := b.s.begin(ctx, &q)
 	return b.lease(x), err
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/protocol"
-	"github.com/go-halyard/halyard/internal/span"
 )
 
 // replica is the buffer's copy at one place, with the work that later accesses there wait for.
@@ -106,17 +105,4 @@ func (h *holding) free(work *order.Order) error {
 	}
 	work.Clear()
 	return h.mem.Close()
-}
-
-// spans returns the ranges of the parts of an access that write, or of those that only read.
-func (x *access) spans(writes bool) []span.Range {
-	s := x.storage
-	list := s.scratch.ranges[:0]
-	x.each(func(p part) {
-		if p.writes() == writes {
-			list = append(list, span.Range{Lo: p.lo, Hi: p.hi})
-		}
-	})
-	s.scratch.ranges = list[:0]
-	return list
 }

@@ -210,9 +210,16 @@ func (r *replica) touch() {
 }
 
 // begin and end count the open accesses, during which the replica is not evicted.
-func (r *replica) begin() { r.leases++ }
+func (r *replica) begin() {
+	if r.res != nil { // the host's replica has no residency
+		r.leases++
+	}
+}
 
 func (r *replica) end() {
+	if r.res == nil {
+		return
+	}
 	if r.leases--; r.parked {
 		r.unpark()
 	}

@@ -111,14 +111,15 @@ type storage struct {
 	host     hostReplica
 	places   places
 	lost     losses
-	copier   copier // carries out planned copies
-	leaving  int    // number of leaving replicas
+	leaving  int // number of leaving replicas
 	stats    Stats
 	watcher  watch.Watcher // nil for most buffers; with a watcher no access begins at once (recent.go)
 	recent   recent        // the access that the next one may repeat
 
 	scratch struct {
 		plan   []protocol.Transfer
+		waits  []wait
+		works  []*order.Work
 		left   []*order.Work
 		ranges []span.Range
 	}
@@ -128,7 +129,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.accesses.owner, s.places.owner, s.copier.owner, s.recent.owner = s, s, s, s, s
+	s.host.owner, s.accesses.owner, s.places.owner, s.recent.owner = s, s, s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)
@@ -152,43 +153,6 @@ func (s *storage) usable(op string, writes bool) error {
 		return hal.Errorf(op, ErrFrozen, "%d freezes", s.frozen)
 	}
 	return nil
-}
-
-// wrote applies a write to the state: every other replica of the bytes is stale.
-func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
-	if lo == hi {
-		return
-	}
-	_ = s.m.Commit(a, p, lo, hi)
-	switch {
-	case a == protocol.Reset:
-	case p == protocol.Host:
-		s.host.clean = false
-	default:
-		s.places.replica(p).dirty(true)
-	}
-	s.lost.forget(lo, hi)
-	if s.watcher != nil {
-		s.watcher.Writes(lo, hi)
-	}
-}
-
-// commit applies the writes of an access to the state, as one write.
-func (x *access) commit() {
-	s := x.storage
-	if !x.writes {
-		return
-	}
-	s.version++
-	x.each(func(p part) {
-		if !p.writes() {
-			return
-		}
-		s.wrote(p.mode, x.place, p.lo, p.hi)
-		if x.stream == nil || x.awaited { // the access adds no Work that would replace the earlier ones
-			x.replica.order.Overwritten(p.lo, p.hi)
-		}
-	})
 }
 
 // close frees everything. Work under way goes on.

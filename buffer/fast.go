@@ -1,6 +1,8 @@
 package buffer
 
 import (
+	"context"
+
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
@@ -82,6 +84,9 @@ func (q *recent) enter(op string, own *owner, p part) *access {
 // remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the memory that holds the bytes has to be told of each use (hostReplica.usedOn).
 func (q *recent) remember(x *access) {
 	h := &q.owner.host
+	if x.present() {
+		return
+	}
 	if x.place == protocol.Host && h.home != nil && h.home != x.mem {
 		return
 	}
@@ -131,4 +136,43 @@ func (x *access) here() {
 	} else if x.site[0] != 0 {
 		x.site[0] = 0
 	}
+}
+
+// acquirePart is acquire for one range.
+func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream *hal.Stream, p part) (*access, error) {
+	if ctx.Err() == nil {
+		if x := s.recent.acquire(op, own, stream, p, false); x != nil {
+			return x, nil
+		}
+	}
+	if stream == nil {
+		return nil, noStream(op)
+	}
+	return s.begin(ctx, &request{op: op, own: own, stream: stream, part: p})
+}
+
+// tryAcquirePart is acquirePart that fails at once instead of waiting. With reserve it leaves access.commit to the caller.
+func (s *storage) tryAcquirePart(op string, own *owner, stream *hal.Stream, p part, reserve bool) (*access, error) {
+	if x := s.recent.acquire(op, own, stream, p, reserve); x != nil {
+		return x, nil
+	}
+	if stream == nil {
+		return nil, noStream(op)
+	}
+	return s.begin(context.Background(), &request{op: op, own: own, stream: stream, part: p, try: true, reserve: reserve})
+}
+
+// enterPart begins an access of the host to one range.
+func (s *storage) enterPart(ctx context.Context, op string, own *owner, p part) (*access, error) {
+	if ctx.Err() == nil {
+		if x := s.recent.enter(op, own, p); x != nil {
+			return x, nil
+		}
+	}
+	return s.begin(ctx, &request{op: op, own: own, part: p})
+}
+
+// renew extends the Work of an earlier access to the work of this one, instead of adding another. It reports whether it did.
+func (x *access) renew() bool {
+	return x.parts == nil && x.replica.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads())
 }
