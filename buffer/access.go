@@ -420,3 +420,15 @@ func (a *accesses) pause(ctx context.Context, x, b *access) error {
 	x.leave()
 	return ctx.Err()
 }
+
+// here records the call site of an access, for the ConflictErrors of other accesses: always if it writes, else only with recordSites.
+func (x *access) here() {
+	if x.writes || recordSites {
+		callsite.Here(&x.site)
+		if callsite.Marked() {
+			callsite.Beyond(&x.site, packagePath)
+		}
+	} else if x.site[0] != 0 {
+		x.site[0] = 0
+	}
+}

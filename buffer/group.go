@@ -157,7 +157,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	g.op, g.stream, g.reserved = op, stream, reserve
 	g.wants = append(g.wants[:0], wants...)
 	g.arrange()
-	if ctx.Err() == nil && g.quick() {
+	if ctx.Err() == nil && g.beginAtOnce() {
 		return g, nil
 	}
 	ready := false
@@ -188,7 +188,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 			m.x.commit()
 		}
 		if stream != nil {
-			m.s.recent.remember(m.x)
+			m.s.remember(m.x)
 		}
 		m.x.group = g
 		m.x.begun()
@@ -214,29 +214,6 @@ func (g *group) abandon() {
 		}
 	}
 	g.discard()
-}
-
-// quick begins all accesses at once, without copies and waits (recent.go), if that is possible for each of them, else none. It reports
-// whether it did.
-func (g *group) quick() bool {
-	if g.stream == nil {
-		return false
-	}
-	var asked order.Asked
-	g.lock()
-	defer g.unlock()
-	for i := range g.list {
-		m := &g.list[i]
-		if m.q.parts != nil || !m.s.recent.repeats(m.q.stream, &m.q.part, &asked) {
-			return false
-		}
-	}
-	for i := range g.list {
-		m := &g.list[i]
-		m.x = m.s.recent.again(m.q.op, m.q.own, m.q.part, g.reserved)
-		m.x.group = g
-	}
-	return true
 }
 
 // arrange makes one request for each storage, in an order of storages that all groups use.
@@ -406,19 +383,6 @@ func (g *group) release(check func() error) (err error) {
 	g.discard()
 	raise(thrown)
 	return err
-}
-
-// renew extends the Work of an earlier group, on the same stream and the same bytes, to the work of this group, if nothing else refers
-// to that Work. It reports whether it did.
-func (g *group) renew() bool {
-	var again order.Renewal
-	for i := range g.list {
-		x := g.list[i].x
-		if x.parts != nil || !again.Add(&x.replica.order, x.stream, x.lo, x.hi, x.writes, x.reads()) {
-			return false
-		}
-	}
-	return again.Do()
 }
 
 // bad returns why bytes that the group reads have turned out bad while it had them, or nil.

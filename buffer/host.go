@@ -220,7 +220,7 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	h.block, h.base, h.guard = pool.Block{}, 0, nil
 	h.ptr, h.bytes, h.home, h.shares, h.locks = nil, nil, nil, nil, nil
 	h.clean = false
-	s.recent.forget()
+	s.recent.mem = nil
 }
 
 // pagelock is a device's page-lock on the host's replica.

@@ -83,7 +83,7 @@ func (x *access) prepare(ctx context.Context, q *request) error {
 	if !q.reserve && s.thrown == nil { // an access that is not returned writes nothing
 		x.commit()
 	}
-	s.recent.remember(x)
+	s.remember(x)
 	x.begun()
 	s.host.settleGuard()
 	ready = true

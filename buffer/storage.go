@@ -129,7 +129,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.accesses.owner, s.places.owner, s.recent.owner = s, s, s, s
+	s.host.owner, s.accesses.owner, s.places.owner = s, s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)

@@ -102,34 +102,6 @@ func (w *Work) forgetSources() {
 	}
 }
 
-// again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
-// all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes nothing
-// is not used and stays as it is.
-func (w *Work) again(holders int32, reads, writes bool) bool {
-	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
-		return false
-	}
-	if writes {
-		w.seq = recorded.Add(1)
-	}
-	if w.ended.Load() {
-		w.ended.Store(false)
-	}
-	if !reads {
-		w.forgetSources()
-	}
-	if len(w.sources) == 0 {
-		w.depth = 0
-	}
-	return true
-}
-
-// alone reports whether the caller has the only reference to the work, no other goroutine can get one, and the end of the work depends on
-// its event only.
-func (w *Work) alone() bool {
-	return !w.joined && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.sources) == 0 && w.err == nil
-}
-
 // End reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not wait.
 func (w *Work) End() (done bool, err error) {
 	_, done, err = w.end()

@@ -1,0 +1,204 @@
+package order
+
+import (
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+)
+
+// This file has the shortcuts for the most common accesses, which repeat an earlier one: quick tests for the rules of order.go, and the renewal of a
+// Work in place of a new one.
+
+// Settled reports whether every write is known to have ended without an error, and nothing but reads is left besides. It does not ask the
+// driver. It is a quick test for the most common case: false does not mean that an access of the host has to wait.
+func (o *Order) Settled() bool {
+	if o.barrier != nil || len(o.uses) > len(o.last) {
+		return false
+	}
+	for _, u := range o.uses {
+		if u.write && !u.good && !u.work.Over() {
+			return false
+		}
+	}
+	return true
+}
+
+// Quiet reports whether an access on the stream can begin at once. It can if the replica's only work is the program's own earlier work on the
+// same stream and, for an access that only reads, reads by other streams. For an access that reads, no write of the own work may be known to
+// have failed. Quiet forgets other work that has ended well. It is a quick test for the most common case: false does not mean that an access
+// has to wait. An access passes the same Asked for all its replicas.
+func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool {
+	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
+		return false
+	}
+	for i := 0; i < len(o.uses); {
+		u := o.uses[i]
+		switch {
+		case u.own && u.work.Stream == stream:
+			if reads && !u.fine(asked) {
+				return false
+			}
+		case u.write || writes:
+			if done, err := u.work.End(); !done || err != nil {
+				return false
+			}
+			o.drop(u) // the last of uses has its place now
+			continue
+		}
+		i++
+	}
+	return true
+}
+
+// Asked saves an access questions to the driver. A stream does its work in order, so if one Work has not ended, no later Work of the stream
+// has. The zero Asked knows of no such Work.
+type Asked struct {
+	under uint64 // the smallest seq of a Work that has not ended, 0 if none is known
+}
+
+// fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended.
+func (u *use) fine(asked *Asked) bool {
+	w := u.work
+	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under {
+		return true
+	}
+	var passed, done bool
+	var err error
+	if w.alone() {
+		done, err = layer.DoneAlone(w.event)
+		passed = done
+	} else {
+		passed, done, err = w.end()
+	}
+	u.good = done && err == nil
+	if !passed && err == nil {
+		asked.under = w.seq
+	}
+	return err == nil
+}
+
+// Renew extends the program's earlier work on the stream and on exactly these bytes to everything that has been enqueued since, instead of adding
+// another Work. That saves an event: the earlier work then counts as ended when the later has. Renew reports whether it could. There must
+// be such work, no one else may have a reference to it, and it must not be known to have failed. reads says whether the later work reads the
+// bytes; if it reads what it writes, the earlier work must be known to have ended, or the device's events must keep failures.
+func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
+	u := o.same(stream, lo, hi, write)
+	if u == nil || !u.replaceable(reads) || !u.work.again(1, reads, write) {
+		return false
+	}
+	o.renewed(u)
+	return true
+}
+
+// replaceable reports whether the event of later work on the same bytes may take the place of the work's own. reads says whether the later work reads
+// the bytes: then they are bad if the work fails, and the event must tell that.
+func (u *use) replaceable(reads bool) bool {
+	if !u.write || u.good {
+		return true
+	}
+	done, err := u.work.End()
+	return err == nil && (done || !reads || layer.KeepsFailures(u.work.Stream))
+}
+
+func (o *Order) renewed(u *use) {
+	o.seq++
+	u.seq, u.good = o.seq, false
+	if u.write {
+		o.supersede(&o.reads, u.node.Lo, u.node.Hi)
+	}
+}
+
+// Renewal is Renew for work on several replicas whose earlier work was also one Work.
+type Renewal struct {
+	reads  bool // some of the later work reads what it writes
+	work   *Work
+	uses   [8]*use
+	orders [8]*Order
+	n      int32
+}
+
+// Add adds a replica, and reports whether its work can be renewed together with the work of the replicas added before. Work that has failed
+// cannot. write and reads are as for [Order.Renew].
+func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
+	u := o.same(stream, lo, hi, write)
+	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work {
+		return false
+	}
+	r.work = u.work
+	r.reads = r.reads || write && reads
+	r.uses[r.n], r.orders[r.n] = u, o
+	r.n++
+	return true
+}
+
+// Do renews the work on all added replicas, and reports whether it could.
+func (r *Renewal) Do() bool {
+	for _, u := range r.uses[:r.n] {
+		if u.write { // the others are of the same Work
+			if !u.replaceable(r.reads) {
+				return false
+			}
+			break
+		}
+	}
+	if r.n == 0 || !r.work.again(r.n, true, true) {
+		return false
+	}
+	for i := range r.n {
+		r.orders[i].renewed(r.uses[i])
+	}
+	return true
+}
+
+// same returns the use that Renew can renew, or nil.
+func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
+	fits := func(u *use) bool {
+		return u != nil && u.own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
+	}
+	if len(o.uses) == 1 {
+		if u := o.uses[0]; fits(u) {
+			return u
+		}
+		return nil
+	}
+	if n := o.tree(write).Any(lo, hi); n == nil {
+		return nil
+	} else if fits(n.Value) {
+		return n.Value
+	}
+	if !write {
+		for _, u := range o.last {
+			if fits(u) {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+// again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
+// all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes nothing
+// is not used and stays as it is.
+func (w *Work) again(holders int32, reads, writes bool) bool {
+	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
+		return false
+	}
+	if writes {
+		w.seq = recorded.Add(1)
+	}
+	if w.ended.Load() {
+		w.ended.Store(false)
+	}
+	if !reads {
+		w.forgetSources()
+	}
+	if len(w.sources) == 0 {
+		w.depth = 0
+	}
+	return true
+}
+
+// alone reports whether the caller has the only reference to the work, no other goroutine can get one, and the end of the work depends on
+// its event only.
+func (w *Work) alone() bool {
+	return !w.joined && w.refs.Load() == 1 && w.event != nil && w.check == nil && len(w.sources) == 0 && w.err == nil
+}
