@@ -373,12 +373,19 @@ func TestWriteOverWhatFailsElsewhere(t *testing.T) {
 }
 
 // Zeros that could not be made are lost like other bytes.
+// Zeros that could not be filled in are lost like other bytes, unless the buffer was never written.
 func TestFailedZerosAreLost(t *testing.T) {
 	f, devs := openFaulty(t, 1)
 	s := newStream(t, devs[0])
 	b, err := buffer.New[uint32](2)
 	require.NoError(t, err)
 	defer b.Close()
+	f.fail("Fill", 1)
+	require.NoError(t, b.Prefetch(s))
+	require.NoError(t, s.Sync(ctx))
+	require.ErrorIs(t, b.View(ctx, nothing), errLate)
+	require.NoError(t, b.View(ctx, nothing))
+	require.NoError(t, b.Reset())
 	f.fail("Fill", 1)
 	require.NoError(t, b.Prefetch(s))
 	require.NoError(t, s.Sync(ctx))

@@ -26,6 +26,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/internal/testing/tracecheck"
 )
 
@@ -36,9 +37,19 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// open opens a device of the host backend that answers the first question about each event with not yet. So a call that waits for work has to wait, also
+// if the work has ended at once.
 func open(tb testing.TB, name string, discrete, ordinal int) *hal.Device {
 	tb.Helper()
-	d, err := hal.OpenWith(context.Background(), host.New(host.Options{Name: name, Discrete: discrete}), ordinal)
+	asked := sync.Map{}
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: name, Discrete: discrete})}
+	b.QueryEvent = func(e *hooked.Event) (bool, error) {
+		if _, again := asked.LoadOrStore(e, nil); !again {
+			return false, nil
+		}
+		return e.Event.Query()
+	}
+	d, err := hal.OpenWith(context.Background(), b, ordinal)
 	require.NoError(tb, err)
 	return d
 }
