@@ -35,16 +35,16 @@ type intent struct {
 // promise says how many bytes a rank sends to another, and expects from it, in an operation on parts.
 type promise struct{ sends, receives uint64 }
 
-// unsaid stands for a length that a rank does not know.
-const unsaid = ^uint64(0)
+// unknown stands for a length that a rank does not know.
+const unknown = ^uint64(0)
 
 const (
 	intentSize  = uint64(unsafe.Sizeof(intent{}))
 	promiseSize = uint64(unsafe.Sizeof(promise{}))
 )
 
-// open makes the communicator and takes the memory, if that has not been done. All ranks call it. Dup waits for them without a context, so a barrier
-// comes first, which waits with one.
+// open makes the communicator and takes the memory, if that has not been done. All ranks call it. No context can
+// end the wait of Dup, so a barrier comes first, whose wait ctx ends.
 func (a *agreement) open(ctx context.Context, r *operation) error {
 	if a.d != nil {
 		return nil
@@ -113,7 +113,7 @@ func (r *operation) agree(ctx context.Context, o *driver.Collective) error {
 	wrong, me := uint64(0), a.d.Rank()
 	detail := ""
 	for rank := range a.n {
-		if got, want := a.from[rank].sends, a.to[rank].receives; got != want && got != unsaid && want != unsaid && wrong == 0 {
+		if got, want := a.from[rank].sends, a.to[rank].receives; got != want && got != unknown && want != unknown && wrong == 0 {
 			wrong = uint64(rank) + 1
 			detail = fmt.Sprintf("rank %d sends %d bytes to rank %d, which expects %d", rank, got, me, want)
 		}
@@ -154,7 +154,7 @@ func (a *agreement) run(ctx context.Context, r *operation, d driver.Comm, o driv
 			err = out[0].Err
 		}
 		if err == nil && w.Rest(ctx) {
-			r.c.engine.pool.abandon(&loss{req: q}) // the agreement's memory stays for it
+			r.c.engine.pool.abandon(&loss{req: q}) // it may still use the memory, which is not freed
 			err = interrupted(r.op, ctx, driver.NoPeer, driver.NoTag, 0, w.Since())
 		}
 	}
@@ -193,7 +193,7 @@ func intended(o *driver.Collective) intent {
 
 // promised returns the lengths of this rank's messages to and from another, as far as this rank knows them.
 func promised(o *driver.Collective, me, rank int) promise {
-	p := promise{unsaid, unsaid}
+	p := promise{unknown, unknown}
 	switch o.Call {
 	case driver.GatherV:
 		if rank == o.Root {

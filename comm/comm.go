@@ -33,15 +33,16 @@ type Option func(*engine)
 // did not allocate.
 func Direct() Option { return func(e *engine) { e.direct = true } }
 
-// DeviceMemory gives the engine addresses of devices. It has run on simulated devices, and on no GPU.
+// DeviceMemory lets the engine read and write the memory of CUDA and HIP devices itself. It has been tested on simulated devices only.
 //
 // A message or a collective operation takes the elements of a buffer, or of a slice of one, on a device if all of them are current there, and copies
 // nothing on the host. The same holds for elements that it writes, which are current on that device afterwards, and stale on the host. Two
 // ranks may differ in this, and so may the two buffers of a call.
 //
 // The engine's [driver.Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
-// (Collective), and the device has to be one, with [hal.CapAddress]. For all else the option changes nothing, nor for [SendOn], [RecvOn], and [Sendrecv] with one buffer for
-// both sides. The engine of comm/mpi says so if HALYARD_MPI_GPU is 1 and the library does, with Open MPI for messages alone. Some libraries say so and crash.
+// (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, on [SendOn] and [RecvOn], and on [Sendrecv] with
+// one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and the MPI library says so, with Open MPI for
+// messages only. Some libraries say so and crash.
 //
 // If an operation is given up because a context ended, and the engine may go on to use the memory, the buffer stays leased, and cannot be closed.
 func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
@@ -57,7 +58,7 @@ func New(d driver.Engine, opts ...Option) *Comm {
 		e.takes[0], e.takes[1] = takes(info.Memory), takes(info.Collective)
 	}
 	if e.compares {
-		e.takes[0] = nil // messages with a label are made on the host
+		e.takes[0] = nil // the label at the end of a message is written on the host
 	}
 	c := e.comm(d.World())
 	c.world = true
@@ -161,7 +162,8 @@ func (c *Comm) SplitShared(ctx context.Context) (*Comm, error) {
 	return c.derive(ctx, "SplitShared", func() (driver.Comm, error) { return c.d.SplitShared(c.rank) })
 }
 
-// derive makes a communicator with fn, which waits for all ranks without a context. So a barrier comes first, which waits with one.
+// derive makes a communicator with fn. fn waits for all ranks, and no context can end that. So derive first waits at a barrier, with ctx: after it all ranks are
+// about to call fn.
 func (c *Comm) derive(ctx context.Context, op string, fn func() (driver.Comm, error)) (*Comm, error) {
 	if err := c.barrier(ctx, op); err != nil {
 		return nil, err

@@ -24,8 +24,8 @@
 //
 // With the option [DeviceMemory] the engine is given addresses of CUDA and HIP devices, if it says that it takes them. Then a message or a collective operation
 // on elements that a device has copies nothing on the host: the operation waits for the device's work on them, the engine moves them itself, and what is
-// received is current on the device, and stale on the host. The lease is then one of the device. Without the option no engine ever sees such an address. It has run
-// on simulated devices, and on no GPU.
+// received is current on the device, and stale on the host. The lease is then one of the device. Without the option no engine ever sees such an address. The option
+// has been tested on simulated devices only.
 //
 // # In the order of a stream
 //
@@ -34,8 +34,8 @@
 //
 // # Waiting and failures
 //
-// Every call that waits takes a context. The calling goroutine asks the engine again and again, first at once, and after a millisecond with
-// sleeps of about a hundredth of the time that it has waited, so waiting costs little. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
+// Every call that waits takes a context. The calling goroutine polls the engine: for a millisecond without a pause, and then with sleeps of about a
+// hundredth of the time that it has waited so far. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
 // operations cannot be cancelled, so the engine's memory for them is not used again.
 //
 // The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
@@ -45,7 +45,7 @@
 //
 // Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. With
 // the word comm in HALYARD_DEBUG, ranks first compare their operations. If these differ, every rank gets an error of kind [ErrMismatch]. A message whose
-// elements are of another type than the memory for it is an error of that kind, too, which otherwise nobody notices.
+// elements have another type than the memory that receives them is an error of that kind too; without the word it goes unnoticed.
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that start some at the same time need a communicator each ([Comm.Dup]).

@@ -11,7 +11,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// takes returns a function that reports whether the addresses of a device are among the kinds of memory, or nil if those of no device are.
+// takes returns a function that reports whether memory of a device is of one of these kinds. It returns nil if that is true of no device.
 func takes(kinds driver.MemoryKinds) func(d *hal.Device) bool {
 	if kinds&(driver.MemoryCUDA|driver.MemoryROCm) == 0 {
 		return nil
@@ -30,8 +30,8 @@ func takes(kinds driver.MemoryKinds) func(d *hal.Device) bool {
 	}
 }
 
-// takeThere gives a side the elements of a buffer on the device that has the newest, and reports whether there is one whose addresses the
-// engine takes. The engine knows no streams, so the work of all streams that it has to come after has ended by then.
+// takeThere leases the elements of a buffer on the device where they are current, if the engine takes addresses of that device, and reports whether it does.
+// The engine knows no streams, so takeThere waits for the work of streams that has to come before the operation.
 func takeThere[T buffer.Element](ctx context.Context, r *operation, s *side, b *buffer.Buffer[T], mode coherence.Mode) (bool, error) {
 	i := 0
 	if r.tag == driver.NoTag {

@@ -203,9 +203,9 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 	return r.exchange(ctx, dest, sendTag, source, recvTag)
 }
 
-// Probe waits until a receive with this source and tag would find a message, and returns its source, its tag, and as Count its length in
-// bytes. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends first, the communicator
-// goes on. An engine that is no [driver.Prober] gives an error of kind [ErrUnsupported].
+// Probe waits until there is a message that a receive with this source and tag would take. It returns the message's source, its tag, and its length in
+// bytes as Count. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends first, the communicator
+// goes on. If the engine cannot do this (it is no [driver.Prober]), the error is of kind [ErrUnsupported].
 func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 	const op = "Probe"
 	if err := c.checkSource(op, source, tag); err != nil {
@@ -213,7 +213,7 @@ func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 	}
 	prober, ok := c.d.(driver.Prober)
 	if !ok {
-		return Status{}, driver.Errorf(op, ErrUnsupported, "the engine %s cannot tell", c.Info().Name)
+		return Status{}, driver.Errorf(op, ErrUnsupported, "the engine %s cannot probe for messages", c.Info().Name)
 	}
 	if err := c.enter(ctx, op); err != nil {
 		return Status{}, err

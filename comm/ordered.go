@@ -19,8 +19,8 @@ import (
 // does not wait for that work, and work that the stream is given later may write b again. Messages of one stream leave in the order of the
 // calls. Nothing orders them with messages of other streams, of Isend or of Send.
 //
-// ctx is for the whole operation, not only for the call: if it ends before the message has left, the operation is given up, and the communicator refuses others from
-// then on. The result says how the send has ended. The send goes on whether the program waits for the result or not, but it must have ended
+// ctx is for the whole operation, not only for the call: if it ends before the message has left, the operation is given up, and the communicator refuses
+// others from then on. The Request gives the outcome of the send. The send goes on whether the program waits for the result or not, but it must have ended
 // before [Comm.Close]. A Wait whose context ends gives the operation up; [Request.Test] never does.
 //
 // SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has copied the elements. If ctx ends meanwhile, nothing is
@@ -179,7 +179,7 @@ type ordered struct {
 	ctx     context.Context
 	side    int // the index of its side in operation.sides
 	step    step
-	late    bool        // poll has noticed that ctx has ended
+	late    bool        // ctx has ended, as poll has seen
 	unwatch func() bool // ends the watch of ctx; nil if ctx cannot end
 	event   *hal.Event  // recorded after the copy; nil before that, and again once the copy is known to have ended
 	gate    *hal.Gate   // of a receive; nil if the message was there before the copy was enqueued
@@ -234,7 +234,7 @@ func (o *ordered) copied() (done bool, err error) {
 
 var errUnsettled = errors.New("the stream went on before it was known whether the message came")
 
-// outcome says whether the elements came, for [buffer.Lease.ReleaseChecked].
+// outcome returns why the elements did not come, or nil, for [buffer.Lease.ReleaseChecked].
 func (o *ordered) outcome() error {
 	if !o.settled.Load() {
 		return errUnsettled
@@ -393,7 +393,7 @@ func (o *ordered) queue() int {
 	return 0
 }
 
-// idle is the ratio of sleeping to polling in the mover, once nothing has ended for a while.
+// idle is how many times as long as it polls the mover sleeps, once nothing has ended for a while.
 const idle = 16
 
 func (m *mover) add(o movement) {
@@ -480,7 +480,7 @@ func (m *mover) stop() bool {
 	return !m.runs
 }
 
-// goOn polls the operation once, and returns the queue in which it waits now, or that it has ended. It does nothing while another goroutine
+// goOn polls the operation once. It returns the queue in which the operation waits now, or reports that it has ended. It does nothing while another goroutine
 // holds the operation's lock.
 func (o movement) goOn() (queue int, ended bool) {
 	r := o.r

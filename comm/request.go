@@ -62,7 +62,7 @@ type operation struct {
 	reqs   [2]driver.Request // the send and the receive; a collective operation uses only the first
 	out    [2]driver.Status
 	sides  [2]side
-	on     *ordered // of SendOn and RecvOn, else nil
+	on     *ordered // nil except for SendOn and RecvOn
 	done   bool
 	status Status
 	err    error
@@ -121,7 +121,7 @@ func (l *operations) take() *operation {
 	return r
 }
 
-// over makes an operation that has ended available to others.
+// over keeps an operation that has ended, so that a later one can use its memory.
 func (r *operation) over() {
 	l := &r.c.engine.idle
 	r.c, r.op, r.bytes, r.copies, r.read, r.done, r.status, r.err = nil, "", 0, false, false, false, Status{}, nil
@@ -387,7 +387,7 @@ func (s *side) release(err error, began bool) {
 	}
 }
 
-// poll asks once, and reports whether the operation has ended.
+// poll asks the engine once, and reports whether the operation has ended.
 func (r *operation) poll() bool {
 	if r.on != nil {
 		return r.on.poll(r)
@@ -399,7 +399,7 @@ func (r *operation) poll() bool {
 	return ended
 }
 
-// end is finish for an operation that the engine has ended.
+// end calls finish for an operation that has ended by itself: well, or with a failure.
 func (r *operation) end(failure *Error) {
 	if failure != nil {
 		r.finish(failure, failure)
@@ -450,7 +450,7 @@ func (r *operation) ask() (ended bool, failure *Error) {
 	return true, nil
 }
 
-// Test reports whether the operation has ended, and how. It does not wait.
+// Test reports whether the operation has ended, and returns its outcome if it has. It does not wait.
 func (q *Request) Test() (status Status, done bool, err error) {
 	var w nap.Waiter
 	return q.test(&w)
@@ -470,7 +470,7 @@ func (q *Request) test(w *nap.Waiter) (status Status, done bool, err error) {
 	return q.status, true, q.err
 }
 
-// Wait waits until the operation has ended, and says how. If ctx ends first, the operation is given up, and the communicator refuses
+// Wait waits until the operation has ended, and returns its outcome. If ctx ends first, the operation is given up, and the communicator refuses
 // others from then on.
 func (q *Request) Wait(ctx context.Context) (Status, error) {
 	var w nap.Waiter
@@ -518,7 +518,7 @@ func (q *Request) outcome() Status {
 	return q.status
 }
 
-// keep notes the outcome in the request, and how long the call has waited, and makes the operation available to others.
+// keep stores the outcome in the request, counts how long the call has waited, and lets later operations use the memory of this one.
 func (q *Request) keep(r *operation, w *nap.Waiter) {
 	r.c.counters.waited.Add(int64(w.Since()))
 	q.ended, q.status, q.err = true, r.status, r.err
@@ -545,7 +545,7 @@ func (r *operation) nothing(s Status) *operation {
 var fromNobody = Status{Source: ProcNull, Tag: AnyTag}
 
 // Waitall waits until all operations have ended, and returns the error of the first request whose operation failed. [Request.Wait] then
-// says, without waiting, how each has ended. Waitall passes over requests that are nil. If ctx ends first, the operations are given up as
+// returns the outcome of each, without waiting. Requests that are nil are ignored. If ctx ends first, the operations are given up as
 // by Wait.
 func Waitall(ctx context.Context, requests ...*Request) (err error) {
 	for _, q := range requests {
@@ -559,8 +559,7 @@ func Waitall(ctx context.Context, requests ...*Request) (err error) {
 }
 
 // Waitany waits until an operation has ended, and returns the index of its request, and its error. If several have ended, it is the first of
-// them. It passes over requests that are nil, so a program that goes on to wait for the others sets this one to nil. The index is -1 if all
-// are nil. If ctx ends first, all operations are given up as by Wait.
+// them. Requests that are nil are ignored: to wait for the others next, set this one to nil. The index is -1 if all are nil. If ctx ends first, all operations are given up as by Wait.
 func Waitany(ctx context.Context, requests ...*Request) (index int, err error) {
 	var w nap.Waiter
 	for {
@@ -591,7 +590,7 @@ func (r *operation) finally(ctx context.Context) (Status, error) {
 	return status, err
 }
 
-// cancel cancels a receive, and reports whether its message had come before. If so, the receive ends as if it had not been cancelled.
+// cancel cancels a receive. It reports true if the message had already arrived: then the receive ends as if it had not been cancelled.
 func (r *operation) cancel() (came bool) {
 	if r.reqs[1] == 0 || r.c.engine.d.Cancel(r.reqs[1]) != nil {
 		return false

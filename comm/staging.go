@@ -16,8 +16,8 @@ type engine struct {
 	d        driver.Engine
 	direct   bool
 	devices  bool                        // DeviceMemory
-	takes    [2]func(d *hal.Device) bool // by a message, and by a collective operation; nil if no device's memory
-	compares bool                        // compares what ranks are about to do
+	takes    [2]func(d *hal.Device) bool // whether a message, and a collective operation, takes a device's memory; nil if that of none
+	compares bool                        // ranks compare their collective operations before they start them
 	maxTag   int
 	pool     staging
 	idle     operations
@@ -35,7 +35,7 @@ type staging struct {
 	mu    sync.Mutex
 	free  [64][]unsafe.Pointer // by size, a power of two
 	comms int                  // open communicators
-	lost  []*loss              // those with a request are at most a few for each communicator, which refuses operations after the first
+	lost  []*loss              // a few for each communicator at most: after the first loss of a request it refuses operations
 }
 
 // loss is a request that was given up, and the memory that may still be used: by the engine for the request, or by a stream up to the event.
@@ -94,7 +94,7 @@ func (s *staging) abandon(l *loss) {
 	}
 }
 
-// regain takes back memory that only a stream could still use, and does not any more. After the last communicator was closed it does nothing.
+// regain takes back memory that was kept for a stream, if the stream has finished with it. After the last communicator was closed it does nothing.
 func (s *staging) regain(l *loss) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

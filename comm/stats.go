@@ -11,10 +11,10 @@ type Stats struct {
 	Sent, Received           uint64 // messages: sent ones count when the engine has taken them
 	BytesSent, BytesReceived uint64 // of these messages
 	Collectives              uint64 // collective operations; Dup, Split and SplitShared have a barrier
-	CollectiveBytes          uint64 // of each the bytes that this rank gave or the bytes that it got, whichever are more
+	CollectiveBytes          uint64 // the sum over them of the bytes that this rank gave, or of those that it got if they are more
 
-	// Waited is how long calls have waited for other ranks, as far as the end was not there at the first question. Calls of several
-	// goroutines that wait at the same time count each. The waits of streams for SendOn and RecvOn do not count.
+	// Waited is how long calls have waited for other ranks. A call whose operation had ended when the engine was first asked has not waited. If
+	// several goroutines wait at the same time, each wait counts. The waits of streams for SendOn and RecvOn do not count.
 	Waited time.Duration
 }
 

@@ -72,14 +72,14 @@ type Comm interface {
 	Abort(code int)
 }
 
-// Revoker is implemented by a Comm of an engine that can tell other ranks to give up (MPIX_Comm_revoke).
+// Revoker is implemented by a Comm of an engine that can make other ranks give up (MPIX_Comm_revoke).
 type Revoker interface {
 	// Revoke makes every request of the communicator, on all ranks, end with an error. It does not wait.
 	Revoke() error
 }
 
-// Prompter is implemented by a Comm whose engine begins a message and asks whether it is done at less cost in one call than in two. Package comm
-// makes that call where it is going to wait for the message, and Isend or Irecv elsewhere.
+// Prompter is implemented by a Comm for whose engine one call that begins a message and asks whether it is done is cheaper than two calls. Package comm uses
+// it where it is going to wait for the message, and Isend or Irecv elsewhere.
 type Prompter interface {
 	// PromptSend and PromptRecv are Isend and Irecv followed by Test, a few times at most. If the message is done by then, the request is 0, and the
 	// status says how it ended. An error means that nothing has begun.

@@ -44,8 +44,8 @@ type Error struct {
 
 	Peer  int           // the rank on the other side or the root, AnySource, or NoPeer
 	Tag   int           // AnyTag, or NoTag
-	Bytes uint64        // length of the message or of the memory for it, 0 if that says nothing
-	After time.Duration // how long the operation had been under way, 0 if that says nothing
+	Bytes uint64        // length of the message or of the memory for it; 0 if unknown
+	After time.Duration // how long the operation had been under way; 0 if unknown
 
 	API   string // the library's call that failed: "MPI_Isend"
 	Class int    // the library's class of error (MPI_Error_class), 0 if there is none

@@ -38,7 +38,7 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 		}
 	}
 	switch o.Call {
-	case driver.Bcast: // Intel MPI 2021.18 never ends one of more than 2 GiB, also by MPI_Ibcast_c
+	case driver.Bcast: // with Intel MPI 2021.18 one of more than 2 GiB never ends, not even with MPI_Ibcast_c
 		_, at := c.buffers(&o, false)
 		err = c.inPieces(r, o.Count, func(done, n uint64, _ bool) func(uintptr) uintptr {
 			return func(h uintptr) uintptr {
@@ -60,11 +60,11 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 	return r.id(), nil
 }
 
-// quickBytes is the most that an operation moves of which its beginning also asks whether it is done.
+// quickBytes is the largest size of operations that quick begins.
 const quickBytes = 4096
 
-// quick begins an operation and asks a few times whether it is done, in one crossing to C, which costs more than a small operation does. It reports false for
-// calls that have too many arguments for that.
+// quick begins an operation and asks a few times whether it is done, all in one call from Go to C, because such a call costs more than a small operation. It
+// reports false for operations that have too many arguments for that.
 func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err error) {
 	e, f, h := c.e, &c.e.lib.call, address(&r.slot.handle)
 	b := &r.slot.calls.Begin
@@ -77,7 +77,7 @@ func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err 
 	case driver.Allreduce, driver.Scan, driver.Exscan:
 		op, err := e.opOf(o.Op, o.Type)
 		if err != nil || o.Count > e.maxCount() {
-			return false, nil // the long way reports the error
+			return false, nil // the caller then makes the calls one by one, and reports the error
 		}
 		send, recv := c.buffers(o, true)
 		b.Proc, b.Args = f.Iallreduce, [...]uintptr{send, recv, uintptr(o.Count), e.lib.typeOf(o.Type), op, c.handle, h}
@@ -108,8 +108,8 @@ func (c *communicator) narrow(r *request, call func(h uintptr) uintptr) error {
 	return nil
 }
 
-// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: that of the memory that is sent if inSend, else
-// the other. A nil address, which has no bytes, becomes one that is not nil; the two differ, because some libraries refuse equal addresses.
+// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: if inSend is set, that of the memory that is sent, else
+// the other. A nil address, which stands for no bytes, is replaced by another, different for each side, because some libraries refuse nil and equal addresses.
 func (c *communicator) buffers(o *driver.Collective, inSend bool) (send, recv uintptr) {
 	send, recv = uintptr(o.Send), uintptr(o.Recv)
 	if !o.InPlace(c.rank) {

@@ -98,7 +98,7 @@ func (c revocable) Revoke() error {
 
 // Abort ends all processes of the job. It does not return.
 func (c *communicator) Abort(code int) {
-	// Not between enter and leave: the goroutine that has the turn may wait for ever.
+	// Without enter and leave: the goroutine that holds e.turn may wait for ever.
 	c.e.lib.call.Abort.Call2(c.handle, uintptr(code))
 	leave(code)
 }
@@ -161,11 +161,11 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	return r.id(), nil
 }
 
-// rounds is how often a call that begins a message asks whether it is done: for about a microsecond, in which a short message is answered. Where ranks
-// outnumber processors, Open MPI gives up its time at each question in vain, so more of them would make deadlines late.
+// rounds is how often a call that begins a message asks whether it is done. That takes about a microsecond, enough for a short message. If there are more ranks
+// than processors, Open MPI yields its processor each time that the answer is no, so with more rounds deadlines would be noticed late.
 const rounds = 16
 
-// PromptSend begins to send a message and asks whether it has left, in one crossing to C.
+// PromptSend begins to send a message and asks whether it has left, in one call from Go to C.
 func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, driver.Status, error) {
 	e, lib := c.e, c.e.lib
 	if n > e.maxCount() {
@@ -179,7 +179,7 @@ func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (dr
 	return e.prompt(r, lib.call.Isend, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle)})
 }
 
-// PromptRecv begins to receive a message and asks whether it has come, in one crossing to C.
+// PromptRecv begins to receive a message and asks whether it has come, in one call from Go to C.
 func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, driver.Status, error) {
 	e, lib := c.e, c.e.lib
 	if n > e.maxCount() {
@@ -208,7 +208,7 @@ func (e *Engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Requ
 	return r.id(), driver.Status{}, nil
 }
 
-// Iprobe asks which message a receive would take. It uses the memory of a request, which MPI does not learn of.
+// Iprobe asks which message a receive would take. MPI writes the answer to the memory of a request that is not used for anything else.
 func (c *communicator) Iprobe(source, tag int) (st driver.Status, ok bool, err error) {
 	e, lib := c.e, c.e.lib
 	r, err := e.newRequest("Iprobe", "MPI_Iprobe", source, tag, 0)

@@ -21,8 +21,8 @@ const (
 	envAlone   = "HALYARD_MPI_ALONE"
 )
 
-// copying has the variables that say how Open MPI 5 and 4 copy long messages between processes of one machine: see Known problems in the package
-// comment. Other libraries do not know them.
+// copying has the environment variables that choose how Open MPI 5 and 4 copy long messages between processes of one machine: see "Known problems" in the
+// package comment. Other libraries ignore them.
 var copying = map[string]string{"OMPI_MCA_smsc": "^cma", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 // library is an MPI library that has been loaded, and whose ABI is known.
@@ -38,8 +38,8 @@ type library struct {
 	handles [objects]uintptr
 }
 
-// names lists file names of libraries in the order in which they are tried. Native ones come before libmpi_abi, because that has only what is in the
-// standard.
+// names lists file names of libraries in the order in which they are tried. Libraries with an ABI of their own come before
+// libmpi_abi, because that has only the calls of the standard.
 func names(l launcher) []string {
 	all := []string{"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12", "libmpi_abi.so.1", "libmpi.so"}
 	if runtime.GOOS == "darwin" {

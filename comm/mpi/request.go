@@ -24,10 +24,10 @@ type request struct {
 
 	cancelled bool
 
-	done bool // when it began: Test reports code
+	done bool // it was done when it began: Test reports code
 	code int32
 
-	pieces []*request // if one call of MPI was not enough: its further requests, which all have to be done
+	pieces []*request // further requests, if it took several calls of MPI: all have to be done
 	failed *driver.Error
 
 	arrays     unsafe.Pointer // counts and offsets that MPI reads until the request is done

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/nap"
 )
 
-// watched is the interval at which an idle communicator is asked for errors, which are mostly those of other ranks.
+// watched is how often an idle communicator is asked for errors. They are mostly errors of other ranks.
 const watched = 20 * time.Millisecond
 
 // Comm is a communicator of NCCL: ranks, each with a device. Its methods, and the functions that take it, are safe for concurrent use.
@@ -26,7 +26,7 @@ type Comm struct {
 	turn chan struct{} // a lock: a call holds it until its work is on the stream
 	gone chan struct{} // closed when handle becomes 0
 
-	// start is memory that the library reads and writes until it has made the communicator. It is here so that it is not on a stack, which moves.
+	// start is memory that the library reads and writes until it has made the communicator. It must not be on a stack, because stacks move.
 	start *start
 
 	mu     sync.Mutex // held during calls of the library with the handle
@@ -216,7 +216,7 @@ func (c *Comm) fail(err *driver.Error) {
 	c.abort(err)
 }
 
-// abort is fail with the lock held.
+// abort does what fail does, for a caller that holds c.mu.
 func (c *Comm) abort(err *driver.Error) {
 	if err != nil && !c.closed {
 		c.err.CompareAndSwap(nil, err)

@@ -42,7 +42,7 @@ type grid struct {
 	steps        int   // stretches, parts and starts that were looked at, for Plan
 }
 
-// on checks the layout, and returns its grid for a number of ranks.
+// on checks the layout for a number of ranks, and returns the grid that it gives them.
 func (l Layout) on(op string, ranks int) (*grid, error) {
 	bad := func(format string, args ...any) (*grid, error) {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, format, args...)
@@ -94,7 +94,7 @@ func (g *grid) cut(d, i int) int {
 	return i*(n/p) + min(i, n%p)
 }
 
-// ranked is on, for a function that also takes a rank, which it checks.
+// ranked does what on does, and also checks a rank.
 func (l Layout) ranked(op string, rank, ranks int) (*grid, error) {
 	if rank < 0 || rank >= ranks {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, ranks-1)
