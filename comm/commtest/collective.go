@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // collective is one collective operation: the arguments and the request of each rank.
@@ -58,7 +59,7 @@ func (c *communicator) Collective(a driver.Collective) (driver.Request, error) {
 		j.later(func() { g.perform(k) })
 		return id, nil
 	}
-	if j.cfg.bug == BarrierLetsThrough && a.Call == driver.Barrier || j.cfg.bug == CompletesReductionsEarly && a.Call == driver.Allreduce {
+	if j.cfg.bug == bugs.BarrierLetsThrough && a.Call == driver.Barrier || j.cfg.bug == bugs.CompletesReductionsEarly && a.Call == driver.Allreduce {
 		r.finish(driver.Status{})
 	}
 	g.incomplete(k)
@@ -258,10 +259,10 @@ func put(p unsafe.Pointer, off uint64, data []byte) {
 
 // compute implements the collective operations by their definition. It reads all memory before it writes any, so that operations in place
 // need no case of their own.
-func (k *collective) compute(bug Bug) {
+func (k *collective) compute(bug bugs.Bug) {
 	a, n := k.args, len(k.args)
 	root := a[0].Root
-	if bug == IgnoresRoot {
+	if bug == bugs.IgnoresRoot {
 		root = 0
 	}
 	type piece struct {
@@ -271,13 +272,13 @@ func (k *collective) compute(bug Bug) {
 	}
 	var plan []piece
 	give := func(from int, off, count uint64, to int, at uint64) {
-		if bug == IgnoresOwnPart && from == to {
+		if bug == bugs.IgnoresOwnPart && from == to {
 			return
 		}
 		plan = append(plan, piece{to, at, copyOf(a[from].Send, off, count)})
 	}
 	offset := func(p *driver.Parts, i int) uint64 {
-		if bug == IgnoresOffsets {
+		if bug == bugs.IgnoresOffsets {
 			return sum(p.Counts[:i])
 		}
 		return p.Offsets[i]
@@ -286,7 +287,7 @@ func (k *collective) compute(bug Bug) {
 	fold := func(first, last int, count uint64) []byte {
 		acc := elements(first, count)
 		for i := first + 1; i < last; i++ {
-			if bug == ReducesPairs && i == 2 {
+			if bug == bugs.ReducesPairs && i == 2 {
 				continue
 			}
 			reduce(acc, elements(i, count), a[0].Type, a[0].Op, bug)
@@ -304,7 +305,7 @@ func (k *collective) compute(bug Bug) {
 	case driver.Allreduce:
 		all := fold(0, n, count)
 		for i := range a {
-			if bug == ReducesAtRankZero && i > 0 {
+			if bug == bugs.ReducesAtRankZero && i > 0 {
 				continue
 			}
 			plan = append(plan, piece{i, 0, all})
@@ -312,7 +313,7 @@ func (k *collective) compute(bug Bug) {
 	case driver.Scan:
 		for i := range a {
 			last := i + 1
-			if bug == ScansExclusively && i > 0 {
+			if bug == bugs.ScansExclusively && i > 0 {
 				last = i
 			}
 			plan = append(plan, piece{i, 0, fold(0, last, count)})
@@ -320,7 +321,7 @@ func (k *collective) compute(bug Bug) {
 	case driver.Exscan:
 		for i := 1; i < n; i++ {
 			last := i
-			if bug == ScansInclusively {
+			if bug == bugs.ScansInclusively {
 				last++
 			}
 			plan = append(plan, piece{i, 0, fold(0, last, count)})
@@ -330,7 +331,7 @@ func (k *collective) compute(bug Bug) {
 		all, size := fold(0, n, sum(counts)), a[0].Type.Size()
 		for i := range a {
 			lo := sum(counts[:i]) * size
-			if bug == IgnoresOffsets {
+			if bug == bugs.IgnoresOffsets {
 				lo = 0
 			}
 			plan = append(plan, piece{i, 0, all[lo : lo+counts[i]*size]})
@@ -377,7 +378,7 @@ func (k *collective) compute(bug Bug) {
 		}
 	}
 	for _, p := range plan {
-		if bug == RefusesInPlace && a[p.to].InPlace(p.to) {
+		if bug == bugs.RefusesInPlace && a[p.to].InPlace(p.to) {
 			continue
 		}
 		put(a[p.to].Recv, p.off, p.data)

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // group is the part of a communicator that its ranks share.
@@ -32,7 +33,7 @@ func (j *Job) newGroup(ranks []int) *group {
 
 // gone reports whether a rank of the group has left or was lost.
 func (g *group) gone(rank int) bool {
-	return g.job.cfg.bug != HidesLostRanks && g.job.engines[g.ranks[rank]].state != running
+	return g.job.cfg.bug != bugs.HidesLostRanks && g.job.engines[g.ranks[rank]].state != running
 }
 
 // communicator is one rank's view of a group.
@@ -145,7 +146,7 @@ func (c *communicator) meet(op string, paint func(rank, color int) int, color, k
 
 // part makes the groups of a meeting that all ranks have joined.
 func (m *meeting) part(g *group) {
-	if m.op == "Dup" && g.job.cfg.bug == MixesCommunicators {
+	if m.op == "Dup" && g.job.cfg.bug == bugs.MixesCommunicators {
 		for i := range m.into {
 			m.into[i] = g
 		}
@@ -155,7 +156,7 @@ func (m *meeting) part(g *group) {
 	for i := range order {
 		order[i] = i
 	}
-	if g.job.cfg.bug != IgnoresKeys {
+	if g.job.cfg.bug != bugs.IgnoresKeys {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.keys[a], m.keys[b]) })
 	}
 	members := map[int][]int{}
@@ -164,7 +165,7 @@ func (m *meeting) part(g *group) {
 	}
 	made := map[int]*group{}
 	for i, color := range m.colors {
-		if color < 0 && g.job.cfg.bug != ColorsNobody {
+		if color < 0 && g.job.cfg.bug != bugs.ColorsNobody {
 			continue
 		}
 		if made[color] == nil {

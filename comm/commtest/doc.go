@@ -16,5 +16,5 @@
 //
 // Collective operations are computed from their definition, in the order of the ranks, once every rank has made the call.
 //
-// [Broken] makes a job behave wrongly in one way; the suite of package comm/conformance finds each of them.
+// [Broken], for tests of this module, makes a job behave wrongly in one way; the suite of package comm/conformance finds each of them.
 package commtest

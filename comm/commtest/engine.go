@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // engine is one rank's part in a job. The job's lock guards all but memory, which has its own.
@@ -57,7 +58,7 @@ func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 			return done, driver.Errorf("Test", driver.ErrInvalidArgument, "request %d of rank %d is not under way", id, e.rank)
 		}
 		if !r.done || j.cfg.adversary && j.rng.IntN(4) == 0 {
-			if j.cfg.bug == ClearsOthers {
+			if j.cfg.bug == bugs.ClearsOthers {
 				out[i] = driver.Status{}
 			}
 			continue
@@ -89,11 +90,11 @@ func (e *engine) Cancel(id driver.Request) error {
 	switch {
 	case r == nil:
 		return driver.Errorf("Cancel", driver.ErrInvalidArgument, "request %d of rank %d is not under way", id, e.rank)
-	case j.cfg.bug == CancelsSends && !r.receives:
+	case j.cfg.bug == bugs.CancelsSends && !r.receives:
 	case !r.receives:
 		return driver.Errorf("Cancel", driver.ErrUnsupported, "%s cannot be cancelled", r)
-	case j.cfg.bug == ForgetsCancel || j.cfg.bug == CancelsLate:
-		r.cancelled = j.cfg.bug == CancelsLate
+	case j.cfg.bug == bugs.ForgetsCancel || j.cfg.bug == bugs.CancelsLate:
+		r.cancelled = j.cfg.bug == bugs.CancelsLate
 	case !r.done && r.group.withdraw(r):
 		r.finish(driver.Status{Cancelled: true})
 	}
@@ -105,7 +106,7 @@ func (e *engine) Alloc(n uint64) (unsafe.Pointer, error) {
 	if err != nil {
 		return nil, driver.Errorf("Alloc", driver.ErrOutOfMemory, "%d bytes: %v", n, err)
 	}
-	if e.job.cfg.bug == GivesUsedMemory {
+	if e.job.cfg.bug == bugs.GivesUsedMemory {
 		*(*byte)(p) = 0xa5
 	}
 	return p, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // Option changes how a job behaves.
@@ -22,7 +23,7 @@ type config struct {
 	adversary bool
 	anyMemory bool
 	stuck     int
-	bug       Bug
+	bug       bugs.Bug
 	machine   int
 }
 
@@ -62,6 +63,9 @@ type Job struct {
 	sent    int // messages so far
 }
 
+// Broken makes the job behave wrongly in one way. It is for tests of this module.
+func Broken(b bugs.Bug) Option { return func(c *config) { c.bug = b } }
+
 // New makes a job of n ranks, n > 0.
 func New(n int, opts ...Option) *Job {
 	if n < 1 {
@@ -81,7 +85,7 @@ func New(n int, opts ...Option) *Job {
 	world := j.newGroup(all)
 	for i := range n {
 		e := &engine{job: j, rank: i, requests: map[driver.Request]*request{}}
-		e.memory.twice = j.cfg.bug == GivesMemoryTwice
+		e.memory.twice = j.cfg.bug == bugs.GivesMemoryTwice
 		e.world = &communicator{engine: e, group: world, rank: i}
 		j.engines = append(j.engines, e)
 	}
@@ -230,7 +234,7 @@ func (j *Job) depart(rank int, how state) {
 	}
 	j.flush()
 	e.state = how
-	if j.cfg.bug != HidesLostRanks {
+	if j.cfg.bug != bugs.HidesLostRanks {
 		for _, g := range j.groups {
 			if me := slices.Index(g.ranks, rank); me >= 0 {
 				g.without(me)

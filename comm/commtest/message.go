@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // message is a message that was sent and has not been received.
@@ -54,16 +55,16 @@ func (c *communicator) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.
 		r.finish(driver.Status{})
 	} else {
 		m.send = r
-		if j.cfg.bug == CompletesSendsEarly {
+		if j.cfg.bug == bugs.CompletesSendsEarly {
 			r.finish(driver.Status{})
 		}
 	}
 	j.sent++
 	switch {
-	case j.cfg.bug == Drops && j.sent%7 == 0, j.cfg.bug == DropsEmpty && n == 0:
+	case j.cfg.bug == bugs.Drops && j.sent%7 == 0, j.cfg.bug == bugs.DropsEmpty && n == 0:
 		r.finish(driver.Status{})
 		return id, nil
-	case j.cfg.bug == Duplicates && m.send == nil:
+	case j.cfg.bug == bugs.Duplicates && m.send == nil:
 		twin := *m
 		g.carry(&twin)
 	}
@@ -108,7 +109,7 @@ func (g *group) arrive(m *message) {
 		return
 	}
 	at := len(g.arrived[m.dest])
-	if g.job.cfg.bug == Overtakes {
+	if g.job.cfg.bug == bugs.Overtakes {
 		at = 0
 	}
 	g.arrived[m.dest] = slices.Insert(g.arrived[m.dest], at, m)
@@ -132,10 +133,10 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	}
 	r := &request{engine: c.engine, group: g, rank: c.rank, op: op, p: p, n: n, peer: source, tag: tag, receives: true}
 	id := c.engine.begin(r)
-	if j.cfg.bug == IgnoresTags {
+	if j.cfg.bug == bugs.IgnoresTags {
 		r.tag = driver.AnyTag
 	}
-	if j.cfg.bug == CompletesReceivesEarly && source >= 0 {
+	if j.cfg.bug == bugs.CompletesReceivesEarly && source >= 0 {
 		r.finish(driver.Status{Source: source, Tag: tag, Bytes: n})
 	}
 	q := g.arrived[c.rank]
@@ -169,7 +170,7 @@ func (c *communicator) Iprobe(source, tag int) (driver.Status, bool, error) {
 	q := g.arrived[c.rank]
 	if i := slices.IndexFunc(q, r.takes); i >= 0 {
 		m := q[i]
-		if j.cfg.bug == ProbesReceive {
+		if j.cfg.bug == bugs.ProbesReceive {
 			g.arrived[c.rank] = slices.Delete(q, i, i+1)
 		}
 		return driver.Status{Source: m.source, Tag: m.tag, Bytes: m.n}, true, nil
@@ -218,7 +219,7 @@ func (g *group) match(r *request, m *message) {
 
 func (g *group) move(r *request, m *message) {
 	bug := g.job.cfg.bug
-	if r.done && bug != CompletesReceivesEarly {
+	if r.done && bug != bugs.CompletesReceivesEarly {
 		return // the job was aborted
 	}
 	if m.send != nil {
@@ -229,35 +230,35 @@ func (g *group) move(r *request, m *message) {
 		defer m.send.finish(driver.Status{})
 	}
 	s := driver.Status{Source: m.source, Tag: m.tag, Bytes: m.n, Cancelled: r.cancelled}
-	if bug == TruncatesSilently {
+	if bug == bugs.TruncatesSilently {
 		s.Bytes = min(m.n, r.n)
 	} else if m.n > r.n {
 		s.Err = &driver.Error{Op: r.op, Kind: driver.ErrTruncated, Peer: m.source, Tag: m.tag, Bytes: r.n, Detail: fmt.Sprintf("the message has %d bytes", m.n)}
 	}
 	n := min(m.n, r.n)
 	switch bug {
-	case Shortens:
+	case bugs.Shortens:
 		if n > 64 {
 			n, s.Bytes = n-1, s.Bytes-1
 		}
-	case LosesTail:
+	case bugs.LosesTail:
 		n -= min(n/1000, 1)
-	case WrongSource:
+	case bugs.WrongSource:
 		s.Source = 0
-	case WrongTag:
+	case bugs.WrongTag:
 		if r.tag == driver.AnyTag {
 			s.Tag = 0
 		}
-	case WrongLength:
+	case bugs.WrongLength:
 		s.Bytes = r.n
-	case WritesBeyond:
+	case bugs.WritesBeyond:
 		if r.n > n {
 			n++
 		}
-	case Overruns:
+	case bugs.Overruns:
 		n = min(m.n, r.n+1)
 	}
-	if bug == WritesBeyond && n > m.n {
+	if bug == bugs.WritesBeyond && n > m.n {
 		view(r.p, n)[n-1] ^= 0xff
 		n--
 	}

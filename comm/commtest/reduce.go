@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 type integer interface {
@@ -15,15 +16,15 @@ type number interface {
 }
 
 // reduce sets acc to op of acc and more, element by element.
-func reduce(acc, more []byte, t driver.Type, op driver.Op, bug Bug) {
-	if bug == ReducesUnsigned && t <= driver.Int64 {
+func reduce(acc, more []byte, t driver.Type, op driver.Op, bug bugs.Bug) {
+	if bug == bugs.ReducesUnsigned && t <= driver.Int64 {
 		t += driver.Uint8 - driver.Int8
 	}
-	if bug == ReducesHalf {
+	if bug == bugs.ReducesHalf {
 		half := uint64(len(acc)) / t.Size() / 2 * t.Size()
 		acc, more = acc[half:], more[half:]
 	}
-	if bug == Saturates && t == driver.Uint8 && op == driver.Sum {
+	if bug == bugs.Saturates && t == driver.Uint8 && op == driver.Sum {
 		for i := range acc {
 			acc[i] = uint8(min(int(acc[i])+int(more[i]), 255))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/conformance"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // job runs fn on the ranks of a job that can lose some.
@@ -75,7 +76,7 @@ func TestExecuteTellsAllRanksAndGoesOn(t *testing.T) {
 				errs[e.World().Rank()] = errors.Join(errs[e.World().Rank()], failed)
 			}
 		})
-	}, commtest.Broken(commtest.CancelsSends)) // which rank 0 finds: it leaves a send behind
+	}, commtest.Broken(bugs.CancelsSends)) // which rank 0 finds: it leaves a send behind
 	for rank, err := range errs {
 		require.ErrorContains(t, err, "Messages/OnlyReceivesAreCancelled: rank 0: Cancel of a send: <nil>")
 		require.Equal(t, len(conformance.Checks()), ran[rank])
@@ -86,75 +87,75 @@ func TestExecuteTellsAllRanksAndGoesOn(t *testing.T) {
 }
 
 // killers is which check finds which bug of commtest.
-var killers = map[commtest.Bug]string{
-	commtest.Drops:                    "Messages/GoEverywhereAtOnce",
-	commtest.DropsEmpty:               "Messages/ArriveComplete",
-	commtest.Duplicates:               "Messages/AreReceivedOnce",
-	commtest.Overtakes:                "Messages/KeepTheirOrder",
-	commtest.Shortens:                 "Messages/ArriveComplete",
-	commtest.LosesTail:                "Messages/ReachTheirSender",
-	commtest.WritesBeyond:             "Messages/ArriveComplete",
-	commtest.CompletesSendsEarly:      "Messages/SendIsDoneWhenRead",
-	commtest.CompletesReceivesEarly:   "Messages/ReceiveIsDoneWhenWritten",
-	commtest.WrongSource:              "Messages/ComeFromAnyRank",
-	commtest.WrongTag:                 "Messages/ComeFromAnyRank",
-	commtest.WrongLength:              "Messages/ComeFromAnyRank",
-	commtest.IgnoresTags:              "Messages/AreMatchedByTag",
-	commtest.TruncatesSilently:        "Messages/AreNotCutSilently",
-	commtest.Overruns:                 "Messages/StayInTheirMemory",
-	commtest.ForgetsCancel:            "Messages/CancelEndsAReceive",
-	commtest.CancelsLate:              "Messages/CancelEndsAReceive",
-	commtest.CancelsSends:             "Messages/OnlyReceivesAreCancelled",
-	commtest.ClearsOthers:             "Messages/TestReportsWhatIsDone",
-	commtest.MixesCommunicators:       "Communicators/DuplicateIsSeparate",
-	commtest.IgnoresKeys:              "Communicators/SplitOrdersByKey",
-	commtest.ColorsNobody:             "Communicators/SplitLeavesOut",
-	commtest.HidesLostRanks:           "Failure/LostRankIsNamed",
-	commtest.GivesUsedMemory:          "Memory/IsZeroAndAligned",
-	commtest.GivesMemoryTwice:         "Memory/BlocksDoNotOverlap",
-	commtest.BarrierLetsThrough:       "Collectives/BarrierWaits",
-	commtest.CompletesReductionsEarly: "Collectives/ReductionWaits",
-	commtest.IgnoresRoot:              "Collectives/Bcast",
-	commtest.IgnoresOwnPart:           "Collectives/Gather",
-	commtest.IgnoresOffsets:           "Collectives/GatherV",
-	commtest.RefusesInPlace:           "Collectives/Reductions",
-	commtest.ReducesPairs:             "Collectives/Scan",
-	commtest.ReducesHalf:              "Collectives/ReduceScatter",
-	commtest.ReducesUnsigned:          "Collectives/Reductions",
-	commtest.Saturates:                "Collectives/IntegersWrapAround",
-	commtest.ReducesAtRankZero:        "Collectives/SeveralAtOnce",
-	commtest.ScansExclusively:         "Collectives/Scan",
-	commtest.ScansInclusively:         "Collectives/Exscan",
-	commtest.ProbesReceive:            "Messages/AreProbed",
+var killers = map[bugs.Bug]string{
+	bugs.Drops:                    "Messages/GoEverywhereAtOnce",
+	bugs.DropsEmpty:               "Messages/ArriveComplete",
+	bugs.Duplicates:               "Messages/AreReceivedOnce",
+	bugs.Overtakes:                "Messages/KeepTheirOrder",
+	bugs.Shortens:                 "Messages/ArriveComplete",
+	bugs.LosesTail:                "Messages/ReachTheirSender",
+	bugs.WritesBeyond:             "Messages/ArriveComplete",
+	bugs.CompletesSendsEarly:      "Messages/SendIsDoneWhenRead",
+	bugs.CompletesReceivesEarly:   "Messages/ReceiveIsDoneWhenWritten",
+	bugs.WrongSource:              "Messages/ComeFromAnyRank",
+	bugs.WrongTag:                 "Messages/ComeFromAnyRank",
+	bugs.WrongLength:              "Messages/ComeFromAnyRank",
+	bugs.IgnoresTags:              "Messages/AreMatchedByTag",
+	bugs.TruncatesSilently:        "Messages/AreNotCutSilently",
+	bugs.Overruns:                 "Messages/StayInTheirMemory",
+	bugs.ForgetsCancel:            "Messages/CancelEndsAReceive",
+	bugs.CancelsLate:              "Messages/CancelEndsAReceive",
+	bugs.CancelsSends:             "Messages/OnlyReceivesAreCancelled",
+	bugs.ClearsOthers:             "Messages/TestReportsWhatIsDone",
+	bugs.MixesCommunicators:       "Communicators/DuplicateIsSeparate",
+	bugs.IgnoresKeys:              "Communicators/SplitOrdersByKey",
+	bugs.ColorsNobody:             "Communicators/SplitLeavesOut",
+	bugs.HidesLostRanks:           "Failure/LostRankIsNamed",
+	bugs.GivesUsedMemory:          "Memory/IsZeroAndAligned",
+	bugs.GivesMemoryTwice:         "Memory/BlocksDoNotOverlap",
+	bugs.BarrierLetsThrough:       "Collectives/BarrierWaits",
+	bugs.CompletesReductionsEarly: "Collectives/ReductionWaits",
+	bugs.IgnoresRoot:              "Collectives/Bcast",
+	bugs.IgnoresOwnPart:           "Collectives/Gather",
+	bugs.IgnoresOffsets:           "Collectives/GatherV",
+	bugs.RefusesInPlace:           "Collectives/Reductions",
+	bugs.ReducesPairs:             "Collectives/Scan",
+	bugs.ReducesHalf:              "Collectives/ReduceScatter",
+	bugs.ReducesUnsigned:          "Collectives/Reductions",
+	bugs.Saturates:                "Collectives/IntegersWrapAround",
+	bugs.ReducesAtRankZero:        "Collectives/SeveralAtOnce",
+	bugs.ScansExclusively:         "Collectives/Scan",
+	bugs.ScansInclusively:         "Collectives/Exscan",
+	bugs.ProbesReceive:            "Messages/AreProbed",
 }
 
 // another is a second bug for checks that no other bug was made for.
-var another = map[string]commtest.Bug{
-	"Collectives/Alltoall":       commtest.IgnoresOwnPart,
-	"Engine/RanksAreDistinct":    commtest.IgnoresOwnPart,
-	"Messages/PromptsAreTheSame": commtest.WrongLength,
+var another = map[string]bugs.Bug{
+	"Collectives/Alltoall":       bugs.IgnoresOwnPart,
+	"Engine/RanksAreDistinct":    bugs.IgnoresOwnPart,
+	"Messages/PromptsAreTheSame": bugs.WrongLength,
 }
 
 func TestEveryBugIsFound(t *testing.T) {
-	finds := func(bug commtest.Bug, name string) {
+	finds := func(bug bugs.Bug, name string) {
 		t.Run(bug.String(), func(t *testing.T) {
 			all := conformance.Checks()
 			i := slices.IndexFunc(all, func(c conformance.Check) bool { return c.Name == name })
 			require.GreaterOrEqual(t, i, 0, "no check %q", name)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			try := func(bug commtest.Bug) error {
+			try := func(bug bugs.Bug) error {
 				return job(4, func(e driver.Engine, lose func(rank int)) error { return all[i].Run(ctx, e, lose) },
 					commtest.Broken(bug), commtest.Stuck(3000))
 			}
-			require.NoError(t, try(commtest.NoBug), "%s fails without the bug", name)
+			require.NoError(t, try(bugs.None), "%s fails without the bug", name)
 			err := try(bug)
 			require.Error(t, err, "%s does not find it", name)
 			require.NoError(t, ctx.Err(), "it was found by the clock alone")
 			t.Log(strings.SplitN(err.Error(), "\n", 2)[0])
 		})
 	}
-	for _, bug := range commtest.Bugs() {
+	for _, bug := range bugs.All() {
 		finds(bug, killers[bug])
 	}
 	for name, bug := range another {

@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/conformance"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 )
 
 // One check finds out what is wrong with an engine whose barrier lets ranks through.
@@ -17,7 +18,7 @@ func ExampleCheck_Run() {
 			_ = commtest.Execute(2, func(e driver.Engine) error {
 				errs[e.World().Rank()] = c.Run(context.Background(), e, nil)
 				return errs[e.World().Rank()]
-			}, commtest.Broken(commtest.BarrierLetsThrough))
+			}, commtest.Broken(bugs.BarrierLetsThrough))
 		}
 	}
 	fmt.Println(errs[1])

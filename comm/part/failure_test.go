@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm/internal/bugs"
 	"github.com/go-halyard/halyard/comm/part"
 )
 
@@ -98,7 +99,7 @@ func TestMismatchNamesTheCall(t *testing.T) {
 					return fmt.Errorf("%s: %v", name, err)
 				}
 				return errors.Join(b.Close(), a.Close())
-			}, commtest.Broken(commtest.Shortens))
+			}, commtest.Broken(bugs.Shortens))
 		})
 	}
 }

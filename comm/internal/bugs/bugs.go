@@ -1,4 +1,5 @@
-package commtest
+// Package bugs names the ways in which the ranks of package commtest can be made to behave wrongly, for tests which show that a check finds them.
+package bugs
 
 import "fmt"
 
@@ -6,7 +7,7 @@ import "fmt"
 type Bug uint8
 
 const (
-	NoBug                    Bug = iota
+	None                     Bug = iota
 	Drops                        // one message in seven is lost
 	DropsEmpty                   // messages without bytes are lost
 	Duplicates                   // short messages arrive twice
@@ -46,10 +47,10 @@ const (
 	CancelsSends                 // Cancel says that a send was cancelled
 	ClearsOthers                 // Test clears the statuses of requests that are not done
 	ColorsNobody                 // Split takes NoColor for a color
-	lastBug
+	last
 )
 
-var bugNames = [lastBug]string{"NoBug", "Drops", "DropsEmpty", "Duplicates", "Overtakes", "Shortens", "LosesTail", "WritesBeyond",
+var names = [last]string{"None", "Drops", "DropsEmpty", "Duplicates", "Overtakes", "Shortens", "LosesTail", "WritesBeyond",
 	"CompletesSendsEarly", "CompletesReceivesEarly", "WrongSource", "WrongTag", "WrongLength", "IgnoresTags", "TruncatesSilently",
 	"Overruns", "ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
 	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "IgnoresOffsets", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
@@ -58,20 +59,17 @@ var bugNames = [lastBug]string{"NoBug", "Drops", "DropsEmpty", "Duplicates", "Ov
 
 // String is the name of the constant.
 func (b Bug) String() string {
-	if b < lastBug {
-		return bugNames[b]
+	if b < last {
+		return names[b]
 	}
 	return fmt.Sprintf("Bug(%d)", uint8(b))
 }
 
-// Bugs lists every bug once, without NoBug.
-func Bugs() []Bug {
-	all := make([]Bug, 0, lastBug-1)
-	for b := NoBug + 1; b < lastBug; b++ {
+// All lists every bug once, without None.
+func All() []Bug {
+	all := make([]Bug, 0, last-1)
+	for b := None + 1; b < last; b++ {
 		all = append(all, b)
 	}
 	return all
 }
-
-// Broken gives a job a bug, for tests of tests.
-func Broken(b Bug) Option { return func(c *config) { c.bug = b } }
