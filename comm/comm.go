@@ -40,9 +40,9 @@ func Direct() Option { return func(e *engine) { e.direct = true } }
 // ranks may differ in this, and so may the two buffers of a call.
 //
 // The engine's [driver.Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
-// (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, on [SendOn] and [RecvOn], and on [Sendrecv] with
-// one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and the MPI library says so, with Open MPI for
-// messages only. Some libraries say so and crash.
+// (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, on [SendOn] and [RecvOn],
+// and on [Sendrecv] with one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and
+// the MPI library says so, with Open MPI for messages only. Some libraries say so and crash.
 //
 // If an operation is given up because a context ended, and the engine may go on to use the memory, the buffer stays leased, and cannot be closed.
 func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
@@ -162,8 +162,8 @@ func (c *Comm) SplitShared(ctx context.Context) (*Comm, error) {
 	return c.derive(ctx, "SplitShared", func() (driver.Comm, error) { return c.d.SplitShared(c.rank) })
 }
 
-// derive makes a communicator with fn. fn waits for all ranks, and no context can end that. So derive first waits at a barrier, with ctx: after it all ranks are
-// about to call fn.
+// derive makes a communicator with fn. fn waits for all ranks, and no context can end that. So derive first waits at a barrier, with ctx:
+// after it all ranks are about to call fn.
 func (c *Comm) derive(ctx context.Context, op string, fn func() (driver.Comm, error)) (*Comm, error) {
 	if err := c.barrier(ctx, op); err != nil {
 		return nil, err

@@ -22,10 +22,10 @@
 //
 // # Memory of devices
 //
-// With the option [DeviceMemory] the engine is given addresses of CUDA and HIP devices, if it says that it takes them. Then a message or a collective operation
-// on elements that a device has copies nothing on the host: the operation waits for the device's work on them, the engine moves them itself, and what is
-// received is current on the device, and stale on the host. The lease is then one of the device. Without the option no engine ever sees such an address. The option
-// has been tested on simulated devices only.
+// With the option [DeviceMemory] the engine is given addresses of CUDA and HIP devices, if it says that it takes them. Then a message or a
+// collective operation on elements that a device has copies nothing on the host: the operation waits for the device's work on them, the
+// engine moves them itself, and what is received is current on the device, and stale on the host. The lease is then one of the device.
+// Without the option no engine ever sees such an address. The option has been tested on simulated devices only.
 //
 // # In the order of a stream
 //
@@ -34,9 +34,9 @@
 //
 // # Waiting and failures
 //
-// Every call that waits takes a context. The calling goroutine polls the engine: for a millisecond without a pause, and then with sleeps of about a
-// hundredth of the time that it has waited so far. If the context ends first, the error is of kind [ErrTimeout]. A receive is then cancelled. Other
-// operations cannot be cancelled, so the engine's memory for them is not used again.
+// Every call that waits takes a context. The calling goroutine polls the engine: for a millisecond without a pause, and then with sleeps of
+// about a hundredth of the time that it has waited so far. If the context ends first, the error is of kind [ErrTimeout]. A receive is then
+// cancelled. Other operations cannot be cancelled, so the engine's memory for them is not used again.
 //
 // The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
 // agree on which messages belong together. [Comm.Err] returns that first error. The elements of buffers that a failed operation was to write are lost:

@@ -30,8 +30,8 @@ func takes(kinds driver.MemoryKinds) func(d *hal.Device) bool {
 	}
 }
 
-// takeThere leases the elements of a buffer on the device where they are current, if the engine takes addresses of that device, and reports whether it does.
-// The engine knows no streams, so takeThere waits for the work of streams that has to come before the operation.
+// takeThere leases the elements of a buffer on the device where they are current, if the engine takes addresses of that device, and reports
+// whether it does. The engine knows no streams, so takeThere waits for the work of streams that has to come before the operation.
 func takeThere[T buffer.Element](ctx context.Context, r *operation, s *side, b *buffer.Buffer[T], mode coherence.Mode) (bool, error) {
 	i := 0
 	if r.tag == driver.NoTag {

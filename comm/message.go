@@ -203,9 +203,9 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 	return r.exchange(ctx, dest, sendTag, source, recvTag)
 }
 
-// Probe waits until there is a message that a receive with this source and tag would take. It returns the message's source, its tag, and its length in
-// bytes as Count. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends first, the communicator
-// goes on. If the engine cannot do this (it is no [driver.Prober]), the error is of kind [ErrUnsupported].
+// Probe waits until there is a message that a receive with this source and tag would take. It returns the message's source, its tag, and
+// its length in bytes as Count. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends
+// first, the communicator goes on. If the engine cannot do this (it is no [driver.Prober]), the error is of kind [ErrUnsupported].
 func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 	const op = "Probe"
 	if err := c.checkSource(op, source, tag); err != nil {

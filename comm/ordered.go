@@ -19,9 +19,9 @@ import (
 // does not wait for that work, and work that the stream is given later may write b again. Messages of one stream leave in the order of the
 // calls. Nothing orders them with messages of other streams, of Isend or of Send.
 //
-// ctx is for the whole operation, not only for the call: if it ends before the message has left, the operation is given up, and the communicator refuses
-// others from then on. The Request gives the outcome of the send. The send goes on whether the program waits for the result or not, but it must have ended
-// before [Comm.Close]. A Wait whose context ends gives the operation up; [Request.Test] never does.
+// ctx is for the whole operation, not only for the call: if it ends before the message has left, the operation is given up, and the
+// communicator refuses others from then on. The Request gives the outcome of the send. The send goes on whether the program waits for the
+// result or not, but it must have ended before [Comm.Close]. A Wait whose context ends gives the operation up; [Request.Test] never does.
 //
 // SendOn needs [hal.CapOrderedPageable]. For a device that lacks it, the call waits until the stream has copied the elements. If ctx ends meanwhile, nothing is
 // sent, and the communicator accepts further operations.
@@ -480,8 +480,8 @@ func (m *mover) stop() bool {
 	return !m.runs
 }
 
-// goOn polls the operation once. It returns the queue in which the operation waits now, or reports that it has ended. It does nothing while another goroutine
-// holds the operation's lock.
+// goOn polls the operation once. It returns the queue in which the operation waits now, or reports that it has ended. It does nothing while
+// another goroutine holds the operation's lock.
 func (o movement) goOn() (queue int, ended bool) {
 	r := o.r
 	if !r.mu.TryLock() {

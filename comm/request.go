@@ -470,8 +470,8 @@ func (q *Request) test(w *nap.Waiter) (status Status, done bool, err error) {
 	return q.status, true, q.err
 }
 
-// Wait waits until the operation has ended, and returns its outcome. If ctx ends first, the operation is given up, and the communicator refuses
-// others from then on.
+// Wait waits until the operation has ended, and returns its outcome. If ctx ends first, the operation is given up, and the communicator
+// refuses others from then on.
 func (q *Request) Wait(ctx context.Context) (Status, error) {
 	var w nap.Waiter
 	for late := false; ; late = w.Rest(ctx) { // others may ask while this goroutine rests
@@ -558,8 +558,9 @@ func Waitall(ctx context.Context, requests ...*Request) (err error) {
 	return err
 }
 
-// Waitany waits until an operation has ended, and returns the index of its request, and its error. If several have ended, it is the first of
-// them. Requests that are nil are ignored: to wait for the others next, set this one to nil. The index is -1 if all are nil. If ctx ends first, all operations are given up as by Wait.
+// Waitany waits until an operation has ended, and returns the index of its request, and its error. If several have ended, it is the first
+// of them. Requests that are nil are ignored: to wait for the others next, set this one to nil. The index is -1 if all are nil. If ctx ends
+// first, all operations are given up as by Wait.
 func Waitany(ctx context.Context, requests ...*Request) (index int, err error) {
 	var w nap.Waiter
 	for {

@@ -94,7 +94,8 @@ func (s *staging) abandon(l *loss) {
 	}
 }
 
-// regain takes back memory that was kept for a stream, if the stream has finished with it. After the last communicator was closed it does nothing.
+// regain takes back memory that was kept for a stream, if the stream has finished with it. After the last communicator was closed it does
+// nothing.
 func (s *staging) regain(l *loss) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ type Stats struct {
 	Collectives              uint64 // collective operations; Dup, Split and SplitShared have a barrier
 	CollectiveBytes          uint64 // the sum over them of the bytes that this rank gave, or of those that it got if they are more
 
-	// Waited is how long calls have waited for other ranks. A call whose operation had ended when the engine was first asked has not waited. If
-	// several goroutines wait at the same time, each wait counts. The waits of streams for SendOn and RecvOn do not count.
+	// Waited is how long calls have waited for other ranks. A call whose operation had ended when the engine was first asked has not
+	// waited. If several goroutines wait at the same time, each wait counts. The waits of streams for SendOn and RecvOn do not count.
 	Waited time.Duration
 }
 

@@ -346,7 +346,8 @@ func TestSamplesAreDrawnAgain(t *testing.T) {
 	assert.ErrorContains(t, o.run(t.Context()), "Heat on the moon")
 }
 
-// docs/apps.md has the text of this program, line by line: after a change of it, run the command with -redraw, with the samples of the page.
+// docs/apps.md has the text of this program, line by line: after a change of it, run the command with -redraw, with the samples of the
+// page.
 func TestPageHasThisText(t *testing.T) {
 	page, err := os.ReadFile("../../docs/apps.md")
 	require.NoError(t, err)

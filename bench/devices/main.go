@@ -1,17 +1,17 @@
-// Command devices times copies, fills, allocation, events and launches of every device beside the vendor's own calls, or on the host beside what Go
-// offers. Batches of the two alternate, on the same memory. A ratio is our time divided by the other: 1 is as fast, below 1 is faster. Rates are in 10^9
-// bytes a second.
+// Command devices times copies, fills, allocation, events and launches of every device beside the vendor's own calls, or on the host beside
+// what Go offers. Batches of the two alternate, on the same memory. A ratio is our time divided by the other: 1 is as fast, below 1 is
+// faster. Rates are in 10^9 bytes a second.
 //
 //	go run -tags "cuda opencl hip" ./bench/devices
 //	go run ./bench/devices -device host:0 -only '^copy' -max-size 1MiB
 //	go run -tags opencl ./bench/devices -backend opencl -plot opencl.svg
 //	go run ./bench/devices -json > devices.json
 //
-// Ratios are the median of all pairs of neighbouring batches, with the quartiles beside them. "~" marks a ratio whose quartiles are further apart than a
-// fifth of it: run it again on a quieter machine, or longer (-time).
+// Ratios are the median of all pairs of neighbouring batches, with the quartiles beside them. "~" marks a ratio whose quartiles are further
+// apart than a fifth of it: run it again on a quieter machine, or longer (-time).
 //
-// An interrupted run prints what it has. The exit status is 1 if the run was interrupted or a measurement failed, and 2 for wrong usage. A simulated
-// device is always printed as simulated: its times say nothing about hardware, only how many calls are made.
+// An interrupted run prints what it has. The exit status is 1 if the run was interrupted or a measurement failed, and 2 for wrong usage. A
+// simulated device is always printed as simulated: its times say nothing about hardware, only how many calls are made.
 package main
 
 import (

@@ -63,8 +63,8 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 // quickBytes is the largest size of operations that quick begins.
 const quickBytes = 4096
 
-// quick begins an operation and asks a few times whether it is done, all in one call from Go to C, because such a call costs more than a small operation. It
-// reports false for operations that have too many arguments for that.
+// quick begins an operation and asks a few times whether it is done, all in one call from Go to C, because such a call costs more than a
+// small operation. It reports false for operations that have too many arguments for that.
 func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err error) {
 	e, f, h := c.e, &c.e.lib.call, address(&r.slot.handle)
 	b := &r.slot.calls.Begin
@@ -108,8 +108,9 @@ func (c *communicator) narrow(r *request, call func(h uintptr) uintptr) error {
 	return nil
 }
 
-// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: if inSend is set, that of the memory that is sent, else
-// the other. A nil address, which stands for no bytes, is replaced by another, different for each side, because some libraries refuse nil and equal addresses.
+// buffers returns the addresses for MPI. For an operation in place one of them is MPI_IN_PLACE: if inSend is set, that of the memory that
+// is sent, else the other. A nil address, which stands for no bytes, is replaced by another, different for each side, because some
+// libraries refuse nil and equal addresses.
 func (c *communicator) buffers(o *driver.Collective, inSend bool) (send, recv uintptr) {
 	send, recv = uintptr(o.Send), uintptr(o.Recv)
 	if !o.InPlace(c.rank) {

@@ -161,8 +161,9 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 	return r.id(), nil
 }
 
-// rounds is how often a call that begins a message asks whether it is done. That takes about a microsecond, enough for a short message. If there are more ranks
-// than processors, Open MPI yields its processor each time that the answer is no, so with more rounds deadlines would be noticed late.
+// rounds is how often a call that begins a message asks whether it is done. That takes about a microsecond, enough for a short message. If
+// there are more ranks than processors, Open MPI yields its processor each time that the answer is no, so with more rounds deadlines would
+// be noticed late.
 const rounds = 16
 
 // PromptSend begins to send a message and asks whether it has left, in one call from Go to C.

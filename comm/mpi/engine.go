@@ -62,9 +62,10 @@ var process struct {
 	engine *Engine
 }
 
-// Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. If no library can be used, the
-// error is of kind ErrUnavailable and names each library that was tried. The same holds if the launcher of another MPI has started the process,
-// because each process would then be a job of one rank. If that is what you want, as for the runs of a parameter sweep, set HALYARD_MPI_ALONE.
+// Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. If no library can be
+// used, the error is of kind ErrUnavailable and names each library that was tried. The same holds if the launcher of another MPI has
+// started the process, because each process would then be a job of one rank. If that is what you want, as for the runs of a parameter
+// sweep, set HALYARD_MPI_ALONE.
 //
 // After Start the process must end through [Exit]. [Run] does both.
 func Start() (*Engine, error) {
@@ -106,9 +107,9 @@ func mismatch(l launcher, lib *library, detail string) error {
 		l.name, l.size, lib.name, lib.text, detail, EnvLibrary, envAlone)
 }
 
-// announce names the library on the standard error, if its initialisation may end the process with a message that does not say which library it was. Open MPI 4
-// does that if no launcher has started the process and the program orted is missing, which Debian has in a package of its own. With the word comm in
-// HALYARD_DEBUG announce always names the library.
+// announce names the library on the standard error, if its initialisation may end the process with a message that does not say which
+// library it was. Open MPI 4 does that if no launcher has started the process and the program orted is missing, which Debian has in a
+// package of its own. With the word comm in HALYARD_DEBUG announce always names the library.
 func (e *Engine) announce() {
 	lacking := ""
 	if e.launcher.name == "" && strings.Contains(e.lib.text, "Open MPI v4") {

@@ -21,8 +21,8 @@ const (
 	envAlone   = "HALYARD_MPI_ALONE"
 )
 
-// copying has the environment variables that choose how Open MPI 5 and 4 copy long messages between processes of one machine: see "Known problems" in the
-// package comment. Other libraries ignore them.
+// copying has the environment variables that choose how Open MPI 5 and 4 copy long messages between processes of one machine: see "Known
+// problems" in the package comment. Other libraries ignore them.
 var copying = map[string]string{"OMPI_MCA_smsc": "^cma", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 // library is an MPI library that has been loaded, and whose ABI is known.

@@ -53,7 +53,8 @@ func (m *memory) release(p unsafe.Pointer, n uint64) {
 	m.free[size] = append(m.free[size], p)
 }
 
-// slot is the memory of a request that C uses: what MPI writes to while the request is under way, and the arguments of calls. It is mapped memory.
+// slot is the memory of a request that C uses: what MPI writes to while the request is under way, and the arguments of calls. It is mapped
+// memory.
 type slot struct {
 	handle uint64 // of the size that the ABI has
 	flag   int32

@@ -18,8 +18,8 @@ type ownOp struct {
 // combiner combines n elements at in with those at to, which get the result.
 type combiner func(in, to unsafe.Pointer, n int)
 
-// own returns the combiner that replaces the library's operation, or nil if the library's is right. All ranks of a job have to use the same operation, so
-// it depends on the library alone, and not on this rank's processor.
+// own returns the combiner that replaces the library's operation, or nil if the library's is right. All ranks of a job have to use the same
+// operation, so it depends on the library alone, and not on this rank's processor.
 func (l *library) own(o driver.Op, t driver.Type) combiner {
 	switch {
 	case o == driver.Sum && l.maker == makerOpenMPI: // on processors with AVX sums of short integers saturate (its issue 8045)

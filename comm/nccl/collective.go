@@ -95,8 +95,8 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	return p.run(ctx, stream)
 }
 
-// Allgather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as send.
-// The operation is in place if send is this rank's part of recv.
+// Allgather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as
+// send. The operation is in place if send is this rank's part of recv.
 func Allgather[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
 	p := newBatch(c, "Allgather")
 	if p.err != nil {

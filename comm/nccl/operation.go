@@ -146,8 +146,8 @@ func (p *batch) begin(ctx context.Context, stream *hal.Stream, leases buffer.Lea
 // api is the name of the library's function.
 func (o *operation) api() string { return "nccl" + o.name }
 
-// apart refuses an operation whose buffers overlap, unless it is in place: NCCL allows no other overlap. It also refuses operations of a group
-// that share memory which one of them writes.
+// apart refuses an operation whose buffers overlap, unless it is in place: NCCL allows no other overlap. It also refuses operations of a
+// group that share memory which one of them writes.
 func (p *batch) apart(at []uintptr) error {
 	overlap := func(i, j int) bool { return at[i] < at[j]+uintptr(p.sizes[j]) && at[j] < at[i]+uintptr(p.sizes[i]) }
 	for i := range p.list {

@@ -19,8 +19,8 @@ const (
 	tagParts           // of Redistribute
 )
 
-// connect makes the links with the neighbours. With widths they follow from the layout. Needs are known only to the rank that has them, so that rank
-// sends them to the owners. If connect fails on one rank, it fails on all.
+// connect makes the links with the neighbours. With widths they follow from the layout. Needs are known only to the rank that has them, so
+// that rank sends them to the owners. If connect fails on one rank, it fails on all.
 func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
 	if needs {
 		if err := b.request(ctx, h); err != nil {
@@ -44,8 +44,8 @@ func (b *Buffer[T]) connect(ctx context.Context, h *Halo, needs bool) error {
 	return agree(ctx, b.c, "New", err)
 }
 
-// request sends to the owners the list of their elements that this rank has ghosts of, and receives such lists from other ranks. First a sum over all ranks
-// gives each rank the number of lists that it will receive; for that, every rank sends one number for each rank.
+// request sends to the owners the list of their elements that this rank has ghosts of, and receives such lists from other ranks. First a
+// sum over all ranks gives each rank the number of lists that it will receive; for that, every rank sends one number for each rank.
 func (b *Buffer[T]) request(ctx context.Context, h *Halo) error {
 	needs := map[int][]int64{}
 	h.runs(b.grid, b.rank, func(r run) {

@@ -13,8 +13,8 @@ import (
 type Plan struct {
 	Owned, Ghosts int // elements
 	Peers         []Peer
-	// Entries measures the memory for the plan: the number of stretches of consecutive elements that the rank stores (owned ones, ghosts, and those of
-	// links with neighbours), and of starts of an explicit layout.
+	// Entries measures the memory for the plan: the number of stretches of consecutive elements that the rank stores (owned ones, ghosts,
+	// and those of links with neighbours), and of starts of an explicit layout.
 	Entries int
 	// Steps measures the time for the plan: how many stretches, parts and starts were looked at.
 	Steps int
@@ -119,7 +119,8 @@ func (g *grid) divide(rank int, h *Halo) parts {
 	return p
 }
 
-// serve finds which elements of this rank are ghosts of other ranks, in a halo of widths. Both ends of a link number them in the order of the other rank's box.
+// serve finds which elements of this rank are ghosts of other ranks, in a halo of widths. Both ends of a link number them in the order of
+// the other rank's box.
 func (p *parts) serve(h *Halo) {
 	for _, peer := range p.grid.readers(p.rank, h) {
 		p.grid.walk(peer, p.rank, h, func(r run) {

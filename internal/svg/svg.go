@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A Picture collects the elements of a picture, in the order in which they are drawn. Attributes of an element are a list of names and values in turn. A value is a
-// string, which is escaped, an int or a float64.
+// A Picture collects the elements of a picture, in the order in which they are drawn. Attributes of an element are a list of names and
+// values in turn. A value is a string, which is escaped, an int or a float64.
 type Picture struct{ b strings.Builder }
 
 // Rect draws a rectangle.

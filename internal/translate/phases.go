@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// phases returns the function of the generated file that runs a block of a kernel with barriers on the host. A phase is the code between two barriers,
-// and runs for one thread after the other. A variable that a thread needs in a later phase is kept in an array, or computed again if it depends only
-// on the thread's place. A loop around barriers runs once for the block, so its head must be the same for all threads. A kernel that cannot be
-// divided is refused, with the line and what to write instead: then phases returns nil.
+// phases returns the function of the generated file that runs a block of a kernel with barriers on the host. A phase is the code between
+// two barriers, and runs for one thread after the other. A variable that a thread needs in a later phase is kept in an array, or computed
+// again if it depends only on the thread's place. A loop around barriers runs once for the block, so its head must be the same for all
+// threads. A kernel that cannot be divided is refused, with the line and what to write instead: then phases returns nil.
 func (w *rowWriter) phases() *rows {
 	w.own = func(c *ast.CallExpr) bool {
 		_, _, ok := w.threadCall(c)

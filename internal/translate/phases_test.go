@@ -59,7 +59,8 @@ var undivided = []struct{ name, body, says string }{
 	{"predeclared", "‹len := n\nt.Barrier()\ny[t.Global(0)] = len", "rename this"},
 }
 
-// A barrier that the host could run only with a stack for each thread is refused at its line, with a sentence that says what to write instead.
+// A barrier that the host could run only with a stack for each thread is refused at its line, with a sentence that says what to write
+// instead.
 func TestBarriersThatCannotBeDivided(t *testing.T) {
 	for _, k := range undivided {
 		src := fmt.Sprintf("func %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n", k.name, k.body)

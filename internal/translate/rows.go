@@ -115,8 +115,8 @@ func (w *rowWriter) parameters() (params, args string) {
 	return params, args
 }
 
-// loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports. A kernel with barriers or shared memory
-// must have one.
+// loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports. A kernel with barriers or
+// shared memory must have one.
 func (p *Package) loops(kernels []*function) (all []*rows, imports string, err error) {
 	needed := map[string]string{}
 	var refused Errors
@@ -162,8 +162,8 @@ type rowWriter struct {
 
 	hidesGrid bool // something in the kernel has the name of package grid
 
-	// What keeps the body from meaning the same in another function, and where. It is said to the author of a kernel with barriers only: for others the
-	// function is called as it is.
+	// What keeps the body from meaning the same in another function, and where. It is said to the author of a kernel with barriers only:
+	// for others the function is called as it is.
 	hiddenAt    token.Pos // where hidden or hidesGrid was found
 	strange     token.Pos
 	strangeness string

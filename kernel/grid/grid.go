@@ -12,8 +12,8 @@
 // On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a function
 // that launches either.
 //
-// If a kernel calls [Thread.Barrier], the code between two barriers runs as a loop over the threads of a block. With the race detector the threads
-// are goroutines, so that the detector sees their races.
+// If a kernel calls [Thread.Barrier], the code between two barriers runs as a loop over the threads of a block. With the race detector the
+// threads are goroutines, so that the detector sees their races.
 package grid
 
 import "github.com/go-halyard/halyard/kernel"

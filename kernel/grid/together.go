@@ -11,8 +11,8 @@ import (
 // maxRacing is how many threads may run at once with the race detector, which can follow about 8000 goroutines.
 const maxRacing = 4096
 
-// RunTogether calls f for each thread of a block, on a goroutine of its own. The threads wait for each other where they call [Thread.Barrier]. If f
-// panics in one of them, or returns while others wait, all threads end, and RunTogether panics.
+// RunTogether calls f for each thread of a block, on a goroutine of its own. The threads wait for each other where they call
+// [Thread.Barrier]. If f panics in one of them, or returns while others wait, all threads end, and RunTogether panics.
 //
 // This is slow. Files that "halyard kernels" writes call it only if [InPhases] is false.
 func RunTogether(b *kernel.Block, f func(Thread)) {
@@ -73,7 +73,8 @@ func Shared[T any](t Thread) *T {
 type crew struct {
 	f func(Thread)
 
-	// A lock of its own guards shared, so that the race detector sees no order between a thread that comes to a barrier and one that asks for shared memory.
+	// A lock of its own guards shared, so that the race detector sees no order between a thread that comes to a barrier and one that asks
+	// for shared memory.
 	sharing sync.Mutex
 	shared  []any // pointers
 

@@ -1,4 +1,5 @@
-// Package bugs names the ways in which the ranks of package commtest can be made to behave wrongly, for tests which show that a check finds them.
+// Package bugs names the ways in which the ranks of package commtest can be made to behave wrongly, for tests which show that a check finds
+// them.
 package bugs
 
 import "fmt"

@@ -19,8 +19,8 @@ func read(bodies []float32, i int) body {
 	return body{bodies[4*i], bodies[4*i+1], bodies[4*i+2], bodies[4*i+3]}
 }
 
-// step moves some bodies for the time dt, beginning with body number first of old, which has all of them. now has those that move, after it, and
-// v has three numbers for each: its velocity. A block reads the bodies in pieces, which its threads share.
+// step moves some bodies for the time dt, beginning with body number first of old, which has all of them. now has those that move, after
+// it, and v has three numbers for each: its velocity. A block reads the bodies in pieces, which its threads share.
 //
 //halyard:kernel
 func step(t grid.Thread, dt float32, first int32, old, v []float32, now grid.Out[float32]) {

@@ -6,9 +6,9 @@
 //	go run ./internal/testing/apilist -usage      print how many names each package exports, and how many of them are used outside tests
 //	go run ./internal/testing/apilist -unused     the same, and list the names that are not used
 //
-// For the listing it reads declarations and does not check types, so it needs neither a build nor a compiler for another system. A change of
-// a type that is aliased shows where that type is declared. A constant that uses iota is listed with the number
-// that iota has, since its value depends on its place.
+// For the listing it reads declarations and does not check types, so it needs neither a build nor a compiler for another system. A change
+// of a type that is aliased shows where that type is declared. A constant that uses iota is listed with the number that iota has, since its
+// value depends on its place.
 package main
 
 import (

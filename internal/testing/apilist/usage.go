@@ -30,15 +30,16 @@ type listed struct {
 	Standard                bool
 }
 
-// exported is one exported name: of a package, a method of an exported type, a field of an exported struct, or a method of an exported interface.
+// exported is one exported name: of a package, a method of an exported type, a field of an exported struct, or a method of an exported
+// interface.
 type exported struct {
 	pkg, name string
 	used      bool // outside its package and outside tests
 }
 
-// usage prints a table: for each package that programs can import, how many names it exports, and how many of them the packages of this repository use, those of
-// examples and bench included. Uses in tests, and in the package itself, do not count. A method counts as used if an interface of this module, or
-// of a few packages of the standard library, has a method that it implements.
+// usage prints a table: for each package that programs can import, how many names it exports, and how many of them the packages of this
+// repository use, those of examples and bench included. Uses in tests, and in the package itself, do not count. A method counts as used if
+// an interface of this module, or of a few packages of the standard library, has a method that it implements.
 func usage(w io.Writer, unused bool) error {
 	all, err := load()
 	if err != nil {
@@ -230,8 +231,8 @@ func (w *world) count() (names []*exported) {
 	return names
 }
 
-// implements reports whether a method of a type is one of an interface that the type has. A type with parameters counts if an interface has a method of
-// that name.
+// implements reports whether a method of a type is one of an interface that the type has. A type with parameters counts if an interface has
+// a method of that name.
 func implements(t *types.Named, method string, interfaces []*types.Interface) bool {
 	return slices.ContainsFunc(interfaces, func(i *types.Interface) bool {
 		has := false

@@ -38,8 +38,8 @@ type Import struct {
 	Ours bool
 }
 
-// Read collects the imports of every Go file that is not a test, whatever its build constraints, of this module and of those inside it whose paths begin with
-// its own. Other modules, testdata and hidden folders are left out.
+// Read collects the imports of every Go file that is not a test, whatever its build constraints, of this module and of those inside it
+// whose paths begin with its own. Other modules, testdata and hidden folders are left out.
 func Read(root fs.FS) (Tree, error) {
 	tree := Tree{}
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {

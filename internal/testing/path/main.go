@@ -1,14 +1,15 @@
-// Command path counts what somebody has to read who follows a call of this module from its beginning to its end: the functions that it enters, the files
-// that have them, and the returns to a file that was already left.
+// Command path counts what somebody has to read who follows a call of this module from its beginning to its end: the functions that it
+// enters, the files that have them, and the returns to a file that was already left.
 //
 //	go run ./internal/testing/path
 //
-// It builds the program measured with a call at the head of each function of this module, which notes that the function was entered. A build for
-// coverage (go build -cover) tells the same functions, but not in which order they are entered. Functions count that any goroutine enters while the
-// call runs. The order is that of the first entries on the goroutine that calls: if a function of another file is entered, and that
-// file is not a new one, it is a return.
+// It builds the program measured with a call at the head of each function of this module, which notes that the function was entered. A
+// build for coverage (go build -cover) tells the same functions, but not in which order they are entered. Functions count that any
+// goroutine enters while the call runs. The order is that of the first entries on the goroutine that calls: if a function of another file
+// is entered, and that file is not a new one, it is a return.
 //
-// The calls are made on the simulated CUDA device, or without a C compiler on a device of the host with memory of its own. A kernel is launched there in any case.
+// The calls are made on the simulated CUDA device, or without a C compiler on a device of the host with memory of its own. A kernel is
+// launched there in any case.
 package main
 
 import (
@@ -115,8 +116,8 @@ func build(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// hooked returns a file whose functions say that they are entered, the first of them with the given number, and how many they are. Lines stay where they
-// are. A function that may not grow the stack does not say so.
+// hooked returns a file whose functions say that they are entered, the first of them with the given number, and how many they are. Lines
+// stay where they are. A function that may not grow the stack does not say so.
 func hooked(file string, first int) (text []byte, functions int, err error) {
 	if text, err = os.ReadFile(file); err != nil {
 		return nil, 0, err
