@@ -8,7 +8,8 @@ import (
 )
 
 // curves are the families that are drawn.
-var curves = []string{"copy-in/pageable-device", "copy-in/pinned-device", "copy-out/device-pageable", "copy-out/device-pinned", "copy/device-device", "fill/device"}
+var curves = []string{"copy-in/pageable-device", "copy-in/pinned-device", "copy-out/device-pageable", "copy-out/device-pinned",
+	"copy/device-device", "fill/device"}
 
 func isCurve(family string) bool {
 	for _, c := range curves {
@@ -30,7 +31,8 @@ func (r *report) plot(path string) error {
 	}
 	page := chart.Page{Title: title, Columns: 2, Width: 500, Notes: []string{
 		joinNonEmpty(", ", r.Machine, r.Date.Format("2006-01-02"), "Halyard at "+r.Version, r.Go),
-		"Left: rate, ours solid, the raw call dashed. Right: our time divided by the raw call's, with quartiles; 1 is as fast, below 1 is faster.",
+		"Left: rate, ours solid, the raw call dashed. Right: our time divided by the raw call's, with quartiles; " +
+			"1 is as fast, below 1 is faster.",
 	}}
 	for _, d := range r.Devices {
 		if rates := r.rates(d); len(rates.Lines) > 0 {

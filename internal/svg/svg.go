@@ -61,7 +61,8 @@ func (p *Picture) Raw(text string) { p.b.WriteString(text) }
 
 // Write writes a file with the picture, in pixels. Its title is for those who cannot see it.
 func (p *Picture) Write(w io.Writer, width, height float64, title string) error {
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%[1]s" height="%[2]s" role="img" aria-labelledby="title" `+
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%[1]s" height="%[2]s" role="img" `+
+		`aria-labelledby="title" `+
 		`font-family="Helvetica, Arial, 'Liberation Sans', sans-serif" font-size="12">`+"\n<title id=\"title\">%s</title>\n%s</svg>\n",
 		Number(width), Number(height), html.EscapeString(title), p.b.String())
 	return err

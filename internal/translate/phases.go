@@ -24,7 +24,8 @@ func (w *rowWriter) phases() *rows {
 		return nil
 	}
 	if w.hidden || w.hidesGrid {
-		w.no(w.hiddenAt, "a kernel with barriers or shared memory cannot use a name that is predeclared in Go, or grid, for something else; rename this")
+		w.no(w.hiddenAt, "a kernel with barriers or shared memory cannot use a name that is predeclared in Go, or grid, for something else; "+
+			"rename this")
 		return nil
 	}
 	text, ok := w.p.print(w.f.decl)
@@ -313,7 +314,8 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 			return ph.no(id.Pos(), "%s cannot be declared in a kernel with barriers or shared memory", id.Name)
 		}
 		if !ph.typeStands(v.Type()) {
-			return ph.no(id.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this package declares", id.Name)
+			return ph.no(id.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this "+
+				"package declares", id.Name)
 		}
 		now.declares[v] = true
 		ph.in[v] = now
@@ -418,7 +420,8 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 		if s.Init != nil {
 			init, ok := s.Init.(*ast.AssignStmt)
 			if !ok || init.Tok != token.DEFINE || len(init.Lhs) != len(init.Rhs) {
-				return nil, ph.no(s.Init.Pos(), "a loop around a barrier must begin with variables of its own, as in for i := 0; i < n; i++")
+				return nil, ph.no(s.Init.Pos(), "a loop around a barrier must begin with variables of its own, as in "+
+					"for i := 0; i < n; i++")
 			}
 			for i, l := range init.Lhs {
 				v := defined(info, l)
@@ -488,6 +491,8 @@ func (ph *phaseWriter) steps(s ast.Stmt) bool {
 	return false
 }
 
+const anotherName = "this is another %s than the one of line %d, which lasts over a barrier; give one of them another name"
+
 // distinct reports whether each variable that a phase declares or computes again has a name of its own in the kernel. Another variable may have
 // the same name only within a statement.
 func (ph *phaseWriter) distinct() bool {
@@ -503,7 +508,7 @@ func (ph *phaseWriter) distinct() bool {
 		if second.Pos() < first.Pos() {
 			first, second = second, first
 		}
-		return ph.no(second.Pos(), "this is another %s than the one of line %d, which lasts over a barrier; give one of them another name", v.Name(), ph.line(first.Pos()))
+		return ph.no(second.Pos(), anotherName, v.Name(), ph.line(first.Pos()))
 	}
 	for v := range ph.same {
 		if !add(v) {
@@ -523,7 +528,7 @@ func (ph *phaseWriter) distinct() bool {
 	fine := true
 	selected := map[*ast.Ident]bool{}
 	again := func(id *ast.Ident, first types.Object) {
-		fine = ph.no(id.Pos(), "this is another %s than the one of line %d, which lasts over a barrier; give one of them another name", id.Name, ph.line(first.Pos()))
+		fine = ph.no(id.Pos(), anotherName, id.Name, ph.line(first.Pos()))
 	}
 	ast.Inspect(ph.f.decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -189,10 +189,12 @@ func (panel *Panel) draw(p *svg.Picture, left, top, width float64) (height float
 		p.Line(x.from, at, x.to, at, "stroke", "#dddddd")
 		p.Text(x.from-5, at+3, t.label, "font-size", 9, "text-anchor", "end")
 	}
-	p.Path(fmt.Sprintf("M%s %sV%sH%s", svg.Number(x.from), svg.Number(y.to), svg.Number(y.from), svg.Number(x.to)), "fill", "none", "stroke", "#000000")
+	p.Path(fmt.Sprintf("M%s %sV%sH%s", svg.Number(x.from), svg.Number(y.to), svg.Number(y.from), svg.Number(x.to)),
+		"fill", "none", "stroke", "#000000")
 	p.Text((x.from+x.to)/2, y.from+28, panel.X, "font-size", 10, "text-anchor", "middle")
 	at := (y.from + y.to) / 2
-	p.Text(left+9, at, panel.Y, "font-size", 10, "text-anchor", "middle", "transform", fmt.Sprintf("rotate(-90 %s %s)", svg.Number(left+9), svg.Number(at)))
+	p.Text(left+9, at, panel.Y, "font-size", 10, "text-anchor", "middle",
+		"transform", fmt.Sprintf("rotate(-90 %s %s)", svg.Number(left+9), svg.Number(at)))
 	switch {
 	case panel.One && panel.Rows != nil:
 		p.Line(x.at(1), y.from, x.at(1), y.to, "stroke", "#000000")

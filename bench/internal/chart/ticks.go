@@ -74,8 +74,9 @@ func sizes(low, high float64) (all []tick) {
 			continue
 		}
 		if math.Mod(e-2, 4) == 0 {
-			unit := int(max(e, 0)) / 10
-			t.label = fmt.Sprintf("%g %s", math.Exp2(e-float64(10*unit)), [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}[min(unit, 6)])
+			unit := min(int(max(e, 0))/10, 6)
+			units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+			t.label = fmt.Sprintf("%g %s", math.Exp2(e-float64(10*unit)), units[unit])
 		}
 		all = append(all, t)
 	}

@@ -249,7 +249,8 @@ func picture() string {
 	}
 	for _, e := range all {
 		path := routes[ends{e.from, e.to}].visible(boxes[e.from], boxes[e.to])
-		line := []any{"fill", "none", "stroke", colourOf(e), "stroke-linejoin", "round", "marker-end", "url(#" + placeName(e.causes[0].place) + ")"}
+		line := []any{"fill", "none", "stroke", colourOf(e), "stroke-linejoin", "round",
+			"marker-end", "url(#" + placeName(e.causes[0].place) + ")"}
 		if slices.ContainsFunc(e.causes, func(c cause) bool { return c.moves && !c.zeros }) {
 			line = append(line, "stroke-width", 3)
 		}
@@ -268,7 +269,8 @@ func picture() string {
 	for _, n := range nodes() {
 		left, top := n.box.x-n.box.w/2, n.box.y-n.box.h/2
 		p.Rect(left, top, n.box.w, n.box.h, "rx", 10, "fill", "#f2f5f8", "stroke", greyColour, "stroke-width", 1.5)
-		p.Text(n.box.x, top+23, n.name.String(), "font-size", titleSize, "font-weight", "bold", "text-anchor", "middle", "fill", darkColour)
+		p.Text(n.box.x, top+23, n.name.String(), "font-size", titleSize, "font-weight", "bold", "text-anchor", "middle",
+			"fill", darkColour)
 		for i, line := range n.lines {
 			p.Text(n.box.x, top+43+lineHeight*float64(i), line, "font-size", textSize, "text-anchor", "middle", "fill", greyColour)
 		}

@@ -54,7 +54,7 @@ func usage(w io.Writer, unused bool) error {
 	}
 	slices.Sort(order)
 	table := tabwriter.NewWriter(w, 0, 4, 1, ' ', 0)
-	fmt.Fprintf(table, "| package\t| names\t| used\t| not used\t|\n|---\t|--:\t|--:\t|--:\t|\n")
+	fmt.Fprint(table, "| package\t| names\t| used\t| not used\t|\n", "|---\t|--:\t|--:\t|--:\t|\n")
 	total, in := 0, 0
 	for _, p := range order {
 		used := 0
@@ -92,8 +92,23 @@ type world struct {
 	std      []*types.Interface // that methods implement
 }
 
+// interfaces are those of the standard library whose methods count as used.
+var interfaces = []string{"fmt.Stringer", "fmt.Formatter", "fmt.GoStringer", "io.Reader", "io.Writer", "io.Closer", "io.WriterTo", "io.ReaderFrom",
+	"io.Seeker", "sort.Interface", "flag.Value", "encoding.TextMarshaler", "encoding.TextUnmarshaler", "encoding/json.Marshaler",
+	"encoding/json.Unmarshaler", "log/slog.LogValuer"}
+
+// standard returns the packages of the interfaces.
+func standard() (paths []string) {
+	for _, name := range interfaces {
+		path, _, _ := strings.Cut(name, ".")
+		paths = append(paths, path)
+	}
+	return paths
+}
+
 func load() (*world, error) {
-	list := exec.Command("go", "list", "-deps", "-export", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles,Standard", module+"/...", "encoding", "encoding/json", "io", "fmt", "sort", "flag", "log/slog")
+	list := exec.Command("go", append([]string{"list", "-deps", "-export", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles,Standard",
+		module + "/..."}, standard()...)...)
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var failure bytes.Buffer
 	list.Stderr = &failure
@@ -132,8 +147,7 @@ func load() (*world, error) {
 		}
 		w.packages = append(w.packages, checked{p.ImportPath, pkg, info})
 	}
-	for _, name := range []string{"fmt.Stringer", "fmt.Formatter", "fmt.GoStringer", "io.Reader", "io.Writer", "io.Closer", "io.WriterTo", "io.ReaderFrom", "io.Seeker",
-		"sort.Interface", "flag.Value", "encoding.TextMarshaler", "encoding.TextUnmarshaler", "encoding/json.Marshaler", "encoding/json.Unmarshaler", "log/slog.LogValuer"} {
+	for _, name := range interfaces {
 		path, typ, _ := strings.Cut(name, ".")
 		pkg, err := imp.Import(path)
 		if err != nil {
@@ -176,7 +190,7 @@ func public(path string) bool {
 // count returns the exported names of all packages that programs can import.
 func (w *world) count() (names []*exported) {
 	used := map[string]bool{}
-	interfaces := w.std
+	known := w.std
 	for _, p := range w.packages {
 		for _, o := range p.info.Uses {
 			if o.Pkg() != nil && o.Pkg().Path() != p.path && strings.HasPrefix(o.Pkg().Path(), module+"/") {
@@ -186,7 +200,7 @@ func (w *world) count() (names []*exported) {
 		for _, o := range p.info.Defs {
 			if t, ok := o.(*types.TypeName); ok {
 				if i, ok := t.Type().Underlying().(*types.Interface); ok && i.NumMethods() > 0 {
-					interfaces = append(interfaces, i)
+					known = append(known, i)
 				}
 			}
 		}
@@ -209,7 +223,7 @@ func (w *world) count() (names []*exported) {
 			named := t.Type().(*types.Named)
 			for m := range named.Methods() {
 				if m.Exported() {
-					add(name+"."+m.Name(), used[w.key(m)] || implements(named, m.Name(), interfaces))
+					add(name+"."+m.Name(), used[w.key(m)] || implements(named, m.Name(), known))
 				}
 			}
 			switch u := named.Underlying().(type) {

@@ -73,7 +73,8 @@ func run() error {
 
 // build builds the program, and returns the file of each function, by the function's number.
 func build(dir string) (files []string, err error) {
-	list := exec.Command("go", "list", "-deps", "-tags", tags, "-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}\t{{range .GoFiles}}{{.}} {{end}}{{end}}", measured)
+	list := exec.Command("go", "list", "-deps", "-tags", tags,
+		"-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}\t{{range .GoFiles}}{{.}} {{end}}{{end}}", measured)
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
 	out, err := list.Output()
@@ -108,7 +109,8 @@ func build(dir string) (files []string, err error) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 		return nil, err
 	}
-	compile := exec.Command("go", "build", "-tags", tags, "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "measured"), measured)
+	compile := exec.Command("go", "build", "-tags", tags, "-overlay", filepath.Join(dir, "overlay.json"),
+		"-o", filepath.Join(dir, "measured"), measured)
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := compile.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build: %w\n%s", err, said)
@@ -134,7 +136,7 @@ func hooked(file string, first int) (text []byte, functions int, err error) {
 	edits := []edit{{fset.Position(f.Name.End()).Offset, `; import path_ "` + here + `/hook"`}}
 	for _, d := range f.Decls {
 		decl, ok := d.(*ast.FuncDecl)
-		if !ok || decl.Body == nil || decl.Doc != nil && slices.ContainsFunc(decl.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:nosplit") }) {
+		if !ok || decl.Body == nil || decl.Doc != nil && slices.ContainsFunc(decl.Doc.List, nosplit) {
 			continue
 		}
 		edits = append(edits, edit{fset.Position(decl.Body.Lbrace).Offset + 1, fmt.Sprintf(" path_.In(%d);", first+functions)})
@@ -149,6 +151,8 @@ func hooked(file string, first int) (text []byte, functions int, err error) {
 	return text, functions, nil
 }
 
+func nosplit(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:nosplit") }
+
 // print prints a table of what the program has printed.
 func print(out []byte, files []string) error {
 	lines := bufio.NewScanner(bytes.NewReader(out))
@@ -156,7 +160,8 @@ func print(out []byte, files []string) error {
 	lines.Scan()
 	fmt.Printf("on %s\n\n", lines.Text())
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 1, ' ', 0)
-	fmt.Fprintf(w, "| call\t| functions\t| files\t| returns\t| in buffer: functions\t| files\t| returns\t|\n|---\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|\n")
+	fmt.Fprint(w, "| call\t| functions\t| files\t| returns\t| in buffer: functions\t| files\t| returns\t|\n",
+		"|---\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|\n")
 	for lines.Scan() {
 		var call struct {
 			Name string

@@ -22,12 +22,15 @@ func TestReturns(t *testing.T) {
 // Every function with a body says that it is entered, on the line where it was, and what may not grow the stack does not.
 func TestFunctionsAreHooked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.go")
-	require.NoError(t, os.WriteFile(file, []byte("package p\n\nimport \"fmt\"\n\nfunc f() { fmt.Println() }\n\n//go:nosplit\nfunc g() {}\n\nfunc h()\n\nfunc (t *T) m() int {\n\treturn 1\n}\n"), 0o600))
+	const source = "package p\n\nimport \"fmt\"\n\nfunc f() { fmt.Println() }\n\n//go:nosplit\nfunc g() {}\n\nfunc h()\n\n" +
+		"func (t *T) m() int {\n\treturn 1\n}\n"
+	require.NoError(t, os.WriteFile(file, []byte(source), 0o600))
 	text, functions, err := hooked(file, 5)
 	require.NoError(t, err)
 	assert.Equal(t, 2, functions)
 	assert.Equal(t, "package p; import path_ \"github.com/go-halyard/halyard/internal/testing/path/hook\"\n\nimport \"fmt\"\n\n"+
-		"func f() { path_.In(5); fmt.Println() }\n\n//go:nosplit\nfunc g() {}\n\nfunc h()\n\nfunc (t *T) m() int { path_.In(6);\n\treturn 1\n}\n", string(text))
+		"func f() { path_.In(5); fmt.Println() }\n\n//go:nosplit\nfunc g() {}\n\nfunc h()\n\n"+
+		"func (t *T) m() int { path_.In(6);\n\treturn 1\n}\n", string(text))
 	_, err = parser.ParseFile(token.NewFileSet(), "", text, 0)
 	assert.NoError(t, err)
 }

@@ -78,7 +78,8 @@ func main() {
 			x[i] *= 2
 		}
 	})}}).Kernel("double")
-	measure("kernel launch", func() { check(stream.Sync(ctx)) }, func() { check(double.Launch(ctx, stream, hal.Over(count), kernel.InOut(x))) }, func() { check(stream.Sync(ctx)) })
+	sync := func() { check(stream.Sync(ctx)) }
+	measure("kernel launch", sync, func() { check(double.Launch(ctx, stream, hal.Over(count), kernel.InOut(x))) }, sync)
 	check(hal.CloseAll(dev, stream, x))
 }
 
