@@ -69,7 +69,7 @@ vet:
 		echo "GOWORK=off $(GO) vet ./... in $$module"; (cd "$$module" && GOWORK=off CGO_ENABLED=0 $(GO) vet -tags "$(TAGS)" ./...); \
 	done # each module alone
 
-# How .ci/run goes on with each: README, "Status". Programs are all vetted; the command is the one that is linked.
+# How .ci/run goes on with each: docs/support.md. All programs are vetted; the command alone is linked.
 cross: ## vet and build for each system without cgo
 	@set -e; export CGO_ENABLED=0; for target in linux/amd64=run linux/arm64=emulated windows/amd64=emulated "darwin/arm64=compiled only"; do \
 		echo "$${target%=*} ($${target#*=})"; target=$${target%=*}; \

@@ -1,4 +1,4 @@
-// Package svg writes pictures: timelines of package buffer/trace, charts of package internal/chart, and the diagram of the protocol.
+// Package svg writes pictures: timelines of package buffer/trace, the charts of module bench, and the diagram of the protocol.
 package svg
 
 import (
