@@ -40,7 +40,9 @@ func (w *rowWriter) phases() *rows {
 	if !ok || !ph.distinct() || !ph.leaves() {
 		return nil
 	}
-	ph.share()
+	if !ph.share() {
+		return nil
+	}
 
 	ph.block, ph.kept, ph.row = w.fresh("b"), w.fresh("kept"), w.fresh("row")
 	for d, name := range [...]string{"x", "y", "z"} {
@@ -312,10 +314,6 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		}
 		if v == nil {
 			return ph.no(id.Pos(), "%s cannot be declared in a kernel with barriers or shared memory", id.Name)
-		}
-		if !ph.typeStands(v.Type()) {
-			return ph.no(id.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this "+
-				"package declares", id.Name)
 		}
 		now.declares[v] = true
 		ph.in[v] = now
@@ -610,8 +608,8 @@ func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fin
 	}
 }
 
-// share notes the variables that are used in another phase than the one that declares them.
-func (ph *phaseWriter) share() {
+// share notes the variables that are used in another phase than the one that declares them. It refuses one whose type cannot be written there.
+func (ph *phaseWriter) share() bool {
 	for _, p := range ph.all {
 		for _, v := range ph.used(p) {
 			if in := ph.in[v]; in != nil && in != p && !slices.Contains(ph.keeps, v) {
@@ -620,6 +618,13 @@ func (ph *phaseWriter) share() {
 		}
 	}
 	slices.SortFunc(ph.keeps, func(a, b types.Object) int { return int(a.Pos() - b.Pos()) })
+	for _, v := range ph.keeps {
+		if !ph.typeStands(v.Type()) {
+			return ph.no(v.Pos(), "the type of %s cannot be kept for the code after a barrier; use a number, an array, or a type that this "+
+				"package declares", v.Name())
+		}
+	}
+	return true
 }
 
 // used returns the variables that the statements of a phase use.

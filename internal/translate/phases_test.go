@@ -176,3 +176,13 @@ func TestPhases(t *testing.T) {
 		}
 	}
 }
+
+// A variable of another package's type can be used between two barriers, and cannot be kept over one: the generated file may not import the package.
+func TestTypesOfOtherPackagesAreNotKept(t *testing.T) {
+	const src = "package p\n\nimport (\n\t\"time\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n" +
+		"//halyard:kernel\nfunc k(t grid.Thread, n int32, y []int32) {\n\td := time.Duration(n)\n\td++\n\ty[t.Global(0)] = int32(d)\n\tt.Barrier()\n%s}\n"
+	_, err := translated(t, fmt.Sprintf(src, "\ty[t.Global(0)]++\n"))
+	require.NoError(t, err)
+	_, err = translated(t, fmt.Sprintf(src, "\ty[t.Global(0)] = int32(d)\n"))
+	assert.EqualError(t, err, "k.go:11:2: the type of d cannot be kept for the code after a barrier; use a number, an array, or a type that this package declares")
+}
