@@ -568,7 +568,7 @@ func TestListingsTakeTurns(t *testing.T) {
 	wantDevices(t, newBackend(func() (*table, error) { return tab, nil }), t.Context(), "a")
 }
 
-func TestCallsInTurns(t *testing.T) {
+func TestLockedCalls(t *testing.T) {
 	var under, most atomic.Int32
 	table := (&table{flush: func(queue uintptr) status {
 		most.Store(max(most.Load(), under.Add(1)))
@@ -577,7 +577,7 @@ func TestCallsInTurns(t *testing.T) {
 		}
 		under.Add(-1)
 		return status(queue)
-	}}).inTurns()
+	}}).locked()
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {

@@ -110,8 +110,8 @@ type way struct {
 	do   func()
 }
 
-// inTurns is sideBySide for any number of ways. It reports the median of each, and its ratio to the first.
-func inTurns(b *testing.B, ways ...way) {
+// locked is sideBySide for any number of ways. It reports the median of each, and its ratio to the first.
+func locked(b *testing.B, ways ...way) {
 	const batch = 32 // so that the time for reading the clock does not matter
 	took := make([][]time.Duration, len(ways))
 	for i := 0; b.Loop(); i++ {
@@ -146,7 +146,7 @@ func BenchmarkAllocAndFree(b *testing.B) {
 				ok(b, err)
 				s, err := d.NewStream()
 				ok(b, err)
-				inTurns(b, way{"raw", func() { rawAllocAndFree(p, n) }}, way{"driver", func() {
+				locked(b, way{"raw", func() { rawAllocAndFree(p, n) }}, way{"driver", func() {
 					m, _ := p.Alloc(driver.KindDevice, n, 0)
 					_ = m.Free()
 				}}, way{"hal", func() {
@@ -194,7 +194,7 @@ func BenchmarkAllocAndFreeTogether(b *testing.B) {
 				m, _ := blocks.Alloc(s, hal.KindDevice, n)
 				_ = m.Free(s)
 			}
-			inTurns(b, way{"raw", together(func(int) { rawAllocAndFree(p, n) })},
+			locked(b, way{"raw", together(func(int) { rawAllocAndFree(p, n) })},
 				way{"pool", together(func(int) { pooled(streams[0]) })},
 				way{"pool64", together(func(i int) { pooled(streams[i]) })})
 			for _, s := range streams {

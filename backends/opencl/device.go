@@ -125,7 +125,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	if d.tier != tierBuffer && s.start%8 != 0 {
 		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)
 	}
-	if !d.ctx.claim(s) {
+	if !d.ctx.register(s) {
 		return nil, d.refuse(op, driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, s.start)
 	}
 	m := &memory{dev: d, kind: driver.KindHost, size: size, addr: s.start, registered: true}
@@ -133,7 +133,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	if d.tier == tierBuffer {
 		mem, st := d.t.createBuffer(d.ctx.cl, memReadWrite|memUseHostPtr, size, s.start)
 		if st != success {
-			d.ctx.yield(s)
+			d.ctx.unregister(s)
 			return nil, d.fail(op, "clCreateBuffer", st)
 		}
 		m.mem = mem
@@ -141,9 +141,9 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	return m, nil
 }
 
-// claim adds a range to those that are registered. It reports false and adds nothing if the range
+// register adds a range to those that are registered. It reports false and adds nothing if the range
 // overlaps one of them.
-func (c *sharedContext) claim(s span) bool {
+func (c *sharedContext) register(s span) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(c.registered, s, compareSpans)
@@ -154,7 +154,7 @@ func (c *sharedContext) claim(s span) bool {
 	return true
 }
 
-func (c *sharedContext) yield(s span) {
+func (c *sharedContext) unregister(s span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i, ok := slices.BinarySearchFunc(c.registered, s, compareSpans); ok {

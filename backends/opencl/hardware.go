@@ -137,7 +137,7 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 	if h.platformText == "Oclgrind" {
 		// Oclgrind 21.10 is not safe for calls from several threads. Its calls that flush or wait for a queue execute the
 		// queue's work themselves, and the work of every queue that this queue waits for, before they return.
-		h.blocking, h.t = true, t.inTurns()
+		h.blocking, h.t = true, t.locked()
 	}
 	// Rusticl of Mesa 22.3 returns numbers from 0 to 3 as time stamps, and 0 as the resolution of its timer. For a
 	// structure it expects the size of the argument without the padding at the end.

@@ -267,7 +267,7 @@ func (m *memory) Free() error {
 	}
 	if m.registered {
 		start := uintptr(m.HostPointer())
-		d.ctx.yield(span{start, start + uintptr(m.size)})
+		d.ctx.unregister(span{start, start + uintptr(m.size)})
 	}
 	if m.charged {
 		d.ctx.held.Add(-m.size)

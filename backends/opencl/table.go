@@ -97,13 +97,13 @@ func (t *table) compileProgram(program, device uintptr, options string, headers 
 // address returns the address of the first byte, nil if the slice is nil.
 func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
-// inTurns returns a table whose calls are made one at a time, under a lock. Only Oclgrind needs it. Oclgrind has no
+// locked returns a table whose calls are made one at a time, under a lock. Only Oclgrind needs it. Oclgrind has no
 // unified shared memory, so the table leaves that out.
-func (t *table) inTurns() *table {
-	turns := *t
-	turns.usm = nil
+func (t *table) locked() *table {
+	guarded := *t
+	guarded.usm = nil
 	var mu sync.Mutex
-	fields := reflect.ValueOf(&turns).Elem()
+	fields := reflect.ValueOf(&guarded).Elem()
 	for i := range fields.NumField() {
 		f := fields.Field(i)
 		if f.Kind() != reflect.Func || f.IsNil() {
@@ -118,5 +118,5 @@ func (t *table) inTurns() *table {
 			return inner.Call(args)
 		}))
 	}
-	return &turns
+	return &guarded
 }

@@ -26,14 +26,14 @@ const (
 	CodeNotSupported  Code = 801
 )
 
-// nothingGiven is the code for an allocation that reported success and returned no address.
-const nothingGiven = 1<<33 | CodeOutOfMemory
+// nullAllocation is the code for an allocation that reported success and returned no address.
+const nullAllocation = 1<<33 | CodeOutOfMemory
 
-// given returns the code of an allocation that returned addr. Success with address 0 becomes an error: HIP-CPU's
+// allocated returns the code of an allocation that returned addr. Success with address 0 becomes an error: HIP-CPU's
 // hipMalloc reports success and returns a null pointer when memory is short.
-func given(addr uintptr, code Code) Code {
+func allocated(addr uintptr, code Code) Code {
 	if code == Success && addr == 0 {
-		return nothingGiven
+		return nullAllocation
 	}
 	return code
 }

@@ -76,11 +76,11 @@ func (s *Stream) Copy(dst, src driver.Region) error {
 	const op = "copy"
 	to, ok := s.memory(dst)
 	if !ok {
-		return s.strange(op)
+		return s.otherBackend(op)
 	}
 	from, ok := s.memory(src)
 	if !ok {
-		return s.strange(op)
+		return s.otherBackend(op)
 	}
 	dstAddr, srcAddr, n := to.at(dst), from.at(src), uintptr(dst.Len)
 	if to.onHost() && from.onHost() {
@@ -114,7 +114,7 @@ func (s *Stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	const op = "copy in"
 	m, ok := s.memory(dst)
 	if !ok {
-		return s.strange(op)
+		return s.otherBackend(op)
 	}
 	addr, n := m.at(dst), uintptr(dst.Len)
 	switch way, err := s.way(op, m, uintptr(src), n); {
@@ -145,7 +145,7 @@ func (s *Stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	const op = "copy out"
 	m, ok := s.memory(src)
 	if !ok {
-		return s.strange(op)
+		return s.otherBackend(op)
 	}
 	addr, n := m.at(src), uintptr(src.Len)
 	switch way, err := s.way(op, m, uintptr(dst), n); {
@@ -179,7 +179,7 @@ func (s *Stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
 	m, ok := s.memory(dst)
 	if !ok {
-		return s.strange(op)
+		return s.otherBackend(op)
 	}
 	addr, n := m.at(dst), uintptr(dst.Len)
 	p = shortest(p)
@@ -343,7 +343,7 @@ func (s *Stream) plane(op string, p *driver.Pitched) (addr uintptr, at Place, ne
 	region := driver.Region{Mem: p.Mem, Off: p.Off}
 	m, ok := s.memory(region)
 	if !ok {
-		return 0, 0, false, s.strange(op)
+		return 0, 0, false, s.otherBackend(op)
 	}
 	addr = m.at(region)
 	if !m.onDevice() {

@@ -59,7 +59,7 @@ func (d *Device) unanswered() (lacks driver.Caps) {
 		return 0
 	}
 	addr, code := d.api.MemAlloc(d.ctx, 1)
-	if given(addr, code) != Success {
+	if allocated(addr, code) != Success {
 		return 0
 	}
 	d.leftovers.add(fromDevice, addr) // freeing it now might wait for other work
@@ -136,17 +136,17 @@ func (d *Device) Close() error {
 	d.signals.close(d)
 	err := d.leftovers.close(d)
 	d.staging.close(d)
-	return cmp.Or(d.give(CallRelease, releaseContext, uintptr(d.dev)), err)
+	return cmp.Or(d.release(CallRelease, releaseContext, uintptr(d.dev)), err)
 }
 
-// give releases a vendor's handle. Whatever the release returns, the handle is not used again: the error may come
+// release releases a vendor's handle. Whatever the release returns, the handle is not used again: the error may come
 // from earlier work, and a second release could hit a newer object at the same address. If the release was not
-// made because the context could not be made current, give tries it once more. A library that is shutting down
+// made because the context could not be made current, it is tried once more. A library that is shutting down
 // has released everything already, so its error is ignored.
-func (d *Device) give(c Call, release releaser, handle uintptr) error {
-	code := release(d.api, d.ctx, handle)
+func (d *Device) release(c Call, call releaser, handle uintptr) error {
+	code := call(d.api, d.ctx, handle)
 	if code.Unbound() {
-		code = release(d.api, d.ctx, handle)
+		code = call(d.api, d.ctx, handle)
 	}
 	if code == Success || code.Value() == CodeDeinitialised.Value() {
 		return nil

@@ -31,7 +31,7 @@ func (l *library) fail(op string, ordinal int, c Call, code Code) *driver.Error 
 	}
 	e := &driver.Error{Op: op, Backend: l.vendor.Name, Device: ordinal, Kind: s.Kind,
 		Vendor: driver.Vendor{API: l.api.Name(c), Name: s.Name, Code: int64(code.Value())}}
-	if code == nothingGiven {
+	if code == nullAllocation {
 		e.Vendor.Name, e.Vendor.Code = "success", 0
 		e.Detail = "the call reported success but returned a null pointer"
 	}

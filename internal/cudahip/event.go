@@ -57,7 +57,7 @@ func (e *Event) Sync() error {
 
 // Close implements driver.Event.
 func (e *Event) Close() error {
-	return e.dev.give(CallEventDestroy, API.EventDestroy, e.handle)
+	return e.dev.release(CallEventDestroy, API.EventDestroy, e.handle)
 }
 
 // Elapsed implements driver.Timer. The vendors measure the time only between events of the same

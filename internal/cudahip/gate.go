@@ -158,17 +158,17 @@ const (
 func (d *Device) signalBlock() (host, addr, size uintptr, err error) {
 	if d.api.Has(CallSignalAlloc) {
 		word, code := d.api.SignalAlloc(d.ctx)
-		if code = given(word, code); code != Success {
+		if code = allocated(word, code); code != Success {
 			return 0, 0, 0, d.fail("gate", CallSignalAlloc, code)
 		}
 		return word, word, signalStride, nil
 	}
 	host, code := d.api.HostAlloc(d.ctx, signalChunk)
-	if code = given(host, code); code != Success {
+	if code = allocated(host, code); code != Success {
 		return 0, 0, 0, d.fail("gate", CallHostAlloc, code)
 	}
 	if addr, code = d.api.HostAddr(d.ctx, host); code != Success {
-		_ = d.give(CallHostFree, API.HostFree, host)
+		_ = d.release(CallHostFree, API.HostFree, host)
 		return 0, 0, 0, d.fail("gate", CallHostAddr, code)
 	}
 	return host, addr, signalChunk, nil
@@ -188,7 +188,7 @@ func (p *signals) close(d *Device) {
 		call, free = CallMemFree, API.MemFree
 	}
 	for _, host := range p.blocks {
-		_ = d.give(call, free, host)
+		_ = d.release(call, free, host)
 	}
 	p.blocks, p.spare = nil, nil
 }

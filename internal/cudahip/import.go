@@ -249,7 +249,7 @@ func (t *imports) open(d *Device, h IPCHandle) (uintptr, error) {
 		return i.base, nil
 	}
 	base, code := d.api.IPCOpen(d.ctx, &h)
-	if code = given(base, code); code != Success {
+	if code = allocated(base, code); code != Success {
 		return 0, d.fail("open ipc handle", CallIPCOpen, code)
 	}
 	if t.bases == nil {
@@ -276,7 +276,7 @@ func (t *imports) close(d *Device, base uintptr) error {
 	var err error
 	for _, h := range i.handles {
 		delete(t.bases, h)
-		if e := d.give(CallIPCClose, API.IPCClose, base); err == nil {
+		if e := d.release(CallIPCClose, API.IPCClose, base); err == nil {
 			err = e
 		}
 	}

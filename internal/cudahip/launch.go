@@ -38,7 +38,7 @@ func takeArguments(n int) *arguments {
 	return a
 }
 
-func (a *arguments) give() {
+func (a *arguments) put() {
 	clear(a.list)
 	a.list, a.words = a.list[:0], a.words[:0]
 	argumentLists.Put(a)
@@ -69,8 +69,8 @@ func (s *Stream) Launch(kernel driver.Kernel, l *driver.Launch) error {
 		}
 		m, ok := s.memory(arg.Region)
 		if !ok {
-			a.give()
-			return s.strange(op)
+			a.put()
+			return s.otherBackend(op)
 		}
 		a.address(m.at(arg.Region))
 	}
@@ -85,7 +85,7 @@ func (s *Stream) Launch(kernel driver.Kernel, l *driver.Launch) error {
 	if code == Success {
 		code = s.api.Launch(s.ctx, k.handle, l, unsafe.Pointer(unsafe.SliceData(a.list)), s.handle)
 	}
-	a.give()
+	a.put()
 	runtime.KeepAlive(l)
 	if code != Success {
 		return s.unlaunchable(op, call, k, l, code)

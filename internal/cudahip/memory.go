@@ -74,15 +74,15 @@ func (d *Device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	default:
 		return nil, d.refuse(op, driver.ErrInvalidArgument, "invalid memory kind %v", kind)
 	}
-	give := &releases[m.origin]
-	free := func(base uintptr) { _ = d.give(give.call, give.release, base) }
+	how := &releases[m.origin]
+	free := func(base uintptr) { _ = d.release(how.call, how.release, base) }
 	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
 		base, code = ask(d.ctx, uintptr(total))
-		if code = given(base, code); code != Success || m.origin != fromHost {
+		if code = allocated(base, code); code != Success || m.origin != fromHost {
 			return base, base, call, code
 		}
 		addr, code = d.api.HostAddr(d.ctx, base)
-		if code = given(addr, code); code != Success {
+		if code = allocated(addr, code); code != Success {
 			free(base)
 		}
 		return base, addr, CallHostAddr, code
@@ -117,8 +117,8 @@ func (m *Memory) allocate(op string, kind driver.Kind, align uint64,
 			return d.refuse(op, driver.ErrInvalidArgument, "cannot allocate %d bytes aligned to %d", m.size, align)
 		}
 		base, start, failed, code := alloc(total)
-		if code = given(start, code); code != Success {
-			return d.short(op, failed, code, kind, m.size)
+		if code = allocated(start, code); code != Success {
+			return d.failAlloc(op, failed, code, kind, m.size)
 		}
 		if is := uint64(start & -start); is < min(align, aligned) {
 			refuse(base)
@@ -158,15 +158,15 @@ func (l *leftovers) close(d *Device) (first error) {
 	l.mu.Unlock()
 	for _, x := range list {
 		r := &releases[x.origin]
-		if err := d.give(r.call, r.release, x.base); first == nil {
+		if err := d.release(r.call, r.release, x.base); first == nil {
 			first = err
 		}
 	}
 	return first
 }
 
-// short is fail for an allocation: it adds a Shortage if memory is short.
-func (d *Device) short(op string, c Call, code Code, kind driver.Kind, size uint64) error {
+// failAlloc is fail for an allocation: it adds a Shortage if memory is short.
+func (d *Device) failAlloc(op string, c Call, code Code, kind driver.Kind, size uint64) error {
 	e := d.fail(op, c, code)
 	if e.Kind == driver.ErrOutOfMemory {
 		e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: d.held.Load()}
@@ -199,7 +199,7 @@ func (m *Memory) Free() error {
 		d.lib.hosts.remove(m.base)
 	}
 	r := &releases[m.origin]
-	return d.give(r.call, r.release, m.base)
+	return d.release(r.call, r.release, m.base)
 }
 
 // Register implements driver.Registerer.
@@ -220,12 +220,12 @@ func (d *Device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	runtime.KeepAlive(ptr)
 	if code != Success {
 		d.lib.hosts.remove(host)
-		return nil, d.short(op, CallHostRegister, code, driver.KindHost, size)
+		return nil, d.failAlloc(op, CallHostRegister, code, driver.KindHost, size)
 	}
 	addr, code := d.api.HostAddr(d.ctx, host)
 	if code != Success {
 		d.lib.hosts.remove(host)
-		_ = d.give(CallHostUnregister, API.HostUnregister, host)
+		_ = d.release(CallHostUnregister, API.HostUnregister, host)
 		return nil, d.fail(op, CallHostAddr, code)
 	}
 	return &Memory{dev: d, addr: addr, host: host, base: host, size: size, origin: fromCaller}, nil

@@ -195,7 +195,7 @@ func (m *Module) Kernel(name string) (driver.Kernel, error) {
 func (m *Module) FreeMayBlock() bool { return true }
 
 // Close implements driver.Module.
-func (m *Module) Close() error { return m.dev.give(CallModuleUnload, API.ModuleUnload, m.handle) }
+func (m *Module) Close() error { return m.dev.release(CallModuleUnload, API.ModuleUnload, m.handle) }
 
 // Info implements driver.Kernel.
 func (k *Kernel) Info() *driver.KernelInfo { return &k.info }

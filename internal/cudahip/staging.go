@@ -57,7 +57,7 @@ func (s *Stream) block(op string, n uintptr) (base, size uintptr, err error) {
 		case code == Success:
 			return held[k], blockSizes[k], nil
 		case k == small:
-			return 0, 0, s.dev.short(op, CallHostAlloc, code, driver.KindHost, uint64(blockSizes[k]))
+			return 0, 0, s.dev.failAlloc(op, CallHostAlloc, code, driver.KindHost, uint64(blockSizes[k]))
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (p *blocks) take(s *Stream, k blockKind) (base uintptr, code Code) {
 		p.mu.Unlock() // unlocked, because the vendor's call may take long
 		base, code = s.api.HostAlloc(s.ctx, blockSizes[k])
 		p.mu.Lock()
-		if code = given(base, code); code != Success {
+		if code = allocated(base, code); code != Success {
 			p.made -= int(k)
 			return 0, code
 		}
@@ -151,7 +151,7 @@ func (p *blocks) close(d *Device) {
 	p.mu.Unlock()
 	for _, list := range spare {
 		for _, base := range list {
-			_ = d.give(CallHostFree, API.HostFree, base)
+			_ = d.release(CallHostFree, API.HostFree, base)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (s *Stream) memory(r driver.Region) (m *Memory, ok bool) {
 // at returns the device's address of a region of the memory.
 func (m *Memory) at(r driver.Region) uintptr { return m.addr + uintptr(r.Off) }
 
-func (s *Stream) strange(op string) error {
+func (s *Stream) otherBackend(op string) error {
 	return s.dev.refuse(op, driver.ErrWrongDevice, "the memory belongs to another backend")
 }
 
@@ -122,7 +122,7 @@ func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	m, ok := s.memory(r)
 	switch {
 	case !ok:
-		return s.strange(op)
+		return s.otherBackend(op)
 	case m.origin != fromManaged || !s.dev.info.Caps.Has(driver.CapPrefetch):
 		return s.dev.refuse(op, driver.ErrUnsupported, "prefetching this memory is not supported")
 	}
@@ -144,7 +144,7 @@ func (s *Stream) Close() error {
 	left := d.staging.leave(s)
 	var err error
 	if !s.foreign {
-		err = d.give(CallStreamDestroy, API.StreamDestroy, s.handle)
+		err = d.release(CallStreamDestroy, API.StreamDestroy, s.handle)
 	}
 	d.staging.put(left)
 	return err
