@@ -8,9 +8,10 @@
 //
 // # Bindings
 //
-// The backend is written against a table of OpenCL calls. The tag linked, with cgo and the
-// OpenCL headers, fills it from github.com/go-gl/cl. Calls that go-gl/cl lacks (shared virtual
-// memory, extensions) come from the loaded library. OpenCL headers newer than go-gl/cl need these
+// The backend is written against a table of OpenCL calls, which is generated from calls.txt. By default
+// its functions call the loaded library. The tag linked, with cgo and the
+// OpenCL headers, replaces them by those of github.com/go-gl/cl. Calls that go-gl/cl lacks (shared virtual
+// memory, extensions) still come from the loaded library. OpenCL headers newer than go-gl/cl need these
 // flags:
 //
 //	CGO_CFLAGS="-DCL_TARGET_OPENCL_VERSION=120 -DCL_DEVICE_IMAGE_PITCH_ALIGNMENT=0x104A -DCL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT=0x104B"

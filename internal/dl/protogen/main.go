@@ -14,7 +14,9 @@
 //	build TAG                   their build tag
 //	cgo <cuda.h>                the header for linked calls of the form bound
 //	import NAME PATH            the package that makes the linked calls of the form plain
-//	type CTYPE GOTYPE …         how a C type is passed
+//	type CTYPE GOTYPE [EXPR [POINTER[/WORDS]]]
+//	                            the Go type of a C type. In the form plain EXPR is the value of $ that the linked package takes, POINTER what
+//	                            it wants a pointer to (- for unsafe.Pointer), and WORDS how many words it writes there
 //	const NAME = VALUE CNAME    a number of the interface, under the name that the backend gives it
 //	error CODE CNAME Kind       a status, with the kind of error of package hal/driver
 //	NAME: PROTOTYPE; WORD; …    a call
@@ -47,7 +49,7 @@
 // Linked calls are C functions that do the same.
 //
 // Plain is the form of libraries without a current context, such as OpenCL. Each call is a field of a struct of
-// functions, which a heading names, "table NAME LOADER", which also names the function that fills it. The first table
+// functions. A heading "table NAME LOADER" names the struct and the function that fills it. The first table
 // is that of the library; the functions of others are looked up by a function that the program gives. Under the
 // heading, "field NAME TYPE" is a field that the program fills itself.
 package main
