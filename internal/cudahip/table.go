@@ -21,9 +21,9 @@ type Symbol struct {
 // Symbols are the names of a vendor's calls.
 type Symbols [NumCalls]Symbol
 
-// Table holds the addresses of a library's functions. Each vendor's package has a list of C prototypes, calls.txt.
-// From that list its methods that call the functions are generated, in the form of [Calls]. A call of theirs makes
-// the context current and calls the library in one crossing from Go to C, and does not allocate. The methods of Table
+// Table holds the addresses of a library's functions. The package of each vendor has a list of their C prototypes,
+// calls.txt. The methods that call them are generated from the list, and together implement [Calls]. Each makes the
+// context current and calls the library in one crossing from Go to C, and does not allocate. The methods of Table
 // itself are calls that do more than pass their arguments.
 type Table struct {
 	names Symbols

@@ -9,12 +9,6 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// objects is the description of a code object, or of a bundle of them.
-type objects struct {
-	kernels found
-	archs   []string // as in "gfx906", without optional features
-}
-
 const (
 	bundleMagic     = "__CLANG_OFFLOAD_BUNDLE__"
 	compressedMagic = "CCOB"
@@ -24,12 +18,12 @@ const (
 )
 
 // readObjects reads a code object, or a bundle of them ("Clang Offload Bundler" in Clang's documentation).
-func readObjects(data []byte) (*objects, error) {
+func readObjects(data []byte) (found, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(bundleMagic)):
 		return readBundle(data)
 	case bytes.HasPrefix(data, []byte(compressedMagic)):
-		return &objects{}, checkCompressed(data)
+		return nil, checkCompressed(data)
 	}
 	return readObject(data)
 }
@@ -52,14 +46,14 @@ func checkCompressed(data []byte) error {
 	return nil
 }
 
-func readBundle(data []byte) (*objects, error) {
+func readBundle(data []byte) (found, error) {
 	const what = "bundle"
 	r := reader{data}
 	n := r.u64(uint64(len(bundleMagic)))
 	if len(data) < len(bundleMagic)+8 || n > maxBundled {
 		return nil, damaged(what, "it has %d entries", n)
 	}
-	out := &objects{}
+	var out found
 	type place struct{ off, size uint64 }
 	seen := map[place]bool{}
 	at, total := uint64(len(bundleMagic))+8, uint64(0)
@@ -82,35 +76,22 @@ func readBundle(data []byte) (*objects, error) {
 		if total += where.size; total > uint64(len(data)) {
 			return nil, damaged(what, "its entries overlap")
 		}
-		o, err := readObject(body)
+		kernels, err := readObject(body)
 		if err != nil {
 			return nil, err
 		}
-		out.add(o)
+		for name, k := range kernels {
+			switch known := out[name]; {
+			case known != nil:
+				merge(known, k)
+			case out == nil:
+				out = found{name: k}
+			default:
+				out[name] = k
+			}
+		}
 	}
 	return out, nil
-}
-
-// add adds the description of another code object of the same bundle.
-func (o *objects) add(other *objects) {
-	for _, arch := range other.archs {
-		if !slices.Contains(o.archs, arch) {
-			o.archs = append(o.archs, arch)
-		}
-	}
-	if other.kernels == nil {
-		return
-	}
-	if o.kernels == nil {
-		o.kernels = found{}
-	}
-	for name, k := range other.kernels {
-		if known := o.kernels[name]; known != nil {
-			merge(known, k)
-		} else {
-			o.kernels[name] = k
-		}
-	}
 }
 
 // Owner and kind of the note in which a code object describes its kernels, since version 3 ("Code Object Metadata" in LLVM's user guide for
@@ -121,7 +102,7 @@ const (
 )
 
 // readObject reads one code object.
-func readObject(data []byte) (*objects, error) {
+func readObject(data []byte) (found, error) {
 	const what = "code object"
 	e, err := parseELF(what, data, machineAMDGPU)
 	if err != nil {
@@ -138,36 +119,26 @@ func readObject(data []byte) (*objects, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, target := &objects{}, ""
-	if text != nil {
-		p := &pack{rest: text}
-		p.fields(func(key string) {
-			switch key {
-			case "amdhsa.kernels":
-				out.kernels = found{}
-				p.list(func() { out.readKernel(p) })
-			case "amdhsa.target":
-				target = p.text()
-			default:
-				p.skip()
-			}
-		})
-		if p.err != nil {
-			return nil, damaged(what, "its metadata cannot be read: %v", p.err)
+	if text == nil {
+		return nil, nil
+	}
+	var kernels found
+	p := &pack{rest: text}
+	p.fields(func(key string) {
+		if key == "amdhsa.kernels" {
+			kernels = found{}
+			p.list(func() { readKernel(p, kernels) })
+		} else {
+			p.skip()
 		}
+	})
+	if p.err != nil {
+		return nil, damaged(what, "its metadata cannot be read: %v", p.err)
 	}
-	// "amdgcn-amd-amdhsa--gfx90a:sramecc+"
-	name, _, _ := strings.Cut(target[strings.LastIndexByte(target, '-')+1:], ":")
-	if name == "" {
-		name = machines[e.flags&0xff]
-	}
-	if name != "" {
-		out.archs = []string{name}
-	}
-	return out, nil
+	return kernels, nil
 }
 
-func (o *objects) readKernel(p *pack) {
+func readKernel(p *pack, kernels found) {
 	k := &driver.KernelInfo{}
 	p.fields(func(key string) {
 		switch key {
@@ -196,8 +167,8 @@ func (o *objects) readKernel(p *pack) {
 			p.skip()
 		}
 	})
-	if k.Name != "" && o.kernels[k.Name] == nil {
-		o.kernels[k.Name] = k
+	if k.Name != "" && kernels[k.Name] == nil {
+		kernels[k.Name] = k
 	}
 }
 
@@ -234,14 +205,4 @@ func readArg(p *pack, k *driver.KernelInfo) {
 		a.Kind = driver.ParamPointer
 	}
 	k.Params = append(k.Params, a)
-}
-
-// machines maps EF_AMDGPU_MACH, the lowest byte of the flags, to architectures.
-var machines = map[uint32]string{
-	0x20: "gfx600", 0x21: "gfx601", 0x22: "gfx700", 0x23: "gfx701", 0x24: "gfx702", 0x25: "gfx703", 0x26: "gfx704",
-	0x28: "gfx801", 0x29: "gfx802", 0x2a: "gfx803", 0x2b: "gfx810", 0x2c: "gfx900", 0x2d: "gfx902", 0x2e: "gfx904", 0x2f: "gfx906",
-	0x30: "gfx908", 0x31: "gfx909", 0x32: "gfx90c", 0x33: "gfx1010", 0x34: "gfx1011", 0x35: "gfx1012", 0x36: "gfx1030", 0x37: "gfx1031",
-	0x38: "gfx1032", 0x39: "gfx1033", 0x3a: "gfx602", 0x3b: "gfx705", 0x3c: "gfx805", 0x3d: "gfx1035", 0x3e: "gfx1034", 0x3f: "gfx90a",
-	0x40: "gfx940", 0x41: "gfx1100", 0x42: "gfx1013", 0x43: "gfx1150", 0x44: "gfx1103", 0x45: "gfx1036", 0x46: "gfx1101", 0x47: "gfx1102",
-	0x48: "gfx1200", 0x4a: "gfx1151", 0x4b: "gfx941", 0x4c: "gfx942", 0x4e: "gfx1201", 0x4f: "gfx950",
 }

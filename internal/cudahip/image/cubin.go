@@ -1,7 +1,6 @@
 package image
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -37,21 +36,12 @@ const (
 	newFlags = 8
 )
 
-// cubinSM returns the number of the architecture, such as 90. accelerated reports whether the code is for the variant with features that
-// only this architecture has, such as sm_90a.
-func cubinSM(e *elf) (sm uint32, accelerated bool) {
+// cubinSM returns the number of the architecture, such as 90.
+func cubinSM(e *elf) uint32 {
 	if e.abi >= newFlags {
-		return e.flags >> 8 & 0xff, e.flags&0x8 != 0
+		return e.flags >> 8 & 0xff
 	}
-	return e.flags & 0xff, e.flags&0x800 != 0
-}
-
-func cubinArch(e *elf) string {
-	sm, accelerated := cubinSM(e)
-	if accelerated {
-		return fmt.Sprintf("sm_%da", sm)
-	}
-	return fmt.Sprintf("sm_%d", sm)
+	return e.flags & 0xff
 }
 
 // readCubin reads an ELF image for NVIDIA's devices.
@@ -70,7 +60,7 @@ func readCubin(data []byte) (found, error) {
 		byName[e.sections[i].name] = &e.sections[i]
 	}
 	kernels := found{}
-	sm, _ := cubinSM(e)
+	sm := cubinSM(e)
 	stack, err := stackSizes(e, byName[".nv.info"])
 	if err != nil {
 		return nil, err

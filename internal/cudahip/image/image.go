@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -24,43 +23,15 @@ import (
 func Read(format driver.Format, data []byte) (map[string]*driver.KernelInfo, error) {
 	switch format {
 	case driver.FormatPTX:
-		m, err := readPTX(data)
-		if err != nil {
-			return nil, err
-		}
-		return m.kernels, nil
+		return readPTX(data)
 	case driver.FormatCubin:
 		return readCubin(data)
 	case driver.FormatFatbin:
 		return nil, checkFatbin(data)
 	case driver.FormatCodeObject:
-		o, err := readObjects(data)
-		if err != nil {
-			return nil, err
-		}
-		return o.kernels, nil
+		return readObjects(data)
 	}
 	return nil, nil
-}
-
-// Arch returns the architecture for which the image is compiled, as the compilers name it: "sm_90", "gfx906", or "gfx906, gfx1030" for a
-// bundle. It returns "" if the architecture is not known.
-func Arch(format driver.Format, data []byte) string {
-	switch format {
-	case driver.FormatPTX:
-		if m, err := readPTX(data); err == nil {
-			return m.target
-		}
-	case driver.FormatCubin:
-		if e, err := parseELF("cubin", data, machineCUDA); err == nil {
-			return cubinArch(e)
-		}
-	case driver.FormatCodeObject:
-		if o, err := readObjects(data); err == nil {
-			return strings.Join(o.archs, ", ")
-		}
-	}
-	return ""
 }
 
 func damaged(what, format string, args ...any) error {

@@ -163,18 +163,6 @@ func TestUnknownImages(t *testing.T) {
 	}
 }
 
-func TestArch(t *testing.T) {
-	all := samples()
-	for name, want := range map[string]string{"PTX": "sm_90a", "cubin": "sm_90", "newest cubin": "sm_120a", "old cubin": "sm_61", "code object": "gfx906", "bundle": "gfx906, gfx1030"} {
-		if got := Arch(formatOf(name), all[name]); got != want {
-			t.Errorf("%s is for %q, want %q", name, got, want)
-		}
-	}
-	if got := Arch(driver.FormatCubin, []byte("text")) + Arch(driver.FormatGo, nil); got != "" {
-		t.Errorf("what cannot be read is for %q", got)
-	}
-}
-
 // A driver does not know where an image ends.
 func TestImagesThatAreCutShort(t *testing.T) {
 	for name, data := range samples() {
@@ -233,7 +221,6 @@ func readAny(t testing.TB, format driver.Format, data []byte) {
 			t.Fatalf("%q: %+v", name, k)
 		}
 	}
-	_ = Arch(format, data)
 }
 
 // A count in an image must not be trusted: no memory is allocated for items that are not there.

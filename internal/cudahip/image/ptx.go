@@ -8,25 +8,18 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// ptx holds the declarations of PTX text.
-type ptx struct {
-	version string // of the language: "8.8"
-	target  string // "sm_90"
-	kernels map[string]*driver.KernelInfo
-}
-
 // readPTX reads the declarations of PTX text ("PTX ISA", sections "Kernel and Function Directives" and "Kernel
 // Function Parameters"). The code of kernels is skipped. Text ends at a zero byte, as it does for the driver.
-func readPTX(data []byte) (*ptx, error) {
+func readPTX(data []byte) (found, error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		data = data[:i]
 	}
-	p := &ptxReader{text: data, line: 1, out: ptx{kernels: map[string]*driver.KernelInfo{}}}
+	p := &ptxReader{text: data, line: 1, kernels: found{}}
 	p.next()
 	if err := p.module(); err != nil {
 		return nil, err
 	}
-	return &p.out, nil
+	return p.kernels, nil
 }
 
 // ptxReader reads PTX text token by token.
@@ -35,7 +28,9 @@ type ptxReader struct {
 	at    int    // the position after the token
 	line  int    // of the token
 	token string // a word or directive, a quoted text, one other character, or "" at the end
-	out   ptx
+
+	version string // of the language: "8.8"
+	kernels found
 }
 
 func wordByte(c byte) bool {
@@ -110,10 +105,7 @@ func (p *ptxReader) module() error {
 		switch p.token {
 		case ".version":
 			p.next()
-			p.out.version = p.token
-		case ".target":
-			p.next()
-			p.out.target = p.token
+			p.version = p.token
 		case ".extern":
 			declared = true
 		case ".entry":
@@ -135,7 +127,7 @@ func (p *ptxReader) module() error {
 		}
 		p.next()
 	}
-	if p.out.version == "" {
+	if p.version == "" {
 		return damaged("PTX", "it has no .version")
 	}
 	return nil
@@ -194,7 +186,7 @@ func (p *ptxReader) entry(declared bool) error {
 			return nil
 		case "{":
 			if !declared {
-				p.out.kernels[k.Name] = k
+				p.kernels[k.Name] = k
 			}
 			return p.block()
 		case ".reqntid":
