@@ -50,7 +50,7 @@ type call struct {
 
 // param is one parameter of a prototype.
 type param struct {
-	kind  string // "", out, in, text, bytes, list or texts
+	kind  string // "", out, in, text, bytes, list, texts or ptr
 	cType string // with const and *, as it is written
 	base  string // without them
 	name  string
@@ -135,7 +135,7 @@ func (l *list) directive(words []string) error {
 
 var (
 	prototype = regexp.MustCompile(`^(\w+):\s*(.*?)(\w+)\((.*)\)$`)
-	parameter = regexp.MustCompile(`^(?:(out|in|text|bytes|list|texts) )?(.*?)(\w+)(?:\[(\d+)\])?(?: = (.+))?$`)
+	parameter = regexp.MustCompile(`^(?:(out|in|text|bytes|list|texts|ptr) )?(.*?)(\w+)(?:\[(\d+)\])?(?: = (.+))?$`)
 	qualifier = regexp.MustCompile(`\bconst\b|\*`)
 )
 
@@ -215,13 +215,12 @@ func (p *param) goType(l *list) string {
 		return "[]uintptr"
 	case p.kind == "texts":
 		return "[]unsafe.Pointer"
+	case p.kind == "ptr":
+		return "unsafe.Pointer"
 	case p.kind == "out" || p.kind == "in":
 		pointers--
 	}
 	if pointers > 0 {
-		if p.cType == "void **" && p.kind == "" {
-			return "unsafe.Pointer"
-		}
 		return "uintptr"
 	}
 	t := l.types[p.base].goType

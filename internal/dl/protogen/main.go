@@ -31,6 +31,7 @@
 //	in size_t *n        a value in Go, whose address is passed
 //	text char *s        a string
 //	bytes void *b       a slice of bytes; so are list (of words) and texts (of pointers)
+//	ptr void *p         an unsafe.Pointer; without the word, a pointer is a number
 //
 // The words after the prototype are
 //
