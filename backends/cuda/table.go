@@ -21,6 +21,31 @@ func load(lib *dl.Library) (calls, error) {
 	return calls{t}, err
 }
 
+// Copy2D implements cudahip.API. It passes a CUDA_MEMCPY2D, a structure of 128 bytes.
+func (t calls) Copy2D(ctx cudahip.Context, r *cudahip.Rect, stream uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallCopy2D, ctx)
+	words := f.Structure()
+	*words = [16]uint64{6: uint64(r.SrcPitch), 13: uint64(r.DstPitch), 14: uint64(r.Width), 15: uint64(r.Rows)}
+	words[2], words[3+hostOrDevice(r.SrcAt)] = memoryTypes[r.SrcAt], uint64(r.Src)
+	words[9], words[10+hostOrDevice(r.DstAt)] = memoryTypes[r.DstAt], uint64(r.Dst)
+	f.Args[0], f.Args[1] = f.TextAddr(), stream
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+// memoryTypes are CU_MEMORYTYPE_HOST, DEVICE and UNIFIED.
+var memoryTypes = [...]uint64{cudahip.OnHost: 1, cudahip.OnDevice: 2, cudahip.Anywhere: 4}
+
+// hostOrDevice returns which of the two address fields of a CUDA_MEMCPY2D to set: 0 for srcHost or
+// dstHost, 1 for srcDevice or dstDevice.
+func hostOrDevice(p cudahip.Place) int {
+	if p == cudahip.OnHost {
+		return 0
+	}
+	return 1
+}
+
 // Launch implements cudahip.API.
 func (t calls) Launch(ctx cudahip.Context, kernel uintptr, l *driver.Launch, params unsafe.Pointer, stream uintptr) cudahip.Code {
 	return t.launch(ctx, kernel, l.Grid, l.Block, uint32(l.Shared), stream, params)

@@ -19,7 +19,7 @@ type Frame struct {
 	failed uintptr // set if bind failed; then fn was not called
 	Args   [dl.MaxArgs]uintptr
 	Out    [handleSize / 8]uint64 // space for results
-	text   [textSize]byte         // space for a text
+	text   [textSize]byte         // space for a text or a structure
 }
 
 // textSize is the size of the space for a text, such as the name of a device.
@@ -57,6 +57,9 @@ func (f *Frame) TextString(size int) string {
 	}
 	return string(b)
 }
+
+// Structure returns space for a structure of 128 bytes, in the place of a text.
+func (f *Frame) Structure() *[16]uint64 { return (*[16]uint64)(unsafe.Pointer(&f.text)) }
 
 // Put ends the use of the frame.
 func (f *Frame) Put() { frames.Put(f) }

@@ -25,7 +25,6 @@ const (
 	codeNoSymbol       = 302
 	codeNotFound       = 500
 	codeOutOfResources = 701
-	codeNotSupported   = 801
 )
 
 // Attributes of a kernel, which have the same numbers in CUDA and in HIP.
@@ -128,7 +127,7 @@ func (d *Device) unloadable(op string, format driver.Format, infos map[string]*d
 	case codeTextTooNew:
 		e.Kind = driver.ErrUnsupported
 		e.Detail = "the PTX is too new for the driver, " + d.info.Driver
-	case codeNotSupported:
+	case int32(CodeNotSupported):
 		if d.lib.simulated {
 			e.Detail = "the simulated driver does not run the code of an image. " +
 				"It has C functions for certain kernels, but not for all kernels of this image: " +

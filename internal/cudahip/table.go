@@ -107,28 +107,3 @@ func (t *Table) IPCOpen(ctx Context, h *IPCHandle) (uintptr, Code) {
 	status := dl.ProcAt(t.procs[CallIPCOpen]).ByValue([]uintptr{w.At(0), uintptr(t.ipc)}, 1, words[:])
 	return uintptr(w[0]), Code(uint32(status))
 }
-
-// Copy2D implements [API]. It passes a CUDA_MEMCPY2D, a structure of 128 bytes.
-func (t *Table) Copy2D(ctx Context, r *Rect, stream uintptr) Code {
-	f := t.Frame(CallCopy2D, ctx)
-	words := (*[16]uint64)(unsafe.Pointer(&f.text))
-	*words = [16]uint64{6: uint64(r.SrcPitch), 13: uint64(r.DstPitch), 14: uint64(r.Width), 15: uint64(r.Rows)}
-	words[2], words[3+hostOrDevice(r.SrcAt)] = memoryTypes[r.SrcAt], uint64(r.Src)
-	words[9], words[10+hostOrDevice(r.DstAt)] = memoryTypes[r.DstAt], uint64(r.Dst)
-	f.Args[0], f.Args[1] = uintptr(unsafe.Pointer(words)), stream
-	code := f.Call()
-	f.Put()
-	return code
-}
-
-// memoryTypes are CU_MEMORYTYPE_HOST, DEVICE and UNIFIED.
-var memoryTypes = [...]uint64{OnHost: 1, OnDevice: 2, Anywhere: 4}
-
-// hostOrDevice returns which of the two address fields of a CUDA_MEMCPY2D to set: 0 for srcHost or
-// dstHost, 1 for srcDevice or dstDevice.
-func hostOrDevice(p Place) int {
-	if p == OnHost {
-		return 0
-	}
-	return 1
-}
