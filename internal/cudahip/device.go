@@ -209,17 +209,17 @@ func (d *Device) PeerAccess(other driver.Device) driver.PeerAccess {
 			return l
 		}
 	}
-	l, settled := d.link(o)
-	if settled {
+	l, final := d.link(o)
+	if final {
 		known.link.Store(uint32(l))
 		known.ctx.Store(uintptr(o.ctx))
 	}
 	return l
 }
 
-// link enables peer access if the hardware supports it. settled is false if a call failed that may
+// link enables peer access if the hardware supports it. final is false if a call failed that may
 // succeed later. Without peer access copies go through the host, which always works.
-func (d *Device) link(o *Device) (l driver.PeerAccess, settled bool) {
+func (d *Device) link(o *Device) (l driver.PeerAccess, final bool) {
 	if !d.info.Caps.Has(driver.CapPeerCopy) {
 		return driver.PeerWait, true
 	}
