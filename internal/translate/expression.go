@@ -167,7 +167,7 @@ func (f *function) unary(e *ast.UnaryExpr) string {
 	case e.Op == token.SUB:
 		return fmt.Sprintf("((%s)((%s)0 - (%s)%s))", n.c, n.unsigned(), n.unsigned(), x)
 	case e.Op == token.XOR:
-		return fmt.Sprintf("((%s)~%s)", n.c, x)
+		return fmt.Sprintf("GO_NOT(%s, %s)", n.c, x)
 	}
 	refuse(e.Pos(), "operator %s has no translation", e.Op)
 	return ""
@@ -281,6 +281,9 @@ func (f *function) arithmetic(op token.Token, n number, left, right string, divi
 	}
 	switch op {
 	case token.ADD, token.SUB, token.MUL:
+		if op == token.SUB && n.allOnes(left) { // another form of the complement
+			return fmt.Sprintf("GO_NOT(%s, %s)", n.c, right)
+		}
 		if n.float {
 			return fmt.Sprintf("(%s %s %s)", left, op, right)
 		}
@@ -301,12 +304,30 @@ func (f *function) arithmetic(op token.Token, n number, left, right string, divi
 		}
 		return fmt.Sprintf("%s(%s, %s)", f.p.divide(op, n), left, right)
 	case token.AND, token.OR, token.XOR:
+		switch {
+		case op == token.XOR && n.allOnes(left):
+			return fmt.Sprintf("GO_NOT(%s, %s)", n.c, right)
+		case op == token.XOR && n.allOnes(right):
+			return fmt.Sprintf("GO_NOT(%s, %s)", n.c, left)
+		}
 		return fmt.Sprintf("((%s)(%s %s %s))", n.c, left, op, right)
 	case token.AND_NOT:
-		return fmt.Sprintf("((%s)(%s & ~%s))", n.c, left, right)
+		return fmt.Sprintf("((%s)(%s & GO_NOT(%s, %s)))", n.c, left, n.c, right)
 	}
 	refuse(divisor.Pos(), "operator %s has no translation", op)
 	return ""
+}
+
+// allOnes reports whether a text is the constant of the type whose bits are all ones.
+func (n number) allOnes(text string) bool {
+	if n.float || n.truth {
+		return false
+	}
+	ones := "-1"
+	if !n.signed {
+		ones = strconv.FormatUint(1<<n.bits-1, 10)
+	}
+	return strings.HasPrefix(text, "(("+n.c+")"+ones) && !strings.ContainsAny(text[len(n.c)+len(ones)+3:], "0123456789+-*/")
 }
 
 // convert returns a value converted to another type.
