@@ -286,7 +286,7 @@ type table struct {
 	il  func(platform uintptr) *ilTable
 }
 
-// usmTable holds calls of an extension. A function that the platform lacks is nil.
+// usmTable holds calls that are found by their names. A function that is not found is nil.
 type usmTable struct {
 	hostAlloc    func(context uintptr, size uint64, align uint32) (r uintptr, st status)
 	deviceAlloc  func(context, device uintptr, size uint64, align uint32) (r uintptr, st status)
@@ -298,7 +298,7 @@ type usmTable struct {
 	setKernelArg func(kernel uintptr, index uint32, addr uintptr) (st status)
 }
 
-// ilTable holds calls of an extension. A function that the platform lacks is nil.
+// ilTable holds calls that are found by their names. A function that is not found is nil.
 type ilTable struct {
 	createILProgram func(context uintptr, code []byte) (r uintptr, st status)
 }
@@ -786,12 +786,11 @@ type usmTableProcs struct {
 	SetKernelArg dl.Proc `sym:"clSetKernelArgMemPointerINTEL,optional"`
 }
 
-// loadUSM returns the calls of a platform, or nil if it lacks one that is not optional.
-// find returns the address of a function.
-func loadUSM(find func(name string) dl.Proc) *usmTable {
+// loadUSM returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.
+func loadUSM(find func(name string) dl.Proc) (*usmTable, error) {
 	p := new(usmTableProcs)
-	if dl.FillBy(find, p) != nil {
-		return nil
+	if err := dl.FillBy(find, p); err != nil {
+		return nil, err
 	}
 	t := new(usmTable)
 	t.hostAlloc = func(context uintptr, size uint64, align uint32) (r uintptr, st status) {
@@ -847,7 +846,7 @@ func loadUSM(find func(name string) dl.Proc) *usmTable {
 			return st
 		}
 	}
-	return t
+	return t, nil
 }
 
 // ilTableProcs are the addresses of the functions.
@@ -855,12 +854,11 @@ type ilTableProcs struct {
 	CreateILProgram dl.Proc `sym:"clCreateProgramWithILKHR"`
 }
 
-// loadIL returns the calls of a platform, or nil if it lacks one that is not optional.
-// find returns the address of a function.
-func loadIL(find func(name string) dl.Proc) *ilTable {
+// loadIL returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.
+func loadIL(find func(name string) dl.Proc) (*ilTable, error) {
 	p := new(ilTableProcs)
-	if dl.FillBy(find, p) != nil {
-		return nil
+	if err := dl.FillBy(find, p); err != nil {
+		return nil, err
 	}
 	t := new(ilTable)
 	t.createILProgram = func(context uintptr, code []byte) (r uintptr, st status) {
@@ -870,5 +868,5 @@ func loadIL(find func(name string) dl.Proc) *ilTable {
 		w0.Put()
 		return r, st
 	}
-	return t
+	return t, nil
 }

@@ -41,8 +41,14 @@ func loadTable() (*table, error) {
 			t.svmAlloc = nil // a library has all calls of shared virtual memory, or counts as having none
 		}
 	}
-	t.usm = func(platform uintptr) *usmTable { return loadUSM(t.extensions(platform)) }
-	t.il = func(platform uintptr) *ilTable { return loadIL(t.extensions(platform)) }
+	t.usm = func(platform uintptr) *usmTable {
+		usm, _ := loadUSM(t.extensions(platform))
+		return usm
+	}
+	t.il = func(platform uintptr) *ilTable {
+		il, _ := loadIL(t.extensions(platform))
+		return il
+	}
 	return t, nil
 }
 

@@ -41,19 +41,8 @@ func hiprtcFolders() []string {
 	return append(list, wheels("_rocm_sdk_core/lib")...)
 }
 
-// amdCalls are the calls that only AMD's compiler has.
-type amdCalls struct {
-	code product
-
-	// Calls of comgr, the library that hipRTC compiles with. They are not valid if comgr was not
-	// found.
-	createAction, setISA, destroyAction dl.Proc
-}
-
 func (c *Compiler) bindAMD() (missing []string) {
-	a := &c.amd
-	a.code = product{driver.FormatCodeObject, c.lib.Proc("hiprtcGetCodeSize"), c.lib.Proc("hiprtcGetCode"), "GetCode"}
-	if !a.code.size.Valid() || !a.code.get.Valid() {
+	if c.calls.codeSize == nil || c.calls.code == nil {
 		return []string{"hiprtcGetCode"}
 	}
 	// hipRTC is linked with this library, or opens it by the same name.
@@ -64,13 +53,10 @@ func (c *Compiler) bindAMD() (missing []string) {
 	if runtime.GOOS == "windows" {
 		names = []string{"amd_comgr_3.dll", "amd_comgr_2.dll", "amd_comgr.dll"}
 	}
-	comgr, err := dl.Open("", names...)
-	if err != nil {
-		return nil
+	if lib, err := dl.Open("", names...); err == nil {
+		c.comgr, _ = loadComgr(lib.Proc)
+		c.comgrPath = lib.Proc("amd_comgr_create_action_info").Path()
 	}
-	a.createAction = comgr.Proc("amd_comgr_create_action_info")
-	a.setISA = comgr.Proc("amd_comgr_action_info_set_isa_name")
-	a.destroyAction = comgr.Proc("amd_comgr_destroy_action_info")
 	return nil
 }
 
@@ -83,24 +69,20 @@ func (c *Compiler) planAMD(target string) (plan, error) {
 	if !c.knows(target) {
 		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s", c.vendor.name, c.version, target)
 	}
-	return plan{target: target, option: "--offload-arch=" + target, made: []product{c.amd.code}}, nil
+	code := product{driver.FormatCodeObject, c.calls.codeSize, c.calls.code, "GetCode"}
+	return plan{target: target, option: "--offload-arch=" + target, made: []product{code}}, nil
 }
 
 // knows reports whether comgr knows the target, or cannot be asked. hipRTC 5.2 ends the process if
 // it is given an unknown target.
 func (c *Compiler) knows(target string) bool {
-	a := &c.amd
-	if !a.createAction.Valid() || !a.setISA.Valid() || !a.destroyAction.Valid() {
+	if c.comgr == nil {
 		return true
 	}
-	w := dl.GetWords()
-	defer w.Put()
-	if int32(a.createAction.Call1(w.At(0))) != 0 {
+	action, st := c.comgr.createAction()
+	if st != 0 {
 		return true
 	}
-	action := uintptr(w[0]) // a structure of one word, which calls take by value
-	defer a.destroyAction.Call1(action)
-	var held memory
-	defer held.release()
-	return int32(a.setISA.Call2(action, held.text("amdgcn-amd-amdhsa--"+target))) == 0
+	defer c.comgr.destroyAction(action)
+	return c.comgr.setISA(action, "amdgcn-amd-amdhsa--"+target) == 0
 }

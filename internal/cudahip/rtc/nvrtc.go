@@ -11,7 +11,6 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // EnvNVRTC is the environment variable that names NVRTC's library.
@@ -49,35 +48,24 @@ func nvrtcFolders() []string {
 	return append(list, wheels("nvidia/cuda_nvrtc/lib", "nvidia/cu13/lib")...)
 }
 
-// nvidiaCalls are the calls that only NVRTC has.
-type nvidiaCalls struct {
-	ptx, cubin product
-
-	archs []int // the numbers of the architectures, sorted; nil if the library does not report them
-}
-
 func (c *Compiler) bindNVIDIA() (missing []string) {
-	n := &c.nvidia
-	n.ptx = product{driver.FormatPTX, c.lib.Proc("nvrtcGetPTXSize"), c.lib.Proc("nvrtcGetPTX"), "GetPTX"}
-	n.cubin = product{driver.FormatCubin, c.lib.Proc("nvrtcGetCUBINSize"), c.lib.Proc("nvrtcGetCUBIN"), "GetCUBIN"} // CUDA 11.1
-	if !n.ptx.size.Valid() || !n.ptx.get.Valid() {
+	t := c.calls
+	if t.ptxSize == nil || t.ptx == nil {
 		missing = append(missing, "nvrtcGetPTX")
 	}
-	count, list := c.lib.Proc("nvrtcGetNumSupportedArchs"), c.lib.Proc("nvrtcGetSupportedArchs") // CUDA 11.2
-	if !count.Valid() || !list.Valid() {
+	if t.numArchs == nil || t.archs == nil {
 		return missing
 	}
-	w := dl.GetWords()
-	defer w.Put()
-	if int32(count.Call1(w.At(0))) != 0 || int32(w[0]) <= 0 || int32(w[0]) > 1000 {
+	n, st := t.numArchs()
+	if st != 0 || n <= 0 || n > 1000 {
 		return missing
 	}
-	archs := make([]int32, int32(w[0]))
-	if int32(list.Call1(uintptr(unsafe.Pointer(&archs[0])))) == 0 {
+	archs := make([]int32, n)
+	if t.archs(unsafe.Pointer(&archs[0])) == 0 {
 		for _, a := range archs {
-			n.archs = append(n.archs, int(a))
+			c.archs = append(c.archs, int(a))
 		}
-		slices.Sort(n.archs)
+		slices.Sort(c.archs)
 	}
 	return missing
 }
@@ -89,7 +77,7 @@ var nvidiaTarget = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{0,3})([af]?)$`)
 // planNVIDIA compiles for the target. If the compiler is older than the target, it compiles to PTX for the newest
 // architecture that the compiler knows.
 func (c *Compiler) planNVIDIA(target string) (plan, error) {
-	n := &c.nvidia
+	t := c.calls
 	parts := nvidiaTarget.FindStringSubmatch(target)
 	if parts == nil {
 		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is not a target of %s; targets are names such as sm_90 and compute_90",
@@ -97,20 +85,21 @@ func (c *Compiler) planNVIDIA(target string) (plan, error) {
 	}
 	binary, name := parts[1] == "sm", parts[2]+parts[3]
 	number, _ := strconv.Atoi(parts[2]) // at most four digits
-	if n.archs != nil && !slices.Contains(n.archs, number) {
-		newest := n.archs[len(n.archs)-1]
+	if c.archs != nil && !slices.Contains(c.archs, number) {
+		newest := c.archs[len(c.archs)-1]
 		if !binary || number < newest {
 			return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%s %s does not know the target %s; it knows %s", c.vendor.name,
-				c.version, target, list(n.archs))
+				c.version, target, list(c.archs))
 		}
 		binary, name = false, strconv.Itoa(newest)
 	}
-	if binary && n.cubin.size.Valid() && n.cubin.get.Valid() {
-		p := plan{target: "sm_" + name, made: []product{n.cubin, n.ptx}}
+	ptx := product{driver.FormatPTX, t.ptxSize, t.ptx, "GetPTX"}
+	if binary && t.cubinSize != nil && t.cubin != nil {
+		p := plan{target: "sm_" + name, made: []product{{driver.FormatCubin, t.cubinSize, t.cubin, "GetCUBIN"}, ptx}}
 		p.option = "--gpu-architecture=" + p.target
 		return p, nil
 	}
-	p := plan{target: "compute_" + name, made: []product{n.ptx}}
+	p := plan{target: "compute_" + name, made: []product{ptx}}
 	p.option = "--gpu-architecture=" + p.target
 	return p, nil
 }

@@ -10,11 +10,11 @@
 package rtc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -24,6 +24,8 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
+
+//go:generate go run ../../dl/protogen calls.txt
 
 // Vendor selects a vendor's compiler.
 type Vendor uint8
@@ -64,10 +66,14 @@ type plan struct {
 
 // product is one format of code that a compiler makes, and the calls that fetch it.
 type product struct {
-	format    driver.Format
-	size, get dl.Proc
-	sizeName  string // name of the call get, for errors
+	format driver.Format
+	size   func(program uintptr) (uintptr, status)
+	get    func(program uintptr, code []byte) status
+	name   string // of the call get, for errors
 }
+
+// status is what a call returns.
+type status int32
 
 var vendors = [...]*vendor{NVRTC: nvrtc, HIPRTC: hiprtc}
 
@@ -79,11 +85,10 @@ type Compiler struct {
 	version string
 	turn    sync.Mutex // held during a compilation if vendor.one is set
 
-	calls struct {
-		Version, CreateProgram, CompileProgram, DestroyProgram, GetProgramLogSize, GetProgramLog, GetErrorString dl.Proc
-	}
-	nvidia nvidiaCalls
-	amd    amdCalls
+	calls     *calls
+	archs     []int  // the numbers of NVRTC's architectures, sorted; nil if the library does not report them
+	comgr     *comgr // nil if it was not found
+	comgrPath string // the path of comgr's library, or ""
 }
 
 // loading is the result of looking for a compiler.
@@ -174,32 +179,28 @@ func (v *vendor) load(s search) (*Compiler, error) {
 
 // bind looks up the calls and returns those that are missing.
 func (c *Compiler) bind() (missing []string) {
-	for _, f := range []struct {
-		proc *dl.Proc
-		name string
-	}{
-		{&c.calls.Version, "Version"}, {&c.calls.CreateProgram, "CreateProgram"}, {&c.calls.CompileProgram, "CompileProgram"},
-		{&c.calls.DestroyProgram, "DestroyProgram"}, {&c.calls.GetProgramLogSize, "GetProgramLogSize"}, {&c.calls.GetProgramLog, "GetProgramLog"},
-		{&c.calls.GetErrorString, "GetErrorString"},
-	} {
-		if *f.proc = c.lib.Proc(c.vendor.prefix + f.name); !f.proc.Valid() {
-			missing = append(missing, c.vendor.prefix+f.name)
+	prefix := c.vendor.prefix
+	var err error
+	if c.calls, err = loadCalls(func(name string) dl.Proc { return c.lib.Proc(prefix + name) }); err != nil {
+		var lack *dl.MissingError
+		if errors.As(err, &lack) {
+			for _, name := range lack.Symbols {
+				missing = append(missing, prefix+name)
+			}
 		}
+		return missing
 	}
-	return append(missing, c.vendor.bind(c)...)
+	return c.vendor.bind(c)
 }
 
 // identify names the compiler by its version, and by the sizes and times of its files, because the version of hipRTC hardly
 // ever changes.
 func (c *Compiler) identify() {
-	w := dl.GetWords()
-	status := int32(c.calls.Version.Call2(w.At(0), w.At(1)))
-	c.version = fmt.Sprintf("%d.%d", int32(w[0]), int32(w[1]))
-	w.Put()
-	if status != 0 {
-		c.version = "of unknown version"
+	c.version = "of unknown version"
+	if major, minor, st := c.calls.version(); st == 0 {
+		c.version = fmt.Sprintf("%d.%d", major, minor)
 	}
-	files := []string{c.calls.CreateProgram.Path()}
+	files := []string{c.path()}
 	if path, err := filepath.EvalSymlinks(files[0]); err == nil {
 		files[0] = path
 		for _, pattern := range c.vendor.beside {
@@ -207,8 +208,8 @@ func (c *Compiler) identify() {
 			files = append(files, more...)
 		}
 	}
-	if path := c.amd.createAction.Path(); path != "" {
-		files = append(files, path)
+	if c.comgrPath != "" {
+		files = append(files, c.comgrPath)
 	}
 	id := c.vendor.name + " " + c.version
 	for _, path := range files {
@@ -218,6 +219,9 @@ func (c *Compiler) identify() {
 	}
 	c.id = id
 }
+
+// path returns the path of the library, or "".
+func (c *Compiler) path() string { return c.lib.Proc(c.vendor.prefix + "CreateProgram").Path() }
 
 // ID names everything, apart from source and options, that determines what Compile returns for a target. It changes with every build of the
 // compiler.
@@ -243,7 +247,7 @@ const (
 )
 
 // fail returns the error for the code of a call.
-func (c *Compiler) fail(call string, code int32) *driver.Error {
+func (c *Compiler) fail(call string, code status) *driver.Error {
 	kind := driver.ErrDriver
 	switch code {
 	case codeOutOfMemory:
@@ -254,7 +258,7 @@ func (c *Compiler) fail(call string, code int32) *driver.Error {
 		kind = driver.ErrUnavailable
 	}
 	e := c.vendor.refuse(kind, "")
-	name := dl.GoString(c.calls.GetErrorString.Call1(uintptr(code)))
+	name := dl.GoString(c.calls.errorString(code))
 	e.Vendor = driver.Vendor{API: c.vendor.prefix + call, Name: name, Code: int64(code)}
 	return e
 }
@@ -321,32 +325,28 @@ func (c *Compiler) compile(src *driver.Source, options []string, p *plan) (*driv
 	siglib.Enter()
 	defer siglib.Leave()
 
-	var held memory
-	defer held.release()
-	names, texts := make([]string, 0, len(src.Headers)), make([]string, 0, len(src.Headers))
+	var names, texts []unsafe.Pointer
 	for name, text := range src.Headers {
-		names, texts = append(names, name), append(texts, text)
+		names, texts = append(names, cText(name)), append(texts, cText(text))
 	}
-	name := uintptr(0)
+	var name unsafe.Pointer
 	if src.Name != "" {
-		name = held.text(src.Name)
+		name = cText(src.Name)
 	}
-	out := dl.GetWords()
-	defer out.Put()
-	code := int32(c.calls.CreateProgram.Call6(out.At(0), held.text(src.Text), name, uintptr(len(names)), held.texts(texts), held.texts(names)))
+	program, code := c.calls.createProgram(src.Text, name, texts, names)
 	if code != 0 {
 		return nil, c.fail("CreateProgram", code)
 	}
-	program := uintptr(out[0])
-	defer func() {
-		out[0] = uint64(program)
-		c.calls.DestroyProgram.Call1(out.At(0))
-	}()
-	if code := int32(c.calls.CompileProgram.Call3(program, uintptr(len(options)), held.texts(options))); code != 0 {
+	defer c.calls.destroyProgram(program)
+	var list []unsafe.Pointer
+	for _, option := range options {
+		list = append(list, cText(option))
+	}
+	if code := c.calls.compileProgram(program, list); code != 0 {
 		return nil, c.refused(program, src, options, p, code)
 	}
 	for _, m := range p.made {
-		data, err := c.fetch(program, m.size, m.get, m.sizeName)
+		data, err := c.fetch(program, &m)
 		if err != nil {
 			return nil, err
 		}
@@ -361,23 +361,24 @@ func (c *Compiler) compile(src *driver.Source, options []string, p *plan) (*driv
 		src.Options, c.vendor.name)
 }
 
+// cText returns the address of a copy of a text, with a zero byte behind it.
+func cText(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(dl.CString(s))) }
+
 // fetch returns the code or the log of a program.
-func (c *Compiler) fetch(program uintptr, size, get dl.Proc, name string) ([]byte, error) {
-	w := dl.GetWords()
-	defer w.Put()
-	if code := int32(size.Call2(program, w.At(0))); code != 0 {
-		return nil, c.fail(name+"Size", code)
+func (c *Compiler) fetch(program uintptr, of *product) ([]byte, error) {
+	n, code := of.size(program)
+	if code != 0 {
+		return nil, c.fail(of.name+"Size", code)
 	}
-	n := w[0]
 	if n == 0 {
 		return nil, nil
 	}
 	if n > 1<<31 {
-		return nil, c.vendor.refuse(driver.ErrDriver, "%s%sSize says %d bytes", c.vendor.prefix, name, n)
+		return nil, c.vendor.refuse(driver.ErrDriver, "%s%sSize says %d bytes", c.vendor.prefix, of.name, n)
 	}
 	data := make([]byte, n)
-	if code := int32(get.Call2(program, uintptr(unsafe.Pointer(&data[0])))); code != 0 {
-		return nil, c.fail(name, code)
+	if code := of.get(program, data); code != 0 {
+		return nil, c.fail(of.name, code)
 	}
 	return data, nil
 }
@@ -386,9 +387,9 @@ func (c *Compiler) fetch(program uintptr, size, get dl.Proc, name string) ([]byt
 var folder = regexp.MustCompile(`[^\s"']*/comgr-[0-9A-Za-z]+/input/CompileSource`)
 
 // refused returns the error for a program that does not compile.
-func (c *Compiler) refused(program uintptr, src *driver.Source, options []string, p *plan, code int32) error {
+func (c *Compiler) refused(program uintptr, src *driver.Source, options []string, p *plan, code status) error {
 	e := c.fail("CompileProgram", code)
-	text, err := c.fetch(program, c.calls.GetProgramLogSize, c.calls.GetProgramLog, "GetProgramLog")
+	text, err := c.fetch(program, &product{size: c.calls.logSize, get: c.calls.log, name: "GetProgramLog"})
 	if err != nil {
 		return err
 	}
@@ -408,30 +409,4 @@ func (c *Compiler) refused(program uintptr, src *driver.Source, options []string
 	}
 	e.Detail = log
 	return e
-}
-
-// memory pins Go memory that C reads during calls. The calls take addresses as numbers, which do not keep Go
-// memory in place.
-type memory struct{ pins runtime.Pinner }
-
-func (m *memory) release() { m.pins.Unpin() }
-
-// text returns the address of a text, to which it adds a zero byte.
-func (m *memory) text(s string) uintptr {
-	b := dl.CString(s)
-	m.pins.Pin(&b[0])
-	return uintptr(unsafe.Pointer(&b[0]))
-}
-
-// texts returns the address of an array of the addresses of texts, or 0 if there are none.
-func (m *memory) texts(list []string) uintptr {
-	if len(list) == 0 {
-		return 0
-	}
-	addresses := make([]uintptr, len(list))
-	m.pins.Pin(&addresses[0])
-	for i, s := range list {
-		addresses[i] = m.text(s)
-	}
-	return uintptr(unsafe.Pointer(&addresses[0]))
 }

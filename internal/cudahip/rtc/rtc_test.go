@@ -268,7 +268,7 @@ func TestNewerTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest := c.nvidia.archs[len(c.nvidia.archs)-1]
+	newest := c.archs[len(c.archs)-1]
 	if want := "sm_" + list([]int{newest}); img.Format != driver.FormatPTX || target(img) != want {
 		t.Errorf("%v for %s, want PTX for %s", img.Format, target(img), want)
 	}
@@ -377,7 +377,7 @@ func TestID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		library := c.calls.CreateProgram.Path()
+		library := c.path()
 		info, err := os.Stat(library)
 		if err != nil {
 			t.Fatalf("the library %q: %v", library, err)

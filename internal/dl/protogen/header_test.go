@@ -58,14 +58,17 @@ func agrees(c *call, declared []string) bool {
 
 // The prototypes are those of the vendors' headers, where these are installed.
 func TestPrototypesAgreeWithTheHeaders(t *testing.T) {
+	cuda := os.Getenv("HALYARD_CUDA_INCLUDE")
 	for _, h := range []struct {
 		list    string
 		folders []string
 		pattern string
+		prefix  string // of the names in the header
 	}{
-		{"cuda", []string{os.Getenv("HALYARD_CUDA_INCLUDE"), "/usr/local/cuda/include"}, "cuda.h"},
-		{"hip", []string{"/opt/rocm/include/hip", "/usr/include/hip"}, "hip_runtime_api.h"},
-		{"opencl", []string{"/usr/include/CL"}, "cl*.h"},
+		{"backends/cuda", []string{cuda, "/usr/local/cuda/include"}, "cuda.h", ""},
+		{"backends/hip", []string{"/opt/rocm/include/hip", "/usr/include/hip"}, "hip_runtime_api.h", ""},
+		{"backends/opencl", []string{"/usr/include/CL"}, "cl*.h", ""},
+		{"internal/cudahip/rtc", []string{cuda, "/usr/local/cuda/include", filepath.Join(cuda, "../../cuda_nvrtc/include")}, "nvrtc.h", "nvrtc"},
 	} {
 		t.Run(h.list, func(t *testing.T) {
 			var headers string
@@ -82,7 +85,7 @@ func TestPrototypesAgreeWithTheHeaders(t *testing.T) {
 			if headers == "" {
 				t.Skip("no headers in ", h.folders)
 			}
-			text, err := os.ReadFile(filepath.Join("..", "..", "..", "backends", h.list, "calls.txt"))
+			text, err := os.ReadFile(filepath.Join("..", "..", "..", h.list, "calls.txt"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,8 +94,8 @@ func TestPrototypesAgreeWithTheHeaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range l.calls {
-				declared := declarations(headers, c.c)
-				extension := len(l.tables) > 0 && c.table != l.tables[0].name
+				declared := declarations(headers, h.prefix+c.c)
+				extension := len(l.tables) > 0 && c.table != l.tables[0].name           // not every header has it
 				found := len(declared) == 0 && (c.optional || extension) || !c.exists() // the headers may be older
 				for _, d := range declared {
 					found = found || agrees(c, d)

@@ -21,6 +21,7 @@ type list struct {
 // table is a struct of functions and the function that fills it.
 type table struct {
 	name, loader string
+	extension    bool     // its functions are looked up by a function that the program gives
 	fields       []string // that the program fills itself
 }
 
@@ -82,9 +83,9 @@ func parse(text string) (*list, error) {
 			doc = append(doc, line)
 		case line == "bound" || line == "unbound":
 			bound = line == "bound"
-		case words[0] == "table" && len(words) == 3:
+		case (words[0] == "table" || words[0] == "extension") && len(words) == 3:
 			heading = words[1]
-			l.tables = append(l.tables, table{name: words[1], loader: words[2]})
+			l.tables = append(l.tables, table{name: words[1], loader: words[2], extension: words[0] == "extension"})
 		case words[0] == "field" && heading != "":
 			last := &l.tables[len(l.tables)-1]
 			last.fields, doc = append(append(last.fields, doc...), strings.TrimPrefix(line, "field ")), nil

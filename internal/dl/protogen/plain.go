@@ -111,7 +111,10 @@ func (c *call) body(w *writer, l *list, linked bool, made string) {
 
 // plainCalls writes the tables, the addresses of the library's functions, and the functions that call them.
 func (l *list) plainCalls(w *writer) {
-	w.line("//go:build %s\n\npackage %s\n", l.build, l.pkg)
+	if l.build != "" {
+		w.line("//go:build %s\n", l.build)
+	}
+	w.line("package %s\n", l.pkg)
 	w.line("import (\n\"unsafe\"\n")
 	if len(l.errors) > 0 {
 		w.line("\"github.com/go-halyard/halyard/hal/driver\"")
@@ -131,12 +134,12 @@ func (l *list) plainCalls(w *writer) {
 		}
 		w.line("}\n")
 	}
-	for i, table := range l.tables {
-		if i == 0 {
+	for _, table := range l.tables {
+		if !table.extension {
 			w.line("// %s holds the calls of a library. A function that the library lacks is nil.\ntype %s struct {", table.name, table.name)
 			w.line("binding string // \"loaded\" or \"linked\"\nlibrary string // the name under which the library was found\n")
 		} else {
-			w.line("// %s holds calls of an extension. A function that the platform lacks is nil.\ntype %s struct {", table.name, table.name)
+			w.line("// %s holds calls that are found by their names. A function that is not found is nil.\ntype %s struct {", table.name, table.name)
 		}
 		for _, c := range l.calls {
 			if c.table != table.name {
@@ -152,14 +155,14 @@ func (l *list) plainCalls(w *writer) {
 		}
 		w.line("}\n")
 	}
-	for i, table := range l.tables {
-		l.loader(w, table, i == 0)
+	for _, table := range l.tables {
+		l.loader(w, table)
 	}
 }
 
 // loader writes the function that fills a table.
-func (l *list) loader(w *writer, of table, library bool) {
-	table := of.name
+func (l *list) loader(w *writer, of table) {
+	table, library := of.name, !of.extension
 	procs := table + "Procs"
 	w.line("// %s are the addresses of the functions.\ntype %s struct {", procs, procs)
 	for _, c := range l.calls {
@@ -174,10 +177,9 @@ func (l *list) loader(w *writer, of table, library bool) {
 		w.line("p := new(%s)\nif _, err := lib.Fill(p); err != nil { return nil, err }", procs)
 		w.line("t := &%s{binding: \"loaded\", library: lib.Name()}", table)
 	} else {
-		w.line("// %s returns the calls of a platform, or nil if it lacks one that is not optional.", of.loader)
-		w.line("// find returns the address of a function.")
-		w.line("func %s(find func(name string) dl.Proc) *%s {", of.loader, table)
-		w.line("p := new(%s)\nif dl.FillBy(find, p) != nil { return nil }\nt := new(%s)", procs, table)
+		w.line("// %s returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.", of.loader)
+		w.line("func %s(find func(name string) dl.Proc) (*%s, error) {", of.loader, table)
+		w.line("p := new(%s)\nif err := dl.FillBy(find, p); err != nil { return nil, err }\nt := new(%s)", procs, table)
 	}
 	for _, c := range l.calls {
 		if c.table != table {
@@ -197,11 +199,7 @@ func (l *list) loader(w *writer, of table, library bool) {
 			w.line("}")
 		}
 	}
-	if library {
-		w.line("return t, nil\n}\n")
-	} else {
-		w.line("return t\n}\n")
-	}
+	w.line("return t, nil\n}\n")
 }
 
 // loaded returns the argument of a call by address.
