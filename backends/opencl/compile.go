@@ -27,7 +27,7 @@ func (d *device) CompilerID(target string) (string, error) {
 // the one that it was compiled with.
 func (d *device) identity() string {
 	h := d.hw
-	version := about(d.t.getPlatformInfo, h.platform.id).text(platformVersion)
+	version := factsOf(d.t.getPlatformInfo, h.platform.id).text(platformVersion)
 	return strings.Join([]string{h.platformText, version, h.name, h.driver, h.version}, "; ")
 }
 

@@ -22,8 +22,8 @@ type facts struct {
 	get func(param uint32, value []byte) (uint64, status)
 }
 
-// about returns the facts of an object that a call of the table reports.
-func about(get func(object uintptr, param uint32, value []byte) (uint64, status), object uintptr) facts {
+// factsOf returns the facts of an object that a call of the table reports.
+func factsOf(get func(object uintptr, param uint32, value []byte) (uint64, status), object uintptr) facts {
 	return facts{func(param uint32, value []byte) (uint64, status) { return get(object, param, value) }}
 }
 
@@ -124,7 +124,7 @@ type hardware struct {
 
 // describe queries a device. If the device cannot be used, it returns nil and the reason.
 func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardware, string) {
-	f := about(t.getDeviceInfo, id)
+	f := factsOf(t.getDeviceInfo, id)
 	h := &hardware{
 		t: t, platform: p, id: id, usmCalls: usm,
 		name: f.text(deviceName), vendor: f.text(deviceVendor), driver: f.text(driverVersion),
@@ -252,16 +252,16 @@ func (h *hardware) atLeast(major, minor int) bool {
 // info describes the device in the tier that prefer chooses.
 func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	chosen := prefer.choose(h.tiers)
-	text := []string{
+	about := []string{
 		fmt.Sprintf("%s %s", h.platformText, h.driver),
 		fmt.Sprintf("OpenCL %d.%d", h.major, h.minor),
 		fmt.Sprintf("%s %s", t.binding, t.library),
 	}
 	if h.unifiedSVM {
-		text = append(text, "cl_khr_unified_svm")
+		about = append(about, "cl_khr_unified_svm")
 	}
 	if chosen == tierNone {
-		text = append(text, h.lacking(prefer))
+		about = append(about, h.lacking(prefer))
 	}
 	name := h.name
 	if h.emulated && !strings.Contains(strings.ToLower(name), "simulated") {
@@ -270,7 +270,7 @@ func (h *hardware) info(t *table, ordinal int, prefer preference) driver.Info {
 	caps := h.caps(chosen)
 	info := driver.Info{
 		Backend: backendName, Ordinal: ordinal, Class: h.class,
-		Model: name, Vendor: h.vendor, Driver: strings.Join(text, ", "), MemoryModel: chosen.String(),
+		Model: name, Vendor: h.vendor, Driver: strings.Join(about, ", "), MemoryModel: chosen.String(),
 		UUID: h.uuid, PCI: h.pci,
 		TotalMemory: h.total, MaxAlloc: h.maxAlloc, Alignment: h.align, MaxAlign: h.maxAlign(chosen),
 		SharesHostMemory: h.unified && !caps.Has(driver.CapMustMap), Simulated: h.emulated,
@@ -413,7 +413,7 @@ func (h *hardware) divide(n int) division {
 	cannot := func(why string, args ...any) division {
 		return division{why: fmt.Sprintf("%s is not divided into %d parts: %s", h.name, n, fmt.Sprintf(why, args...))}
 	}
-	f := about(h.t.getDeviceInfo, h.id)
+	f := factsOf(h.t.getDeviceInfo, h.id)
 	units := int(f.number(deviceMaxUnits))
 	if units < n {
 		return cannot("it has %d compute units", units)

@@ -76,7 +76,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 
 // kernelNames lists the kernels of a program. It returns nil if the driver does not list them.
 func (d *device) kernelNames(program uintptr) []string {
-	names := about(d.t.programInfo, program).text(programKernelNames)
+	names := factsOf(d.t.programInfo, program).text(programKernelNames)
 	return strings.FieldsFunc(names, func(r rune) bool { return r == ';' })
 }
 

@@ -163,7 +163,7 @@ func (p *platform) ask(t *table) ([]*hardware, error) {
 	defer dl.OpenCL.Unlock()
 	siglib.Enter()
 	defer siglib.Leave()
-	name := about(t.getPlatformInfo, p.id).text(platformName)
+	name := factsOf(t.getPlatformInfo, p.id).text(platformName)
 	p.name.Store(&name)
 	ids, st := t.devices(p.id)
 	if st == deviceNotFound || st == success && len(ids) == 0 {
