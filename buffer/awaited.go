@@ -27,7 +27,7 @@ func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fit
 	if err := b.check(op); err != nil {
 		return Lease{}, false, err
 	}
-	x, err := b.s.acquireAwaited(ctx, op, b.own, part{b.lo, b.hi, protocol.Action(mode)}, fits)
+	x, err := b.s.acquireAwaited(ctx, op, b.own, newPart(b.lo, b.hi, protocol.Action(mode)), fits)
 	return b.lease(x), x != nil, err
 }
 
@@ -35,7 +35,7 @@ func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fit
 // looked at, whichever devices share it, nor are replicas that are leaving.
 func (ps *places) having(p part, fits func(*hal.Device) bool) *replica {
 	for _, r := range ps.devs { // at most one for each device
-		if r.dev != nil && r.mem != nil && !r.leaving && ps.owner.m.ValidIn(p.lo, p.hi, r.place) && fits(r.dev) {
+		if r.dev != nil && r.mem != nil && !r.leaving && ps.owner.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
 			return r
 		}
 	}

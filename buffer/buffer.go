@@ -151,7 +151,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, a})
+	x, err := b.s.enterPart(ctx, op, b.own, newPart(b.lo, b.hi, a))
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, 
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)}, false)
+	x, err := b.s.tryAcquirePart(op, b.own, stream, newPart(b.lo, b.hi, protocol.Action(mode)), false)
 	return b.lease(x), err
 }
 
@@ -184,7 +184,7 @@ func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode cohere
 	if err := b.check(op); err != nil {
 		return Lease{}, err
 	}
-	x, err := b.s.acquirePart(ctx, op, b.own, stream, part{b.lo, b.hi, protocol.Action(mode)})
+	x, err := b.s.acquirePart(ctx, op, b.own, stream, newPart(b.lo, b.hi, protocol.Action(mode)))
 	return b.lease(x), err
 }
 
@@ -193,7 +193,7 @@ func (b *Buffer[T]) lease(x *access) Lease {
 	if x == nil {
 		return Lease{}
 	}
-	return Lease{x, x.gen, x.lo, x.hi}
+	return Lease{x, x.gen, x.Lo, x.Hi}
 }
 
 // Slice returns the elements [i, j) as a buffer that shares them. It needs no

@@ -35,7 +35,7 @@ func (b *Buffer[T]) closeUnless(returned *bool) {
 
 func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
 	s := b.s
-	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{b.lo, b.hi, protocol.Read}})
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: newPart(b.lo, b.hi, protocol.Read)})
 	if err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) erro
 // copyRuns copies runs of b, which the access x holds still, to c, whose first byte is b's. A copy on a device may be under way when copyRuns returns.
 func (b *Buffer[T]) copyRuns(ctx context.Context, op string, c *Buffer[T], x *access, runs []run) error {
 	for _, r := range runs {
-		to := Want{s: c.s, own: c.own, part: part{r.lo - b.lo, r.hi - b.lo, protocol.Overwrite}}
-		from := Want{s: b.s, own: b.own, part: part{r.lo, r.hi, protocol.Read}, under: x}
+		to := Want{s: c.s, own: c.own, part: newPart(r.lo-b.lo, r.hi-b.lo, protocol.Overwrite)}
+		from := Want{s: b.s, own: b.own, part: newPart(r.lo, r.hi, protocol.Read), under: x}
 		if r.dev != nil {
 			if err := copyOn(ctx, op, r.dev, to, from); err == nil {
 				continue
@@ -80,12 +80,12 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 	x.replica, x.place = nil, protocol.NoPlace
 	ready := false
 	defer x.endUnless(&ready)
-	if err = s.failed(q.op, q.lo, q.hi, s.learn(x, q.lo, q.hi)); err != nil {
+	if err = s.failed(q.op, q.Lo, q.Hi, s.learn(x, q.Lo, q.Hi)); err != nil {
 		return nil, nil, err
 	}
 	ready = true
 	var runs []run
-	s.m.Runs(q.lo, q.hi, func(lo, hi uint64, valid protocol.Set) bool {
+	s.m.Runs(q.Lo, q.Hi, func(lo, hi uint64, valid protocol.Set) bool {
 		var dev *hal.Device
 		if valid != 0 && !valid.Has(protocol.Host) {
 			dev = s.places.replica(valid.First()).dev

@@ -104,7 +104,7 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 	if callsite.Marked() {
 		callsite.Beyond(&here, packagePath)
 	}
-	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.part, s.places.name(x.place, x.stream), &x.site), holder: x}
+	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.places.name(x.place, x.stream), &x.site), holder: x}
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.
@@ -112,15 +112,15 @@ func (x *access) staleError(detail string) *ConflictError {
 	s := x.storage
 	var here callsite.Site
 	callsite.Here(&here)
-	return &ConflictError{Op: x.op, Requested: s.party(x.part, s.places.name(x.place, x.stream), &here), Detail: detail}
+	return &ConflictError{Op: x.op, Requested: s.party(x.Part, s.places.name(x.place, x.stream), &here), Detail: detail}
 }
 
 // conflictWith is the error of x, which other excludes.
 func (x *access) conflictWith(other *access) *ConflictError {
 	s := x.storage
-	return s.conflictError(x.op, x.part, s.places.name(x.place, x.stream), other)
+	return s.conflictError(x.op, x.Part, s.places.name(x.place, x.stream), other)
 }
 
 func (s *storage) party(p part, place string, site *callsite.Site) Access {
-	return Access{Action: p.mode.String(), Place: place, Lo: int(p.lo / s.elem), Hi: int(p.hi / s.elem), Site: site.Outside(packagePath)}
+	return Access{Action: p.Mode.String(), Place: place, Lo: int(p.Lo / s.elem), Hi: int(p.Hi / s.elem), Site: site.Outside(packagePath)}
 }

@@ -33,7 +33,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.unlock()
-	x := &access{storage: s, op: op, part: s.whole(protocol.Evict)}
+	x := s.standIn(op, s.whole(protocol.Evict))
 	for {
 		if err := s.usable(op, false); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		if r.adopted {
 			return hal.Errorf(op, hal.ErrUnsupported, "adopted memory stays until the buffer is closed")
 		}
-		busy := s.accesses.find(func(o *access) bool { return o.replica == r })
+		busy := s.find(func(o *access) bool { return o.replica == r })
 		if busy == nil {
 			var pending []*order.Work
 			var err error
@@ -82,19 +82,18 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			return interrupted(op, ctx, x.conflictWith(busy))
 		}
 		if err := x.standBehind(ctx, busy); err != nil {
-			return interrupted(op, ctx, s.conflictError(op, x.part, deviceName(dev), busy))
+			return interrupted(op, ctx, s.conflictError(op, x.Part, deviceName(dev), busy))
 		}
 	}
 }
 
-// standBehind waits, without the lock, until other has ended. x cannot go on before.
+// standBehind waits until other has ended, with the storage unlocked. x stands for a call.
 func (x *access) standBehind(ctx context.Context, other *access) error {
 	s := x.storage
-	begin := now()
-	w := s.accesses.take()
-	err := s.accesses.pause(ctx, w, other)
-	s.accesses.end(w)
-	s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
+	w := s.take()
+	w.op, w.Part = x.op, x.Part
+	err := w.pause(ctx, other)
+	s.drop(w)
 	if err != nil {
 		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
 	}
@@ -314,7 +313,7 @@ func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, 
 	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
 	// could overwrite what the group's work writes.
 	for _, t := range plan {
-		if busy := s.accesses.writing(t.To, t.Lo, t.Hi); busy != nil {
+		if busy := s.writing(t.To, t.Lo, t.Hi); busy != nil {
 			return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(t.From, nil), busy)
 		}
 	}

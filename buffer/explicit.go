@@ -15,7 +15,7 @@ func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Read}, false)
+	x, err := b.s.tryAcquirePart(op, b.own, stream, newPart(b.lo, b.hi, protocol.Read), false)
 	if err == nil {
 		b.s.abandon(x)
 	}
@@ -30,7 +30,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	q := request{op: op, own: b.own, part: part{b.lo, b.hi, protocol.Read}, unread: true}
+	q := request{op: op, own: b.own, part: newPart(b.lo, b.hi, protocol.Read), unread: true}
 	if dev != nil {
 		var err error
 		if q.stream, err = dev.CopyStream(false); err != nil {
@@ -97,8 +97,9 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	x := &access{storage: s, op: op, stream: stream, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.NoPlace}
-	if other := s.accesses.excluding(x, never); other != nil {
+	x := s.standIn(op, newPart(b.lo, b.hi, protocol.MarkModified))
+	x.stream, x.place = stream, protocol.NoPlace
+	if other := s.excluding(x); other != nil {
 		return x.conflictWith(other)
 	}
 	r := s.places.find(dev)
@@ -155,8 +156,9 @@ func (b *Buffer[T]) MarkHostModified() error {
 		return err
 	}
 	r := &s.host.replica
-	x := &access{storage: s, op: op, part: part{b.lo, b.hi, protocol.MarkModified}, writes: true, place: protocol.Host, replica: r}
-	if other := s.accesses.excluding(x, never); other != nil {
+	x := s.standIn(op, newPart(b.lo, b.hi, protocol.MarkModified))
+	x.place, x.replica = protocol.Host, r
+	if other := s.excluding(x); other != nil {
 		return x.conflictWith(other)
 	}
 	if failed := r.learn(x, b.lo, b.hi, false); failed != nil {
@@ -199,9 +201,9 @@ func (b *Buffer[T]) Reset() error {
 	if err := s.usable(op, true); err != nil {
 		return err
 	}
-	x := &access{storage: s, op: op, part: part{b.lo, b.hi, protocol.Reset}, writes: true}
-	if other := s.accesses.excluding(x, never); other != nil {
-		return s.conflictError(op, x.part, "every place", other)
+	x := s.standIn(op, newPart(b.lo, b.hi, protocol.Reset))
+	if other := s.excluding(x); other != nil {
+		return s.conflictError(op, x.Part, "every place", other)
 	}
 	s.version++
 	s.wrote(protocol.Reset, protocol.Host, b.lo, b.hi)
@@ -221,9 +223,9 @@ func (b *Buffer[T]) Freeze() error {
 	if err := s.usable(op, false); err != nil {
 		return err
 	}
-	x := &access{storage: s, op: op, part: s.whole(protocol.Read)}
-	if other := s.accesses.excluding(x, never); other != nil {
-		return s.conflictError(op, x.part, "every place", other)
+	x := s.standIn(op, s.whole(protocol.Read))
+	if other := s.excluding(x); other != nil {
+		return s.conflictError(op, x.Part, "every place", other)
 	}
 	s.frozen++
 	return nil

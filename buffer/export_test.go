@@ -35,13 +35,10 @@ func Intervals[T Element](b *Buffer[T]) int {
 func Number[T Element](b *Buffer[T]) uint64 { return b.s.id }
 
 // Waiting is the number of calls that wait for an access of the buffer to end.
-func Waiting[T Element](b *Buffer[T]) (n int) {
+func Waiting[T Element](b *Buffer[T]) int {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	for _, x := range b.s.accesses.live {
-		n += len(x.waiters)
-	}
-	return n
+	return b.s.queue.Waiting()
 }
 
 // Leaving is the number of replicas that go once their bytes have arrived elsewhere.
@@ -67,7 +64,7 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = s.accesses.steps + s.accesses.read.Steps() + s.accesses.write.Steps() + s.lost.tree.Steps()
+	n = s.queue.Steps() + s.lost.tree.Steps()
 	s.places.each(func(r *replica) bool {
 		n += r.order.Steps()
 		return true

@@ -100,7 +100,7 @@ func (r *replica) gone() error {
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads the bad bytes.
 func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
 	r.order.Failed(lo, hi, keep, func(from, to uint64, err error) []span.Range {
-		found := r.owner.accesses.unwritten(self, r.place, from, to)
+		found := r.owner.unwritten(self, r.place, from, to)
 		for _, f := range found {
 			for _, b := range r.spoil(f.Lo, f.Hi, err) {
 				if b.Lo < hi && lo < b.Hi {
@@ -125,7 +125,7 @@ func (r *replica) spoil(lo, hi uint64, err error) (bad []span.Range) {
 	})
 	for i, b := range bad {
 		s.m.Invalidate(r.place, b.Lo, b.Hi)
-		s.accesses.spoiled(r.place, b.Lo, b.Hi, err)
+		s.taint(r.place, b.Lo, b.Hi, err)
 		switch rest := valid[i].Without(r.place); {
 		case rest != 0:
 			s.needed(rest)

@@ -59,7 +59,7 @@ func (s *storage) enterPart(ctx context.Context, op string, own *owner, p part) 
 
 // acquireAtOnce shortens begin for a device. It returns nil if the access cannot begin at once.
 func (s *storage) acquireAtOnce(op string, own *owner, stream *hal.Stream, p part, reserve bool) (x *access) {
-	if stream == nil || layer.Err(stream) != nil || !p.valid() {
+	if stream == nil || layer.Err(stream) != nil || !p.Valid() {
 		return nil
 	}
 	var asked order.Asked
@@ -76,12 +76,12 @@ func (s *storage) acquireAtOnce(op string, own *owner, stream *hal.Stream, p par
 func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool {
 	r := s.recent.replica
 	return r != nil && s.recent.stream == stream && s.recentMemory() != nil && !r.leaving && s.undisturbed(p) &&
-		r.order.Quiet(stream, p.reads(), p.writes(), asked) && (!p.reads() || s.m.ValidIn(p.lo, p.hi, r.place))
+		r.order.Quiet(stream, p.Reads(), p.Writes(), asked) && (!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, r.place))
 }
 
 // again begins an access of a device for which repeats returned true. With reserve it leaves access.commit to the caller.
 func (s *storage) again(op string, own *owner, p part, reserve bool) *access {
-	x := s.accesses.take()
+	x := s.take()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
 	s.recent.replica.touch()
 	x.beginAtOnce(op, own, p, s.recent.replica, reserve)
@@ -107,14 +107,14 @@ func (s *storage) remember(x *access) {
 
 // enterAtOnce shortens begin for the host. It returns nil if the access cannot begin at once.
 func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
-	if !p.valid() {
+	if !p.Valid() {
 		return nil
 	}
 	s.mu.Lock()
 	h := &s.host
-	if h.ptr != nil && h.guard == nil && (h.order.Idle() || !p.writes() && h.order.Settled()) && s.undisturbed(&p) &&
-		(!p.reads() || s.m.ValidIn(p.lo, p.hi, protocol.Host)) {
-		x = s.accesses.take()
+	if h.ptr != nil && h.guard == nil && (h.order.Idle() || !p.Writes() && h.order.Settled()) && s.undisturbed(&p) &&
+		(!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, protocol.Host)) {
+		x = s.take()
 		x.beginAtOnce(op, own, p, &h.replica, false)
 	}
 	s.mu.Unlock()
@@ -124,28 +124,28 @@ func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
 // undisturbed reports whether no other access, freeze, loss or observer prevents an access from beginning at once. It says nothing of work under way and
 // of where the bytes are current.
 func (s *storage) undisturbed(p *part) bool {
-	return shortcuts && s.accesses.empty() && !s.closed && (s.frozen == 0 || !p.writes()) && s.lost.tree.Len() == 0 && s.watcher == nil && !observed()
+	return shortcuts && s.queue.Empty() && !s.closed && (s.frozen == 0 || !p.Writes()) && s.lost.tree.Len() == 0 && s.watcher == nil && !observed()
 }
 
 // beginAtOnce shortens admit and prepare for an access whose bytes are ready.
 func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
 	s := x.storage
-	x.op, x.own, x.part, x.writes, x.replica, x.place, x.inside = op, own, p, p.writes(), r, r.place, true
+	x.op, x.own, x.Part, x.writes, x.replica, x.place, x.inside = op, own, p, p.Writes(), r, r.place, true
 	if x.since != 0 { // of the last use of the slot; a store costs more here than this test
 		x.since = 0
 	}
 	x.here()
 	r.begin()
-	s.accesses.alone(x)
-	if p.reads() {
-		s.stats.BytesAvoided += p.hi - p.lo
+	s.queue.Alone(&x.Entry)
+	if p.Reads() {
+		s.stats.BytesAvoided += p.Hi - p.Lo
 	}
 	if !x.writes || reserve {
 		return
 	}
 	s.version++
-	if !s.m.Sole(p.lo, p.hi, r.place) {
-		s.wrote(p.mode, r.place, p.lo, p.hi)
+	if !s.m.Sole(p.Lo, p.Hi, r.place) {
+		s.wrote(p.Mode, r.place, p.Lo, p.Hi)
 	} else if r.place == protocol.Host {
 		s.host.clean = false
 	}
@@ -153,7 +153,7 @@ func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve 
 
 // renew shortens recordWork: it extends the Work of an earlier access to the work of this one, and reports whether it did.
 func (x *access) renew() bool {
-	return shortcuts && x.parts == nil && x.replica.order.Renew(x.stream, x.lo, x.hi, x.writes, x.reads())
+	return shortcuts && x.Parts == nil && x.replica.order.Renew(x.stream, x.Lo, x.Hi, x.writes, x.Reads())
 }
 
 // beginAtOnce shortens acquireAll: it begins all accesses at once if that is possible for each of them, else none. It reports whether it did.
@@ -187,7 +187,7 @@ func (g *group) renew() bool {
 	var again order.Renewal
 	for i := range g.list {
 		x := g.list[i].x
-		if x.parts != nil || !again.Add(&x.replica.order, x.stream, x.lo, x.hi, x.writes, x.reads()) {
+		if x.Parts != nil || !again.Add(&x.replica.order, x.stream, x.Lo, x.Hi, x.writes, x.Reads()) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	if b == nil {
 		return Want{}
 	}
-	return Want{s: b.s, own: b.own, part: part{b.lo, b.hi, protocol.Action(mode)}}
+	return Want{s: b.s, own: b.own, part: newPart(b.lo, b.hi, protocol.Action(mode))}
 }
 
 // NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. It is for packages whose types are made of
@@ -51,7 +51,7 @@ func (w Want) Err() error {
 	}
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
-	return w.s.usable(op, w.part.writes())
+	return w.s.usable(op, w.part.Writes())
 }
 
 // For returns the want for a call with a name of its own. If it is the first of an [AcquireAll] or [ReserveAll], errors and [Activity.Cause] have that name.
@@ -130,7 +130,7 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 		if wants[i].s == nil {
 			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is not the Want of a buffer", i)
 		}
-		if err := validMode(op, wants[i].part.mode); err != nil {
+		if err := validMode(op, wants[i].part.Mode); err != nil {
 			return Leases{}, err
 		}
 	}
@@ -224,7 +224,7 @@ func (g *group) arrange() {
 	}
 	slices.SortFunc(g.order, func(a, b int) int {
 		x, y := &g.wants[a], &g.wants[b]
-		return cmp.Or(cmp.Compare(x.s.id, y.s.id), cmp.Compare(x.part.lo, y.part.lo))
+		return cmp.Or(cmp.Compare(x.s.id, y.s.id), cmp.Compare(x.part.Lo, y.part.Lo))
 	})
 	g.list, g.parts = g.list[:0], g.parts[:0]
 	for i := 0; i < len(g.order); {
@@ -236,7 +236,7 @@ func (g *group) arrange() {
 		m := member{s: s, q: request{op: g.op, own: g.wants[g.order[i]].own, stream: g.stream, under: g.wants[g.order[i]].under}}
 		if mode, ok := same(g.wants, g.order[i:i+n]); ok {
 			m.q.part = g.wants[g.order[i]].part
-			m.q.part.mode = mode
+			m.q.part.Mode = mode
 		} else {
 			m.q.parts = merged(g.wants, g.order[i:i+n])
 			switch m.q.part = g.wants[g.order[i]].part; len(m.q.parts) {
@@ -258,13 +258,13 @@ func (g *group) arrange() {
 // same returns the mode of wants of one storage that all have the same range. ok is false if their ranges differ.
 func same(wants []Want, which []int) (mode protocol.Action, ok bool) {
 	first := &wants[which[0]].part
-	reads, writes := first.reads(), first.writes()
+	reads, writes := first.Reads(), first.Writes()
 	for _, i := range which[1:] {
 		p := &wants[i].part
-		if p.lo != first.lo || p.hi != first.hi {
+		if p.Lo != first.Lo || p.Hi != first.Hi {
 			return mode, false
 		}
-		reads, writes = reads || p.reads(), writes || p.writes()
+		reads, writes = reads || p.Reads(), writes || p.Writes()
 	}
 	switch {
 	case !writes:
@@ -285,33 +285,33 @@ func merged(wants []Want, which []int) (parts []part) {
 	edges := make([]edge, 0, 2*len(which))
 	for _, i := range which {
 		p, e := wants[i].part, edge{}
-		if p.reads() {
+		if p.Reads() {
 			e.reads = 1
 		}
-		if p.writes() {
+		if p.Writes() {
 			e.writes = 1
 		}
-		edges = append(edges, edge{p.lo, e.reads, e.writes}, edge{p.hi, -e.reads, -e.writes})
+		edges = append(edges, edge{p.Lo, e.reads, e.writes}, edge{p.Hi, -e.reads, -e.writes})
 	}
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	reads, writes := 0, 0
 	for i := 0; i+1 < len(edges); i++ {
 		reads, writes = reads+edges[i].reads, writes+edges[i].writes
-		p := part{lo: edges[i].at, hi: edges[i+1].at}
+		p := part{Lo: edges[i].at, Hi: edges[i+1].at}
 		switch {
-		case p.lo == p.hi:
+		case p.Lo == p.Hi:
 			continue
 		case reads > 0 && writes > 0:
-			p.mode = protocol.ReadWrite
+			p.Mode = protocol.ReadWrite
 		case writes > 0:
-			p.mode = protocol.Overwrite
+			p.Mode = protocol.Overwrite
 		case reads > 0:
-			p.mode = protocol.Read
+			p.Mode = protocol.Read
 		default:
 			continue // a gap between the wants
 		}
-		if last := len(parts) - 1; last >= 0 && parts[last].hi == p.lo && parts[last].mode == p.mode {
-			parts[last].hi = p.hi
+		if last := len(parts) - 1; last >= 0 && parts[last].Hi == p.Lo && parts[last].Mode == p.Mode {
+			parts[last].Hi = p.Hi
 		} else {
 			parts = append(parts, p)
 		}
@@ -321,10 +321,10 @@ func merged(wants []Want, which []int) (parts []part) {
 
 // hull returns the range from the first part to the last, with the mode of the parts, or ReadWrite if they differ.
 func hull(parts []part) part {
-	h := part{parts[0].lo, parts[len(parts)-1].hi, parts[0].mode}
+	h := newPart(parts[0].Lo, parts[len(parts)-1].Hi, parts[0].Mode)
 	for _, p := range parts {
-		if p.mode != h.mode {
-			h.mode = protocol.ReadWrite
+		if p.Mode != h.Mode {
+			h.Mode = protocol.ReadWrite
 		}
 	}
 	return h
@@ -414,7 +414,7 @@ func (g *group) record(check func() error) {
 func (g *group) lease(i int) Lease {
 	w := &g.wants[i]
 	x := g.list[w.in].x
-	return Lease{x, x.gen, w.part.lo, w.part.hi}
+	return Lease{x, x.gen, w.part.Lo, w.part.Hi}
 }
 
 // Commit makes the elements of a [ReserveAll]'s leases for writing stale elsewhere. Call it when the work has been enqueued on the stream. After
@@ -456,7 +456,7 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 		w := &l.g.wants[i]
 		m := &l.g.list[w.in]
 		m.s.mu.Lock()
-		list = append(list, m.x.replica.regionAs(m.x.mem, w.part.lo, w.part.hi))
+		list = append(list, m.x.replica.regionAs(m.x.mem, w.part.Lo, w.part.Hi))
 		m.s.mu.Unlock()
 	}
 	return list

@@ -101,12 +101,12 @@ func (h *hostReplica) settleGuard() {
 // settle makes the memory as inaccessible as open accesses and unfinished work allow. If the system refuses, the memory stays accessible.
 func (g *guard) settle() {
 	want := shut
-	g.s.accesses.flush()
-	for _, x := range g.s.accesses.live {
-		if x.open && x.stream == nil {
+	g.s.find(func(x *access) bool {
+		if x.stream == nil {
 			want = max(want, levelOf(x.writes))
 		}
-	}
+		return false
+	})
 	g.s.host.order.Works(func(w *order.Work, writes bool) {
 		if done, _ := w.End(); !done {
 			want = max(want, levelOf(writes))

@@ -152,7 +152,7 @@ func (h *hostReplica) usedOn(stream *hal.Stream, m *hal.Memory) error {
 // devices use it in place, or an access of the host is open.
 func (h *hostReplica) move(dev *hal.Device, c cause) (*hal.Memory, error) {
 	s := h.owner
-	if h.bytes == nil || len(h.shares) > 0 || s.accesses.onHost() {
+	if h.bytes == nil || len(h.shares) > 0 || s.onHost() {
 		return nil, nil
 	}
 	var left []*order.Work

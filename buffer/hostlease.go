@@ -26,7 +26,7 @@ func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostL
 	if err := b.check(op); err != nil {
 		return HostLease{}, err
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, protocol.Action(mode)})
+	x, err := b.s.enterPart(ctx, op, b.own, newPart(b.lo, b.hi, protocol.Action(mode)))
 	if err != nil {
 		return HostLease{}, err
 	}
@@ -45,7 +45,7 @@ func (l HostLease) Pointer() unsafe.Pointer {
 	if !x.of(l.gen) {
 		return nil
 	}
-	return x.storage.host.pointer(x.lo)
+	return x.storage.host.pointer(x.Lo)
 }
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
@@ -77,7 +77,7 @@ func (l HostLease) Fail(cause error) error {
 	if !x.writes {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
-	s.host.replica.spoil(x.lo, x.hi, cause)
+	s.host.replica.spoil(x.Lo, x.Hi, cause)
 	x.used()
 	s.end(x)
 	return nil

@@ -32,7 +32,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem
-	x, err := b.s.enterPart(ctx, op, b.own, part{lo, lo + elem, mode})
+	x, err := b.s.enterPart(ctx, op, b.own, newPart(lo, lo+elem, mode))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 		return err
 	}
 	s := b.s
-	x, err := s.tryAcquirePart(op, b.own, stream, part{b.lo, b.hi, protocol.Overwrite}, true)
+	x, err := s.tryAcquirePart(op, b.own, stream, newPart(b.lo, b.hi, protocol.Overwrite), true)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func copyOnHost(ctx context.Context, op string, to, from Want) error {
 	if err != nil {
 		return err
 	}
-	copy(to.s.host.slice(to.part.lo, to.part.hi), from.s.host.slice(from.part.lo, from.part.hi))
+	copy(to.s.host.slice(to.part.Lo, to.part.Hi), from.s.host.slice(from.part.Lo, from.part.Hi))
 	return g.release(nil)
 }
 
@@ -187,7 +187,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 	if len(data) != b.Len() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the slice has %d elements, the buffer %d", len(data), b.Len())
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, part{b.lo, b.hi, mode})
+	x, err := b.s.enterPart(ctx, op, b.own, newPart(b.lo, b.hi, mode))
 	if err != nil {
 		return err
 	}

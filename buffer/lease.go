@@ -54,7 +54,7 @@ func (l Lease) Mode() coherence.Mode {
 	if !x.of(l.gen) {
 		return coherence.Read
 	}
-	return coherence.Mode(x.mode)
+	return coherence.Mode(x.Mode)
 }
 
 // Release ends the lease. Later accesses wait for the work that has been enqueued on the stream since

@@ -247,7 +247,7 @@ func (x *access) begun() {
 	}
 }
 
-func (x *access) cause() cause { return cause{op: x.op, action: x.mode} }
+func (x *access) cause() cause { return cause{op: x.op, action: x.Mode} }
 
 // device returns the device of an access, nil for the host.
 func (x *access) device() *hal.Device {
@@ -271,7 +271,7 @@ func (x *access) noteUse() {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Activity{Kind: ActivityUse, To: s.places.name(x.place, x.stream), Lo: x.lo, Hi: x.hi, Cause: x.op, Action: x.mode.String(),
+	e := Activity{Kind: ActivityUse, To: s.places.name(x.place, x.stream), Lo: x.Lo, Hi: x.Hi, Cause: x.op, Action: x.Mode.String(),
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)

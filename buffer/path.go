@@ -33,10 +33,10 @@ type request struct {
 
 func (q *request) writes() bool {
 	if len(q.parts) == 0 {
-		return q.part.writes()
+		return q.part.Writes()
 	}
 	for _, p := range q.parts {
-		if p.writes() {
+		if p.Writes() {
 			return true
 		}
 	}
@@ -44,7 +44,7 @@ func (q *request) writes() bool {
 }
 
 func validMode(op string, mode protocol.Action) error {
-	if !(part{mode: mode}).valid() {
+	if !(part{Mode: mode}).Valid() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access mode; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
 	}
 	return nil
@@ -53,7 +53,7 @@ func validMode(op string, mode protocol.Action) error {
 // begin begins an access. On the host, and for an awaited access, the bytes are there when it returns; otherwise the copies that the access needs are
 // enqueued.
 func (s *storage) begin(ctx context.Context, q *request) (x *access, err error) {
-	if err := validMode(q.op, q.mode); err != nil {
+	if err := validMode(q.op, q.Mode); err != nil {
 		return nil, err
 	}
 	if q.stream != nil {
@@ -93,7 +93,7 @@ func (x *access) prepare(ctx context.Context, q *request) error {
 // acquireAwaited begins an access at a device that has the bytes, for calls of the host, and returns when they are ready. It returns nil if
 // there is no such device. The stream of the access is one of the device's own, which gets work only if bytes have to be copied again.
 func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p part, fits func(*hal.Device) bool) (x *access, err error) {
-	if err := validMode(op, p.mode); err != nil {
+	if err := validMode(op, p.Mode); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -134,52 +134,56 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(q.op, ctx, nil)
 	}
-	x := s.accesses.take()
-	x.op, x.own, x.stream, x.part, x.parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, protocol.NoPlace
+	x := s.take()
+	x.op, x.own, x.stream, x.Part, x.Parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, protocol.NoPlace
 	x.awaited, x.unread, x.replica, x.mem = q.awaited, q.unread, nil, nil
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, protocol.Host
 	}
 	x.counted, x.since = false, 0
 	x.here()
-	if s.accesses.empty() {
-		s.accesses.begin(x)
+	switch {
+	case s.queue.Empty():
+		s.queue.Open(&x.Entry)
 		return x, nil
-	}
-	if q.under != nil {
-		x.seq = q.under.seq // it counts as having come together with the access that it is part of
-		s.accesses.begin(x)
+	case q.under != nil:
+		x.ArriveWith(&q.under.Entry)
+		s.queue.Open(&x.Entry)
 		return x, nil
-	}
-	if q.try {
-		if b := s.accesses.excluding(x, never); b != nil {
+	case q.try:
+		if b := s.excluding(x); b != nil {
 			err := x.conflictWith(b)
-			s.accesses.end(x)
+			s.drop(x)
 			return nil, err
 		}
-		s.accesses.begin(x)
+		s.queue.Open(&x.Entry)
 		return x, nil
 	}
-	begin := now()
-	blocked, err := s.accesses.queue(ctx, x)
-	if blocked {
-		s.waited(x.cause(), "access", nil, x.lo, x.hi, begin)
-	}
-	if err != nil {
-		var holder *ConflictError
-		if b := s.accesses.excluding(x, x.seq); b != nil {
-			holder = x.conflictWith(b)
+	if b := s.queue.Join(&x.Entry); b != nil {
+		if err := x.pause(ctx, b.Of); err != nil {
+			var holder *ConflictError
+			if b := accessOf(s.queue.Before(&x.Entry)); b != nil {
+				holder = x.conflictWith(b)
+			}
+			s.drop(x)
+			return nil, interrupted(q.op, ctx, holder)
 		}
-		s.accesses.end(x)
-		return nil, interrupted(q.op, ctx, holder)
-	}
-	if blocked {
 		if err := s.usable(q.op, writes); err != nil {
-			s.accesses.end(x)
+			s.drop(x)
 			return nil, err
 		}
 	}
 	return x, nil
+}
+
+// pause waits until x is opened, or, if it has not joined the queue, until other has ended. The storage is unlocked meanwhile.
+func (x *access) pause(ctx context.Context, other *access) error {
+	s := x.storage
+	defer trace.StartRegion(ctx, "halyard: wait").End()
+	begin := now()
+	err := s.queue.Wait(ctx, &x.Entry, &other.Entry, s.unlocked)
+	s.waited(x.cause(), "access", nil, x.Lo, x.Hi, begin)
+	return err
 }
 
 // present reports whether the bytes have to be there when begin returns: on the host, and for an awaited access.
@@ -261,8 +265,8 @@ func (x *access) settle(ctx context.Context, try bool) error {
 func (x *access) decide() (plan []protocol.Transfer, err error) {
 	s := x.storage
 	plan = s.scratch.plan[:0]
-	x.each(func(p part) {
-		if err == nil && p.reads() {
+	x.Each(func(p part) {
+		if err == nil && p.Reads() {
 			plan, err = x.decidePart(p, plan)
 		}
 	})
@@ -275,27 +279,27 @@ func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transf
 	s := x.storage
 	r := x.replica
 	if s.watcher != nil {
-		if err := s.watcher.Reads(p.lo, p.hi); err != nil {
+		if err := s.watcher.Reads(p.Lo, p.Hi); err != nil {
 			return plan, err
 		}
 	}
-	failed := r.learn(x, p.lo, p.hi, true)
-	valid := s.m.ValidIn(p.lo, p.hi, r.place)
+	failed := r.learn(x, p.Lo, p.Hi, true)
+	valid := s.m.ValidIn(p.Lo, p.Hi, r.place)
 	if !valid { // also if something has failed: one error reports all failures in the range
-		if other := s.learn(x, p.lo, p.hi); failed == nil {
+		if other := s.learn(x, p.Lo, p.Hi); failed == nil {
 			failed = other
 		}
 	}
-	if err := s.failed(x.op, p.lo, p.hi, failed); err != nil {
+	if err := s.failed(x.op, p.Lo, p.Hi, failed); err != nil {
 		return plan, err
 	}
 	if !valid {
-		return s.m.Plan(p.mode, r.place, p.lo, p.hi, s.places.cost, plan)
+		return s.m.Plan(p.Mode, r.place, p.Lo, p.Hi, s.places.cost, plan)
 	}
 	if !x.counted {
-		s.stats.BytesAvoided += p.hi - p.lo
+		s.stats.BytesAvoided += p.Hi - p.Lo
 		if observed() {
-			s.noteAvoided(x.cause(), x.device(), p.lo, p.hi)
+			s.noteAvoided(x.cause(), x.device(), p.Lo, p.Hi)
 		}
 	}
 	return plan, nil
@@ -439,7 +443,7 @@ func (s *storage) orderCopies(plan []protocol.Transfer, stream *hal.Stream) (lef
 func (x *access) orderWork() (left []*order.Work, err error) {
 	s := x.storage
 	waits := s.scratch.waits[:0]
-	x.each(func(p part) { waits = s.dependencies(waits, x.replica, x.stream, p.lo, p.hi, p.writes()) })
+	x.Each(func(p part) { waits = s.dependencies(waits, x.replica, x.stream, p.Lo, p.Hi, p.Writes()) })
 	return s.makeWait(waits)
 }
 
@@ -618,7 +622,7 @@ func (x *access) pending(zeros bool) (list []*order.Work) {
 	for _, w := range list {
 		w.Retain()
 	}
-	x.each(func(p part) { list = o.Pending(p.lo, p.hi, p.writes() || zeros || x.unread, list) })
+	x.Each(func(p part) { list = o.Pending(p.Lo, p.Hi, p.Writes() || zeros || x.unread, list) })
 	return list
 }
 
@@ -635,7 +639,7 @@ func (x *access) await(ctx context.Context, list []*order.Work, try bool) error 
 	if x.unread {
 		dev = x.device()
 	}
-	err := s.await(ctx, x.cause(), dev, x.lo, x.hi, list)
+	err := s.await(ctx, x.cause(), dev, x.Lo, x.Hi, list)
 	if err == nil && s.closed {
 		err = s.closedError(x.op)
 	}
@@ -672,14 +676,14 @@ func (x *access) show(zeros bool) error {
 	s := x.storage
 	if x.present() {
 		var failed error
-		x.each(func(p part) {
-			if failed == nil && p.reads() {
-				failed = x.replica.learn(x, p.lo, p.hi, false)
+		x.Each(func(p part) {
+			if failed == nil && p.Reads() {
+				failed = x.replica.learn(x, p.Lo, p.Hi, false)
 			}
 		})
 		if failed != nil {
-			_ = s.learn(x, x.lo, x.hi) // one error reports all failures in the range
-			return s.failed(x.op, x.lo, x.hi, failed)
+			_ = s.learn(x, x.Lo, x.Hi) // one error reports all failures in the range
+			return s.failed(x.op, x.Lo, x.Hi, failed)
 		}
 	}
 	if x.stream == nil {
@@ -697,11 +701,11 @@ func (x *access) show(zeros bool) error {
 // clear zeroes the bytes of an access of the host that were never written. Nothing else uses them.
 func (x *access) clear() {
 	s := x.storage
-	x.each(func(p part) {
-		if !p.reads() {
+	x.Each(func(p part) {
+		if !p.Reads() {
 			return
 		}
-		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.lo, p.hi, s.places.cost, s.scratch.plan[:0])
+		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.Lo, p.Hi, s.places.cost, s.scratch.plan[:0])
 		if err != nil {
 			return
 		}
@@ -727,13 +731,13 @@ func (x *access) commit() {
 		return
 	}
 	s.version++
-	x.each(func(p part) {
-		if !p.writes() {
+	x.Each(func(p part) {
+		if !p.Writes() {
 			return
 		}
-		s.wrote(p.mode, x.place, p.lo, p.hi)
+		s.wrote(p.Mode, x.place, p.Lo, p.Hi)
 		if x.present() { // the access adds no Work that would replace the earlier ones
-			x.replica.order.Overwritten(p.lo, p.hi)
+			x.replica.order.Overwritten(p.Lo, p.Hi)
 		}
 	})
 }
@@ -767,7 +771,7 @@ func (x *access) release(gen uint64, check func() error) error {
 	case x.awaited:
 		if check != nil {
 			if bad := check(); bad != nil {
-				x.replica.spoil(x.lo, x.hi, bad)
+				x.replica.spoil(x.Lo, x.Hi, bad)
 			}
 		}
 		s.finish(x)
@@ -824,9 +828,9 @@ func (x *access) recordWork(check func() error) {
 func (x *access) sources(w *order.Work) {
 	s := x.storage
 	ranges := s.scratch.ranges[:0]
-	x.each(func(p part) {
-		if p.reads() {
-			ranges = append(ranges, span.Range{Lo: p.lo, Hi: p.hi})
+	x.Each(func(p part) {
+		if p.Reads() {
+			ranges = append(ranges, span.Range{Lo: p.Lo, Hi: p.Hi})
 		}
 	})
 	s.scratch.ranges = ranges[:0]
@@ -838,9 +842,9 @@ func (x *access) recordAs(w *order.Work) {
 	s := x.storage
 	for _, writes := range [...]bool{false, true} {
 		ranges := s.scratch.ranges[:0]
-		x.each(func(p part) {
-			if p.writes() == writes {
-				ranges = append(ranges, span.Range{Lo: p.lo, Hi: p.hi})
+		x.Each(func(p part) {
+			if p.Writes() == writes {
+				ranges = append(ranges, span.Range{Lo: p.Lo, Hi: p.Hi})
 			}
 		})
 		s.scratch.ranges = ranges[:0]
@@ -868,7 +872,7 @@ func (s *storage) end(x *access) {
 	if x.replica != nil {
 		x.replica.end()
 	}
-	s.accesses.end(x)
+	s.drop(x)
 	s.host.settleGuard()
 }
 

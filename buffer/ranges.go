@@ -36,7 +36,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 		return err
 	}
 	defer b.s.leave(x)
-	return fn(unsafe.Slice((*T)(b.s.host.pointer(q.lo)), (q.hi-q.lo)/b.elementSize()))
+	return fn(unsafe.Slice((*T)(b.s.host.pointer(q.Lo)), (q.Hi-q.Lo)/b.elementSize()))
 }
 
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
@@ -76,19 +76,19 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		}
 		apart = apart || i > 0 && r.Lo > ranges[i-1].Hi
 	}
-	q := request{op: op, own: b.own, part: part{b.lo, b.lo, mode}}
+	q := request{op: op, own: b.own, part: newPart(b.lo, b.lo, mode)}
 	if len(ranges) > 0 {
-		q.lo, q.hi = b.lo+uint64(ranges[0].Lo)*elem, b.lo+uint64(ranges[len(ranges)-1].Hi)*elem
+		q.Lo, q.Hi = b.lo+uint64(ranges[0].Lo)*elem, b.lo+uint64(ranges[len(ranges)-1].Hi)*elem
 	}
 	if !apart {
 		return q, nil
 	}
 	q.parts = make([]part, 0, len(ranges))
 	for _, r := range ranges {
-		p := part{b.lo + uint64(r.Lo)*elem, b.lo + uint64(r.Hi)*elem, mode}
-		if last := len(q.parts) - 1; last >= 0 && q.parts[last].hi == p.lo {
-			q.parts[last].hi = p.hi
-		} else if p.lo < p.hi {
+		p := newPart(b.lo+uint64(r.Lo)*elem, b.lo+uint64(r.Hi)*elem, mode)
+		if last := len(q.parts) - 1; last >= 0 && q.parts[last].Hi == p.Lo {
+			q.parts[last].Hi = p.Hi
+		} else if p.Lo < p.Hi {
 			q.parts = append(q.parts, p)
 		}
 	}

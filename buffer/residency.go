@@ -86,33 +86,33 @@ type resident struct {
 	sole   atomic.Bool   // bytes may be current nowhere else
 
 	// Guarded by res.mu.
-	in    bool   // the replica has memory that may be evicted
-	key   any    // the allocator to which the memory goes back
-	queue *queue // nil if the replica is in no queue
-	index int    // in the queue, or in leaving
-	stamp uint64 // the use that decides its position in the queue
+	in    bool     // the replica has memory that may be evicted
+	key   any      // the allocator to which the memory goes back
+	queue *ranking // nil if the replica is in no queue
+	index int      // in the queue, or in leaving
+	stamp uint64   // the use that decides its position in the queue
 }
 
 // queues are the replicas with memory of one allocator: in the first queue those whose bytes are all current elsewhere, in the second the
 // others.
-type queues [2]queue
+type queues [2]ranking
 
-// queue is a heap of replicas; the replica to evict first is on top. A replica's last use, and whether its bytes are current elsewhere, may
+// ranking is a heap of replicas; the replica to evict first is on top. A replica's last use, and whether its bytes are current elsewhere, may
 // have changed since it was put into the queue; first checks both.
-type queue []*replica
+type ranking []*replica
 
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].stamp < q[j].stamp }
-func (q queue) Swap(i, j int) {
+func (q ranking) Len() int           { return len(q) }
+func (q ranking) Less(i, j int) bool { return q[i].stamp < q[j].stamp }
+func (q ranking) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].index, q[j].index = i, j
 }
-func (q *queue) Push(x any) {
+func (q *ranking) Push(x any) {
 	r := x.(*replica)
 	r.index = len(*q)
 	*q = append(*q, r)
 }
-func (q *queue) Pop() any {
+func (q *ranking) Pop() any {
 	last := len(*q) - 1
 	r := (*q)[last]
 	(*q)[last] = nil

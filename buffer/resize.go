@@ -61,7 +61,7 @@ func (s *storage) resizable(op string) error {
 // moveInto copies the elements that b and c both have, waits for the copies, and closes b. closed is false if b is still open.
 func (b *Buffer[T]) moveInto(ctx context.Context, op string, c *Buffer[T]) (closed bool, err error) {
 	s := b.s
-	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{0, min(s.size, c.s.size), protocol.Read}})
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: newPart(0, min(s.size, c.s.size), protocol.Read)})
 	if err != nil {
 		return false, err
 	}

@@ -79,6 +79,7 @@
 package buffer
 
 import (
+	"github.com/go-halyard/halyard/buffer/internal/queue"
 	"sync/atomic"
 	"unsafe"
 
@@ -101,20 +102,21 @@ type storage struct {
 	guarded   bool        // the host's replica is guarded, unless homeOn is set
 	allocator []allocatorOn
 
-	mu       mutex
-	thrown   error // a callback has panicked with this during the call that has locked mu
-	closed   bool
-	frozen   int
-	accesses accesses
-	m        protocol.Map
-	version  int64 // writes so far
-	host     hostReplica
-	places   places
-	lost     losses
-	leaving  int // number of leaving replicas
-	stats    Stats
-	watcher  watch.Watcher // nil for most buffers; with a watcher no access begins at once (recent.go)
-	recent   recent        // the access that the next one may repeat
+	mu      mutex
+	thrown  error // a callback has panicked with this during the call that has locked mu
+	closed  bool
+	frozen  int
+	queue   queue.Queue[*access]
+	pool    accessPool
+	m       protocol.Map
+	version int64 // writes so far
+	host    hostReplica
+	places  places
+	lost    losses
+	leaving int // number of leaving replicas
+	stats   Stats
+	watcher watch.Watcher // nil for most buffers; with a watcher no access begins at once (recent.go)
+	recent  recent        // the access that the next one may repeat
 
 	scratch struct {
 		plan   []protocol.Transfer
@@ -129,7 +131,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.accesses.owner, s.places.owner = s, s, s
+	s.host.owner, s.places.owner = s, s
 	s.m.Init(size)
 	for _, o := range opts {
 		o(s)
@@ -138,7 +140,7 @@ func newStorage(elem, size uint64, opts []Option) *storage {
 }
 
 // whole returns a part that covers the whole buffer.
-func (s *storage) whole(mode protocol.Action) part { return part{0, s.size, mode} }
+func (s *storage) whole(mode protocol.Action) part { return newPart(0, s.size, mode) }
 
 func (s *storage) closedError(op string) error {
 	return hal.Errorf(op, hal.ErrClosed, "the buffer is closed")
@@ -190,7 +192,7 @@ func (s *storage) shut(op string) (u *lastUse, err error) {
 	if s.closed {
 		return nil, nil
 	}
-	if x := s.accesses.find(func(*access) bool { return true }); x != nil {
+	if x := s.find(func(*access) bool { return true }); x != nil {
 		e := s.conflictError(op, s.whole(protocol.Reset), "every place", x)
 		e.Requested.Action = "Close"
 		return nil, e

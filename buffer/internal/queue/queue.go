@@ -1,0 +1,340 @@
+// Package queue decides which uses of a buffer are open, and which have to wait.
+//
+// Two uses exclude each other if they share a byte and one of them writes. A use waits for every earlier one that excludes it. Earlier ones that still
+// wait count as well, so a steady flow of readers does not block a writer. Finding the use to wait for takes O(log n) with n uses, and a use that ends
+// wakes only those that wait for it.
+package queue
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
+)
+
+// Part is the bytes [Lo, Hi) of a buffer and the mode of the access to them.
+type Part struct {
+	Lo, Hi uint64
+	Mode   protocol.Action
+}
+
+// Valid reports whether the mode is one of an access: Read, ReadWrite or Overwrite.
+func (p Part) Valid() bool {
+	return p.Mode == protocol.Read || p.Mode == protocol.ReadWrite || p.Mode == protocol.Overwrite
+}
+
+// Writes reports whether the mode is not Read.
+func (p Part) Writes() bool { return p.Mode != protocol.Read }
+
+// Reads reports whether the mode is not Overwrite.
+func (p Part) Reads() bool { return p.Mode != protocol.Overwrite }
+
+// Entry is one use of a buffer. It is a part of the value V that a program of the queue has for the use, and is used again with it.
+type Entry[V any] struct {
+	Part         // the only part, or the range from the first of Parts to the last
+	Parts []Part // several parts, in ascending order with gaps between them, none of them empty; nil if there is one
+	Of    V
+
+	open     bool
+	enlisted bool   // it is in the trees, and in live
+	seq      uint64 // in the order of arrival
+	index    int    // in live
+	pieces   []piece[V]
+	waiters  []*Entry[V] // those that wait for this one to end
+	behind   *Entry[V]   // the one that it waits for
+	at       int         // index in behind's waiters
+	admit    chan struct{}
+}
+
+// piece is a node of one of the trees, for a part of an entry.
+type piece[V any] struct {
+	span.Node[*Entry[V]]
+	tree *span.Tree[*Entry[V]]
+}
+
+// Each calls fn for every part that is not empty.
+func (e *Entry[V]) Each(fn func(Part)) {
+	if e.Parts == nil && e.Lo < e.Hi {
+		fn(e.Part)
+	}
+	for _, p := range e.Parts {
+		fn(p)
+	}
+}
+
+// IsOpen reports whether the use has begun and has not ended.
+func (e *Entry[V]) IsOpen() bool { return e.open }
+
+// Queue has the uses of one buffer, open and waiting. Its zero value is empty. It is not safe for concurrent use.
+type Queue[V any] struct {
+	live  []*Entry[V] // those in the trees
+	count int         // number of open uses
+	seq   uint64
+	solo  *Entry[V] // the only use, open and not in the trees yet
+	steps int
+
+	read, write span.Tree[*Entry[V]] // by bytes
+}
+
+// never is a sequence number after all others.
+const never = ^uint64(0)
+
+// Steps returns the number of uses and nodes examined so far. Tests measure with it how costs grow.
+func (q *Queue[V]) Steps() int { return q.steps + q.read.Steps() + q.write.Steps() }
+
+// Waiting returns the number of uses that wait.
+func (q *Queue[V]) Waiting() (n int) {
+	for _, e := range q.live {
+		n += len(e.waiters)
+	}
+	return n
+}
+
+// Empty reports whether there is no use, open or waiting.
+func (q *Queue[V]) Empty() bool { return q.solo == nil && len(q.live) == 0 }
+
+// Arrive gives an entry its place in the order of arrival.
+func (q *Queue[V]) Arrive(e *Entry[V]) uint64 {
+	q.seq++
+	e.seq = q.seq
+	return q.seq
+}
+
+// ArriveWith makes an entry count as having come together with other, of which it is a part.
+func (e *Entry[V]) ArriveWith(other *Entry[V]) { e.seq = other.seq }
+
+// Alone opens an entry if there is no other.
+func (q *Queue[V]) Alone(e *Entry[V]) {
+	q.solo = e
+	q.admitted(e)
+}
+
+// Open opens an entry that no other excludes.
+func (q *Queue[V]) Open(e *Entry[V]) {
+	if q.Empty() {
+		q.Alone(e)
+		return
+	}
+	q.flush()
+	q.enlist(e)
+	q.admitted(e)
+}
+
+// Excluding returns the last entry that excludes e, which has not joined, or nil.
+func (q *Queue[V]) Excluding(e *Entry[V]) *Entry[V] { return q.excluding(e, never) }
+
+// Before returns the last entry before e that excludes it, or nil.
+func (q *Queue[V]) Before(e *Entry[V]) *Entry[V] { return q.excluding(e, e.seq) }
+
+func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
+	q.flush()
+	if q.write.Len() == 0 && q.read.Len() == 0 {
+		return nil
+	}
+	var last *Entry[V]
+	later := func(n *span.Node[*Entry[V]]) {
+		if n != nil && (last == nil || n.Value.seq > last.seq) {
+			last = n.Value
+		}
+	}
+	look := func(p Part) {
+		later(q.write.Latest(p.Lo, p.Hi, seq))
+		if p.Writes() {
+			later(q.read.Latest(p.Lo, p.Hi, seq))
+		}
+	}
+	if e.Parts == nil {
+		look(e.Part)
+	}
+	for _, p := range e.Parts {
+		look(p)
+	}
+	return last
+}
+
+// Join makes an entry visible to later ones, and opens it unless an earlier one excludes it. Then Join returns that one, and the caller calls Wait.
+func (q *Queue[V]) Join(e *Entry[V]) (blocker *Entry[V]) {
+	blocker = q.excluding(e, never)
+	q.enlist(e)
+	if blocker == nil {
+		q.admitted(e)
+	}
+	return blocker
+}
+
+// Wait waits until e is opened, or, if e has not joined, until the other entry has ended; unlocked runs a function while other goroutines may use the
+// queue. If ctx ends first, Wait returns its error, and the caller ends e.
+func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func())) error {
+	admit := make(chan struct{})
+	e.admit = admit
+	e.wait(other)
+	unlocked(func() {
+		select {
+		case <-admit:
+		case <-ctx.Done():
+		}
+	})
+	if e.admit == nil {
+		return nil // e was opened just as ctx ended
+	}
+	e.admit = nil
+	e.leave()
+	return ctx.Err()
+}
+
+// End removes an entry, open or not, and opens those that waited only for it.
+func (q *Queue[V]) End(e *Entry[V]) {
+	if q.solo == e {
+		q.solo = nil
+	} else if e.enlisted {
+		q.strike(e)
+	}
+	if e.open {
+		q.count--
+	}
+	e.open = false
+	if len(e.waiters) == 0 {
+		return
+	}
+	waiters := e.waiters
+	e.waiters = nil
+	for _, w := range waiters {
+		w.behind = nil
+		q.examine(w)
+	}
+	if cap(waiters) <= 64 {
+		clear(waiters)
+		e.waiters = waiters[:0]
+	}
+}
+
+// flush puts solo into the trees, where searches find it.
+func (q *Queue[V]) flush() {
+	if e := q.solo; e != nil {
+		q.solo = nil
+		q.enlist(e)
+	}
+}
+
+// enlist puts e into the trees, so that later entries that it excludes wait for it.
+func (q *Queue[V]) enlist(e *Entry[V]) {
+	e.enlisted, e.index = true, len(q.live)
+	q.live = append(q.live, e)
+	n := max(1, len(e.Parts))
+	if cap(e.pieces) < n {
+		e.pieces = make([]piece[V], n)
+	}
+	e.pieces = e.pieces[:0]
+	e.Each(func(p Part) {
+		tree := &q.read
+		if p.Writes() {
+			tree = &q.write
+		}
+		i := len(e.pieces)
+		e.pieces = e.pieces[:i+1]
+		x := &e.pieces[i]
+		x.tree, x.Lo, x.Hi, x.Seq, x.Value = tree, p.Lo, p.Hi, e.seq, e
+		tree.Insert(&x.Node)
+	})
+}
+
+// strike is the opposite of enlist.
+func (q *Queue[V]) strike(e *Entry[V]) {
+	for i := range e.pieces {
+		p := &e.pieces[i]
+		p.tree.Delete(&p.Node)
+		p.tree, p.Value = nil, nil
+	}
+	if cap(e.pieces) > 64 {
+		e.pieces = nil
+	}
+	e.pieces = e.pieces[:0]
+	last := len(q.live) - 1
+	q.live[e.index] = q.live[last]
+	q.live[e.index].index = e.index
+	q.live[last] = nil
+	q.live = q.live[:last]
+	e.enlisted = false
+}
+
+func (q *Queue[V]) admitted(e *Entry[V]) {
+	e.open = true
+	q.count++
+}
+
+// examine opens a waiting entry if no earlier one excludes it any more. Otherwise it finds the entry to wait for next. An entry that has not joined only
+// waited for one other.
+func (q *Queue[V]) examine(e *Entry[V]) {
+	if e.enlisted {
+		if other := q.excluding(e, e.seq); other != nil {
+			e.wait(other)
+			return
+		}
+		q.admitted(e)
+	}
+	close(e.admit)
+	e.admit = nil
+}
+
+// wait makes e wait for the end of other.
+func (e *Entry[V]) wait(other *Entry[V]) {
+	e.behind, e.at = other, len(other.waiters)
+	other.waiters = append(other.waiters, e)
+}
+
+// leave is the opposite of wait.
+func (e *Entry[V]) leave() {
+	other := e.behind
+	if other == nil {
+		return
+	}
+	last := len(other.waiters) - 1
+	other.waiters[e.at] = other.waiters[last]
+	other.waiters[e.at].at = e.at
+	other.waiters[last] = nil
+	other.waiters = other.waiters[:last]
+	e.behind = nil
+}
+
+// Find returns an open entry for which fn returns true, or nil.
+func (q *Queue[V]) Find(fn func(V) bool) *Entry[V] {
+	if q.count == 0 {
+		return nil
+	}
+	if e := q.solo; e != nil {
+		q.steps++
+		if fn(e.Of) {
+			return e
+		}
+		return nil
+	}
+	for _, e := range q.live {
+		q.steps++
+		if e.open && fn(e.Of) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Writers calls fn with every open entry that writes bytes of [lo, hi), in the order of these bytes, until fn returns false.
+func (q *Queue[V]) Writers(lo, hi uint64, fn func(of V, lo, hi uint64) bool) {
+	q.users(&q.write, lo, hi, fn)
+}
+
+// Readers does the same for entries that only read bytes of [lo, hi).
+func (q *Queue[V]) Readers(lo, hi uint64, fn func(of V, lo, hi uint64) bool) {
+	q.users(&q.read, lo, hi, fn)
+}
+
+func (q *Queue[V]) users(t *span.Tree[*Entry[V]], lo, hi uint64, fn func(V, uint64, uint64) bool) {
+	q.flush()
+	if t.Len() == 0 {
+		return
+	}
+	for _, n := range t.Meeting(lo, hi, nil) {
+		if n.Value.open && !fn(n.Value.Of, n.Lo, n.Hi) {
+			return
+		}
+	}
+}
