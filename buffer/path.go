@@ -192,6 +192,7 @@ func (x *access) present() bool { return x.stream == nil || x.awaited }
 // bring makes the access's replica current: for a lease in stream order, otherwise before it returns. If it has to wait, the storage is unlocked, so
 // anything may change, and the steps begin again. The access is open, so none that conflicts with it begins meanwhile.
 func (x *access) bring(ctx context.Context, try bool) error {
+	waits := x.awaited && x.unread // SyncTo waits once in any case, so that an observer sees when its bytes were there
 	for {
 		if err := x.settle(ctx, try); err != nil {
 			return err
@@ -215,10 +216,11 @@ func (x *access) bring(ctx context.Context, try bool) error {
 		switch {
 		case err != nil:
 			return err
-		case len(left) > 0:
+		case len(left) > 0 || waits:
 			if err := x.await(ctx, left, try); err != nil {
 				return err
 			}
+			waits = false
 		case !again:
 			return x.show(zeros)
 		}
