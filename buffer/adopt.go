@@ -65,7 +65,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		r.mem, r.adopted = mem, true
+		r.Mem, r.adopted = mem, true
 		r.adopt(c)
 		return newHandle[T](s), nil
 	}

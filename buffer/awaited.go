@@ -35,7 +35,7 @@ func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fit
 // looked at, whichever devices share it, nor are replicas that are leaving.
 func (ps *places) having(p part, fits func(*hal.Device) bool) *replica {
 	for _, r := range ps.devs { // at most one for each device
-		if r.dev != nil && r.mem != nil && !r.leaving && ps.owner.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
+		if r.dev != nil && r.Mem != nil && !r.Leaving() && ps.owner.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
 			return r
 		}
 	}

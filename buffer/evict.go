@@ -42,7 +42,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			return interrupted(op, ctx, nil)
 		}
 		r := s.places.find(dev)
-		if r == nil || !s.m.Allocated().Has(r.place) || r.leaving {
+		if r == nil || !s.m.Allocated().Has(r.place) || r.Leaving() {
 			return nil
 		}
 		if r.adopted {
@@ -127,7 +127,7 @@ func (r *replica) evict(c cause) error {
 	}
 	e.note()
 	s.leaving++
-	r.depart()
+	r.Leave()
 	e.watch(pending)
 	return nil
 }
@@ -151,36 +151,10 @@ func (e eviction) finish() error {
 		return e.refused(err)
 	}
 	s.classify()
-	if !e.leaving {
+	if !e.Leaving() {
 		e.note()
 	}
 	return e.free(e.c)
-}
-
-// awaitParting waits until a leaving replica has been freed, or stays after all. It locks the storage itself.
-func (r *replica) awaitParting(ctx context.Context, c cause) (stays bool, err error) {
-	s := r.owner
-	s.mu.Lock()
-	defer s.unlock()
-	if !r.leaving {
-		return r.mem != nil, nil
-	}
-	if r.parting == nil {
-		r.parting = make(chan struct{})
-	}
-	parting := r.parting
-	begin := now()
-	s.unlocked(func() {
-		select {
-		case <-parting:
-		case <-ctx.Done():
-		}
-	})
-	s.waited(c, "work", nil, 0, s.size, begin)
-	if r.leaving {
-		return false, ctx.Err()
-	}
-	return r.mem != nil, nil
 }
 
 // watch calls lookAgain for a leaving replica when pending has ended.
@@ -195,11 +169,11 @@ func (e eviction) watch(pending *order.Work) {
 // lookAgain frees a leaving replica if the copies of its bytes have succeeded, keeps it if one has failed, and otherwise watches on.
 func (e eviction) lookAgain() {
 	s := e.owner
-	if !e.leaving || s.closed {
+	if !e.Leaving() || s.closed {
 		return
 	}
 	_ = s.learn(nil, 0, s.size)
-	if !e.leaving {
+	if !e.Leaving() {
 		return // it stays, because it has the only good copy
 	}
 	pending, ok := e.arriving()
@@ -244,15 +218,6 @@ func (e eviction) arriving() (pending *order.Work, ok bool) {
 type unready struct{ works []*order.Work }
 
 func (*unready) Error() string { return "earlier work on the host's replica has to end first" }
-
-// waitForNone releases the works of an unready error of evict, for callers that do not wait for them.
-func waitForNone(err error) {
-	if u, ok := err.(*unready); ok {
-		for _, w := range u.works {
-			w.Release()
-		}
-	}
-}
 
 // evict frees the host's replica. If work has to end first, it returns that work, with a reference to each, and frees nothing.
 func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {

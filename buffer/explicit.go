@@ -65,11 +65,11 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	if m := s.host.as(dev); m != nil {
 		return s.host.replica.regionAs(m, b.lo, b.hi), nil
 	}
-	if r := s.places.find(dev); r != nil && r.mem != nil {
-		if r.leaving {
+	if r := s.places.find(dev); r != nil && r.Mem != nil {
+		if r.Leaving() {
 			r.stay()
 		}
-		return r.region(b.lo, b.hi), nil
+		return r.Region(b.lo, b.hi), nil
 	}
 	return hal.Region{}, hal.Errorf(op, hal.ErrNotReady, "%s has no replica", dev.Name())
 }
@@ -112,7 +112,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.places.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)
 	}
-	mem := r.mem
+	mem := r.Mem
 	if r.place == protocol.Host {
 		mem = s.host.as(dev)
 		if err := s.host.usedOn(stream, mem); err != nil {
@@ -132,7 +132,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	if len(left) > 0 {
 		return x.await(context.Background(), left, true) // which does not wait
 	}
-	if r.leaving {
+	if r.Leaving() {
 		r.stay()
 	}
 	x.recordWork(nil)

@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
@@ -74,10 +75,7 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 
 // ResidencySteps counts what searches for a replica to evict from a device have looked at.
 func ResidencySteps(dev *hal.Device) int {
-	res := residencyOf(dev)
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	return res.steps
+	return resident.Of(dev).Steps()
 }
 
 // Repeats reports whether an access of the whole buffer could begin at once on the stream.

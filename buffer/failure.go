@@ -145,7 +145,7 @@ func (s *storage) needed(valid protocol.Set) {
 		return
 	}
 	for p := range valid.All() {
-		if !s.places.replica(p).leaving {
+		if !s.places.replica(p).Leaving() {
 			return
 		}
 	}

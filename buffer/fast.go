@@ -75,7 +75,7 @@ func (s *storage) acquireAtOnce(op string, own *owner, stream *hal.Stream, p par
 // copy, and order nothing to wait for.
 func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool {
 	r := s.recent.replica
-	return r != nil && s.recent.stream == stream && s.recentMemory() != nil && !r.leaving && s.undisturbed(p) &&
+	return r != nil && s.recent.stream == stream && s.recentMemory() != nil && !r.Leaving() && s.undisturbed(p) &&
 		r.order.Quiet(stream, p.Reads(), p.Writes(), asked) && (!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, r.place))
 }
 
@@ -83,7 +83,7 @@ func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool 
 func (s *storage) again(op string, own *owner, p part, reserve bool) *access {
 	x := s.take()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
-	s.recent.replica.touch()
+	s.recent.replica.Touch()
 	x.beginAtOnce(op, own, p, s.recent.replica, reserve)
 	return x
 }
@@ -93,7 +93,7 @@ func (s *storage) recentMemory() *hal.Memory {
 	if s.recent.replica.place == protocol.Host {
 		return s.recent.mem
 	}
-	return s.recent.replica.mem
+	return s.recent.replica.Mem
 }
 
 // remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the memory that
@@ -135,7 +135,7 @@ func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve 
 		x.since = 0
 	}
 	x.here()
-	r.begin()
+	r.Begin()
 	s.queue.Alone(&x.Entry)
 	if p.Reads() {
 		s.stats.BytesAvoided += p.Hi - p.Lo

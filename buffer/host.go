@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"fmt"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"math"
 	"unsafe"
 
@@ -86,10 +87,10 @@ func (h *hostReplica) allocateOn(dev *hal.Device, c cause) error {
 	if err != nil {
 		return err
 	}
-	h.home, h.base, h.block = got.mem, got.base, got.block
-	h.shares = append(h.shares, got.mem)
+	h.home, h.Base, h.Block = got.Mem, got.Base, got.Block
+	h.shares = append(h.shares, got.Mem)
 	h.clean = false
-	h.ptr = unsafe.Add(got.mem.HostPointer(), got.base)
+	h.ptr = unsafe.Add(got.Mem.HostPointer(), got.Base)
 	_ = s.m.Allocate(protocol.Host)
 	s.noteReplica(ActivityAlloc, nil, c)
 	return nil
@@ -187,7 +188,7 @@ func (h *hostReplica) move(dev *hal.Device, c cause) (*hal.Memory, error) {
 	}
 	h.order.Clear()
 	h.locks, h.bytes, h.ptr, h.clean = nil, nil, m.HostPointer(), false
-	h.home, h.base, h.shares = m, 0, []*hal.Memory{m}
+	h.home, h.Base, h.shares = m, 0, []*hal.Memory{m}
 	return m, nil
 }
 
@@ -198,7 +199,7 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 	if h.ptr != nil {
 		s.noteReplica(ActivityFree, nil, c)
 	}
-	pooled := h.block.Valid()
+	pooled := h.Block.Valid()
 	var mems []*hal.Memory
 	for _, m := range h.shares {
 		if m != h.home || !pooled {
@@ -214,10 +215,11 @@ func (h *hostReplica) drop(u *lastUse, keep func(error), c cause) {
 		keep(u.close(m))
 	}
 	if pooled {
-		keep(handBack(h.block, h.home.Device(), &h.order))
+		m := resident.Memory{Mem: h.home, Block: h.Block}
+		keep(m.Free(&h.order))
 	}
 	h.order.Clear()
-	h.block, h.base, h.guard = pool.Block{}, 0, nil
+	h.Block, h.Base, h.guard = pool.Block{}, 0, nil
 	h.ptr, h.bytes, h.home, h.shares, h.locks = nil, nil, nil, nil, nil
 	h.clean = false
 	s.recent.mem = nil
@@ -282,4 +284,19 @@ func (h *hostReplica) lock(stream *hal.Stream) (ordered bool) {
 	}
 	h.locks = append(h.locks, pagelock{dev, m})
 	return m != nil && stream.RecordUse(m) == nil
+}
+
+// memory allocates page-locked memory for the host's replica.
+func (h *hostReplica) memory(dev *hal.Device) (resident.Memory, error) {
+	s := h.owner
+	a := s.allocatorOn(dev)
+	if a == nil {
+		a = resident.Of(dev).Allocator()
+	}
+	got, err := resident.Obtain(a, dev, nil, hal.KindHost, s.size)
+	if err == nil && got.Mem.HostPointer() == nil {
+		_ = got.Free(new(order.Order))
+		return resident.Memory{}, hal.Errorf("host replica", hal.ErrUnsupported, "the host cannot access page-locked memory of %s", dev.Name())
+	}
+	return got, err
 }

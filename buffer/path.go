@@ -234,13 +234,13 @@ func (x *access) settle(ctx context.Context, try bool) error {
 	if x.stream == nil {
 		return s.host.ready(x.cause())
 	}
-	if x.replica != nil && (x.place == protocol.Host || x.replica.mem != nil) {
+	if x.replica != nil && (x.place == protocol.Host || x.replica.Mem != nil) {
 		return nil
 	}
 	for {
 		var r *replica
 		var mem *hal.Memory
-		err := s.unpressed(ctx, x.op, try, func() (err error) {
+		err := s.withRoom(ctx, x.op, try, func() (err error) {
 			if err = s.usable(x.op, x.writes); err == nil {
 				r, mem, err = s.places.settle(x.stream, x.cause())
 			}
@@ -255,8 +255,8 @@ func (x *access) settle(ctx context.Context, try bool) error {
 			return err
 		}
 		x.replica, x.place, x.mem = r, r.place, mem
-		r.begin()
-		r.touch()
+		r.Begin()
+		r.Touch()
 		return nil
 	}
 }
@@ -529,7 +529,7 @@ func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	dst := s.places.replica(t.To)
 	if t.From == protocol.NoPlace {
 		if dst.dev != nil {
-			mem = dst.mem
+			mem = dst.Mem
 		}
 		return r.into.Fill(dst.regionAs(mem, t.Lo, t.Hi), hal.Zero)
 	}
@@ -541,16 +541,16 @@ func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 		}
 		s.host.clean = false
 		s.host.lock(r.into)
-		return r.into.CopyOut(s.host.slice(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
+		return r.into.CopyOut(s.host.slice(t.Lo, t.Hi), src.Region(t.Lo, t.Hi))
 	case src.dev == nil:
 		if err := s.host.permit(false); err != nil {
 			return err
 		}
-		return r.into.CopyIn(dst.region(t.Lo, t.Hi), s.host.slice(t.Lo, t.Hi))
+		return r.into.CopyIn(dst.Region(t.Lo, t.Hi), s.host.slice(t.Lo, t.Hi))
 	case r.from == r.into:
-		return r.into.Copy(dst.region(t.Lo, t.Hi), src.region(t.Lo, t.Hi))
+		return r.into.Copy(dst.Region(t.Lo, t.Hi), src.Region(t.Lo, t.Hi))
 	}
-	return hal.CopyPeer(r.into, dst.region(t.Lo, t.Hi), r.from, src.region(t.Lo, t.Hi))
+	return hal.CopyPeer(r.into, dst.Region(t.Lo, t.Hi), r.from, src.Region(t.Lo, t.Hi))
 }
 
 // enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
@@ -755,7 +755,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	case p == protocol.Host:
 		s.host.clean = false
 	default:
-		s.places.replica(p).dirty(true)
+		s.places.replica(p).SetSole(true)
 	}
 	s.lost.forget(lo, hi)
 	if s.watcher != nil {
@@ -872,7 +872,7 @@ func (s *storage) leave(x *access) {
 // end ends an access.
 func (s *storage) end(x *access) {
 	if x.replica != nil {
-		x.replica.end()
+		x.replica.End()
 	}
 	s.drop(x)
 	s.host.settleGuard()

@@ -81,7 +81,7 @@ func (ps *places) find(dev *hal.Device) *replica {
 	return nil
 }
 
-// settle returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a pressure if there
+// settle returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a resident.Pressure if there
 // is no room, and an unready if work has to end first.
 func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
@@ -96,11 +96,11 @@ func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, er
 			return &h.replica, m, err
 		}
 	}
-	if r != nil && r.mem != nil {
-		if r.leaving {
+	if r != nil && r.Mem != nil {
+		if r.Leaving() {
 			r.stay()
 		}
-		return r, r.mem, nil
+		return r, r.Mem, nil
 	}
 	if r == nil {
 		var err error
@@ -111,7 +111,7 @@ func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, er
 	if err := r.allocate(stream, c); err != nil {
 		return nil, nil, err
 	}
-	return r, r.mem, nil
+	return r, r.Mem, nil
 }
 
 // fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
@@ -122,8 +122,8 @@ const fewPlaces = 8
 func (ps *places) add(dev *hal.Device) (*replica, error) {
 	if len(ps.devs) >= fewPlaces {
 		for i, r := range ps.devs {
-			if r.mem == nil {
-				ps.devs[i] = &replica{owner: ps.owner, place: r.place, dev: dev, resident: resident{res: residencyOf(dev)}}
+			if r.Mem == nil {
+				ps.devs[i] = ps.owner.newReplica(dev, r.place)
 				return ps.devs[i], nil
 			}
 		}
@@ -131,9 +131,15 @@ func (ps *places) add(dev *hal.Device) (*replica, error) {
 	if len(ps.devs)+1 >= protocol.MaxPlaces {
 		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use", protocol.MaxPlaces)
 	}
-	r := &replica{owner: ps.owner, place: protocol.Place(len(ps.devs) + 1), dev: dev, resident: resident{res: residencyOf(dev)}}
+	r := ps.owner.newReplica(dev, protocol.Place(len(ps.devs)+1))
 	ps.devs = append(ps.devs, r)
 	return r, nil
+}
+
+func (s *storage) newReplica(dev *hal.Device, p protocol.Place) *replica {
+	r := &replica{owner: s, place: p, dev: dev}
+	r.Init(dev, r, s.size)
+	return r
 }
 
 // cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),

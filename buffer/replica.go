@@ -1,11 +1,10 @@
 package buffer
 
 import (
-	"errors"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -14,68 +13,33 @@ type replica struct {
 	owner *storage
 	place protocol.Place
 	dev   *hal.Device // nil for the host
-	holding
+	resident.Memory
 	order   order.Order
 	adopted bool // the memory was adopted, and stays until the buffer is closed
 
-	// leaving says that the memory will be freed when the copies of its bytes to other places are known to have succeeded. An access
-	// at the place makes the replica stay.
-	leaving bool
+	// The Entry says that the replica is leaving if its memory will be freed when the copies of its bytes to other places are known to have succeeded. An
+	// access at the place makes the replica stay. The host's replica has no account.
+	resident.Entry
 	parting chan struct{} // closed when the replica stays or has been freed; nil if no goroutine waits for that
-
-	resident
 }
-
-// holding is the memory of a replica.
-type holding struct {
-	mem   *hal.Memory // nil for the host
-	base  uint64      // bytes from the start of mem, or of the host's home, to the replica
-	block pool.Block  // the block, if the memory came from an allocator
-}
-
-// region returns the range [lo, hi) of the replica's memory.
-func (h *holding) region(lo, hi uint64) hal.Region { return h.mem.Region(h.base+lo, hi-lo) }
 
 // regionAs returns the range [lo, hi) of a replica, in mem, which is the replica as memory of the device that uses the range.
 func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
 	s := r.owner
 	if r.place != protocol.Host || mem == s.host.home {
-		lo, hi = r.base+lo, r.base+hi
+		lo, hi = r.Base+lo, r.Base+hi
 	}
 	return mem.Region(lo, hi-lo)
 }
 
-// allocate allocates the memory of a device's replica.
-func (r *replica) allocate(stream *hal.Stream, c cause) error {
+// allocate allocates the memory of a device's replica. The error is a resident.Pressure if there is no room.
+func (r *replica) allocate(stream *hal.Stream, c cause) (err error) {
 	s := r.owner
-	a, ok := r.res.take(r)
-	if !ok {
-		return &pressure{dev: r.dev}
-	}
-	if own := s.allocatorOn(r.dev); own != nil {
-		a = own
-	}
-	entered := false
-	defer func() {
-		if !entered { // also if the allocator, which may be the program's, panics
-			r.res.give(r)
-		}
-	}()
-	got, err := obtain(a, r.dev, stream, hal.KindDevice, s.size)
-	if err != nil {
-		if errors.Is(err, hal.ErrOutOfMemory) {
-			return &pressure{dev: r.dev, cause: err, from: a}
-		}
+	if r.Memory, err = r.Allocate(s.allocatorOn(r.dev), r.dev, stream); err != nil {
 		return err
 	}
-	r.holding = got
-	r.res.enter(r, a)
-	entered = true
-	if got.block.Valid() {
-		r.res.know(got.block.Pool())
-		if got.block.Ordered() {
-			r.order.SetBarrier(order.NewWork(stream)) // work of earlier users of the memory
-		}
+	if r.Block.Valid() && r.Block.Ordered() {
+		r.order.SetBarrier(order.NewWork(stream)) // work of earlier users of the memory
 	}
 	_ = s.m.Allocate(r.place)
 	s.noteReplica(ActivityAlloc, r.dev, c)
@@ -84,25 +48,30 @@ func (r *replica) allocate(stream *hal.Stream, c cause) error {
 
 // free frees the memory of a replica when the work that uses it has finished.
 func (r *replica) free(c cause) error {
-	if r.leaving {
+	if r.Leaving() {
 		r.owner.leaving--
 	}
-	if r.res != nil && !r.adopted {
-		r.res.give(r)
+	if !r.adopted {
+		r.Give()
 	}
-	r.leaving = false
 	r.decided()
 	r.owner.noteReplica(ActivityFree, r.dev, c)
-	h := r.holding
-	r.holding = holding{}
-	return h.free(&r.order)
+	m := r.Memory
+	r.Memory = resident.Memory{}
+	return m.Free(&r.order)
 }
 
-// free frees the memory when the work that uses it has finished, and clears work.
-func (h *holding) free(work *order.Order) error {
-	if h.block.Valid() {
-		return handBack(h.block, h.mem.Device(), work)
+// stay keeps a replica that was leaving.
+func (r *replica) stay() {
+	r.owner.leaving--
+	r.Stay()
+	r.decided()
+}
+
+// decided wakes the goroutines that wait until a leaving replica has been freed or stays.
+func (r *replica) decided() {
+	if r.parting != nil {
+		close(r.parting)
+		r.parting = nil
 	}
-	work.Clear()
-	return h.mem.Close()
 }

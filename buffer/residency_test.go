@@ -116,7 +116,7 @@ func TestLeasesBeyondTheBudgetAreAClearError(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.TryAcquire(s, coherence.Read)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	require.ErrorContains(t, err, "budget of 1000")
+	require.ErrorContains(t, err, "the buffer needs 600 bytes on one:1; its budget is 1000")
 	require.ErrorIs(t, b.Prefetch(s), hal.ErrOutOfMemory)
 	require.ErrorIs(t, b.SyncTo(ctx, d), hal.ErrOutOfMemory)
 	require.Equal(t, "HOST_ONLY", b.State().Name)

@@ -65,7 +65,7 @@ func (s *storage) state(lo, hi uint64) protocol.State {
 	c := s.m.State(lo, hi)
 	if s.leaving > 0 {
 		for _, r := range s.places.devs {
-			if r.leaving {
+			if r.Leaving() {
 				c.Allocated, c.Valid = c.Allocated.Without(r.place), c.Valid.Without(r.place)
 			}
 		}

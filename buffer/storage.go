@@ -206,7 +206,7 @@ func (s *storage) shut(op string) (u *lastUse, err error) {
 		}
 	}
 	for _, r := range s.places.devs {
-		if r.mem != nil {
+		if r.Mem != nil {
 			keep(r.free(c))
 		}
 	}

@@ -28,6 +28,7 @@ var Rules = []Rule{
 	{"buffer/internal", nil, "a data structure needs the standard library alone"},
 	{"buffer/internal/order", []string{"internal/span", "hal", "internal/layer"}, "the order of work is about streams and ranges of bytes, not about buffers"},
 	{"buffer/internal/queue", []string{"internal/protocol", "internal/span"}, "who waits for whom is about ranges of bytes, not about buffers"},
+	{"buffer/internal/resident", []string{"buffer/internal/order", "hal", "hal/pool", "internal/layer"}, "accounts and allocators know replicas by what they need of them, not buffers"},
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},

@@ -1,0 +1,143 @@
+package resident
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+)
+
+// Pressure is the error of an allocation for which other replicas may have to be evicted. No call returns it to the program.
+type Pressure struct {
+	Dev   *hal.Device
+	Need  uint64         // bytes
+	cause error          // the error of the device or the allocator, nil if the budget is used up
+	from  pool.Allocator // the allocator that failed, nil for the device itself
+}
+
+func (p *Pressure) Error() string { return "no room on " + p.Dev.Name() }
+
+// errTry says that there will be room when copies have ended, and that the caller does not wait for them.
+var errTry = errors.New("there is room later")
+
+// Relieve makes room for a new replica of the buffer number client; op is the call that needs it. No owner of a replica is locked. It waits for copies
+// under way until ctx ends, or fails if try is set. wait says that, if there is still no room, freed memory is on its way back. The error is that of
+// ctx if ctx has ended, and satisfies IsLater if try was set and room is on its way.
+func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bool) (wait bool, err error) {
+	a := Of(p.Dev)
+	c := Cause{op, client, "budget"}
+	if p.cause != nil {
+		c.Why = "out of memory"
+	}
+	if p.hopeless(a) {
+		return false, p.Exhausted(op)
+	}
+	if p.cause != nil && a.trim(p.from) > 0 {
+		return !try, nil // the freed memory may be enough
+	}
+	var refused []*Entry
+	defer func() { a.restore(refused...) }()
+	freed := uint64(0)
+	for {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		enough, soon, first := p.room(a, freed)
+		if enough {
+			break
+		}
+		if !soon {
+			if victim := a.victim(p.from); victim != nil {
+				refused = append(refused, victim) // also if an observer panics now
+				n, written, leased, ok := victim.replica.Evict(c)
+				if ok || leased { // the end of the lease puts it back
+					refused = refused[:len(refused)-1]
+				}
+				if !ok {
+					continue
+				}
+				freed += n
+				a.mu.Lock()
+				a.evictions++
+				a.written += written
+				a.mu.Unlock()
+				continue
+			}
+		}
+		if first == nil {
+			if freed > 0 && p.cause != nil {
+				break // try with the room that was made
+			}
+			return false, p.Exhausted(op)
+		}
+		if try {
+			return false, errTry
+		}
+		stays, err := first.replica.AwaitLeaving(ctx, c)
+		switch {
+		case err != nil:
+			return false, err
+		case stays:
+			refused = append(refused, a.withhold(first)) // its copies would fail again
+		default:
+			freed += first.size
+		}
+	}
+	if p.cause != nil {
+		a.trim(p.from)
+	}
+	return p.cause != nil, nil
+}
+
+// IsLater reports whether an error of Relieve says that there will be room when earlier work has ended.
+func IsLater(err error) bool { return err == errTry }
+
+// room reports whether there is enough room, and whether there soon will be without another eviction. first is the leaving
+// replica to wait for, nil if none is leaving.
+func (p *Pressure) room(a *Account, freed uint64) (enough, soon bool, first *Entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.leaving) > 0 {
+		first = a.leaving[0]
+	}
+	if p.cause != nil {
+		return freed >= p.Need, freed+a.coming >= p.Need, first
+	}
+	fits := func(used uint64) bool { return a.limit == 0 || used <= a.limit && p.Need <= a.limit-used }
+	return fits(a.used), fits(a.used - a.coming), first
+}
+
+// hopeless reports whether the eviction of all replicas would not be enough.
+func (p *Pressure) hopeless(a *Account) bool {
+	if p.cause == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.limit != 0 && p.Need > a.limit
+	}
+	for err := p.cause; err != nil; err = errors.Unwrap(err) {
+		if e, ok := err.(*hal.Error); ok && e.Shortage != nil {
+			return e.Shortage.FreeKnown && p.Need > e.Shortage.Total
+		}
+	}
+	return false
+}
+
+// Exhausted is the error of a call for which there is no room. It says what uses the memory.
+func (p *Pressure) Exhausted(op string) error {
+	if p.cause != nil {
+		return p.cause
+	}
+	a := Of(p.Dev)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	detail := fmt.Sprintf("the buffer needs %d bytes on %s; its budget is %d", p.Need, p.Dev.Name(), a.limit)
+	if kept := a.used - a.coming; kept > 0 {
+		detail += fmt.Sprintf(", and %d replicas that cannot be evicted now have %d bytes", a.replicas, kept)
+	}
+	if a.coming > 0 {
+		detail += fmt.Sprintf(", and %d bytes are not free until the copies of evicted replicas have ended", a.coming)
+	}
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrOutOfMemory, Detail: detail}
+}
