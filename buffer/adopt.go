@@ -1,14 +1,10 @@
 package buffer
 
 import (
-	"context"
 	"math"
 	"math/bits"
-	"slices"
-	"sync/atomic"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
@@ -75,10 +71,9 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the memory becomes the host's replica, and the option WithPinnedHost asks for another")
 	case host == nil:
 		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot access this %s memory", mem.Kind())
-	default:
-		h.ptr = host
 	}
-	h.home, h.shares, h.adopted = mem, []*hal.Memory{mem}, true
+	h.Adopt(mem)
+	h.adopted = true
 	h.replica.adopt(c)
 	return newHandle[T](s), nil
 }
@@ -112,7 +107,8 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	}
 	s.alignment = alignmentOf(uint64(uintptr(ptr)))
 	h := &s.host
-	h.ptr, h.adopted, h.release = ptr, true, release
+	h.AdoptBytes(ptr, release)
+	h.adopted = true
 	h.replica.adopt(cause{op: op, action: protocol.Overwrite})
 	return newHandle[T](s), nil
 }
@@ -134,64 +130,4 @@ func alignmentOf(addresses uint64) uint64 {
 		return 0
 	}
 	return 1 << bits.TrailingZeros64(addresses)
-}
-
-// lastUse calls the release function of an adopted slice, or of guarded memory, when nothing uses the memory any more.
-type lastUse struct {
-	release func()
-	streams []*hal.Stream
-	left    atomic.Int32 // number of memories that are not freed yet, plus 1 until the streams have done their work, and 1 until memory is unmapped
-}
-
-// lastUse returns the lastUse of a host replica that is about to be dropped, nil if the replica has no release function. It takes the function
-// from the replica.
-func (h *hostReplica) lastUse() *lastUse {
-	if h.release == nil {
-		return nil
-	}
-	u := &lastUse{release: h.release}
-	u.left.Store(1)
-	h.release = nil
-	h.order.Works(func(w *order.Work, _ bool) {
-		if done, _ := w.End(); !done && !slices.Contains(u.streams, w.Stream) {
-			u.streams = append(u.streams, w.Stream)
-		}
-	})
-	return u
-}
-
-// close closes a device's memory over the slice. u may be nil; then nothing waits for m.
-func (u *lastUse) close(m *hal.Memory) error {
-	if u == nil {
-		return m.Close()
-	}
-	u.left.Add(1)
-	return layer.CloseThen(m, func() {
-		if u.left.Add(-1) == 0 {
-			go u.release() // it may close the device, which waits for this function
-		}
-	})
-}
-
-// over calls release when nothing uses the slice any more. The devices' memories over the slice have been closed before.
-func (u *lastUse) over() {
-	for _, t := range u.streams {
-		if idle, _ := layer.Idle(t); !idle {
-			go func() {
-				for _, t := range u.streams {
-					_ = layer.Drain(t, context.Background())
-				}
-				u.done()
-			}()
-			return
-		}
-	}
-	u.done()
-}
-
-// done counts down left, and calls release at the end.
-func (u *lastUse) done() {
-	if u.left.Add(-1) == 0 {
-		u.release()
-	}
 }

@@ -156,7 +156,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 		return err
 	}
 	defer b.s.leave(x)
-	return fn(unsafe.Slice((*T)(b.s.host.pointer(b.lo)), b.Len()))
+	return fn(unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), b.Len()))
 }
 
 // TryAcquire makes the elements current on the stream's device, for the program's own work on that

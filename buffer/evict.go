@@ -111,7 +111,7 @@ type eviction struct {
 // all copies of its bytes are known to have succeeded.
 func (r *replica) evict(c cause) error {
 	s, e := r.owner, eviction{r, c, now()}
-	if err := s.host.ready(c); err != nil {
+	if err := s.hostReady(c); err != nil {
 		return err
 	}
 	_ = s.learn(nil, 0, s.size)
@@ -237,15 +237,11 @@ func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
 	}
 	s.classify()
 	e.note()
-	u := h.lastUse()
-	h.drop(u, func(failed error) {
+	s.dropHost(func(failed error) {
 		if err == nil {
 			err = failed
 		}
-	}, c)
-	if u != nil {
-		u.over()
-	}
+	}, c).Over()
 	return nil, err
 }
 

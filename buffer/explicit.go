@@ -62,7 +62,7 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	if dev == nil {
 		return hal.Region{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
 	}
-	if m := s.host.as(dev); m != nil {
+	if m := s.host.On(dev); m != nil {
 		return s.host.replica.regionAs(m, b.lo, b.hi), nil
 	}
 	if r := s.places.find(dev); r != nil && r.Mem != nil {
@@ -114,8 +114,8 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 	}
 	mem := r.Mem
 	if r.place == protocol.Host {
-		mem = s.host.as(dev)
-		if err := s.host.usedOn(stream, mem); err != nil {
+		mem = s.host.On(dev)
+		if err := s.host.UsedOn(stream, mem); err != nil {
 			return err
 		}
 	}

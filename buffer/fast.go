@@ -97,9 +97,9 @@ func (s *storage) recentMemory() *hal.Memory {
 }
 
 // remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the memory that
-// holds the bytes has to be told of each use (hostReplica.usedOn).
+// holds the bytes has to be told of each use (hostmem.Memory.UsedOn).
 func (s *storage) remember(x *access) {
-	if x.present() || x.place == protocol.Host && s.host.home != nil && s.host.home != x.mem {
+	if x.present() || x.place == protocol.Host && s.host.Owed(x.mem) {
 		return
 	}
 	s.recent = recent{x.replica, x.stream, x.mem}
@@ -112,7 +112,7 @@ func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
 	}
 	s.mu.Lock()
 	h := &s.host
-	if h.ptr != nil && h.guard == nil && (h.order.Idle() || !p.Writes() && h.order.Settled()) && s.undisturbed(&p) &&
+	if h.Exists() && !h.Guarded() && (h.order.Idle() || !p.Writes() && h.order.Settled()) && s.undisturbed(&p) &&
 		(!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, protocol.Host)) {
 		x = s.take()
 		x.beginAtOnce(op, own, p, &h.replica, false)
@@ -147,7 +147,7 @@ func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve 
 	if !s.m.Sole(p.Lo, p.Hi, r.place) {
 		s.wrote(p.Mode, r.place, p.Lo, p.Hi)
 	} else if r.place == protocol.Host {
-		s.host.clean = false
+		s.host.Clean = false
 	}
 }
 

@@ -45,7 +45,7 @@ func (l HostLease) Pointer() unsafe.Pointer {
 	if !x.of(l.gen) {
 		return nil
 	}
-	return x.storage.host.pointer(x.Lo)
+	return x.storage.host.Pointer(x.Lo)
 }
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.

@@ -36,7 +36,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 	if err != nil {
 		return err
 	}
-	fn((*T)(b.s.host.pointer(lo)))
+	fn((*T)(b.s.host.Pointer(lo)))
 	b.s.leave(x)
 	return nil
 }
@@ -148,7 +148,7 @@ func copyOnHost(ctx context.Context, op string, to, from Want) error {
 	if err != nil {
 		return err
 	}
-	copy(to.s.host.slice(to.part.Lo, to.part.Hi), from.s.host.slice(from.part.Lo, from.part.Hi))
+	copy(to.s.host.Slice(to.part.Lo, to.part.Hi), from.s.host.Slice(from.part.Lo, from.part.Hi))
 	return g.release(nil)
 }
 
@@ -192,7 +192,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 		return err
 	}
 	defer b.s.leave(x)
-	own := unsafe.Slice((*T)(b.s.host.pointer(b.lo)), len(data))
+	own := unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), len(data))
 	if mode == protocol.Read {
 		copy(data, own)
 	} else {

@@ -85,7 +85,7 @@ func (x *access) prepare(ctx context.Context, q *request) error {
 	}
 	s.remember(x)
 	x.begun()
-	s.host.settleGuard()
+	s.settleGuard()
 	ready = true
 	return nil
 }
@@ -232,7 +232,7 @@ func (x *access) bring(ctx context.Context, try bool) error {
 func (x *access) settle(ctx context.Context, try bool) error {
 	s := x.storage
 	if x.stream == nil {
-		return s.host.ready(x.cause())
+		return s.hostReady(x.cause())
 	}
 	if x.replica != nil && (x.place == protocol.Host || x.replica.Mem != nil) {
 		return nil
@@ -326,7 +326,7 @@ func (x *access) move(plan []protocol.Transfer) (left []*order.Work, again bool,
 	s := x.storage
 	plan, direct, err := s.detour(plan, x.stream)
 	if err == nil && !direct {
-		err = s.host.ready(x.cause())
+		err = s.hostReady(x.cause())
 	}
 	if err != nil || len(plan) == 0 {
 		return nil, false, err
@@ -370,7 +370,7 @@ func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error
 	switch {
 	case src == nil || dst.dev == nil:
 	case src.dev == nil:
-		r.ordered = s.host.lock(r.into)
+		r.ordered = s.host.Lock(r.into)
 	case !dst.dev.CanAccessPeer(src.dev):
 		r.from, err = src.dev.CopyStream(true)
 	}
@@ -520,7 +520,7 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 			s.places.replica(t.From).classify()
 		}
 	}
-	s.host.settleGuard()
+	s.settleGuard()
 	return nil
 }
 
@@ -536,17 +536,17 @@ func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
 	src := s.places.replica(t.From)
 	switch {
 	case dst.dev == nil:
-		if err := s.host.permit(true); err != nil {
+		if err := s.host.Permit(true); err != nil {
 			return err
 		}
-		s.host.clean = false
-		s.host.lock(r.into)
-		return r.into.CopyOut(s.host.slice(t.Lo, t.Hi), src.Region(t.Lo, t.Hi))
+		s.host.Clean = false
+		s.host.Lock(r.into)
+		return r.into.CopyOut(s.host.Slice(t.Lo, t.Hi), src.Region(t.Lo, t.Hi))
 	case src.dev == nil:
-		if err := s.host.permit(false); err != nil {
+		if err := s.host.Permit(false); err != nil {
 			return err
 		}
-		return r.into.CopyIn(dst.Region(t.Lo, t.Hi), s.host.slice(t.Lo, t.Hi))
+		return r.into.CopyIn(dst.Region(t.Lo, t.Hi), s.host.Slice(t.Lo, t.Hi))
 	case r.from == r.into:
 		return r.into.Copy(dst.Region(t.Lo, t.Hi), src.Region(t.Lo, t.Hi))
 	}
@@ -689,7 +689,7 @@ func (x *access) show(zeros bool) error {
 		}
 	}
 	if x.stream == nil {
-		if err := s.host.permit(x.writes || zeros); err != nil {
+		if err := s.host.Permit(x.writes || zeros); err != nil {
 			return err
 		}
 		if zeros {
@@ -717,8 +717,8 @@ func (x *access) clear() {
 				continue
 			}
 			begin := now()
-			if !s.host.clean {
-				clear(s.host.slice(t.Lo, t.Hi))
+			if !s.host.Clean {
+				clear(s.host.Slice(t.Lo, t.Hi))
 			}
 			_ = s.m.Apply(t)
 			s.account(t, nil, x.cause(), begin, nil)
@@ -753,7 +753,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	switch {
 	case a == protocol.Reset:
 	case p == protocol.Host:
-		s.host.clean = false
+		s.host.Clean = false
 	default:
 		s.places.replica(p).SetSole(true)
 	}
@@ -875,7 +875,7 @@ func (s *storage) end(x *access) {
 		x.replica.End()
 	}
 	s.drop(x)
-	s.host.settleGuard()
+	s.settleGuard()
 }
 
 // abandon ends an access for which no work was enqueued.

@@ -75,7 +75,7 @@ func (ps *places) find(dev *hal.Device) *replica {
 	if r := ps.of(dev); r != nil {
 		return r
 	}
-	if h.as(dev) != nil {
+	if h.On(dev) != nil {
 		return &h.replica
 	}
 	return nil
@@ -88,9 +88,9 @@ func (ps *places) settle(stream *hal.Stream, c cause) (*replica, *hal.Memory, er
 	r := ps.of(dev)
 	if r == nil && layer.SharesHostMemory(dev) {
 		h := &ps.owner.host
-		m, err := h.share(dev, c)
+		m, err := ps.owner.shareHost(dev, c)
 		if m != nil {
-			err = h.usedOn(stream, m)
+			err = h.UsedOn(stream, m)
 		}
 		if m != nil || err != nil {
 			return &h.replica, m, err
@@ -159,7 +159,7 @@ func (ps *places) cost(from, to protocol.Place) int {
 			return 5
 		}
 		return 3
-	case from == protocol.Host && h.order.Len() > 0 && !h.lockedFor(dst):
+	case from == protocol.Host && h.order.Len() > 0 && !h.LockedFor(dst):
 		return 4
 	}
 	return 2

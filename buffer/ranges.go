@@ -36,7 +36,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 		return err
 	}
 	defer b.s.leave(x)
-	return fn(unsafe.Slice((*T)(b.s.host.pointer(q.Lo)), (q.Hi-q.Lo)/b.elementSize()))
+	return fn(unsafe.Slice((*T)(b.s.host.Pointer(q.Lo)), (q.Hi-q.Lo)/b.elementSize()))
 }
 
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The

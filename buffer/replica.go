@@ -25,11 +25,10 @@ type replica struct {
 
 // regionAs returns the range [lo, hi) of a replica, in mem, which is the replica as memory of the device that uses the range.
 func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
-	s := r.owner
-	if r.place != protocol.Host || mem == s.host.home {
-		lo, hi = r.Base+lo, r.Base+hi
+	if r.place == protocol.Host {
+		return r.owner.host.RegionOn(mem, lo, hi)
 	}
-	return mem.Region(lo, hi-lo)
+	return r.Region(lo, hi)
 }
 
 // allocate allocates the memory of a device's replica. The error is a resident.Pressure if there is no room.

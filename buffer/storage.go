@@ -79,9 +79,9 @@
 package buffer
 
 import (
+	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/queue"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
@@ -133,6 +133,7 @@ func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
 	s.host.owner, s.places.owner = s, s
 	s.m.Init(size)
+	s.host.hostMemory.Init(size)
 	for _, o := range opts {
 		o(s)
 	}
@@ -162,9 +163,7 @@ func (s *storage) close() error {
 	s.mu.Lock()
 	u, err := s.shut("close")
 	thrown := s.unlockFirst()
-	if u != nil {
-		u.over()
-	}
+	u.Over()
 	raise(thrown)
 	return err
 }
@@ -174,21 +173,19 @@ func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
 	s.mu.Lock()
 	x.since = 0 // no use is reported to observers
 	s.end(x)
-	var u *lastUse
+	var u *hostmem.LastUse
 	if err = s.usable(op, true); err == nil {
 		u, err = s.shut(op)
 		closed = s.closed
 	}
 	thrown := s.unlockFirst()
-	if u != nil {
-		u.over()
-	}
+	u.Over()
 	raise(thrown)
 	return closed, err
 }
 
-// shut is close for a caller that has locked the storage. The caller calls u.over after unlocking it.
-func (s *storage) shut(op string) (u *lastUse, err error) {
+// shut is close for a caller that has locked the storage. The caller calls u.Over after unlocking it.
+func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
 	if s.closed {
 		return nil, nil
 	}
@@ -210,18 +207,8 @@ func (s *storage) shut(op string) (u *lastUse, err error) {
 			keep(r.free(c))
 		}
 	}
-	u = s.host.lastUse()
-	s.host.drop(u, keep, c)
+	u = s.dropHost(keep, c)
 	return u, first
-}
-
-// pointer returns the address of the byte at lo in the host's replica, or of another byte of it if lo is its end, because an address behind the
-// last byte may be that of another object. An access of the host must be open.
-func (h *hostReplica) pointer(lo uint64) unsafe.Pointer {
-	if lo == h.owner.size {
-		lo = 0
-	}
-	return unsafe.Add(h.ptr, lo)
 }
 
 // unlocked runs fn without the lock.

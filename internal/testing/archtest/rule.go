@@ -27,6 +27,7 @@ var Rules = []Rule{
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
 	{"buffer/internal", nil, "a data structure needs the standard library alone"},
 	{"buffer/internal/order", []string{"internal/span", "hal", "internal/layer"}, "the order of work is about streams and ranges of bytes, not about buffers"},
+	{"buffer/internal/hostmem", []string{"buffer/internal/order", "buffer/internal/resident", "hal", "hal/pool", "internal/layer"}, "the host's memory is about devices that use it, not about buffers"},
 	{"buffer/internal/queue", []string{"internal/protocol", "internal/span"}, "who waits for whom is about ranges of bytes, not about buffers"},
 	{"buffer/internal/resident", []string{"buffer/internal/order", "hal", "hal/pool", "internal/layer"}, "accounts and allocators know replicas by what they need of them, not buffers"},
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},

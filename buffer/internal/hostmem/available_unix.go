@@ -1,6 +1,6 @@
 //go:build unix && !darwin
 
-package buffer
+package hostmem
 
 import "syscall"
 

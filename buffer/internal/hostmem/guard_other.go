@@ -1,6 +1,6 @@
 //go:build !linux
 
-package buffer
+package hostmem
 
 import (
 	"errors"
@@ -14,6 +14,6 @@ func unmapPages([]byte) {}
 
 func guardKind(error) error { return hal.ErrUnsupported }
 
-func protect([]byte, level) error { return nil }
+func protect([]byte, Level) error { return nil }
 
 func discard([]byte) {}

@@ -1,4 +1,4 @@
-package buffer
+package hostmem
 
 import (
 	"errors"
@@ -20,12 +20,12 @@ func guardKind(err error) error {
 	return hal.ErrDriver
 }
 
-func protect(pages []byte, l level) error {
+func protect(pages []byte, l Level) error {
 	return syscall.Mprotect(pages, [...]int{syscall.PROT_NONE, syscall.PROT_READ, syscall.PROT_READ | syscall.PROT_WRITE}[l])
 }
 
 // discard frees the memory behind the pages, and makes them inaccessible.
 func discard(pages []byte) {
 	_ = syscall.Madvise(pages, syscall.MADV_DONTNEED)
-	_ = protect(pages, shut)
+	_ = protect(pages, Shut)
 }

@@ -1,6 +1,6 @@
 //go:build !unix && !windows
 
-package buffer
+package hostmem
 
 // available reports whether the system would give n bytes of memory. Here it cannot be asked.
 func available(uint64) bool { return true }

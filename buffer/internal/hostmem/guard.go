@@ -1,0 +1,111 @@
+package hostmem
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// guard is memory that can be made inaccessible.
+type guard struct {
+	pages    []byte
+	level    Level
+	watching bool // Settle will be called when work has ended
+}
+
+// Level says how guarded memory can be accessed.
+type Level uint8
+
+const (
+	Shut Level = iota
+	Readable
+	Writable
+)
+
+// LevelOf is Writable for a write, else Readable.
+func LevelOf(write bool) Level {
+	if write {
+		return Writable
+	}
+	return Readable
+}
+
+// newGuard allocates zeroed pages for n bytes from the system.
+func newGuard(n uint64) (*guard, error) {
+	page := uint64(os.Getpagesize())
+	pages, err := mapPages(int((n + page - 1) / page * page))
+	if err != nil {
+		return nil, guardError(err)
+	}
+	return &guard{pages: pages, level: Writable}, nil
+}
+
+func guardError(err error) error {
+	return &hal.Error{Op: "host replica", Device: -1, Kind: guardKind(err), Err: err, Detail: "guarded memory"}
+}
+
+func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
+
+// Permit makes guarded memory accessible, until Settle finds that no access and no work needs it.
+func (m *Memory) Permit(write bool) error {
+	g := m.guard
+	if g == nil {
+		return nil
+	}
+	if want := LevelOf(write); g.level < want {
+		if err := protect(g.pages, want); err != nil {
+			return guardError(err)
+		}
+		g.level = want
+	}
+	return nil
+}
+
+// Settle makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. When work has ended that prevents
+// it, Settle calls later on another goroutine. There the caller locks what has the memory, calls over, and calls Settle again if over returns true. If
+// the system refuses, the memory stays accessible.
+func (m *Memory) Settle(want Level, works *order.Order, later func(over func() bool)) {
+	g := m.guard
+	works.Works(func(w *order.Work, writes bool) {
+		if done, _ := w.End(); done {
+			return
+		}
+		want = max(want, LevelOf(writes))
+		if g.watching {
+			return
+		}
+		g.watching = true
+		w.OnEnd(func() {
+			later(func() bool {
+				g.watching = false
+				return m.guard == g
+			})
+		})
+	})
+	if want < g.level && protect(g.pages, want) == nil {
+		g.level = want
+	}
+}
+
+// retired are the pages of the guards that were dropped last. Their addresses stay reserved.
+var retired struct {
+	sync.Mutex
+	list [][]byte
+}
+
+const mostRetired = 1000
+
+// retire frees the memory and keeps the addresses reserved.
+func retire(pages []byte) {
+	discard(pages)
+	retired.Lock()
+	defer retired.Unlock()
+	if retired.list = append(retired.list, pages); len(retired.list) > mostRetired {
+		unmapPages(retired.list[0])
+		retired.list = slices.Delete(retired.list, 0, 1)
+	}
+}

@@ -1,0 +1,259 @@
+// Package hostmem is the memory of a buffer's replica at the host: where it comes from, which devices use it in place, for which it is page-locked, and the
+// guard that finds wrong uses of it.
+//
+// The memory is Go's, or page-locked memory of a device, or memory that the program gave (Adopt), or pages of the system that can be made
+// inaccessible (a guarded buffer). A device that shares host memory uses it through a memory of its own over the same bytes, a share.
+package hostmem
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
+)
+
+// Memory is the memory of a host replica, or the place for it until there is some. It is not safe for concurrent use.
+type Memory struct {
+	Clean bool // all bytes are zero so far
+
+	size    uint64
+	ptr     unsafe.Pointer // nil until there is memory
+	bytes   []byte         // the memory at ptr if it is on the Go heap
+	home    *hal.Memory    // the memory at ptr if a device allocated it
+	base    uint64         // bytes from the start of home to ptr
+	block   pool.Block     // of home, if it came from an allocator
+	guard   *guard         // the memory at ptr if the buffer is guarded
+	adopted bool
+	release func() // of an adopted slice, or of guarded memory
+
+	shares []*hal.Memory // the same bytes as memory of devices, including home
+	locks  []pagelock
+}
+
+const (
+	most   = min(1<<46, math.MaxInt-1<<12) // bytes; Go cannot allocate more
+	probed = 64 << 20                      // from this size in bytes on, Allocate calls available first, because Go's allocator ends the process if memory runs out
+)
+
+// Init sets the number of bytes.
+func (m *Memory) Init(size uint64) { m.size = size }
+
+// Exists reports whether there is memory.
+func (m *Memory) Exists() bool { return m.ptr != nil }
+
+// Adopted reports whether the program gave the memory.
+func (m *Memory) Adopted() bool { return m.adopted }
+
+// Home returns the memory if a device allocated it, else nil.
+func (m *Memory) Home() *hal.Memory { return m.home }
+
+// Guarded reports whether the memory has a guard.
+func (m *Memory) Guarded() bool { return m.guard != nil }
+
+// Pointer returns the address of the byte at lo, or of another byte if lo is the end of the memory, because an address behind the
+// last byte may be that of another object.
+func (m *Memory) Pointer(lo uint64) unsafe.Pointer {
+	if lo == m.size {
+		lo = 0
+	}
+	return unsafe.Add(m.ptr, lo)
+}
+
+// Slice returns the bytes [lo, hi).
+func (m *Memory) Slice(lo, hi uint64) []byte { return unsafe.Slice((*byte)(m.Pointer(lo)), hi-lo) }
+
+// alignedBytes returns zeroed memory. From 4096 bytes on it starts at a multiple of 4096, the usual size of a page, so that devices can
+// use it in place.
+func alignedBytes(n uint64) []byte {
+	align := uint64(128)
+	if n >= 4096 {
+		align = 4096
+	}
+	b := make([]byte, n+align)
+	skip := -uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (align - 1)
+	return b[skip : skip+n : skip+n]
+}
+
+// Allocate allocates zeroed memory, with a guard if guarded is set.
+func (m *Memory) Allocate(guarded bool) error {
+	if m.size > most || m.size >= probed && !available(m.size) {
+		return &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrOutOfMemory,
+			Detail: fmt.Sprintf("%d bytes are more than the host has", m.size)}
+	}
+	if guarded && m.size > 0 {
+		g, err := newGuard(m.size)
+		if err != nil {
+			return err
+		}
+		m.guard, m.ptr = g, g.pointer()
+		m.release = func() { retire(g.pages) }
+	} else {
+		m.bytes = alignedBytes(m.size)
+		m.ptr = unsafe.Pointer(unsafe.SliceData(m.bytes))
+	}
+	m.Clean = true
+	return nil
+}
+
+// AllocateOn allocates page-locked memory of a device, from the allocator if that is not nil.
+func (m *Memory) AllocateOn(dev *hal.Device, a pool.Allocator) error {
+	dev = layer.Common(dev)
+	got, err := resident.Obtain(a, dev, nil, hal.KindHost, m.size)
+	if err != nil {
+		return err
+	}
+	if got.Mem.HostPointer() == nil {
+		_ = got.Free(new(order.Order))
+		return hal.Errorf("host replica", hal.ErrUnsupported, "the host cannot access page-locked memory of %s", dev.Name())
+	}
+	m.home, m.base, m.block = got.Mem, got.Base, got.Block
+	m.shares = append(m.shares, got.Mem)
+	m.ptr, m.Clean = unsafe.Add(got.Mem.HostPointer(), got.Base), false
+	return nil
+}
+
+// Adopt makes memory of a device, which the host can access, the replica's memory.
+func (m *Memory) Adopt(mem *hal.Memory) {
+	m.home, m.shares, m.adopted, m.ptr = mem, []*hal.Memory{mem}, true, mem.HostPointer()
+}
+
+// AdoptBytes makes the bytes at ptr the replica's memory. release, unless it is nil, is called when nothing uses them any more.
+func (m *Memory) AdoptBytes(ptr unsafe.Pointer, release func()) {
+	m.ptr, m.adopted, m.release = ptr, true, release
+}
+
+// On returns the replica as memory of dev, if that is a device that shares it, else nil.
+func (m *Memory) On(dev *hal.Device) *hal.Memory {
+	for _, s := range m.shares {
+		if s.Device().Same(dev) && layer.SharesHostMemory(dev) {
+			return s
+		}
+	}
+	return nil
+}
+
+// Share makes the memory one that a device uses in place, and returns it as memory of the device, or nil if the device cannot.
+func (m *Memory) Share(dev *hal.Device) *hal.Memory {
+	if !dev.Caps().Has(hal.CapRegister) {
+		return nil
+	}
+	s, err := dev.Register(m.Slice(0, m.size))
+	if err != nil {
+		return nil
+	}
+	m.shares = append(m.shares, s)
+	return s
+}
+
+// CanMove reports whether the memory is on Go's heap, and no device uses it in place.
+func (m *Memory) CanMove() bool { return m.bytes != nil && len(m.shares) == 0 }
+
+// Move moves the replica to memory of a device that shares host memory, and returns that, or nil if there is none. Nothing uses the memory now. fill
+// calls its function for each range that is to be copied.
+func (m *Memory) Move(dev *hal.Device, fill func(move func(lo, hi uint64))) *hal.Memory {
+	home, err := dev.Alloc(hal.KindHost, m.size, 0)
+	if err != nil {
+		return nil
+	}
+	if home.HostPointer() == nil {
+		_ = home.Close()
+		return nil
+	}
+	to := unsafe.Slice((*byte)(home.HostPointer()), m.size)
+	fill(func(lo, hi uint64) { copy(to[lo:hi], m.bytes[lo:hi]) })
+	for _, l := range m.locks {
+		if l.mem != nil {
+			_ = l.mem.Close()
+		}
+	}
+	m.locks, m.bytes, m.ptr, m.Clean = nil, nil, home.HostPointer(), false
+	m.home, m.base, m.shares = home, 0, []*hal.Memory{home}
+	return home
+}
+
+// RegionOn returns the range [lo, hi) in share, which is one of the shares.
+func (m *Memory) RegionOn(share *hal.Memory, lo, hi uint64) hal.Region {
+	if share == m.home {
+		lo, hi = m.base+lo, m.base+hi
+	}
+	return share.Region(lo, hi-lo)
+}
+
+// Owed reports whether work that uses share also has to be recorded for the home memory, which has the bytes.
+func (m *Memory) Owed(share *hal.Memory) bool { return m.home != nil && m.home != share }
+
+// UsedOn records that work of the stream may use the replica through share. The bytes are in the home memory, which
+// does not know the use of other shares and could otherwise be freed during the work.
+func (m *Memory) UsedOn(stream *hal.Stream, share *hal.Memory) error {
+	if !m.Owed(share) {
+		return nil
+	}
+	return stream.RecordUse(m.home)
+}
+
+// MustMap reports whether the host would have to map memory of the device before each use. Such memory cannot be the host's replica.
+func MustMap(dev *hal.Device) bool { return dev.Caps().Has(hal.CapMustMap) }
+
+// pagelock is a device's page-lock on the replica.
+type pagelock struct {
+	dev *hal.Device
+	mem *hal.Memory // nil if the device refused
+}
+
+// LockedFor reports whether copies of a device are known to access the replica in stream order.
+func (m *Memory) LockedFor(dev *hal.Device) bool {
+	if dev.Caps().Has(hal.CapOrderedPageable) {
+		return true
+	}
+	for _, l := range m.locks {
+		if l.dev.Same(dev) {
+			return l.mem != nil
+		}
+	}
+	return m.home != nil && m.home.Device().Same(dev)
+}
+
+// worthLocking is the smallest size in bytes for which the replica is page-locked for a device that
+// copies asynchronously only from such memory.
+const worthLocking = 64 << 10
+
+// Lock prevents the memory from being freed during copies on the stream. It also page-locks the memory if the replica is
+// large enough and the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
+func (m *Memory) Lock(stream *hal.Stream) (ordered bool) {
+	dev := layer.Common(stream.Device())
+	if m.home != nil && stream.RecordUse(m.home) != nil {
+		return false
+	}
+	if dev.Caps().Has(hal.CapOrderedPageable) {
+		return true
+	}
+	known, locked := false, false
+	for _, l := range m.locks {
+		if l.mem != nil && stream.RecordUse(l.mem) != nil { // also for locks of other devices, because the driver may rely on them
+			return false
+		}
+		if l.dev.Same(dev) {
+			known, locked = true, l.mem != nil
+		}
+	}
+	if known {
+		return locked
+	}
+	if m.home != nil {
+		return m.home.Device().Same(dev)
+	}
+	if m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev) {
+		return false
+	}
+	lock, err := dev.Register(m.Slice(0, m.size))
+	if err != nil {
+		lock = nil
+	}
+	m.locks = append(m.locks, pagelock{dev, lock})
+	return lock != nil && stream.RecordUse(lock) == nil
+}
