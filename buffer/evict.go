@@ -81,18 +81,17 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		if err := ctx.Err(); err != nil {
 			return interrupted(op, ctx, x.conflictWith(busy))
 		}
-		if err := x.standBehind(ctx, busy); err != nil {
+		if err := s.standBehind(ctx, x, busy); err != nil {
 			return interrupted(op, ctx, s.conflictError(op, x.Part, deviceName(dev), busy))
 		}
 	}
 }
 
 // standBehind waits until other has ended, with the storage unlocked. x stands for a call.
-func (x *access) standBehind(ctx context.Context, other *access) error {
-	s := x.storage
+func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
 	w := s.take()
 	w.op, w.Part = x.op, x.Part
-	err := w.pause(ctx, other)
+	err := s.pause(ctx, w, other)
 	s.drop(w)
 	if err != nil {
 		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other

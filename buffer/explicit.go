@@ -125,18 +125,18 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		}
 	}
 	x.replica, x.place, x.mem = r, r.place, mem
-	left, err := x.orderWork() // the work of this stream takes the place of all earlier work, so it has to end last
+	left, err := s.orderWork(x) // the work of this stream takes the place of all earlier work, so it has to end last
 	if err != nil {
 		return err
 	}
 	if len(left) > 0 {
-		return x.await(context.Background(), left, true) // which does not wait
+		return s.awaitFor(context.Background(), x, left, true) // which does not wait
 	}
 	if r.Leaving() {
 		r.stay()
 	}
-	x.recordWork(nil)
-	x.commit()
+	s.recordWork(x, nil)
+	s.commit(x)
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (s *storage) again(op string, own *owner, p part, reserve bool) *access {
 	x := s.take()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
 	s.recent.replica.Touch()
-	x.beginAtOnce(op, own, p, s.recent.replica, reserve)
+	s.beginAtOnce(x, op, own, p, s.recent.replica, reserve)
 	return x
 }
 
@@ -115,7 +115,7 @@ func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
 	if h.Exists() && !h.Guarded() && (h.order.Idle() || !p.Writes() && h.order.Settled()) && s.undisturbed(&p) &&
 		(!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, protocol.Host)) {
 		x = s.take()
-		x.beginAtOnce(op, own, p, &h.replica, false)
+		s.beginAtOnce(x, op, own, p, &h.replica, false)
 	}
 	s.mu.Unlock()
 	return x
@@ -128,8 +128,7 @@ func (s *storage) undisturbed(p *part) bool {
 }
 
 // beginAtOnce shortens admit and prepare for an access whose bytes are ready.
-func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
-	s := x.storage
+func (s *storage) beginAtOnce(x *access, op string, own *owner, p part, r *replica, reserve bool) {
 	x.op, x.own, x.Part, x.writes, x.replica, x.place, x.inside = op, own, p, p.Writes(), r, r.place, true
 	if x.since != 0 { // of the last use of the slot; a store costs more here than this test
 		x.since = 0
@@ -152,7 +151,7 @@ func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve 
 }
 
 // renew shortens recordWork: it extends the Work of an earlier access to the work of this one, and reports whether it did.
-func (x *access) renew() bool {
+func (s *storage) renew(x *access) bool {
 	return shortcuts && x.Parts == nil && x.replica.order.Renew(x.stream, x.Lo, x.Hi, x.writes, x.Reads())
 }
 

@@ -185,7 +185,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	for i := range g.list {
 		m := &g.list[i]
 		if !reserve {
-			m.x.commit()
+			m.s.commit(m.x)
 		}
 		if stream != nil {
 			m.s.remember(m.x)
@@ -201,7 +201,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 func (m *member) bring(ctx context.Context) error {
 	m.s.mu.Lock()
 	defer m.s.unlock()
-	return m.x.bring(ctx, false)
+	return m.s.bring(ctx, m.x, false)
 }
 
 // abandon ends the accesses that have begun, if the group cannot begin.
@@ -370,7 +370,7 @@ func (g *group) release(check func() error) (err error) {
 	for i := range g.list {
 		m := &g.list[i]
 		if !g.reserved {
-			m.x.used()
+			m.s.used(m.x)
 		}
 		m.s.end(m.x)
 	}
@@ -401,11 +401,11 @@ func (g *group) record(check func() error) {
 	writes := g.writes()
 	for i := range g.list {
 		if m := &g.list[i]; writes {
-			m.x.sources(w)
+			m.s.sources(m.x, w)
 		}
 	}
 	for i := range g.list {
-		g.list[i].x.recordAs(w)
+		g.list[i].s.recordAs(g.list[i].x, w)
 	}
 	w.Release()
 }
@@ -438,7 +438,7 @@ func (g *group) commit() {
 	defer g.unlock()
 	g.reserved = false
 	for i := range g.list {
-		g.list[i].x.commit()
+		g.list[i].s.commit(g.list[i].x)
 	}
 }
 

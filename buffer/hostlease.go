@@ -55,8 +55,7 @@ func (l HostLease) Release() error {
 		return err
 	}
 	defer x.storage.unlock()
-	x.used()
-	x.storage.end(x)
+	x.storage.finish(x)
 	return nil
 }
 
@@ -78,8 +77,7 @@ func (l HostLease) Fail(cause error) error {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
 	s.host.replica.spoil(x.Lo, x.Hi, cause)
-	x.used()
-	s.end(x)
+	s.finish(x)
 	return nil
 }
 

@@ -71,12 +71,12 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	}
 	s.mu.Lock()
 	defer s.unlock()
-	x.commit()
+	s.commit(x)
 	if err != nil {
 		bad := err
-		x.conclude(func() error { return bad })
+		s.conclude(x, func() error { return bad })
 	} else {
-		x.conclude(nil) // the fill itself has told hal that the stream uses the memory
+		s.conclude(x, nil) // the fill itself has told hal that the stream uses the memory
 	}
 	return err
 }

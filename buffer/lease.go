@@ -80,5 +80,5 @@ func (l Lease) release(check func() error) error {
 	if l.x == nil {
 		return hal.Errorf("release", hal.ErrClosed, "not a lease")
 	}
-	return l.x.release(l.gen, check)
+	return l.x.storage.release(l.x, l.gen, check)
 }

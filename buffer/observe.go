@@ -258,14 +258,13 @@ func (x *access) device() *hal.Device {
 }
 
 // used reports an access that ends.
-func (x *access) used() {
+func (s *storage) used(x *access) {
 	if x.since != 0 {
-		x.noteUse()
+		s.noteUse(x)
 	}
 }
 
-func (x *access) noteUse() {
-	s := x.storage
+func (s *storage) noteUse(x *access) {
 	since := began.Add(x.since)
 	x.since = 0
 	if !observed() || x.op == "SyncTo" {

@@ -66,22 +66,21 @@ func (s *storage) begin(ctx context.Context, q *request) (x *access, err error) 
 	if x, err = s.admit(ctx, q); err != nil {
 		return nil, err
 	}
-	if err := x.prepare(ctx, q); err != nil {
+	if err := s.prepare(ctx, x, q); err != nil {
 		return nil, err
 	}
 	return x, nil
 }
 
 // prepare is begin for an access that was admitted. After an error the access has ended.
-func (x *access) prepare(ctx context.Context, q *request) error {
-	s := x.storage
+func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 	ready := false
 	defer x.endUnless(&ready)
-	if err := x.bring(ctx, q.try); err != nil {
+	if err := s.bring(ctx, x, q.try); err != nil {
 		return err
 	}
 	if !q.reserve && s.thrown == nil { // an access that is not returned writes nothing
-		x.commit()
+		s.commit(x)
 	}
 	s.remember(x)
 	x.begun()
@@ -118,7 +117,7 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 			x = nil
 		}
 	}
-	if err := x.prepare(ctx, &q); err != nil {
+	if err := s.prepare(ctx, x, &q); err != nil {
 		return nil, err
 	}
 	return x, nil
@@ -160,7 +159,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return x, nil
 	}
 	if b := s.queue.Join(&x.Entry); b != nil {
-		if err := x.pause(ctx, b.Of); err != nil {
+		if err := s.pause(ctx, x, b.Of); err != nil {
 			var holder *ConflictError
 			if b := accessOf(s.queue.Before(&x.Entry)); b != nil {
 				holder = x.conflictWith(b)
@@ -177,8 +176,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 }
 
 // pause waits until x is opened, or, if it has not joined the queue, until other has ended. The storage is unlocked meanwhile.
-func (x *access) pause(ctx context.Context, other *access) error {
-	s := x.storage
+func (s *storage) pause(ctx context.Context, x *access, other *access) error {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	begin := now()
 	err := s.queue.Wait(ctx, &x.Entry, &other.Entry, s.unlocked)
@@ -191,13 +189,13 @@ func (x *access) present() bool { return x.stream == nil || x.awaited }
 
 // bring makes the access's replica current: for a lease in stream order, otherwise before it returns. If it has to wait, the storage is unlocked, so
 // anything may change, and the steps begin again. The access is open, so none that conflicts with it begins meanwhile.
-func (x *access) bring(ctx context.Context, try bool) error {
+func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	waits := x.awaited && x.unread // SyncTo waits once in any case, so that an observer sees when its bytes were there
 	for {
-		if err := x.settle(ctx, try); err != nil {
+		if err := s.settle(ctx, x, try); err != nil {
 			return err
 		}
-		plan, err := x.decide()
+		plan, err := s.decide(x)
 		if err != nil {
 			return err
 		}
@@ -205,32 +203,31 @@ func (x *access) bring(ctx context.Context, try bool) error {
 		if x.stream == nil {
 			plan, zeros = withoutZeros(plan) // the host clears them itself, in show
 		}
-		left, again, err := x.move(plan)
+		left, again, err := s.move(x, plan)
 		switch {
 		case err != nil || again || len(left) > 0:
 		case x.present():
-			left = x.pending(zeros)
+			left = s.pending(x, zeros)
 		default:
-			left, err = x.orderWork()
+			left, err = s.orderWork(x)
 		}
 		switch {
 		case err != nil:
 			return err
 		case len(left) > 0 || waits:
-			if err := x.await(ctx, left, try); err != nil {
+			if err := s.awaitFor(ctx, x, left, try); err != nil {
 				return err
 			}
 			waits = false
 		case !again:
-			return x.show(zeros)
+			return s.show(x, zeros)
 		}
 	}
 }
 
 // settle gives an access its replica, with memory, which is not evicted until the access ends. If the device has no room, other replicas are evicted.
 // If try is set, settle does not wait for that.
-func (x *access) settle(ctx context.Context, try bool) error {
-	s := x.storage
+func (s *storage) settle(ctx context.Context, x *access, try bool) error {
 	if x.stream == nil {
 		return s.hostReady(x.cause())
 	}
@@ -247,7 +244,7 @@ func (x *access) settle(ctx context.Context, try bool) error {
 			return err
 		})
 		if u, ok := err.(*unready); ok {
-			if err = x.await(ctx, u.works, try); err == nil {
+			if err = s.awaitFor(ctx, x, u.works, try); err == nil {
 				continue
 			}
 		}
@@ -264,12 +261,11 @@ func (x *access) settle(ctx context.Context, try bool) error {
 // decide plans the copies to the access's replica. First it looks for work that has failed, so
 // that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if the access
 // is the first to find a failure whose bytes have to be copied again.
-func (x *access) decide() (plan []protocol.Transfer, err error) {
-	s := x.storage
+func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 	plan = s.scratch.plan[:0]
 	x.Each(func(p part) {
 		if err == nil && p.Reads() {
-			plan, err = x.decidePart(p, plan)
+			plan, err = s.decidePart(x, p, plan)
 		}
 	})
 	s.scratch.plan = plan[:0]
@@ -277,8 +273,7 @@ func (x *access) decide() (plan []protocol.Transfer, err error) {
 	return plan, err
 }
 
-func (x *access) decidePart(p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
-	s := x.storage
+func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]protocol.Transfer, error) {
 	r := x.replica
 	if s.watcher != nil {
 		if err := s.watcher.Reads(p.Lo, p.Hi); err != nil {
@@ -322,8 +317,7 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 
 // move enqueues the copies of a plan after the work that they depend on. If the host has to wait for some of that work first, move returns it, with a
 // reference to each, and enqueues nothing. again says that the plan was carried out in part.
-func (x *access) move(plan []protocol.Transfer) (left []*order.Work, again bool, err error) {
-	s := x.storage
+func (s *storage) move(x *access, plan []protocol.Transfer) (left []*order.Work, again bool, err error) {
 	plan, direct, err := s.detour(plan, x.stream)
 	if err == nil && !direct {
 		err = s.hostReady(x.cause())
@@ -442,8 +436,7 @@ func (s *storage) orderCopies(plan []protocol.Transfer, stream *hal.Stream) (lef
 }
 
 // orderWork does the same for the access's own stream, when its copies have been enqueued.
-func (x *access) orderWork() (left []*order.Work, err error) {
-	s := x.storage
+func (s *storage) orderWork(x *access) (left []*order.Work, err error) {
 	waits := s.scratch.waits[:0]
 	x.Each(func(p part) { waits = s.dependencies(waits, x.replica, x.stream, p.Lo, p.Hi, p.Writes()) })
 	return s.makeWait(waits)
@@ -613,8 +606,7 @@ func (s *storage) account(t protocol.Transfer, stream *hal.Stream, c cause, begi
 }
 
 // pending returns the work on the replica that the calling goroutine has to wait for, with a reference to each.
-func (x *access) pending(zeros bool) (list []*order.Work) {
-	s := x.storage
+func (s *storage) pending(x *access, zeros bool) (list []*order.Work) {
 	o := &x.replica.order
 	if o.Idle() {
 		return nil
@@ -629,8 +621,7 @@ func (x *access) pending(zeros bool) (list []*order.Work) {
 }
 
 // await waits until work has ended, or fails if try is set. It releases the references to the work.
-func (x *access) await(ctx context.Context, list []*order.Work, try bool) error {
-	s := x.storage
+func (s *storage) awaitFor(ctx context.Context, x *access, list []*order.Work, try bool) error {
 	if try {
 		for _, w := range list {
 			w.Release()
@@ -674,8 +665,7 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 
 // show is the last step of bring. If the bytes have to be there, all work on them has ended, so show checks for failures again: some work may have failed
 // since decide.
-func (x *access) show(zeros bool) error {
-	s := x.storage
+func (s *storage) show(x *access, zeros bool) error {
 	if x.present() {
 		var failed error
 		x.Each(func(p part) {
@@ -693,7 +683,7 @@ func (x *access) show(zeros bool) error {
 			return err
 		}
 		if zeros {
-			x.clear()
+			s.clearUnwritten(x)
 		}
 	}
 	x.inside = true
@@ -701,8 +691,7 @@ func (x *access) show(zeros bool) error {
 }
 
 // clear zeroes the bytes of an access of the host that were never written. Nothing else uses them.
-func (x *access) clear() {
-	s := x.storage
+func (s *storage) clearUnwritten(x *access) {
 	x.Each(func(p part) {
 		if !p.Reads() {
 			return
@@ -727,8 +716,7 @@ func (x *access) clear() {
 }
 
 // commit applies the writes of an access to the state, as one write.
-func (x *access) commit() {
-	s := x.storage
+func (s *storage) commit(x *access) {
 	if !x.writes {
 		return
 	}
@@ -764,8 +752,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 }
 
 // release ends the access of a lease.
-func (x *access) release(gen uint64, check func() error) error {
-	s := x.storage
+func (s *storage) release(x *access, gen uint64, check func() error) error {
 	s.mu.Lock()
 	err := x.releasable(gen, check)
 	switch {
@@ -779,7 +766,7 @@ func (x *access) release(gen uint64, check func() error) error {
 		s.finish(x)
 	default:
 		err = x.keep()
-		x.conclude(check)
+		s.conclude(x, check)
 	}
 	s.unlock()
 	return err
@@ -808,27 +795,26 @@ func (x *access) keep() error {
 }
 
 // conclude records the work of an access of a device, and ends the access. check is as for [order.Checked].
-func (x *access) conclude(check func() error) {
-	x.recordWork(check)
+func (s *storage) conclude(x *access, check func() error) {
+	s.recordWork(x, check)
 	x.storage.finish(x)
 }
 
 // recordWork adds a Work for the program's work to the replica's Order. check is as for [order.Checked].
-func (x *access) recordWork(check func() error) {
-	if check == nil && x.renew() {
+func (s *storage) recordWork(x *access, check func() error) {
+	if check == nil && s.renew(x) {
 		return
 	}
 	w := order.Checked(x.stream, check)
 	if x.writes {
-		x.sources(w)
+		s.sources(x, w)
 	}
-	x.recordAs(w)
+	s.recordAs(x, w)
 	w.Release()
 }
 
 // sources sets the sources of w: the Works that wrote the bytes which the access reads.
-func (x *access) sources(w *order.Work) {
-	s := x.storage
+func (s *storage) sources(x *access, w *order.Work) {
 	ranges := s.scratch.ranges[:0]
 	x.Each(func(p part) {
 		if p.Reads() {
@@ -840,8 +826,7 @@ func (x *access) sources(w *order.Work) {
 }
 
 // recordAs adds w to the replica's Order as the work of the access.
-func (x *access) recordAs(w *order.Work) {
-	s := x.storage
+func (s *storage) recordAs(x *access, w *order.Work) {
 	for _, writes := range [...]bool{false, true} {
 		ranges := s.scratch.ranges[:0]
 		x.Each(func(p part) {
@@ -858,7 +843,7 @@ func (x *access) recordAs(w *order.Work) {
 
 // finish reports the end of an access to observers, and ends it. Its work has been recorded, if it has any.
 func (s *storage) finish(x *access) {
-	x.used()
+	s.used(x)
 	s.end(x)
 }
 
