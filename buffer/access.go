@@ -47,13 +47,6 @@ type part = queue.Part
 
 func newPart(lo, hi uint64, mode protocol.Action) part { return part{Lo: lo, Hi: hi, Mode: mode} }
 
-// accessPool has accesses that have ended, for reuse.
-type accessPool struct {
-	free  []*access
-	spare *access // one more of these, which is reused first
-	taken int     // number of accesses that have not ended
-}
-
 // manyFree is the largest number of free accesses that is kept when none is in use.
 const manyFree = 64
 

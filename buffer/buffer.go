@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -226,4 +227,80 @@ func (b *Buffer[T]) Close() error {
 		b.own.cleanup.Stop()
 	}
 	return err
+}
+
+// Element is the constraint on the elements of a buffer: Go's numbers of fixed size, real and complex.
+type Element interface {
+	~int8 | ~int16 | ~int32 | ~int64 |
+		~uint8 | ~uint16 | ~uint32 | ~uint64 |
+		~float32 | ~float64 | ~complex64 | ~complex128
+}
+
+// Reinterpret returns a view of the buffer's bytes as elements of another type, in the byte order of the machine. Both views have the
+// same bytes: elements written through one are read through the other. Like a [Buffer.Slice], the result needs no memory of its own and
+// is closed with the whole buffer. A [ConflictError] counts in elements of the type with which the buffer was made.
+//
+// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, and ErrMisaligned if the beginning of the
+// range, or adopted memory, is not aligned for the new elements.
+func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
+	const op = "Reinterpret"
+	if err := b.check(op); err != nil {
+		return nil, err
+	}
+	var zero U
+	elem, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
+	switch {
+	case b.Size()%elem != 0:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are not a multiple of the element size, %d bytes", b.Size(), elem)
+	case b.lo%align != 0:
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the range starts at byte %d", align, b.lo)
+	case b.s.alignment%align != 0:
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is aligned to %d", align, b.s.alignment)
+	}
+	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
+}
+
+// elementSize returns the size of T in bytes.
+func (b *Buffer[T]) elementSize() uint64 {
+	var zero T
+	return uint64(unsafe.Sizeof(zero))
+}
+
+// The String methods take no locks, so that observers may call them.
+
+// String says how many elements of which type the buffer has, for fmt.Println and logs. It does not look at the elements.
+func (b *Buffer[T]) String() string {
+	var element T
+	if b == nil || b.s == nil {
+		return fmt.Sprintf("no buffer of %T", element)
+	}
+	return fmt.Sprintf("buffer of %d %T", b.Len(), element)
+}
+
+// String lists where the elements are: "DEVICE_DIRTY, version 3: host not current, cuda:0 current".
+func (s State) String() string {
+	places := make([]string, len(s.Places))
+	for i, p := range s.Places {
+		places[i] = p.String()
+	}
+	return fmt.Sprintf("%s, version %d: %s", s.Name, s.Version, strings.Join(places, ", "))
+}
+
+// String says whether the place's bytes are current.
+func (p PlaceState) String() string {
+	switch {
+	case !p.Allocated:
+		return p.Place + " without memory"
+	case p.Valid:
+		return p.Place + " current"
+	}
+	return p.Place + " not current"
+}
+
+// String says which bytes of the buffer are leased, for fmt.Println and logs. It does not say whether the lease is stale.
+func (l Lease) String() string {
+	if l.x == nil {
+		return "no lease"
+	}
+	return fmt.Sprintf("lease of bytes [%d, %d)", l.lo, l.hi)
 }

@@ -2,9 +2,12 @@ package buffer
 
 import (
 	"context"
+	"runtime/trace"
+	"strings"
 	"time"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
@@ -41,7 +44,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		if ctx.Err() != nil {
 			return interrupted(op, ctx, nil)
 		}
-		r := s.places.find(dev)
+		r := s.replicaOn(dev)
 		if r == nil || !s.m.Allocated().Has(r.place) || r.Leaving() {
 			return nil
 		}
@@ -51,12 +54,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		busy := s.find(func(o *access) bool { return o.replica == r })
 		if busy == nil {
 			var pending []*order.Work
-			var err error
-			if r.place == protocol.Host {
-				pending, err = s.host.evict(x.cause())
-			} else {
-				err = r.evict(x.cause())
-			}
+			err := s.evict(r, x.cause())
 			switch e := err.(type) {
 			case nil:
 			case *unready:
@@ -99,106 +97,83 @@ func (s *storage) standBehind(ctx context.Context, x *access, other *access) err
 	return nil
 }
 
-// eviction is one attempt to free the memory of a replica. storage.mu is held for its methods.
-type eviction struct {
-	*replica
-	c     cause
-	begin time.Time // zero if there are no observers
-}
+// unready is the error of a step before which the host has to wait for works; each has a reference. No call returns it to the program.
+type unready struct{ works []*order.Work }
 
-// evict frees a device's replica, or begins to: bytes that are current only there are copied elsewhere, and the memory is freed when
-// all copies of its bytes are known to have succeeded.
-func (r *replica) evict(c cause) error {
-	s, e := r.owner, eviction{r, c, now()}
-	if err := s.hostReady(c); err != nil {
-		return err
-	}
-	_ = s.learn(nil, 0, s.size)
-	if err := e.rescue(); err != nil {
-		return err
-	}
-	pending, ok := e.arriving()
-	switch {
-	case !ok:
-		return e.failed()
-	case pending == nil:
-		return e.finish()
-	}
-	e.note()
-	s.leaving++
-	r.Leave()
-	e.watch(pending)
-	return nil
-}
+func (*unready) Error() string { return "earlier work on the host's replica has to end first" }
 
-// failed is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
-func (e eviction) failed() error {
-	s, c := e.owner, e.c
-	if c.client == 0 {
-		if failed := s.learn(nil, 0, s.size); failed != nil {
-			return s.failed(c.op, 0, s.size, failed)
+// evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are known to have
+// succeeded. Until then a device's replica is leaving, and for the host's the error is an unready.
+func (s *storage) evict(r *replica, c cause) error {
+	begin := now()
+	if r.place != protocol.Host {
+		if err := s.hostReady(c); err != nil {
+			return err
 		}
 	}
 	_ = s.learn(nil, 0, s.size)
-	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
-}
-
-// finish frees the memory of a replica whose bytes are all current elsewhere.
-func (e eviction) finish() error {
-	s := e.owner
-	if err := s.m.Commit(protocol.Evict, e.place, 0, s.size); err != nil {
-		return e.refused(err)
+	plan, err := s.m.Plan(protocol.Evict, r.place, 0, s.size, s.cost, s.scratch.plan[:0])
+	if err != nil {
+		return s.refused(r, c, err)
 	}
-	s.classify()
-	if !e.Leaving() {
-		e.note()
+	s.scratch.plan = plan[:0]
+	if left, err := s.carry(plan, c); err != nil {
+		return err
+	} else if len(left) > 0 {
+		return &unready{left}
 	}
-	return e.free(e.c)
-}
-
-// watch calls lookAgain for a leaving replica when pending has ended.
-func (e eviction) watch(pending *order.Work) {
-	pending.OnEnd(func() {
-		e.owner.mu.Lock()
-		defer e.owner.mu.Unlock() // no call of the program that unlock could panic in; the next one does
-		e.lookAgain()
-	})
-}
-
-// lookAgain frees a leaving replica if the copies of its bytes have succeeded, keeps it if one has failed, and otherwise watches on.
-func (e eviction) lookAgain() {
-	s := e.owner
-	if !e.Leaving() || s.closed {
-		return
-	}
-	_ = s.learn(nil, 0, s.size)
-	if !e.Leaving() {
-		return // it stays, because it has the only good copy
-	}
-	pending, ok := e.arriving()
+	pending, ok := s.arriving(r)
 	switch {
 	case !ok:
-		e.stay()
-	case pending != nil:
-		e.watch(pending)
-	default:
-		_ = e.finish()
+		return s.notArrived(c)
+	case pending == nil:
+		return s.finishEviction(r, c, begin)
+	case r.place == protocol.Host:
+		return &unready{[]*order.Work{pending.Retain()}}
 	}
+	s.noteEviction(r, c, begin)
+	s.leaving++
+	r.Leave()
+	s.watchLeaving(r, c, pending)
+	return nil
+}
+
+// refused is the error of an eviction that the protocol has refused.
+func (s *storage) refused(r *replica, c cause, err error) error {
+	if _, ok := err.(*protocol.RefusalError); !ok {
+		return err
+	}
+	return hal.Errorf(c.op, coherence.ErrSoleCopy, "bytes are current only at %s, and there is no other place to copy them to", s.placeName(r.place, nil))
+}
+
+// carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each, and
+// enqueues nothing.
+func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
+	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
+	// could overwrite what the group's work writes.
+	for _, t := range plan {
+		if busy := s.writing(t.To, t.Lo, t.Hi); busy != nil {
+			return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(t.From, nil), busy)
+		}
+	}
+	if left, err = s.orderCopies(plan, nil); err == nil && len(left) == 0 {
+		err = s.copy(plan, nil, nil, c)
+	}
+	return left, err
 }
 
 // arriving finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending is nil and
 // ok is true. If work has to end before that is known, pending is such work. If some of the bytes are known to be nowhere else, ok is false.
-func (e eviction) arriving() (pending *order.Work, ok bool) {
-	s := e.owner
+func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 	ok = true
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
-		if !valid.Has(e.place) {
+		if !valid.Has(r.place) {
 			return true
 		}
 		// It is enough that one other place is known to have the bytes.
 		var first *order.Work
-		for p := range valid.Without(e.place).All() {
-			w, bad := s.places.replica(p).order.Unsure(lo, hi)
+		for p := range valid.Without(r.place).All() {
+			w, bad := s.replica(p).order.Unsure(lo, hi)
 			switch {
 			case bad:
 			case w == nil:
@@ -213,72 +188,172 @@ func (e eviction) arriving() (pending *order.Work, ok bool) {
 	return pending, ok
 }
 
-// unready is the error of a copy that can be enqueued only after the host has waited for works. No call returns it to the program.
-type unready struct{ works []*order.Work }
-
-func (*unready) Error() string { return "earlier work on the host's replica has to end first" }
-
-// evict frees the host's replica. If work has to end first, it returns that work, with a reference to each, and frees nothing.
-func (h *hostReplica) evict(c cause) (pending []*order.Work, err error) {
-	s, e := h.owner, eviction{&h.replica, c, now()}
-	_ = s.learn(nil, 0, s.size)
-	if err := e.rescue(); err != nil {
-		return nil, err
+// notArrived is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
+func (s *storage) notArrived(c cause) error {
+	if failed := s.learn(nil, 0, s.size); failed != nil && c.client == 0 {
+		return s.failed(c.op, 0, s.size, failed)
 	}
-	switch w, ok := e.arriving(); {
-	case !ok:
-		return nil, e.failed()
-	case w != nil:
-		return []*order.Work{w.Retain()}, nil
-	}
-	if err := s.m.Commit(protocol.Evict, protocol.Host, 0, s.size); err != nil {
-		return nil, e.refused(err)
+	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
+}
+
+// finishEviction frees the memory of a replica whose bytes are all current elsewhere. begin is zero if the eviction has been reported.
+func (s *storage) finishEviction(r *replica, c cause, begin time.Time) (err error) {
+	if err := s.m.Commit(protocol.Evict, r.place, 0, s.size); err != nil {
+		return s.refused(r, c, err)
 	}
 	s.classify()
-	e.note()
+	s.noteEviction(r, c, begin)
+	if r.place != protocol.Host {
+		return r.free(c)
+	}
 	s.dropHost(func(failed error) {
 		if err == nil {
 			err = failed
 		}
 	}, c).Over()
-	return nil, err
-}
-
-// rescue copies bytes that are current only at the replica to another place.
-func (e eviction) rescue() error {
-	s := e.owner
-	plan, err := s.m.Plan(protocol.Evict, e.place, 0, s.size, s.places.cost, s.scratch.plan[:0])
-	if err != nil {
-		return e.refused(err)
-	}
-	s.scratch.plan = plan[:0]
-	left, err := s.carry(plan, e.c)
-	if len(left) > 0 {
-		return &unready{left}
-	}
 	return err
 }
 
-// refused is the error of an eviction that the protocol has refused.
-func (e eviction) refused(err error) error {
-	if _, ok := err.(*protocol.RefusalError); !ok {
-		return err
-	}
-	return hal.Errorf(e.c.op, coherence.ErrSoleCopy, "bytes are current only at %s, and there is no other place to copy them to", e.owner.places.name(e.place, nil))
+// watchLeaving frees a leaving replica when the copies of its bytes have succeeded, or keeps it if one has failed. pending is such a copy.
+func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
+	pending.OnEnd(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock() // no call of the program that unlock could panic in; the next one does
+		if !r.Leaving() || s.closed {
+			return
+		}
+		_ = s.learn(nil, 0, s.size)
+		if !r.Leaving() {
+			return // it stays, because it has the only good copy
+		}
+		pending, ok := s.arriving(r)
+		switch {
+		case !ok:
+			r.stay()
+		case pending != nil:
+			s.watchLeaving(r, c, pending)
+		default:
+			_ = s.finishEviction(r, c, time.Time{})
+		}
+	})
 }
 
-// carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each, and
-// enqueues nothing.
-func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
-	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
-	// could overwrite what the group's work writes.
-	for _, t := range plan {
-		if busy := s.writing(t.To, t.Lo, t.Hi); busy != nil {
-			return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.places.name(t.From, nil), busy)
+// attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
+const attempts = 64
+
+// withRoom runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made, which happens without the lock. If try is set
+// it does not wait.
+func (s *storage) withRoom(ctx context.Context, op string, try bool, fn func() error) error {
+	evicted := false
+	for i := 0; ; i++ {
+		err := fn()
+		p, ok := err.(*resident.Pressure)
+		switch {
+		case !ok:
+			return err
+		case i == attempts:
+			return p.Exhausted(op)
+		case evicted && try:
+			return roomLater(op, p)
+		}
+		s.unlocked(func() {
+			if evicted { // the eviction was not enough: work under way may still use the memory
+				evicted, err = false, s.reclaim(ctx, op, p)
+			} else {
+				evicted, err = p.Relieve(ctx, op, s.id, try)
+			}
+		})
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			full := p.Exhausted(op)
+			return gaveUp(op, ctx, strings.TrimPrefix(full.Error(), op+": "), full)
+		case resident.IsLater(err):
+			return roomLater(op, p)
+		default:
+			return err
 		}
 	}
-	if left, err = s.orderCopies(plan, nil); err == nil && len(left) == 0 {
-		err = s.copy(plan, nil, nil, c)
+}
+
+// roomLater is the error of a call that does not wait, if there will be room when earlier work has ended.
+func roomLater(op string, p *resident.Pressure) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Err: p.Exhausted(op),
+		Detail: "earlier work on " + p.Dev.Name() + " has to end before there is room"}
+}
+
+// reclaim waits until the device has freed all closed memory, because work under way may still use evicted memory. The storage
+// is not locked.
+func (s *storage) reclaim(ctx context.Context, op string, p *resident.Pressure) error {
+	begin := now()
+	defer trace.StartRegion(ctx, "halyard: wait").End()
+	err := p.Dev.Reclaim(ctx)
+	s.waited(cause{op: op, action: protocol.Evict, client: s.id, why: "out of memory"}, "memory", p.Dev, 0, s.size, begin)
+	return err
+}
+
+// Evict implements resident.Replica.
+func (r *replica) Evict(why resident.Cause) (freed, written uint64, leased, ok bool) {
+	s := r.storage
+	s.mu.Lock()
+	defer s.unlock()
+	switch {
+	case s.closed || r.Mem == nil || r.Leaving():
+		return 0, 0, false, false
+	case r.Leased():
+		return 0, 0, true, false
 	}
-	return left, err
+	before := s.stats.BytesCopied
+	if err := s.evict(r, cause{why.Op, protocol.Evict, why.Client, why.Why}); err != nil {
+		if u, ok := err.(*unready); ok {
+			for _, w := range u.works {
+				w.Release()
+			}
+		}
+		return 0, 0, false, false
+	}
+	if !r.Leaving() {
+		freed = s.size
+	}
+	return freed, s.stats.BytesCopied - before, false, true
+}
+
+// AwaitLeaving implements resident.Replica.
+func (r *replica) AwaitLeaving(ctx context.Context, why resident.Cause) (stays bool, err error) {
+	s := r.storage
+	s.mu.Lock()
+	defer s.unlock()
+	if !r.Leaving() {
+		return r.Mem != nil, nil
+	}
+	if r.parting == nil {
+		r.parting = make(chan struct{})
+	}
+	parting := r.parting
+	begin := now()
+	s.unlocked(func() {
+		select {
+		case <-parting:
+		case <-ctx.Done():
+		}
+	})
+	s.waited(cause{why.Op, protocol.Evict, why.Client, why.Why}, "work", nil, 0, s.size, begin)
+	if r.Leaving() {
+		return false, ctx.Err()
+	}
+	return r.Mem != nil, nil
+}
+
+// classify records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
+func (r *replica) classify() {
+	if s := r.storage; s.m.Len() == 1 {
+		r.SetSole(s.m.State(0, s.size).Valid == protocol.Of(r.place))
+	}
+}
+
+// classify does that for every replica, after one of them has lost bytes.
+func (s *storage) classify() {
+	for _, r := range s.devs {
+		r.classify()
+	}
 }

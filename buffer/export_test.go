@@ -14,7 +14,7 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, _, err := s.places.settle(stream, cause{})
+	r, _, err := s.settleReplica(stream, cause{})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func Leaving[T Element](b *Buffer[T]) int {
 func Works[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	b.s.places.each(func(r *replica) bool {
+	b.s.eachReplica(func(r *replica) bool {
 		n += r.order.Len()
 		return true
 	})
@@ -66,7 +66,7 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = s.queue.Steps() + s.lost.tree.Steps()
-	s.places.each(func(r *replica) bool {
+	s.eachReplica(func(r *replica) bool {
 		n += r.order.Steps()
 		return true
 	})

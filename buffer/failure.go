@@ -1,9 +1,13 @@
 package buffer
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
@@ -68,7 +72,7 @@ func (s *storage) failed(op string, lo, hi uint64, err error) error {
 // learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. It returns the error of such
 // work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
 func (s *storage) learn(self *access, lo, hi uint64) (failed error) {
-	s.places.each(func(r *replica) bool {
+	s.eachReplica(func(r *replica) bool {
 		if err := r.learn(self, lo, hi, false); failed == nil {
 			failed = err
 		}
@@ -100,7 +104,7 @@ func (r *replica) gone() error {
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads the bad bytes.
 func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
 	r.order.Failed(lo, hi, keep, func(from, to uint64, err error) []span.Range {
-		found := r.owner.unwritten(self, r.place, from, to)
+		found := r.storage.unwritten(self, r.place, from, to)
 		for _, f := range found {
 			for _, b := range r.spoil(f.Lo, f.Hi, err) {
 				if b.Lo < hi && lo < b.Hi {
@@ -115,7 +119,7 @@ func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
 
 // spoil makes bytes of a replica stale because they are bad, and returns the ranges that were current.
 func (r *replica) spoil(lo, hi uint64, err error) (bad []span.Range) {
-	s := r.owner
+	s := r.storage
 	var valid []protocol.Set
 	s.m.Runs(lo, hi, func(lo, hi uint64, at protocol.Set) bool {
 		if at.Has(r.place) {
@@ -145,9 +149,124 @@ func (s *storage) needed(valid protocol.Set) {
 		return
 	}
 	for p := range valid.All() {
-		if !s.places.replica(p).Leaving() {
+		if !s.replica(p).Leaving() {
 			return
 		}
 	}
-	s.places.replica(valid.First()).stay()
+	s.replica(valid.First()).stay()
+}
+
+// ErrFrozen is the kind of the error of a write to a frozen buffer.
+var ErrFrozen error = frozen{}
+
+type frozen struct{}
+
+func (frozen) Error() string    { return "the buffer is frozen" }
+func (frozen) KindName() string { return "Frozen" }
+
+func noStream(op string) error { return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream") }
+
+// interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not known.
+func interrupted(op string, ctx context.Context, holder *ConflictError) error {
+	if holder == nil {
+		return layer.Interrupted(op, ctx)
+	}
+	return gaveUp(op, ctx, holder.parties(), holder)
+}
+
+// gaveUp is the error of a wait that ended because ctx ended. detail is the text of reason without its operation, so that the error's text
+// names the operation once.
+func gaveUp(op string, ctx context.Context, detail string, reason error) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrNotReady, Detail: detail, Err: &endedWait{context.Cause(ctx), reason}}
+}
+
+// endedWait is the cause of an error whose text already contains the text of reason. errors.Is and errors.As find both.
+type endedWait struct{ cause, reason error }
+
+func (e *endedWait) Error() string   { return e.cause.Error() }
+func (e *endedWait) Unwrap() []error { return []error{e.cause, e.reason} }
+
+// Helper marks the function that calls it as part of a library, as testing.T.Helper does: an [Access] then names the line that called this
+// function, instead of a line in it. A launcher calls Helper in each function that acquires leases for its callers. Once a
+// program has called Helper, accesses that record their call site take about a microsecond longer.
+//
+//go:noinline
+func Helper() { callsite.Mark() }
+
+// Access is one of the two accesses of a conflict.
+type Access struct {
+	Action string // "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict", "Reset" or "Close"
+	Place  string // "host" or a device's name
+	Lo, Hi int    // elements of the whole buffer
+	Site   string // file:line of the call, "" if it was not recorded
+}
+
+func (p Access) String() string {
+	s := fmt.Sprintf("%s of [%d, %d) at %s", p.Action, p.Lo, p.Hi, p.Place)
+	if p.Site != "" {
+		s += " (" + p.Site + ")"
+	}
+	return s
+}
+
+// ConflictError is the type of every error of kind coherence.ErrConflict. In most cases it reports two accesses to the same elements, one
+// of which writes: Holder is under way, or came first and waits. The error matches hal.ErrBusy too, because the same call may succeed later. The
+// call sites of writers are always recorded, those of readers only if HALYARD_DEBUG contains the word sites.
+//
+// The other case is MarkModified of elements that are not current. Then Holder is the zero Access, Detail gives the reason, and the error
+// does not match hal.ErrBusy.
+type ConflictError struct {
+	Op        string
+	Requested Access // the refused access
+	Holder    Access // the access that excludes it: one under way, or one that has waited for longer
+	Detail    string // the reason if no other access excludes it; else ""
+
+	holder *access // the access that Holder describes; use it only while the storage is locked
+}
+
+func (e *ConflictError) Error() string {
+	return e.Op + ": " + e.parties()
+}
+
+func (e *ConflictError) parties() string {
+	if e.Detail != "" {
+		return fmt.Sprintf("%v: %s", e.Requested, e.Detail)
+	}
+	return fmt.Sprintf("%v excluded by %v", e.Requested, e.Holder)
+}
+
+// Is reports whether target is coherence.ErrConflict, or hal.ErrBusy if another access excludes the requested one.
+func (e *ConflictError) Is(target error) bool {
+	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
+}
+
+// KindName returns "Conflict", for [hal.KindName].
+func (e *ConflictError) KindName() string { return "Conflict" }
+
+// conflictError is the error of an access p at a place, which x excludes.
+func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
+	var here callsite.Site
+	callsite.Here(&here)
+	if callsite.Marked() {
+		callsite.Beyond(&here, packagePath)
+	}
+	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.placeName(x.place, x.stream), &x.site), holder: x}
+}
+
+// staleError is the error of MarkModified for elements that are not current at the device.
+func (x *access) staleError(detail string) *ConflictError {
+	s := x.storage
+	var here callsite.Site
+	callsite.Here(&here)
+	return &ConflictError{Op: x.op, Requested: s.party(x.Part, s.placeName(x.place, x.stream), &here), Detail: detail}
+}
+
+// conflictWith is the error of x, which other excludes.
+func (x *access) conflictWith(other *access) *ConflictError {
+	s := x.storage
+	return s.conflictError(x.op, x.Part, s.placeName(x.place, x.stream), other)
+}
+
+func (s *storage) party(p part, place string, site *callsite.Site) Access {
+	return Access{Action: p.Mode.String(), Place: place, Lo: int(p.Lo / s.elem), Hi: int(p.Hi / s.elem), Site: site.Outside(packagePath)}
 }

@@ -1,7 +1,9 @@
 package buffer
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -132,11 +134,9 @@ type cause struct {
 	why    string
 }
 
-type observerEntry struct{ fn func(Activity) }
-
 var observers struct {
 	sync.Mutex
-	list atomic.Pointer[[]*observerEntry]
+	list atomic.Pointer[[]*func(Activity)]
 }
 
 // Observe calls fn for every activity of every buffer until stop is called. Observers are called in the
@@ -145,11 +145,11 @@ var observers struct {
 // access that it would have returned, and panics then; a panic on a goroutine of this package is raised by the buffer's next call that
 // begins or ends an access. fn must not end its goroutine, as FailNow of package testing does.
 func Observe(fn func(Activity)) (stop func()) {
-	e := &observerEntry{fn}
-	change := func(edit func([]*observerEntry) []*observerEntry) {
+	e := &fn
+	change := func(edit func([]*func(Activity)) []*func(Activity)) {
 		observers.Lock()
 		defer observers.Unlock()
-		var list []*observerEntry
+		var list []*func(Activity)
 		if p := observers.list.Load(); p != nil {
 			list = slices.Clone(*p)
 		}
@@ -159,10 +159,10 @@ func Observe(fn func(Activity)) (stop func()) {
 			observers.list.Store(&list)
 		}
 	}
-	change(func(l []*observerEntry) []*observerEntry { return append(l, e) })
+	change(func(l []*func(Activity)) []*func(Activity) { return append(l, e) })
 	return sync.OnceFunc(func() {
-		change(func(l []*observerEntry) []*observerEntry {
-			return slices.DeleteFunc(l, func(x *observerEntry) bool { return x == e })
+		change(func(l []*func(Activity)) []*func(Activity) {
+			return slices.DeleteFunc(l, func(x *func(Activity)) bool { return x == e })
 		})
 	})
 }
@@ -186,7 +186,7 @@ func (s *storage) notify(e Activity) {
 	if list := observers.list.Load(); list != nil {
 		runtime.Callers(2, e.stack[:])
 		for _, o := range *list {
-			if thrown := callback(func() { o.fn(e) }); thrown != nil {
+			if thrown := callback(func() { (*o)(e) }); thrown != nil {
 				s.thrown = thrown
 			}
 		}
@@ -202,14 +202,14 @@ func deviceName(dev *hal.Device) string {
 
 // noteTransfer reports a transfer that was just enqueued.
 func (s *storage) noteTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
-	e := Activity{Kind: ActivityFill, To: s.places.name(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
-		For: c.client, Why: c.why, ToDevice: s.places.replica(t.To).dev, Stream: stream, At: begin, reached: reached}
+	e := Activity{Kind: ActivityFill, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
+		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin, reached: reached}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
 	}
 	if t.From != protocol.NoPlace {
-		e.Kind, e.From, e.FromDevice = ActivityCopy, s.places.name(t.From, nil), s.places.replica(t.From).dev
-		e.Sources = s.places.names(s.m.State(t.Lo, t.Hi).Valid.Without(t.To))
+		e.Kind, e.From, e.FromDevice = ActivityCopy, s.placeName(t.From, nil), s.replica(t.From).dev
+		e.Sources = s.placeNames(s.m.State(t.Lo, t.Hi).Valid.Without(t.To))
 	}
 	s.notify(e)
 }
@@ -222,9 +222,8 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 	}
 }
 
-// note reports a replica that is being evicted.
-func (e eviction) note() {
-	s, r, c, begin := e.owner, e.replica, e.c, e.begin
+// noteEviction reports a replica that is being evicted.
+func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
 	if observed() && !begin.IsZero() {
 		s.notify(Activity{Kind: ActivityEvict, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
@@ -270,7 +269,7 @@ func (s *storage) noteUse(x *access) {
 	if !observed() || x.op == "SyncTo" {
 		return
 	}
-	e := Activity{Kind: ActivityUse, To: s.places.name(x.place, x.stream), Lo: x.Lo, Hi: x.Hi, Cause: x.op, Action: x.Mode.String(),
+	e := Activity{Kind: ActivityUse, To: s.placeName(x.place, x.stream), Lo: x.Lo, Hi: x.Hi, Cause: x.op, Action: x.Mode.String(),
 		Stream: x.stream, At: since}
 	if x.stream == nil {
 		e.Took = time.Since(since)
@@ -285,5 +284,99 @@ func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, be
 	if observed() && !begin.IsZero() {
 		s.notify(Activity{Kind: ActivityWait, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
+	}
+}
+
+// callbacks is the number of functions of the program that run now although a storage is locked: observers, and functions of ReleaseChecked.
+var callbacks atomic.Int32
+
+// callback runs such a function. The state is half changed meanwhile, so a panic does not go on from here: it is returned as an error.
+//
+//go:noinline
+func callback(fn func()) (thrown error) {
+	callbacks.Add(1)
+	defer func() {
+		callbacks.Add(-1)
+		if p := recover(); p != nil {
+			thrown = &panicked{p, debug.Stack()}
+		}
+	}()
+	fn()
+	return nil
+}
+
+// panicked is a panic in a callback.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string {
+	return fmt.Sprintf("%v\n\nin a function that package buffer called:\n%s", p.value, p.stack)
+}
+
+func (p *panicked) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}
+
+// guarded makes the check of a ReleaseChecked a callback. If it panics, the elements are lost.
+func guarded(check func() error) func() error {
+	return func() (err error) {
+		if thrown := callback(func() { err = check() }); thrown != nil {
+			return &hal.Error{Op: "release", Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the function of ReleaseChecked panicked", Err: thrown}
+		}
+		return err
+	}
+}
+
+// mutex is a lock during which callbacks may run. A callback that uses a buffer could wait for itself, so Lock panics there.
+type mutex struct{ sync.Mutex }
+
+func (m *mutex) Lock() {
+	if callbacks.Load() != 0 {
+		refuseCallbacks()
+	}
+	m.Mutex.Lock()
+}
+
+// refuseCallbacks panics if the caller is within a callback.
+func refuseCallbacks() {
+	var pcs [64]uintptr
+	for skip := 0; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := n > 0; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); f.Function == packagePath+".callback" {
+				panic("buffer: observers and functions of ReleaseChecked run with a buffer locked, and must not use buffers")
+			}
+		}
+		if n < len(pcs) {
+			return
+		}
+	}
+}
+
+// unlock unlocks the storage at the end of a call of the program. If a callback has panicked during the call, unlock panics.
+func (s *storage) unlock() { raise(s.unlockFirst()) }
+
+// unlockFirst is unlock for callers that have something to do before they pass the result to raise.
+func (s *storage) unlockFirst() (thrown error) {
+	thrown, s.thrown = s.thrown, nil
+	s.mu.Unlock()
+	return thrown
+}
+
+func raise(thrown error) {
+	if thrown != nil {
+		panic(thrown)
+	}
+}
+
+// endUnless ends an access that a call has begun, unless it is ready and the call is going to return it. It is deferred after unlock, so it runs before.
+func (x *access) endUnless(ready *bool) {
+	if s := x.storage; !*ready || s.thrown != nil {
+		s.end(x)
 	}
 }

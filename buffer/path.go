@@ -99,7 +99,7 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 	defer s.unlock()
 	q := request{op: op, own: own, part: p, awaited: true}
 	for x == nil {
-		r := s.places.having(p, fits)
+		r := s.having(p, fits)
 		if r == nil {
 			return nil, nil
 		}
@@ -112,7 +112,7 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 		if x, err = s.admit(ctx, &q); err != nil {
 			return nil, err
 		}
-		if s.places.having(p, fits) != r { // another access has changed that while this one waited for it
+		if s.having(p, fits) != r { // another access has changed that while this one waited for it
 			s.end(x)
 			x = nil
 		}
@@ -239,7 +239,7 @@ func (s *storage) settle(ctx context.Context, x *access, try bool) error {
 		var mem *hal.Memory
 		err := s.withRoom(ctx, x.op, try, func() (err error) {
 			if err = s.usable(x.op, x.writes); err == nil {
-				r, mem, err = s.places.settle(x.stream, x.cause())
+				r, mem, err = s.settleReplica(x.stream, x.cause())
 			}
 			return err
 		})
@@ -291,7 +291,7 @@ func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]pro
 		return plan, err
 	}
 	if !valid {
-		return s.m.Plan(p.Mode, r.place, p.Lo, p.Hi, s.places.cost, plan)
+		return s.m.Plan(p.Mode, r.place, p.Lo, p.Hi, s.cost, plan)
 	}
 	if !x.counted {
 		s.stats.BytesAvoided += p.Hi - p.Lo
@@ -342,10 +342,10 @@ type route struct {
 // device; a copy to the host runs on a stream of its source.
 func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error) {
 	r.ordered = true
-	dst := s.places.replica(m.To)
+	dst := s.replica(m.To)
 	var src *replica
 	if m.From != protocol.NoPlace {
-		src = s.places.replica(m.From)
+		src = s.replica(m.From)
 	}
 	switch {
 	case dst.dev == nil && src == nil:
@@ -422,7 +422,7 @@ func (s *storage) orderCopies(plan []protocol.Transfer, stream *hal.Stream) (lef
 		if err != nil {
 			return nil, err
 		}
-		waits = s.dependencies(waits, s.places.replica(t.To), r.into, t.Lo, t.Hi, true)
+		waits = s.dependencies(waits, s.replica(t.To), r.into, t.Lo, t.Hi, true)
 		if t.From == protocol.NoPlace {
 			continue
 		}
@@ -430,7 +430,7 @@ func (s *storage) orderCopies(plan []protocol.Transfer, stream *hal.Stream) (lef
 		if !r.ordered {
 			from = nil // the driver may read the host's memory during the call
 		}
-		waits = s.dependencies(waits, s.places.replica(t.From), from, t.Lo, t.Hi, false)
+		waits = s.dependencies(waits, s.replica(t.From), from, t.Lo, t.Hi, false)
 	}
 	return s.makeWait(waits)
 }
@@ -510,7 +510,7 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 		}
 		s.account(t, r.into, c, begin, reached)
 		if t.From != protocol.NoPlace {
-			s.places.replica(t.From).classify()
+			s.replica(t.From).classify()
 		}
 	}
 	s.settleGuard()
@@ -519,14 +519,14 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 
 // enqueue enqueues one copy or fill. mem is the host's replica as memory of the access's device.
 func (s *storage) enqueue(t protocol.Transfer, r route, mem *hal.Memory) error {
-	dst := s.places.replica(t.To)
+	dst := s.replica(t.To)
 	if t.From == protocol.NoPlace {
 		if dst.dev != nil {
 			mem = dst.Mem
 		}
 		return r.into.Fill(dst.regionAs(mem, t.Lo, t.Hi), hal.Zero)
 	}
-	src := s.places.replica(t.From)
+	src := s.replica(t.From)
 	switch {
 	case dst.dev == nil:
 		if err := s.host.Permit(true); err != nil {
@@ -553,10 +553,10 @@ func (s *storage) enqueueTraced(t protocol.Transfer, r route, mem *hal.Memory, c
 	if t.From == protocol.NoPlace {
 		name = "halyard: fill"
 	} else {
-		from = s.places.name(t.From, nil) + " to "
+		from = s.placeName(t.From, nil) + " to "
 	}
 	ctx, task := trace.NewTask(context.Background(), name)
-	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.places.name(t.To, nil), c.op, c.action)
+	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
 	region := trace.StartRegion(ctx, name)
 	err := s.enqueue(t, r, mem)
 	region.End()
@@ -572,7 +572,7 @@ func (s *storage) record(t protocol.Transfer, r route) {
 	bytes := span.Range{Lo: t.Lo, Hi: t.Hi}
 	w := order.NewWork(r.into)
 	if t.From != protocol.NoPlace {
-		src := &s.places.replica(t.From).order
+		src := &s.replica(t.From).order
 		src.Sources(w, bytes)
 		if r.from == r.into {
 			src.Add(w, false, false, bytes)
@@ -582,7 +582,7 @@ func (s *storage) record(t protocol.Transfer, r route) {
 			w.Reads(read)
 		}
 	}
-	s.places.replica(t.To).order.Add(w, true, false, bytes)
+	s.replica(t.To).order.Add(w, true, false, bytes)
 	w.Release()
 }
 
@@ -696,7 +696,7 @@ func (s *storage) clearUnwritten(x *access) {
 		if !p.Reads() {
 			return
 		}
-		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.Lo, p.Hi, s.places.cost, s.scratch.plan[:0])
+		plan, err := s.m.Plan(protocol.Read, protocol.Host, p.Lo, p.Hi, s.cost, s.scratch.plan[:0])
 		if err != nil {
 			return
 		}
@@ -743,7 +743,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	case p == protocol.Host:
 		s.host.Clean = false
 	default:
-		s.places.replica(p).SetSole(true)
+		s.replica(p).SetSole(true)
 	}
 	s.lost.forget(lo, hi)
 	if s.watcher != nil {

@@ -1,18 +1,22 @@
 package buffer
 
 import (
-	"github.com/go-halyard/halyard/buffer/internal/resident"
+	"strings"
 
+	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // replica is the buffer's copy at one place, with the work that later accesses there wait for.
 type replica struct {
-	owner *storage
-	place protocol.Place
-	dev   *hal.Device // nil for the host
+	storage *storage
+	place   protocol.Place
+	dev     *hal.Device // nil for the host
 	resident.Memory
 	order   order.Order
 	adopted bool // the memory was adopted, and stays until the buffer is closed
@@ -26,14 +30,14 @@ type replica struct {
 // regionAs returns the range [lo, hi) of a replica, in mem, which is the replica as memory of the device that uses the range.
 func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
 	if r.place == protocol.Host {
-		return r.owner.host.RegionOn(mem, lo, hi)
+		return r.storage.host.RegionOn(mem, lo, hi)
 	}
 	return r.Region(lo, hi)
 }
 
 // allocate allocates the memory of a device's replica. The error is a resident.Pressure if there is no room.
 func (r *replica) allocate(stream *hal.Stream, c cause) (err error) {
-	s := r.owner
+	s := r.storage
 	if r.Memory, err = r.Allocate(s.allocatorOn(r.dev), r.dev, stream); err != nil {
 		return err
 	}
@@ -48,13 +52,13 @@ func (r *replica) allocate(stream *hal.Stream, c cause) (err error) {
 // free frees the memory of a replica when the work that uses it has finished.
 func (r *replica) free(c cause) error {
 	if r.Leaving() {
-		r.owner.leaving--
+		r.storage.leaving--
 	}
 	if !r.adopted {
 		r.Give()
 	}
 	r.decided()
-	r.owner.noteReplica(ActivityFree, r.dev, c)
+	r.storage.noteReplica(ActivityFree, r.dev, c)
 	m := r.Memory
 	r.Memory = resident.Memory{}
 	return m.Free(&r.order)
@@ -62,7 +66,7 @@ func (r *replica) free(c cause) error {
 
 // stay keeps a replica that was leaving.
 func (r *replica) stay() {
-	r.owner.leaving--
+	r.storage.leaving--
 	r.Stay()
 	r.decided()
 }
@@ -73,4 +77,290 @@ func (r *replica) decided() {
 		close(r.parting)
 		r.parting = nil
 	}
+}
+
+// The places of a buffer are the host and the devices that have used it. Each place has one replica, with memory or without. All handles of a device have
+// the same place. storage.devs has the replicas of devices: devs[0] is that of place 1.
+
+// replica returns the replica at a place.
+func (s *storage) replica(p protocol.Place) *replica {
+	if p == protocol.Host {
+		return &s.host.replica
+	}
+	return s.devs[p-1]
+}
+
+// eachReplica calls fn for every replica, until it returns false.
+func (s *storage) eachReplica(fn func(*replica) bool) {
+	if !fn(&s.host.replica) {
+		return
+	}
+	for _, r := range s.devs {
+		if !fn(r) {
+			return
+		}
+	}
+}
+
+// placeName returns the name of a place for errors. If stream is not nil, it is the name of the stream's device.
+func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
+	switch {
+	case stream != nil:
+		return stream.Device().Name()
+	case p == protocol.Host || int(p) > len(s.devs):
+		return "host"
+	}
+	return s.devs[p-1].dev.Name()
+}
+
+// placeNames lists places as "host, cuda:1".
+func (s *storage) placeNames(set protocol.Set) string {
+	var names []string
+	for p := range set.All() {
+		names = append(names, s.placeName(p, nil))
+	}
+	return strings.Join(names, ", ")
+}
+
+// replicaOf returns the replica of a device, with or without memory, or nil.
+func (s *storage) replicaOf(dev *hal.Device) *replica {
+	for _, r := range s.devs {
+		if r.dev == dev || r.dev.Same(dev) {
+			return r
+		}
+	}
+	return nil
+}
+
+// replicaOn returns the replica that a device uses, nil if it has none. For a nil device it returns the host's replica.
+func (s *storage) replicaOn(dev *hal.Device) *replica {
+	h := &s.host
+	if dev == nil {
+		return &h.replica
+	}
+	if r := s.replicaOf(dev); r != nil {
+		return r
+	}
+	if h.On(dev) != nil {
+		return &h.replica
+	}
+	return nil
+}
+
+// settleReplica returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a resident.Pressure if there
+// is no room, and an unready if work has to end first.
+func (s *storage) settleReplica(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
+	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
+	r := s.replicaOf(dev)
+	if r == nil && layer.SharesHostMemory(dev) {
+		h := &s.host
+		m, err := s.shareHost(dev, c)
+		if m != nil {
+			err = h.UsedOn(stream, m)
+		}
+		if m != nil || err != nil {
+			return &h.replica, m, err
+		}
+	}
+	if r != nil && r.Mem != nil {
+		if r.Leaving() {
+			r.stay()
+		}
+		return r, r.Mem, nil
+	}
+	if r == nil {
+		var err error
+		if r, err = s.addReplica(dev); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := r.allocate(stream, c); err != nil {
+		return nil, nil, err
+	}
+	return r, r.Mem, nil
+}
+
+// fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
+const fewPlaces = 8
+
+// addReplica returns a new replica of a device, without memory, at a place of its own: at a new place, or, if there are many places, at that of a replica without
+// memory.
+func (s *storage) addReplica(dev *hal.Device) (*replica, error) {
+	if len(s.devs) >= fewPlaces {
+		for i, r := range s.devs {
+			if r.Mem == nil {
+				s.devs[i] = s.newReplica(dev, r.place)
+				return s.devs[i], nil
+			}
+		}
+	}
+	if len(s.devs)+1 >= protocol.MaxPlaces {
+		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use", protocol.MaxPlaces)
+	}
+	r := s.newReplica(dev, protocol.Place(len(s.devs)+1))
+	s.devs = append(s.devs, r)
+	return r, nil
+}
+
+func (s *storage) newReplica(dev *hal.Device, p protocol.Place) *replica {
+	r := &replica{storage: s, place: p, dev: dev}
+	r.Init(dev, r, s.size)
+	return r
+}
+
+// cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),
+// another device if no call has to wait for the copy (3), the host if work on its replica has to end first (4), any other device (5).
+// For a copy to the host all devices are equal.
+func (s *storage) cost(from, to protocol.Place) int {
+	h, dst := &s.host, s.replica(to).dev
+	switch {
+	case dst == nil:
+		return 1
+	case s.replica(from).dev != nil:
+		src := s.replica(from).dev
+		if dst.CanAccessPeer(src) {
+			return 1
+		}
+		if !dst.Caps().Has(hal.CapGate) || !src.Caps().Has(hal.CapGate) {
+			return 5
+		}
+		return 3
+	case from == protocol.Host && h.order.Len() > 0 && !h.LockedFor(dst):
+		return 4
+	}
+	return 2
+}
+
+// hostReplica is the replica at the host, which devices that share host memory use in place.
+type hostReplica struct {
+	replica
+	hostMemory
+}
+
+type hostMemory = hostmem.Memory
+
+// hostReady makes sure that the host has memory.
+func (s *storage) hostReady(c cause) (err error) {
+	switch {
+	case s.host.Exists():
+		return nil
+	case s.homeOn != nil && s.size > 0 && !hostmem.MustMap(s.homeOn):
+		err = s.host.AllocateOn(s.homeOn, s.hostAllocator(s.homeOn))
+	default:
+		err = s.host.hostMemory.Allocate(s.guarded)
+	}
+	if err == nil {
+		s.hostAllocated(c)
+	}
+	return err
+}
+
+func (s *storage) hostAllocated(c cause) {
+	_ = s.m.Allocate(protocol.Host)
+	s.noteReplica(ActivityAlloc, nil, c)
+}
+
+// hostAllocator returns the allocator for page-locked memory of a device, nil for the device itself.
+func (s *storage) hostAllocator(dev *hal.Device) pool.Allocator {
+	if a := s.allocatorOn(dev); a != nil {
+		return a
+	}
+	return resident.Of(dev).Allocator()
+}
+
+// shareHost returns the host's replica as memory of a device that shares host memory, or nil if the device cannot work on the replica in place; then it
+// has a replica of its own. The kind of the host's memory is chosen at the first access: memory of this device if this is the first. If the replica
+// stands on Go's heap, and the device can use that memory nowhere but in its own, the replica moves. That happens at most once, when all work on the replica
+// has ended: until then the error is an unready. A replica that an access of the host is using does not move.
+func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
+	h := &s.host
+	if m := h.On(dev); m != nil {
+		return m, nil
+	}
+	if s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
+		return nil, nil
+	}
+	if !h.Exists() {
+		if s.homeOn == nil || s.homeOn.Same(dev) {
+			if h.AllocateOn(dev, s.hostAllocator(dev)) != nil {
+				return nil, nil
+			}
+			s.hostAllocated(c)
+			return h.Home(), nil
+		}
+		if s.hostReady(c) != nil {
+			return nil, nil
+		}
+	}
+	if m := h.Share(dev); m != nil {
+		return m, nil
+	}
+	if !h.CanMove() || s.onHost() {
+		return nil, nil
+	}
+	var left []*order.Work
+	h.order.Works(func(w *order.Work, _ bool) {
+		if done, _ := w.End(); !done {
+			left = append(left, w.Retain())
+		}
+	})
+	if len(left) > 0 {
+		return nil, &unready{left}
+	}
+	_ = s.learn(nil, 0, s.size)
+	m := h.Move(dev, func(move func(lo, hi uint64)) {
+		s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
+			if valid.Has(protocol.Host) {
+				move(lo, hi)
+				s.stats.BytesRelocated += hi - lo
+			}
+			return true
+		})
+	})
+	if m != nil {
+		h.order.Clear()
+	}
+	return m, nil
+}
+
+// settleGuard makes guarded memory inaccessible that nothing uses any more.
+func (s *storage) settleGuard() {
+	if !s.host.Guarded() {
+		return
+	}
+	want := hostmem.Shut
+	s.find(func(x *access) bool {
+		if x.stream == nil {
+			want = max(want, hostmem.LevelOf(x.writes))
+		}
+		return false
+	})
+	s.host.Settle(want, &s.host.order, func(over func() bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if over() {
+			s.settleGuard()
+		}
+	})
+}
+
+// dropHost frees the host's replica, and passes each error to keep. The caller calls Over of the result without the lock, or at the end of a call that
+// frees nothing else.
+func (s *storage) dropHost(keep func(error), c cause) *hostmem.LastUse {
+	if s.host.Exists() {
+		s.noteReplica(ActivityFree, nil, c)
+	}
+	s.recent.mem = nil
+	return s.host.hostMemory.Free(&s.host.order, keep)
+}
+
+// having returns the replica of a device that has all bytes of a part and for which fits returns true, or nil. The host's replica is not
+// looked at, whichever devices share it, nor are replicas that are leaving.
+func (s *storage) having(p part, fits func(*hal.Device) bool) *replica {
+	for _, r := range s.devs { // at most one for each device
+		if r.Mem != nil && !r.Leaving() && s.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
+			return r
+		}
+	}
+	return nil
 }

@@ -79,12 +79,15 @@
 package buffer
 
 import (
-	"github.com/go-halyard/halyard/buffer/internal/hostmem"
-	"github.com/go-halyard/halyard/buffer/internal/queue"
+	"context"
 	"sync/atomic"
 
+	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/queue"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
 	"github.com/go-halyard/halyard/internal/watch"
@@ -102,16 +105,20 @@ type storage struct {
 	guarded   bool        // the host's replica is guarded, unless homeOn is set
 	allocator []allocatorOn
 
-	mu      mutex
-	thrown  error // a callback has panicked with this during the call that has locked mu
-	closed  bool
-	frozen  int
-	queue   queue.Queue[*access]
-	pool    accessPool
+	mu     mutex
+	thrown error // a callback has panicked with this during the call that has locked mu
+	closed bool
+	frozen int
+	queue  queue.Queue[*access]
+	pool   struct { // accesses that have ended, for reuse
+		free  []*access
+		spare *access // one more of these, which is reused first
+		taken int     // number of accesses that have not ended
+	}
 	m       protocol.Map
 	version int64 // writes so far
 	host    hostReplica
-	places  places
+	devs    []*replica // replicas of devices: devs[0] is that of place 1
 	lost    losses
 	leaving int // number of leaving replicas
 	stats   Stats
@@ -131,7 +138,7 @@ var created atomic.Uint64
 
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.owner, s.places.owner = s, s
+	s.host.storage = s
 	s.m.Init(size)
 	s.host.hostMemory.Init(size)
 	for _, o := range opts {
@@ -202,7 +209,7 @@ func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
 			first = err
 		}
 	}
-	for _, r := range s.places.devs {
+	for _, r := range s.devs {
 		if r.Mem != nil {
 			keep(r.free(c))
 		}
@@ -221,4 +228,38 @@ func (s *storage) unlocked(fn func()) {
 		}
 	}()
 	fn()
+}
+
+// These are the functions of this package that package internal/awaited calls; they are documented there.
+func init() {
+	slot.Buffer = struct {
+		AcquireAwaited func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error)
+	}{
+		func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
+			return b.(interface {
+				acquireAwaited(context.Context, coherence.Mode, func(*hal.Device) bool) (Lease, bool, error)
+			}).acquireAwaited(ctx, mode, fits)
+		},
+	}
+}
+
+func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
+	const op = "Acquire"
+	if err := b.check(op); err != nil {
+		return Lease{}, false, err
+	}
+	x, err := b.s.acquireAwaited(ctx, op, b.own, newPart(b.lo, b.hi, protocol.Action(mode)), fits)
+	return b.lease(x), x != nil, err
+}
+
+func init() {
+	watch.Attach = func(b any, w watch.Watcher) {
+		b.(interface{ watched(watch.Watcher) }).watched(w)
+	}
+}
+
+func (b *Buffer[T]) watched(w watch.Watcher) {
+	b.s.mu.Lock()
+	b.s.watcher = w
+	b.s.mu.Unlock()
 }

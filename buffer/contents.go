@@ -212,5 +212,185 @@ func (s *storage) home(lo, hi uint64) *hal.Device {
 	if valid == 0 || valid.Has(protocol.Host) {
 		return nil
 	}
-	return s.places.replica(valid.First()).dev
+	return s.replica(valid.First()).dev
+}
+
+// Clone returns a new buffer with a copy of the elements. Each range is copied on the host if it is current there, otherwise on a
+// device where it is current, or on the host if that device has no memory left for the copy. Clone waits until ctx ends for accesses that
+// write to the elements. A copy on the host also waits for enqueued work on the elements.
+func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
+	if err := b.check("Clone"); err != nil {
+		return nil, err
+	}
+	c := newHandle[T](newStorage(b.elementSize(), b.hi-b.lo, nil))
+	c.s.allocator = b.s.allocator
+	made := false
+	defer c.closeUnless(&made)
+	if err := b.cloneInto(ctx, "Clone", c); err != nil {
+		return nil, err
+	}
+	made = true
+	return c, nil
+}
+
+// closeUnless closes a buffer that a call has made, unless it is going to return it.
+func (b *Buffer[T]) closeUnless(returned *bool) {
+	if !*returned {
+		_ = b.Close()
+	}
+}
+
+func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
+	s := b.s
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: newPart(b.lo, b.hi, protocol.Read)})
+	if err != nil {
+		return err
+	}
+	defer s.abandon(x)
+	return b.copyRuns(ctx, op, c, x, runs)
+}
+
+// copyRuns copies runs of b, which the access x holds still, to c, whose first byte is b's. A copy on a device may be under way when copyRuns returns.
+func (b *Buffer[T]) copyRuns(ctx context.Context, op string, c *Buffer[T], x *access, runs []run) error {
+	for _, r := range runs {
+		to := Want{s: c.s, own: c.own, part: newPart(r.lo-b.lo, r.hi-b.lo, protocol.Overwrite)}
+		from := Want{s: b.s, own: b.own, part: newPart(r.lo, r.hi, protocol.Read), under: x}
+		if r.dev != nil {
+			if err := copyOn(ctx, op, r.dev, to, from); err == nil {
+				continue
+			} else if !errors.Is(err, hal.ErrOutOfMemory) {
+				return err
+			}
+		}
+		if err := copyOnHost(ctx, op, to, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run is a range of bytes and the device that has them, nil for the host.
+type run struct {
+	lo, hi uint64
+	dev    *hal.Device
+}
+
+// holdStill begins an access at no place, during which other accesses cannot write to the range, and returns the places where its bytes are
+// current. Bytes that were never written are left out. The caller ends the access with abandon.
+func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	x, err := s.admit(ctx, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	x.replica, x.place = nil, protocol.NoPlace
+	ready := false
+	defer x.endUnless(&ready)
+	if err = s.failed(q.op, q.Lo, q.Hi, s.learn(x, q.Lo, q.Hi)); err != nil {
+		return nil, nil, err
+	}
+	ready = true
+	var runs []run
+	s.m.Runs(q.Lo, q.Hi, func(lo, hi uint64, valid protocol.Set) bool {
+		var dev *hal.Device
+		if valid != 0 && !valid.Has(protocol.Host) {
+			dev = s.replica(valid.First()).dev
+		}
+		last := len(runs) - 1
+		switch {
+		case valid == 0:
+		case last >= 0 && runs[last].dev == dev && runs[last].hi == lo:
+			runs[last].hi = hi
+		default:
+			runs = append(runs, run{lo, hi, dev})
+		}
+		return true
+	})
+	return x, runs, nil
+}
+
+// Resize replaces b by a buffer of n elements, and closes b. Use it as you use append:
+//
+//	b, err = b.Resize(ctx, n)
+//
+// The first elements keep their values, and elements beyond those of b read as zeros. The new buffer has the options of b. If b already has n
+// elements, Resize returns b. After an error it returns b, too, which is unchanged and still open; only if the driver fails to free the memory
+// of b, Resize returns that error and the new buffer, because b is closed then.
+//
+// The elements are copied as by [Buffer.Clone], each range where it is current, and nothing is copied to another place. Resize waits until ctx
+// ends for accesses that write to the elements, and for the copies: it closes b only when they have succeeded. Meanwhile each place that has elements
+// has memory for both buffers. Slices of b refer to b and are closed with it. Memory that b has adopted is given back as by Close.
+//
+// The error is of kind ErrInvalidArgument for a slice, ErrUnsupported for the elements of a part.Buffer, ErrFrozen if b is frozen, and a [ConflictError] if another access uses b or waits for it
+// at the moment when Resize is about to close it. Nothing that such an access writes is lost.
+func (b *Buffer[T]) Resize(ctx context.Context, n int) (*Buffer[T], error) {
+	const op = "Resize"
+	if err := b.check(op); err != nil {
+		return b, err
+	}
+	switch {
+	case b.slice:
+		return b, hal.Errorf(op, hal.ErrInvalidArgument, "a slice cannot be resized, only its buffer")
+	case n == b.Len():
+		return b, b.s.resizable(op)
+	}
+	c, err := New[T](n, func(s *storage) { s.homeOn, s.guarded, s.allocator = b.s.homeOn, b.s.guarded, b.s.allocator })
+	if err != nil {
+		return b, err
+	}
+	closed := false
+	defer c.closeUnless(&closed)
+	if err = b.s.resizable(op); err == nil {
+		closed, err = b.moveInto(ctx, op, c)
+	}
+	if !closed {
+		return b, err
+	}
+	b.own.cleanup.Stop()
+	return c, err
+}
+
+// resizable returns an error if the buffer is closed, frozen or watched.
+func (s *storage) resizable(op string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watcher != nil {
+		return hal.Errorf(op, hal.ErrUnsupported, "the buffer belongs to another object, such as a part.Buffer, which could not follow")
+	}
+	return s.usable(op, true)
+}
+
+// moveInto copies the elements that b and c both have, waits for the copies, and closes b. closed is false if b is still open.
+func (b *Buffer[T]) moveInto(ctx context.Context, op string, c *Buffer[T]) (closed bool, err error) {
+	s := b.s
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: newPart(0, min(s.size, c.s.size), protocol.Read)})
+	if err != nil {
+		return false, err
+	}
+	moved := false
+	defer func() {
+		if !moved {
+			s.abandon(x)
+		}
+	}()
+	if err = b.copyRuns(ctx, op, c, x, runs); err == nil {
+		err = c.awaitRuns(ctx, runs)
+	}
+	if err != nil {
+		return false, err
+	}
+	moved = true
+	return s.closeAfter(op, x)
+}
+
+// awaitRuns waits until the copies of the runs have ended, and returns the error of one that has failed.
+func (b *Buffer[T]) awaitRuns(ctx context.Context, runs []run) error {
+	for _, r := range runs {
+		copied := &Buffer[T]{s: b.s, own: b.own, lo: r.lo, hi: r.hi, slice: true} // a run may begin within an element
+		if err := copied.SyncTo(ctx, b.s.home(r.lo, r.hi)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,9 +3,13 @@ package buffer
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -57,7 +61,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	s.alignment = alignmentOf(addresses)
 	c := cause{op: op, action: protocol.Overwrite}
 	if size == 0 || mem.NeedsMap() || mem.Kind() != hal.KindHost && (!layer.SharesHostMemory(dev) || host == nil) {
-		r, err := s.places.add(dev)
+		r, err := s.addReplica(dev)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +121,7 @@ var nothing uint64
 
 // adopt makes the first replica of a new storage current.
 func (r *replica) adopt(c cause) {
-	s := r.owner
+	s := r.storage
 	_ = s.m.Allocate(r.place)
 	s.noteReplica(ActivityAlloc, r.dev, c)
 	s.version++
@@ -131,3 +135,106 @@ func alignmentOf(addresses uint64) uint64 {
 	}
 	return 1 << bits.TrailingZeros64(addresses)
 }
+
+// SetBudget limits the memory of all replicas on a device to a number of bytes. 0, the default, sets
+// no limit except the device's own. When an access needs a new replica and the budget is used up, replicas of other buffers
+// are evicted: first those whose bytes are all current elsewhere, then those that
+// must be copied to the host first, in each case the least recently used first. Replicas under a lease
+// stay. If that is not enough the access fails with an error of kind hal.ErrOutOfMemory, which says how much memory replicas have. The
+// same happens, without a budget, when the device itself is out of memory.
+//
+// Memory of an allocator counts while a replica has it. If an evicted replica has to be copied first, its memory counts until the copy has
+// ended. An access that needs that memory waits for the copy until its context ends. TryAcquire, and the other calls that do not wait, fail
+// instead with an error of the kinds hal.ErrNotReady and hal.ErrOutOfMemory; the copy goes on, so the same call may succeed later.
+//
+// If the new budget is less than the memory in use, the next access that needs room evicts replicas until the budget is met.
+//
+// A device that works on the host's replica in place (SharesHostMemory in [hal.Info]) has no replicas of its own, so a budget has no effect there.
+func SetBudget(dev *hal.Device, bytes uint64) {
+	resident.Of(dev).SetLimit(bytes)
+}
+
+// Residency describes the memory of all replicas on one device.
+type Residency struct {
+	Budget      uint64 // bytes, 0 for no budget
+	Used        uint64 // bytes, including evicted replicas whose copies have not ended yet
+	Replicas    int
+	Evictions   uint64 // number of replicas that were evicted to make room for others
+	WrittenBack uint64 // bytes that had to be copied before these evictions
+}
+
+// ResidencyOf returns the residency of a device.
+func ResidencyOf(dev *hal.Device) Residency {
+	f := resident.Of(dev).Figures()
+	return Residency{f.Limit, f.Used, f.Replicas, f.Evictions, f.Written}
+}
+
+// allocatorOn is the choice of an allocator for one device.
+type allocatorOn struct {
+	dev *hal.Device
+	a   pool.Allocator
+}
+
+// WithAllocator makes the buffer allocate its replica on the device from an allocator of that
+// device's memory, and not from the allocator of [SetAllocator]. If a is nil, the memory comes from the device itself.
+// With [WithPinnedHost] of the same device the host's replica comes from the allocator as well. The
+// option may be given once for each device.
+//
+// Memory is freed on the stream that used it last, and goes back to the allocator even while that stream still works.
+// Before closing such a stream, call [pool.Pool.ForgetStream] if the allocator is a pool.
+//
+// Close the buffer before the allocator.
+func WithAllocator(dev *hal.Device, a pool.Allocator) Option {
+	return func(s *storage) {
+		s.allocator = slices.DeleteFunc(s.allocator, func(x allocatorOn) bool { return x.dev.Same(dev) })
+		if a == nil && dev != nil {
+			a = pool.Direct(dev)
+		}
+		if dev != nil {
+			s.allocator = append(s.allocator, allocatorOn{dev, a})
+		}
+	}
+}
+
+// SetAllocator sets the allocator for new replicas on a device handle, in buffers made without the option
+// [WithAllocator]. If a is nil, which is the default, the memory comes from the device itself. Existing replicas keep their memory.
+//
+// There is no pool by default, because other programs, and other libraries in this program, cannot use the memory that a pool
+// keeps, and the device does not close before the pool. With a pool, allocating and freeing a
+// replica takes some hundred nanoseconds and calls no function of the vendor:
+//
+//	p, err := pool.New(dev)
+//	buffer.SetAllocator(dev, p)
+//
+// When memory runs out, pools first free memory that they keep; only then are replicas evicted. To close the pool,
+// close the buffers and set another allocator.
+func SetAllocator(dev *hal.Device, a pool.Allocator) {
+	if dev == nil {
+		return
+	}
+	resident.Of(dev).SetAllocator(a)
+}
+
+func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
+	for _, x := range s.allocator {
+		if x.dev.Same(dev) {
+			return x.a
+		}
+	}
+	return nil
+}
+
+// guardAll says whether every buffer is guarded.
+var guardAll = debug.Has("guard")
+
+// WithGuard helps to find two mistakes: using a slice after its access has ended (a slice kept from [Buffer.View] would
+// read stale bytes, and writes to it would be lost), and writing to a slice of an access for reading. The host's replica then has pages
+// of memory of its own. The program can read them only while an access of the host is open or a copy uses them, and write them only while
+// such an access or copy writes. A wrong use ends the program with "unexpected fault address" and its stack. The word guard in
+// HALYARD_DEBUG guards every buffer of the process.
+//
+// A guarded buffer is for tests: devices that share the host's memory get a copy of their own, accesses of the host make
+// two system calls, and the addresses of the last thousand host replicas stay reserved after Close, so that a use after Close is
+// found too. WithGuard has no effect on memory from [Adopt], [AdoptSlice] or [WithPinnedHost]. It works only on
+// Linux; on other systems every use of the host's replica fails with an error of kind ErrUnsupported.
+func WithGuard() Option { return func(s *storage) { s.guarded = true } }
