@@ -12,28 +12,15 @@ import (
 // ([Device.CanAccessPeer]); [CopyPeer] copies between all others.
 func (s *Stream) Copy(dst, src Region) error {
 	const op = "copy"
-	st := s.state()
-	if err := st.begin(op); err != nil {
+	st, err := s.enter(op, dst.Mem, src.Mem)
+	if err != nil {
 		return err
 	}
-	err := st.copy(op, dst, src)
-	st.Leave()
-	return err
-}
-
-func (st *streamState) copy(op string, dst, src Region) error {
-	if err := st.use(op, dst.Mem); err != nil {
-		return err
-	}
-	defer dst.Mem.s.Leave()
-	if err := st.use(op, src.Mem); err != nil {
-		return err
-	}
-	defer src.Mem.s.Leave()
+	defer st.exit(dst.Mem, src.Mem)
 	switch {
-	case dst.Mem.s.dev != st.dev && !st.dev.Links(&dst.Mem.s.dev.Device, driver.PeerCopy):
+	case !st.reaches(dst.Mem):
 		return st.foreign(op, dst.Mem)
-	case src.Mem.s.dev != st.dev && !st.dev.Links(&src.Mem.s.dev.Device, driver.PeerCopy):
+	case !st.reaches(src.Mem):
 		return st.foreign(op, src.Mem)
 	case !dst.inside():
 		return dst.outside(op)
@@ -45,12 +32,8 @@ func (st *streamState) copy(op string, dst, src Region) error {
 		return nil
 	case dst.overlaps(&src):
 		return dst.overlapping(op, &src)
-	}
-	if err := st.vacant(op, dst.Mem, true); err != nil {
-		return err
-	}
-	if err := st.vacant(op, src.Mem, false); err != nil {
-		return err
+	case !dst.Mem.s.vacant(true) || !src.Mem.s.vacant(false):
+		return st.busy(op)
 	}
 	dst.Mem.s.Note(&st.User)
 	src.Mem.s.Note(&st.User)
@@ -60,34 +43,21 @@ func (st *streamState) copy(op string, dst, src Region) error {
 // CopyIn enqueues a copy of host memory src to dst, which must have the same length. It does not
 // wait: src must not change until the copy is done. The library keeps src reachable until then.
 func (s *Stream) CopyIn(dst Region, src []byte) error {
-	const op = "copy in"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return err
-	}
-	err := st.copyHost(op, dst, src, true)
-	st.Leave()
-	return err
+	return s.copyHost("copy in", dst, src, true)
 }
 
 // CopyOut enqueues a copy of src to host memory dst, which must have the same length. It does not
 // wait: dst must not be touched until the copy is done. The library keeps dst reachable until then.
 func (s *Stream) CopyOut(dst []byte, src Region) error {
-	const op = "copy out"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return err
-	}
-	err := st.copyHost(op, src, dst, false)
-	st.Leave()
-	return err
+	return s.copyHost("copy out", src, dst, false)
 }
 
-func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
-	if err := st.use(op, r.Mem); err != nil {
+func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
+	st, err := s.enter(op, r.Mem)
+	if err != nil {
 		return err
 	}
-	defer r.Mem.s.Leave()
+	defer st.exit(r.Mem)
 	switch {
 	case r.Mem.s.dev != st.dev:
 		return st.foreign(op, r.Mem)
@@ -97,14 +67,12 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 		return st.dev.Failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
 	case r.Len == 0:
 		return nil
-	}
-	if err := st.vacant(op, r.Mem, in); err != nil {
-		return err
+	case !r.Mem.s.vacant(in):
+		return st.busy(op)
 	}
 	r.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, r.Len)
-	var err error
 	if in {
 		err = st.Drv.CopyIn(r.raw(), p)
 	} else {
@@ -119,20 +87,11 @@ func (st *streamState) copyHost(op string, r Region, b []byte, in bool) error {
 // bytes, and the offset and length of dst must be multiples of it.
 func (s *Stream) Fill(dst Region, p Pattern) error {
 	const op = "fill"
-	st := s.state()
-	if err := st.begin(op); err != nil {
+	st, err := s.enter(op, dst.Mem)
+	if err != nil {
 		return err
 	}
-	err := st.fill(op, dst, p)
-	st.Leave()
-	return err
-}
-
-func (st *streamState) fill(op string, dst Region, p Pattern) error {
-	if err := st.use(op, dst.Mem); err != nil {
-		return err
-	}
-	defer dst.Mem.s.Leave()
+	defer st.exit(dst.Mem)
 	w := uint64(p.Width)
 	switch {
 	case dst.Mem.s.dev != st.dev:
@@ -145,26 +104,50 @@ func (st *streamState) fill(op string, dst Region, p Pattern) error {
 		return dst.outside(op)
 	case dst.Len == 0:
 		return nil
-	}
-	if err := st.vacant(op, dst.Mem, true); err != nil {
-		return err
+	case !dst.Mem.s.vacant(true):
+		return st.busy(op)
 	}
 	dst.Mem.s.Note(&st.User)
 	return st.dev.Check(st.Drv.Fill(dst.raw(), p))
 }
 
+// enter begins a call of the stream that uses the memories; st.exit ends it.
+func (s *Stream) enter(op string, mems ...*Memory) (*streamState, error) {
+	st := s.state()
+	if err := st.begin(op); err != nil {
+		return nil, err
+	}
+	for i, m := range mems {
+		if err := st.use(op, m); err != nil {
+			st.exit(mems[:i]...)
+			return nil, err
+		}
+	}
+	return st, nil
+}
+
+func (st *streamState) exit(mems ...*Memory) {
+	for _, m := range mems {
+		m.s.Leave()
+	}
+	st.Leave()
+}
+
+// reaches reports whether the stream can copy to and from the memory.
+func (st *streamState) reaches(m *Memory) bool {
+	return m.s.dev == st.dev || st.dev.Links(&m.s.dev.Device, driver.PeerCopy)
+}
+
 // use begins a use of m on the stream; m.s.Leave ends it.
 func (st *streamState) use(op string, m *Memory) error {
 	switch {
+	case m != nil && m.s != nil && m.s.Enter():
+		return nil
 	case m == nil:
 		return st.dev.Failure(op, ErrInvalidArgument, "%s", withoutMemory)
-	case m.s == nil:
-		return noMemory(op)
 	}
-	if !m.s.Enter() {
-		return m.s.dev.Failure(op, ErrClosed, "the memory is closed")
-	}
-	return nil
+	_, err := m.enter(op) // says why it refuses
+	return err
 }
 
 func (st *streamState) foreign(op string, m *Memory) error {
@@ -202,19 +185,16 @@ func (s *Stream) RecordUse(m *Memory) error {
 	if m.state() != nil && s.state() != nil && m.s.Last() == &s.s.User && !m.s.Closed() && !s.s.Closed() && s.s.dev.Lost() == nil {
 		return nil // already recorded
 	}
-	if err := s.state().begin(op); err != nil {
+	st, err := s.enter(op, m)
+	if err != nil {
 		if s.state() != nil && s.s.Closed() && !s.s.Gone.Load() && m.state() != nil && m.s.Enter() {
 			m.s.Note(&s.s.User)
 			m.s.Leave()
 		}
 		return err
 	}
-	defer s.s.Leave()
-	if err := s.s.use(op, m); err != nil {
-		return err
-	}
-	m.s.Note(&s.s.User)
-	m.s.Leave()
+	m.s.Note(&st.User)
+	st.exit(m)
 	return nil
 }
 
@@ -238,15 +218,11 @@ func (s *Stream) Unmap(m *Memory) error {
 }
 
 func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to mapping) error {
-	st := s.state()
-	if err := st.begin(op); err != nil {
+	st, err := s.enter(op, m)
+	if err != nil {
 		return err
 	}
-	defer st.Leave()
-	if err := st.use(op, m); err != nil {
-		return err
-	}
-	defer m.s.Leave()
+	defer st.exit(m)
 	if m.s.dev != st.dev {
 		return st.foreign(op, m)
 	}
@@ -277,28 +253,26 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 	return nil
 }
 
-// vacant returns an error if the memory is mapped for the host in a way that excludes work of the device that reads it or,
-// if write is set, writes to it (OpenCL 1.2, section 5.4.2).
-func (st *streamState) vacant(op string, m *Memory, write bool) error {
-	if how := m.s.mapped.Load(); how == mappedToWrite || how == mappedToRead && write {
-		return st.dev.Failure(op, ErrBusy, "the memory is mapped for the host")
-	}
-	return nil
+// vacant reports whether the device may read the memory or, if write is set, write to it. It may not while the memory is
+// mapped for the host in a way that excludes it (OpenCL 1.2, section 5.4.2).
+func (s *memoryState) vacant(write bool) bool {
+	how := s.mapped.Load()
+	return how == unmapped || how == mappedToRead && !write
+}
+
+func (st *streamState) busy(op string) error {
+	return st.dev.Failure(op, ErrBusy, "the memory is mapped for the host")
 }
 
 // Prefetch enqueues the migration of shared memory to the stream's device, or to the host if
 // toHost is true. The contents do not change. It needs CapPrefetch and memory of KindShared.
 func (s *Stream) Prefetch(r Region, toHost bool) error {
 	const op = "prefetch"
-	st := s.state()
-	if err := st.begin(op); err != nil {
+	st, err := s.enter(op, r.Mem)
+	if err != nil {
 		return err
 	}
-	defer st.Leave()
-	if err := st.use(op, r.Mem); err != nil {
-		return err
-	}
-	defer r.Mem.s.Leave()
+	defer st.exit(r.Mem)
 	p, ok := st.Drv.(driver.Prefetcher)
 	switch {
 	case r.Mem.s.dev != st.dev:

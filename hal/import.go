@@ -299,12 +299,9 @@ func (t *IPCHandle) UnmarshalText(text []byte) error {
 // HIP the contents that an importer sees after that are undefined, and no error is reported.
 func (m *Memory) IPCHandle() (IPCHandle, error) {
 	const op = "ipc handle"
-	s := m.state()
-	if s == nil {
-		return IPCHandle{}, noMemory(op)
-	}
-	if !s.Enter() {
-		return IPCHandle{}, s.dev.Failure(op, ErrClosed, "the memory is closed")
+	s, err := m.enter(op)
+	if err != nil {
+		return IPCHandle{}, err
 	}
 	defer s.Leave()
 	d, ok := s.dev.Drv.(driver.IPCSharer)

@@ -158,6 +158,18 @@ func (m *Memory) state() *memoryState {
 // noMemory is the error of a call on, or with, a nil or zero Memory.
 func noMemory(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero memory") }
 
+// enter begins a call on the memory; s.Leave ends it.
+func (m *Memory) enter(op string) (*memoryState, error) {
+	s := m.state()
+	if s == nil {
+		return nil, noMemory(op)
+	}
+	if !s.Enter() {
+		return nil, s.dev.Failure(op, ErrClosed, "the memory is closed")
+	}
+	return s, nil
+}
+
 // Describe implements life.Thing.
 func (s *memoryState) Describe() string {
 	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
@@ -234,12 +246,9 @@ func (m *Memory) NeedsMap() bool {
 // has a slice.
 func (m *Memory) Bytes() ([]byte, error) {
 	const op = "host view"
-	s := m.state()
-	if s == nil {
-		return nil, noMemory(op)
-	}
-	if !s.Enter() {
-		return nil, s.dev.Failure(op, ErrClosed, "the memory is closed")
+	s, err := m.enter(op)
+	if err != nil {
+		return nil, err
 	}
 	defer s.Leave()
 	if s.needs && s.mapped.Load() == unmapped {
@@ -268,12 +277,9 @@ func (m *Memory) Bytes() ([]byte, error) {
 // See cuMemAdvise of the CUDA driver API, section Unified Addressing, and hipMemAdvise of HIP, Managed Memory.
 func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
 	const op = "advise"
-	s := m.state()
-	if s == nil {
-		return noMemory(op)
-	}
-	if !s.Enter() {
-		return s.dev.Failure(op, ErrClosed, "the memory is closed")
+	s, err := m.enter(op)
+	if err != nil {
+		return err
 	}
 	defer s.Leave()
 	if err := s.dev.begin(op); err != nil {
@@ -340,23 +346,21 @@ func (m *Memory) closeThen(given func()) error {
 // before that work has finished. The caller keeps its reference to the event.
 func (m *Memory) keepUntil(e *Event) error {
 	const op = "keep"
-	if m.state() == nil {
-		return noMemory(op)
+	s, err := m.enter(op)
+	if err != nil {
+		return err
 	}
+	defer s.Leave()
 	es, err := e.begin(op)
 	if err != nil {
 		return err
 	}
 	defer e.end()
-	if !m.s.Enter() {
-		return m.s.dev.Failure(op, ErrClosed, "the memory is closed")
-	}
-	defer m.s.Leave()
 	if done, _ := es.Done(); done {
 		return nil // the event's owner looks at the error
 	}
-	m.s.kept.Add(1)
-	es.OnDone(func(error) { m.s.kept.Add(-1) })
+	s.kept.Add(1)
+	es.OnDone(func(error) { s.kept.Add(-1) })
 	return nil
 }
 

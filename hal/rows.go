@@ -36,28 +36,15 @@ func extent(pitch, width, rows uint64) (n uint64, ok bool) {
 // and nothing is copied.
 func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	const op = "copy rows"
-	st := s.state()
-	if err := st.begin(op); err != nil {
+	st, err := s.enter(op, dst.Mem, src.Mem)
+	if err != nil {
 		return err
 	}
-	err := st.copy2D(op, dst, src, width, rows)
-	st.Leave()
-	return err
-}
-
-func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) error {
-	if err := st.use(op, dst.Mem); err != nil {
-		return err
-	}
-	defer dst.Mem.s.Leave()
-	if err := st.use(op, src.Mem); err != nil {
-		return err
-	}
-	defer src.Mem.s.Leave()
+	defer st.exit(dst.Mem, src.Mem)
 	switch {
-	case dst.Mem.s.dev != st.dev && !st.dev.Links(&dst.Mem.s.dev.Device, driver.PeerCopy):
+	case !st.reaches(dst.Mem):
 		return st.foreign(op, dst.Mem)
-	case src.Mem.s.dev != st.dev && !st.dev.Links(&src.Mem.s.dev.Device, driver.PeerCopy):
+	case !st.reaches(src.Mem):
 		return st.foreign(op, src.Mem)
 	}
 	if err := dst.check(op, width, rows); err != nil {
@@ -66,18 +53,14 @@ func (st *streamState) copy2D(op string, dst, src Pitched, width, rows uint64) e
 	if err := src.check(op, width, rows); err != nil {
 		return err
 	}
-	if width == 0 || rows == 0 {
+	switch {
+	case width == 0 || rows == 0:
 		return nil
-	}
-	if dst.Mem.s == src.Mem.s && meet(dst, src, width, rows) {
+	case dst.Mem.s == src.Mem.s && meet(dst, src, width, rows):
 		return st.dev.Failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
 			rows, width, src.Off, src.Pitch, dst.Off, dst.Pitch)
-	}
-	if err := st.vacant(op, dst.Mem, true); err != nil {
-		return err
-	}
-	if err := st.vacant(op, src.Mem, false); err != nil {
-		return err
+	case !dst.Mem.s.vacant(true) || !src.Mem.s.vacant(false):
+		return st.busy(op)
 	}
 	dst.Mem.s.Note(&st.User)
 	src.Mem.s.Note(&st.User)
@@ -101,15 +84,11 @@ func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Pitched, width, rows ui
 }
 
 func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows uint64, in bool) error {
-	st := s.state()
-	if err := st.begin(op); err != nil {
+	st, err := s.enter(op, m.Mem)
+	if err != nil {
 		return err
 	}
-	defer st.Leave()
-	if err := st.use(op, m.Mem); err != nil {
-		return err
-	}
-	defer m.Mem.s.Leave()
+	defer st.exit(m.Mem)
 	if m.Mem.s.dev != st.dev {
 		return st.foreign(op, m.Mem)
 	}
@@ -124,9 +103,8 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 		return st.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory", rows, width, pitch, len(b))
 	case n == 0:
 		return nil
-	}
-	if err := st.vacant(op, m.Mem, in); err != nil {
-		return err
+	case !m.Mem.s.vacant(in):
+		return st.busy(op)
 	}
 	m.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))

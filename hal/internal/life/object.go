@@ -4,14 +4,14 @@ package life
 type Object struct {
 	Handle
 	Child
-	MayBlock bool   // giving it back may wait for work that does not use it
-	Then     func() // of the program, called once when it has been given back; nil if there is none
-	Left     *Latch // opened when it is closed and no call is under way; nil if nobody looks
+	MayBlock  bool   // giving it back may wait for work that does not use it
+	allocated bool   // bytes counts in the owner's usage
+	Then      func() // of the program, called once when it has been given back; nil if there is none
+	Left      *Latch // opened when it is closed and no call is under way; nil if nobody looks
 
-	owner     *Owner
-	self      Vendored
-	allocated bool // bytes counts in the owner's usage
-	bytes     uint64
+	owner *Owner
+	self  Vendored
+	bytes uint64
 }
 
 // Vendored is a Thing behind which stands an object of the vendor's.

@@ -50,7 +50,6 @@ type Child struct {
 	prev, next *Child
 	of         *Holder
 	owner      Thing
-	object     *Object // that it is a part of, or nil
 }
 
 // Thing is an object of package hal, as this package sees it.
@@ -173,11 +172,12 @@ func (o *Owner) names(h *Holder, last bool) string {
 
 // CloseDependents closes the objects that close with the device.
 func (o *Owner) CloseDependents() {
-	var list []*Object
+	type closer interface{ Close(**Lookout) error }
+	var list []closer
 	o.mu.Lock()
 	for c := o.common.list.next; c != &o.common.list; c = c.next {
 		if c.Dependent {
-			list = append(list, c.object)
+			list = append(list, c.owner.(closer))
 		}
 	}
 	o.mu.Unlock()
@@ -244,7 +244,7 @@ func (h *Holder) enlist(c *Child, t Thing, x *Object) (*Lookout, bool) {
 		o.mu.Unlock()
 		return nil, false
 	}
-	c.owner, c.of, c.object = t, h, x
+	c.owner, c.of = t, h
 	c.prev, c.next = h.list.prev, &h.list
 	c.prev.next, h.list.prev = c, c
 	if x != nil {

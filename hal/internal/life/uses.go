@@ -1,6 +1,7 @@
 package life
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 )
@@ -15,11 +16,15 @@ type User struct {
 
 // Uses remembers which users have work on an object, so that the object is given back only after that work.
 type Uses struct {
-	last  atomic.Pointer[User] // the user that came last
-	mu    sync.Mutex
-	first *User  // the only one so far, or nil
-	users *users // nil while there is at most one
+	last   atomic.Pointer[User] // the user that came last
+	mu     sync.Mutex
+	others map[*User]struct{} // those before it, except some that are gone
+	many   int                // length of others at which those that are gone are removed
 }
+
+// usersFew is the least number of others at which Uses looks for users that are gone. It looks again when there are twice as many as were left, so
+// there are never many more than those that are open or still have work, and a Note takes constant time on average.
+const usersFew = 8
 
 // Last returns the user that was noted last, nil if there is none.
 func (u *Uses) Last() *User { return u.last.Load() }
@@ -30,40 +35,46 @@ func (u *Uses) Note(t *User) {
 		return
 	}
 	u.mu.Lock()
-	switch {
-	case u.users != nil:
-		u.users.add(t)
-	case u.first == nil || u.first.Gone.Load():
-		u.first = t
-	case u.first != t:
-		u.users = &users{list: []*User{u.first, t}}
-		u.first = nil
+	if before := u.last.Load(); before != nil {
+		if _, known := u.others[before]; !known && !before.Gone.Load() {
+			u.add(before)
+		}
 	}
 	u.last.Store(t)
 	u.mu.Unlock()
 }
 
+// add adds a user to the others; u.mu is held.
+func (u *Uses) add(t *User) {
+	if u.others == nil {
+		u.others, u.many = map[*User]struct{}{}, usersFew
+	}
+	u.others[t] = struct{}{}
+	if len(u.others) >= u.many {
+		maps.DeleteFunc(u.others, func(x *User, _ struct{}) bool { return x.Gone.Load() })
+		u.many = max(usersFew, 2*len(u.others))
+	}
+}
+
 // Over forgets the users and returns a function that reports whether their work so far has finished, or nil if it has. No call
 // of Note may be under way.
 func (u *Uses) Over() func() bool {
-	if u.last.Load() == nil {
+	last := u.last.Load()
+	if last == nil {
 		return nil
 	}
-	var list []*User
-	switch {
-	case u.users != nil:
-		list = u.users.list
-	case u.first != nil:
-		list = append(list, u.first)
-	}
-	u.first, u.users = nil, nil
-	u.last.Store(nil)
 	var waits []func() bool
-	for _, t := range list {
+	if w := last.Pending(); w != nil {
+		waits = append(waits, w)
+	}
+	delete(u.others, last)
+	for t := range u.others {
 		if w := t.Pending(); w != nil {
 			waits = append(waits, w)
 		}
 	}
+	u.others = nil
+	u.last.Store(nil)
 	if len(waits) == 0 {
 		return nil
 	}
@@ -72,67 +83,5 @@ func (u *Uses) Over() func() bool {
 			waits = waits[1:]
 		}
 		return len(waits) == 0
-	}
-}
-
-// users is a set. Users that are gone are removed: adding one checks up to two others, so the set never has many more users than those that
-// are open or still have work.
-type users struct {
-	list  []*User
-	index map[*User]struct{} // the elements of list; nil while the list is short
-	hand  int                // index of the user to check next
-}
-
-// usersShort is the length up to which the list is searched without an index.
-const usersShort = 8
-
-// add adds a user unless it is in the set.
-func (u *users) add(t *User) {
-	if u.has(t) {
-		return
-	}
-	for range min(2, len(u.list)) {
-		u.check()
-	}
-	u.list = append(u.list, t)
-	switch {
-	case u.index != nil:
-		u.index[t] = struct{}{}
-	case len(u.list) > usersShort:
-		u.index = make(map[*User]struct{}, 2*usersShort)
-		for _, t := range u.list {
-			u.index[t] = struct{}{}
-		}
-	}
-}
-
-func (u *users) has(t *User) bool {
-	if u.index != nil {
-		_, ok := u.index[t]
-		return ok
-	}
-	for _, x := range u.list {
-		if x == t {
-			return true
-		}
-	}
-	return false
-}
-
-// check removes the next user if it is gone.
-func (u *users) check() {
-	if u.hand >= len(u.list) {
-		u.hand = 0
-	}
-	t := u.list[u.hand]
-	if !t.Gone.Load() {
-		u.hand++
-		return
-	}
-	last := len(u.list) - 1
-	u.list[u.hand], u.list[last] = u.list[last], nil
-	u.list = u.list[:last]
-	if u.index != nil {
-		delete(u.index, t)
 	}
 }

@@ -6,56 +6,67 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A memory remembers the streams that are open, and no more than as many that are gone.
-func TestUsersForgetStreamsThatAreGone(t *testing.T) {
-	var u users
+// busy is a user with work under way, which never ends unless it is gone.
+func busy() *User {
+	u := new(User)
+	u.Pending = func() func() bool {
+		if u.Gone.Load() {
+			return nil
+		}
+		return u.Gone.Load
+	}
+	return u
+}
+
+// An object remembers the users that are open, and no more than about as many that are gone.
+func TestUsesForgetUsersThatAreGone(t *testing.T) {
+	var u Uses
 	open := make([]*User, 100)
 	for i := range open {
-		open[i] = new(User)
-		u.add(open[i])
+		open[i] = busy()
+		u.Note(open[i])
 	}
 	for range 10000 {
-		s := new(User)
-		u.add(s)
+		s := busy()
+		u.Note(s)
 		s.Gone.Store(true)
-		require.LessOrEqual(t, len(u.list), 2*len(open)+2)
+		require.LessOrEqual(t, len(u.others), 2*len(open))
 	}
+	over := u.Over()
 	for _, s := range open {
-		require.True(t, u.has(s))
-		u.add(s)
+		require.False(t, over(), "an open user is forgotten")
 		s.Gone.Store(true)
 	}
-	require.Equal(t, len(u.list), len(u.index))
-	for range 3 * len(open) { // none of them is open now
-		s := new(User)
-		u.add(s)
-		s.Gone.Store(true)
-	}
-	require.LessOrEqual(t, len(u.list), 2)
-	require.Equal(t, len(u.list), len(u.index))
+	require.True(t, over())
 }
 
-// Without an index the list is as good.
-func TestUsersFewStreams(t *testing.T) {
-	var u users
-	a, b, c := new(User), new(User), new(User)
-	for _, s := range []*User{a, b, a, b} {
-		u.add(s)
+// Each of a few users that come again and again is waited for, in whatever order they end.
+func TestUsesOfFewUsers(t *testing.T) {
+	a, b, c := busy(), busy(), busy()
+	for _, end := range [][]*User{{a, b, c}, {c, b, a}, {b, a, c}} {
+		var u Uses
+		for _, s := range []*User{a, b, a, b, c, b} {
+			s.Gone.Store(false)
+			u.Note(s)
+		}
+		over := u.Over()
+		require.Nil(t, u.Over(), "nothing is remembered")
+		for _, s := range end {
+			require.False(t, over())
+			s.Gone.Store(true)
+		}
+		require.True(t, over())
 	}
-	require.Equal(t, []*User{a, b}, u.list)
-	a.Gone.Store(true)
-	u.add(c)
-	require.ElementsMatch(t, []*User{b, c}, u.list)
-	require.Nil(t, u.index)
 }
 
-// A memory used by one stream at a time, each gone before the next, remembers the last of them.
-func TestMemoryForgetsStreamsOneByOne(t *testing.T) {
-	var s Uses
+// An object that is used by one user at a time, each gone before the next, remembers the last of them.
+func TestUsesForgetUsersOneByOne(t *testing.T) {
+	var u Uses
 	for range 1000 {
-		st := new(User)
-		s.Note(st)
-		st.Gone.Store(true)
+		s := busy()
+		u.Note(s)
+		s.Gone.Store(true)
 	}
-	require.Nil(t, s.users)
+	require.Nil(t, u.others)
+	require.Nil(t, u.Over())
 }
