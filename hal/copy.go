@@ -320,7 +320,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 			return nil, st.dev.Check(err)
 		}
 	}
-	m, err := newMemory(s.Device(), op, &memoryState{drv: drv, kind: KindDevice, size: size})
+	m, err := newMemory(s.Device(), op, size, &memoryState{drv: drv, kind: KindDevice})
 	if err != nil {
 		return nil, err
 	}

@@ -85,9 +85,9 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 			return nil, s.Check(err)
 		}
 	}
-	m := &memoryState{drv: drv, kind: f.Kind, size: f.Size, origin: imported}
+	m := &memoryState{drv: drv, kind: f.Kind, origin: imported}
 	m.Then = f.Release
-	return newMemory(d, op, m)
+	return newMemory(d, op, f.Size, m)
 }
 
 // ImportStream makes a Stream of a vendor's stream that already exists on the same device: a CUstream, a
@@ -305,7 +305,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	}
 	defer s.Leave()
 	d, ok := s.dev.Drv.(driver.IPCSharer)
-	if !ok || !s.dev.Info.Caps.Has(CapIPC) || s.size == 0 {
+	if !ok || !s.dev.Info.Caps.Has(CapIPC) || s.Size == 0 {
 		return IPCHandle{}, s.dev.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := s.dev.begin(op); err != nil {
@@ -357,5 +357,5 @@ func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	if err != nil {
 		return nil, s.Check(err)
 	}
-	return newMemory(d, op, &memoryState{drv: drv, kind: t.Kind, size: t.Size, origin: shared})
+	return newMemory(d, op, t.Size, &memoryState{drv: drv, kind: t.Kind, origin: shared})
 }

@@ -273,7 +273,7 @@ func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 			}
 		case driver.ParamPointer:
 			m := (*Memory)(a.ptr)
-			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.size == 0 || a.bits[0] > m.s.size || a.bits[1] > m.s.size-a.bits[0] || m.s.mapped.Load() == mappedToWrite || !m.s.Enter() {
+			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.Size == 0 || a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || m.s.mapped.Load() == mappedToWrite || !m.s.Enter() {
 				return i
 			}
 			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
@@ -352,7 +352,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		d := &l.Args[n]
 		d.Kind, d.Size = a.kind, a.size
 		if a.kind == driver.ParamPointer {
-			if m := (*Memory)(a.ptr); m.s.size > 0 {
+			if m := (*Memory)(a.ptr); m.s.Size > 0 {
 				d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
 			} else {
 				d.Region = driver.Region{}

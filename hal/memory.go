@@ -23,7 +23,6 @@ type memoryState struct {
 	life.Uses
 	dev    *deviceState
 	drv    driver.Memory
-	size   uint64
 	kind   Kind
 	origin origin
 	needs  bool           // the host may touch it only while it is mapped
@@ -78,7 +77,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
 	case size == 0:
-		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: kind})
+		return newMemory(d, op, 0, &memoryState{drv: noBytes{}, kind: kind})
 	}
 	freed := s.Reaper.Count()
 	drv, err := s.Drv.Alloc(kind, size, align)
@@ -91,7 +90,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		}
 		return nil, s.Check(err)
 	}
-	return newMemory(d, op, &memoryState{drv: drv, kind: kind, size: size})
+	return newMemory(d, op, size, &memoryState{drv: drv, kind: kind})
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
@@ -109,18 +108,18 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 		return nil, d.s.Failure(op, ErrUnsupported, "registering host memory is not supported")
 	}
 	if len(b) == 0 {
-		return newMemory(d, op, &memoryState{drv: noBytes{}, kind: KindHost, origin: registered})
+		return newMemory(d, op, 0, &memoryState{drv: noBytes{}, kind: KindHost, origin: registered})
 	}
 	drv, err := r.Register(unsafe.Pointer(unsafe.SliceData(b)), uint64(len(b)))
 	if err != nil {
 		return nil, d.s.Check(err)
 	}
-	return newMemory(d, op, &memoryState{drv: drv, kind: KindHost, size: uint64(len(b)), origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))})
+	return newMemory(d, op, uint64(len(b)), &memoryState{drv: drv, kind: KindHost, origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))})
 }
 
 // newMemory adds a driver's memory to the device, or frees it if the device was closed meanwhile.
-func newMemory(d *Device, op string, s *memoryState) (*Memory, error) {
-	s.dev = d.s
+func newMemory(d *Device, op string, size uint64, s *memoryState) (*Memory, error) {
+	s.dev, s.Size, s.Allocated = d.s, size, s.origin == allocated
 	if m, ok := s.drv.(driver.NeedsMapper); ok {
 		s.needs = m.NeedsMap()
 	}
@@ -128,9 +127,6 @@ func newMemory(d *Device, op string, s *memoryState) (*Memory, error) {
 		if s.MayBlock = m.FreeMayBlock(); s.MayBlock {
 			d.s.closeWaits.Store(true)
 		}
-	}
-	if s.origin == allocated {
-		s.Count(s.size)
 	}
 	w, ok := d.h.Admit(&s.Object, s)
 	if !ok {
@@ -172,7 +168,7 @@ func (m *Memory) enter(op string) (*memoryState, error) {
 
 // Describe implements life.Thing.
 func (s *memoryState) Describe() string {
-	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.size)
+	text := fmt.Sprintf("%s memory of %d bytes", s.kind, s.Size)
 	switch s.origin {
 	case imported:
 		return "imported " + text
@@ -209,7 +205,7 @@ func (m *Memory) Kind() Kind {
 // Size returns the size in bytes.
 func (m *Memory) Size() uint64 {
 	if s := m.state(); s != nil {
-		return s.size
+		return s.Size
 	}
 	return 0
 }
@@ -254,7 +250,7 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if s.needs && s.mapped.Load() == unmapped {
 		return nil, s.dev.Failure(op, ErrNotReady, "the memory is not mapped")
 	}
-	if s.size == 0 {
+	if s.Size == 0 {
 		return []byte{}, nil
 	}
 	p := s.drv.HostPointer() // not earlier: memory may have no address before it is mapped
@@ -262,7 +258,7 @@ func (m *Memory) Bytes() ([]byte, error) {
 		return nil, s.dev.Failure(op, ErrUnsupported, "%s memory of this device is not accessible from the host", s.kind)
 	}
 	s.showBytes(p)
-	return unsafe.Slice((*byte)(p), s.size), nil
+	return unsafe.Slice((*byte)(p), s.Size), nil
 }
 
 // Advise tells the driver how the n bytes that begin at offset off will be used. It needs CapAdvise and memory of KindShared; for
@@ -428,7 +424,7 @@ func (r Region) Sub(off, n uint64) (Region, error) {
 
 // inside reports whether the region lies within its memory.
 func (r *Region) inside() bool {
-	size := r.Mem.s.size
+	size := r.Mem.s.Size
 	return r.Off <= size && r.Len <= size-r.Off
 }
 
@@ -437,7 +433,7 @@ func (r *Region) raw() driver.Region {
 }
 
 func (r *Region) outside(op string) error {
-	return r.Mem.s.dev.Failure(op, ErrOutOfRange, "[%d, %d+%d) is outside a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.size)
+	return r.Mem.s.dev.Failure(op, ErrOutOfRange, "[%d, %d+%d) is outside a memory of %d bytes", r.Off, r.Off, r.Len, r.Mem.s.Size)
 }
 
 // overlaps reports whether the regions share bytes. Both must lie within their memories.
@@ -481,7 +477,7 @@ func (s *memoryState) showBytes(p unsafe.Pointer) {
 		return
 	}
 	v := &view{mem: s}
-	v.Lo, v.Hi, v.Value = uint64(uintptr(p)), uint64(uintptr(p))+s.size, v
+	v.Lo, v.Hi, v.Value = uint64(uintptr(p)), uint64(uintptr(p))+s.Size, v
 	for _, n := range seen.tree.Meeting(v.Lo, v.Hi, nil) {
 		n.Value.shared.Store(true)
 		v.shared.Store(true)

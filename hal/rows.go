@@ -124,8 +124,8 @@ func (p *Pitched) check(op string, width, rows uint64) error {
 	switch {
 	case p.Pitch < width && rows > 1:
 		return m.dev.Failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
-	case !ok || p.Off > m.size || n > m.size-p.Off:
-		return m.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes", rows, width, p.Pitch, p.Off, m.size)
+	case !ok || p.Off > m.Size || n > m.Size-p.Off:
+		return m.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes", rows, width, p.Pitch, p.Off, m.Size)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func TestSeenMemoriesAreFound(t *testing.T) {
 			all = all[:len(all)-1]
 		} else {
 			x := shown{mem: new(memoryState), start: rnd.IntN(5000)}
-			x.mem.size = uint64(1 + rnd.IntN(60))
-			x.end = x.start + int(x.mem.size)
+			x.mem.Size = uint64(1 + rnd.IntN(60))
+			x.end = x.start + int(x.mem.Size)
 			x.mem.showBytes(at(room, x.start))
 			for _, y := range all {
 				if x.start < y.end && y.start < x.end {
@@ -65,7 +65,7 @@ func TestSeenMemoriesAreFoundInFewSteps(t *testing.T) {
 		}
 	}()
 	for i := range all {
-		all[i].size = 64
+		all[i].Size = 64
 		before := seen.tree.Steps()
 		all[i].showBytes(at(room, 64*i))
 		require.Less(t, seen.tree.Steps()-before, 10*14)
@@ -82,7 +82,7 @@ func TestSeenMemoriesAreFoundInFewSteps(t *testing.T) {
 func TestSeenMemoryIsRemembered(t *testing.T) {
 	room := make([]byte, 300)
 	var a, b, c memoryState
-	a.size, b.size, c.size = 100, 100, 101
+	a.Size, b.Size, c.Size = 100, 100, 101
 	a.showBytes(at(room, 100))
 	v := a.view.Load()
 	require.True(t, v.alone(v.Lo, v.Hi))
@@ -104,7 +104,7 @@ func BenchmarkSeen(b *testing.B) {
 		room := make([]byte, 64*(n+2))
 		all := make([]memoryState, n+1)
 		for i := range all {
-			all[i].size = 64
+			all[i].Size = 64
 			if i < n {
 				all[i].showBytes(at(room, 64*i))
 			}

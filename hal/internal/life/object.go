@@ -5,13 +5,10 @@ type Object struct {
 	Handle
 	Child
 	MayBlock  bool   // giving it back may wait for work that does not use it
-	allocated bool   // bytes counts in the owner's usage
+	Allocated bool   // Size counts in the owner's usage
+	Size      uint64 // bytes, of memory
 	Then      func() // of the program, called once when it has been given back; nil if there is none
 	Left      *Latch // opened when it is closed and no call is under way; nil if nobody looks
-
-	owner *Owner
-	self  Vendored
-	bytes uint64
 }
 
 // Vendored is a Thing behind which stands an object of the vendor's.
@@ -26,13 +23,9 @@ type Vendored interface {
 	GiveBack() error
 }
 
-// Count makes the owner count bytes as allocated from Admit on, until the object is given back.
-func (x *Object) Count(bytes uint64) { x.allocated, x.bytes = true, bytes }
-
 // Admit puts an object that was just made on the handle's list, counts it, and watches for its leak. If the handle is closed, Admit gives the object back and
 // reports false; the call that makes the object is under way, and the device waits for it and for the reaper.
 func (h *Holder) Admit(x *Object, self Vendored) (*Lookout, bool) {
-	x.Own(h.owner, self)
 	w, ok := h.enlist(&x.Child, self, x)
 	if !ok {
 		h.owner.Free(x.MayBlock, func() { _ = self.GiveBack() })
@@ -40,12 +33,9 @@ func (h *Holder) Admit(x *Object, self Vendored) (*Lookout, bool) {
 	return w, ok
 }
 
-// Own ties the object to its owner. Admit does it too.
-func (x *Object) Own(o *Owner, self Vendored) { x.owner, x.self = o, self }
-
 // AdmitOwn counts an object that belongs to the device itself and stands on no list. A call on the device is under way.
 func (o *Owner) AdmitOwn(x *Object, self Vendored) {
-	x.Own(o, self)
+	x.of, x.owner = o.common, self
 	o.mu.Lock()
 	o.objects++
 	o.mu.Unlock()
@@ -96,9 +86,9 @@ func (x *Object) closed(at **Lookout, finish bool) error {
 	w := *at
 	*at = nil
 	if !finish {
-		x.owner.Retire(&x.Child, w)
+		x.of.owner.Retire(&x.Child, w)
 		if x.Left != nil {
-			x.owner.Reaper.Await(x.Left)
+			x.of.owner.Reaper.Await(x.Left)
 		}
 		return nil
 	}
@@ -117,13 +107,13 @@ func (x *Object) finish(closing bool, w *Lookout) error {
 	if x.Left != nil {
 		defer x.Left.Open()
 	}
-	pending := x.self.Pending()
-	if pending == nil && x.begin() {
+	pending := x.owner.(Vendored).Pending()
+	if pending == nil && x.mayFree() {
 		w.forget()
 		return x.giveBack(closing, w)
 	}
 	if closing {
-		x.owner.Retire(&x.Child, w)
+		x.of.owner.Retire(&x.Child, w)
 	}
 	x.reap(pending)
 	return nil
@@ -131,23 +121,23 @@ func (x *Object) finish(closing bool, w *Lookout) error {
 
 // reap hands the object to the reaper, which gives it back once pending, unless it is nil, has returned true.
 func (x *Object) reap(pending func() bool) {
-	x.owner.Reaper.put(reaped{slow: x.MayBlock, ready: func() bool {
+	x.of.owner.Reaper.put(reaped{slow: x.MayBlock, ready: func() bool {
 		if pending != nil && !pending() {
 			return false
 		}
 		pending = nil
-		return x.begin()
+		return x.mayFree()
 	}, finish: func() { _ = x.giveBack(false, nil) }})
 }
 
-// begin reports whether the object may be given back now. After true the caller must call giveBack.
-func (x *Object) begin() bool { return !x.MayBlock || x.owner.Frees.Begin() }
+// mayFree reports whether the object may be given back now. After true the caller must call giveBack.
+func (x *Object) mayFree() bool { return !x.MayBlock || x.of.owner.Frees.Begin() }
 
 // giveBack makes the vendor's call, and keeps w, the unused lookout of the object, unless it is nil. closing says that the caller is Close: then the
 // program's function is called here, else on a new goroutine, for which closing the device waits.
 func (x *Object) giveBack(closing bool, w *Lookout) error {
-	err := x.self.GiveBack()
-	o, then := x.owner, x.Then
+	err := x.owner.(Vendored).GiveBack()
+	o, then := x.of.owner, x.Then
 	if x.MayBlock {
 		o.Frees.End()
 	}
@@ -155,8 +145,8 @@ func (x *Object) giveBack(closing bool, w *Lookout) error {
 	apart := then != nil && !closing
 	o.mu.Lock()
 	o.unlink(&x.Child)
-	if x.allocated {
-		o.usage.Held -= x.bytes
+	if x.Allocated {
+		o.usage.Held -= x.Size
 	}
 	if !apart {
 		o.gave() // before then, which may close the device
@@ -186,8 +176,8 @@ func (x *Object) Leaked() {
 	if !first {
 		return // closed with the device
 	}
-	o := x.owner
-	o.Report(x.self.Describe())
+	o := x.of.owner
+	o.Report(x.owner.Describe())
 	o.Retire(&x.Child, nil)
 	if finish {
 		o.Reaper.put(reaped{slow: x.MayBlock, ready: func() bool { return true }, finish: func() { _ = x.finish(false, nil) }})

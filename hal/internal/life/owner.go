@@ -46,8 +46,8 @@ type Holder struct {
 
 // Child is the part of an object that stands in the list of a Holder while the object is open.
 type Child struct {
-	Dependent  bool // it is closed together with the device, if it was made through the device's own handle
-	prev, next *Child
+	Dependent  bool   // it is closed together with the device, if it was made through the device's own handle
+	prev, next *Child // nil when it is off the list
 	of         *Holder
 	owner      Thing
 }
@@ -249,9 +249,9 @@ func (h *Holder) enlist(c *Child, t Thing, x *Object) (*Lookout, bool) {
 	c.prev.next, h.list.prev = c, c
 	if x != nil {
 		o.objects++
-		if x.allocated {
+		if x.Allocated {
 			o.usage.Allocations++
-			o.usage.Held += x.bytes
+			o.usage.Held += x.Size
 			o.usage.Peak = max(o.usage.Peak, o.usage.Held)
 		}
 	}
@@ -281,7 +281,7 @@ func (o *Owner) unlink(c *Child) {
 	}
 	h := c.of
 	c.prev.next, c.next.prev = c.next, c.prev
-	c.prev, c.next, c.of = nil, nil, nil
+	c.prev, c.next = nil, nil
 	if h.empty() {
 		o.closeAbandoned(h)
 	}
