@@ -122,12 +122,12 @@ func (s *deviceState) allCrossings() []*crossing {
 	return slices.Clone(s.crossings)
 }
 
-// take returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its
-// source stream wait for its destination stream in any case. If so, and if a new block would exceed crossingBytes, take may
+// reserve returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its
+// source stream wait for its destination stream in any case. If so, and if a new block would exceed crossingBytes, reserve may
 // return a block that the previous copy between the same two streams still uses; its field read is the event of that copy's end.
-func (c *crossing) take(dst, src *Stream, n uint64, waits bool) *block {
+func (c *crossing) reserve(dst, src *Stream, n uint64, waits bool) *block {
 	n = blockSize(n)
-	if b := c.takeKept(dst.s, src.s, n, waits); b != nil {
+	if b := c.reserveKept(dst.s, src.s, n, waits); b != nil {
 		b.to, b.from = dst.s, src.s
 		return b
 	}
@@ -136,7 +136,7 @@ func (c *crossing) take(dst, src *Stream, n uint64, waits bool) *block {
 	return b
 }
 
-func (c *crossing) takeKept(dst, src *streamState, n uint64, waits bool) *block {
+func (c *crossing) reserveKept(dst, src *streamState, n uint64, waits bool) *block {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	best := -1

@@ -19,11 +19,11 @@
 //
 // # Lifetime
 //
-// The Close of memory, streams and events may be called more than once and never waits for work under way: the object refuses further use at
-// once, with [ErrClosed], and is given back to the driver when the last work that uses it has finished. An object that becomes unreachable
-// without Close is reported ([SetLeakHandler]) and given back. A device does not close while objects made on it are open; the error names
-// them. The memory of buffers counts too, so close buffers first. Opening a device again returns another handle, and closing the last
-// handle closes the device.
+// The Close of memory, streams and events may be called more than once and never waits for work under way: the object refuses further use
+// at once, with [ErrClosed], and is given back to the driver when the last work that uses it has finished. An object that becomes
+// unreachable without Close is reported ([SetLeakHandler]) and given back. A device does not close while objects made on it are open; the
+// error names them. The memory of buffers counts too, so close buffers first. Opening a device again returns another handle, and closing
+// the last handle closes the device.
 //
 // # Order and errors
 //
@@ -32,8 +32,8 @@
 // safe for concurrent use: the work of several goroutines on one stream has the order in which their calls took effect.
 //
 // A call that fails has no effect; errors.Is finds the kind of an error, such as [ErrOutOfMemory]. Arguments are checked in this order:
-// closed handles, wrong device, alignment, range, overlap. Length 0 is a length like any other: a copy, fill or launch of nothing that passes the
-// checks does nothing and succeeds, and memory of 0 bytes can be made, passed and closed; its handle is 0. A method of a nil or
-// zero handle fails with ErrInvalidArgument, or returns zero values. The fields of types that drivers share, such as [Info], are
+// closed handles, wrong device, alignment, range, overlap. Length 0 is a length like any other: a copy, fill or launch of nothing that
+// passes the checks does nothing and succeeds, and memory of 0 bytes can be made, passed and closed; its handle is 0. A method of a nil
+// or zero handle fails with ErrInvalidArgument, or returns zero values. The fields of types that drivers share, such as [Info], are
 // documented in package hal/driver.
 package hal

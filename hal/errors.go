@@ -17,7 +17,7 @@ var (
 	ErrUnavailable     = driver.ErrUnavailable     // the backend's driver or device is missing
 	ErrNotBuilt        = driver.ErrNotBuilt        // the program was built without the backend
 	ErrUnsupported     = driver.ErrUnsupported     // the device does not support the operation
-	ErrOutOfMemory     = driver.ErrOutOfMemory     // Error.Shortage has the figures of a device's allocation; it is nil for budgets and ordinary host memory
+	ErrOutOfMemory     = driver.ErrOutOfMemory     // Error.Shortage has the figures, if a device's allocation failed
 	ErrInvalidArgument = driver.ErrInvalidArgument // an argument that no device accepts
 	ErrOutOfRange      = driver.ErrOutOfRange      // beyond the end of the memory
 	ErrOverlap         = driver.ErrOverlap         // source and destination share bytes
@@ -33,8 +33,8 @@ var (
 	ErrKernel          = driver.ErrKernel          // a kernel in Go, or a function given to Stream.Do, panicked or ended its goroutine
 )
 
-// KindName returns the name of an error's kind, which is that of its variable without Err: "OutOfMemory" for [ErrOutOfMemory]. It
-// knows the kinds of packages coherence and buffer too: "Conflict", "SoleCopy" and "Frozen". It returns "" for nil and for an error without a
+// KindName returns the name of an error's kind, which is that of its variable without Err: "OutOfMemory" for [ErrOutOfMemory]. It knows
+// the kinds of packages coherence and buffer too: "Conflict", "SoleCopy" and "Frozen". It returns "" for nil and for an error without a
 // kind. Bindings to other languages can name their exceptions after it.
 func KindName(err error) string {
 	var e interface{ KindName() string }

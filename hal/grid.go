@@ -125,40 +125,54 @@ func nextPower(n int) int {
 // resolve returns the blocks of the grid and the threads of a block, checked against the limits of the kernel and its device. empty
 // says that there is nothing to launch.
 func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty bool, err error) {
-	info, dev := &k.info, k.of.dev
-	c := &dev.Info.Compute
 	if g.bad || g.dims == 0 {
-		return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a grid has one to three dimensions; make it with Over or Blocks", info.Name)
+		err = k.failure(op, ErrInvalidArgument, "a grid has one to three dimensions; make it with Over or Blocks")
+		return grid, block, false, err
 	}
+	if block, err = k.threads(op, g); err == nil {
+		grid, empty, err = k.blocks(op, g, &block)
+	}
+	return grid, block, empty, err
+}
+
+// threads returns the threads of a block.
+func (k *kernelState) threads(op string, g *Grid) (block [3]uint32, err error) {
+	info, c := &k.info, &k.of.dev.Info.Compute
 	if !g.shaped {
 		block = g.suggest(info, c)
 	} else {
 		for d, n := range g.block {
 			if n < 1 || n > math.MaxInt32 {
-				return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; it must be 1 to %d", info.Name, n, d, math.MaxInt32)
+				return block, k.failure(op, ErrInvalidArgument, "a block of %d threads in dimension %d; it must be 1 to %d", n, d, math.MaxInt32)
 			}
 			block[d] = uint32(n)
 		}
 	}
-	threads := uint64(1)
+	threads, most := uint64(1), least(info.MaxThreads, c.MaxThreads)
 	for d, n := range block {
 		threads *= uint64(n) // at most 2^31 each: the product is checked before it can overflow
-		if c.MaxBlock[d] != 0 && n > c.MaxBlock[d] {
-			return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %d threads in dimension %d; the device's limit is %d", info.Name, n, d, c.MaxBlock[d])
-		}
-		most := least(info.MaxThreads, c.MaxThreads)
-		if threads > most {
-			return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the limit for this kernel is %d", info.Name, block[0], block[1], block[2], most)
+		switch {
+		case c.MaxBlock[d] != 0 && n > c.MaxBlock[d]:
+			return block, k.failure(op, ErrInvalidArgument, "a block of %d threads in dimension %d; the device's limit is %d", n, d, c.MaxBlock[d])
+		case threads > most:
+			return block, k.failure(op, ErrInvalidArgument, "a block of %dx%dx%d threads; the limit for this kernel is %d",
+				block[0], block[1], block[2], most)
 		}
 	}
 	if r := info.RequiredBlock; r != [3]uint32{} && r != block {
-		return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: a block of %dx%dx%d threads; the code demands %dx%dx%d",
-			info.Name, block[0], block[1], block[2], r[0], r[1], r[2])
+		return block, k.failure(op, ErrInvalidArgument, "a block of %dx%dx%d threads; the code demands %dx%dx%d",
+			block[0], block[1], block[2], r[0], r[1], r[2])
 	}
+	return block, nil
+}
+
+// blocks returns the blocks of a grid.
+func (k *kernelState) blocks(op string, g *Grid, block *[3]uint32) (grid [3]uint32, empty bool, err error) {
+	c := &k.of.dev.Info.Compute
 	empty = g.none
 	for d, n := range g.n {
 		if n < 0 {
-			return grid, block, false, dev.Failure(op, ErrInvalidArgument, "kernel %s: the grid's dimension %d is %d; it must not be negative", info.Name, d, n)
+			return grid, false, k.failure(op, ErrInvalidArgument, "the grid's dimension %d is %d; it must not be negative", d, n)
 		}
 		count, size := uint64(n), uint64(block[d])
 		switch {
@@ -176,12 +190,13 @@ func (k *kernelState) resolve(op string, g *Grid) (grid, block [3]uint32, empty 
 			if c.MaxGlobal != 0 {
 				limit = min(limit, c.MaxGlobal/size)
 			}
-			return grid, block, false, dev.Failure(op, ErrOutOfRange, "kernel %s: %d blocks of %d threads in dimension %d; the limit is %d blocks", info.Name, count, size, d, limit)
+			return grid, false, k.failure(op, ErrOutOfRange, "%d blocks of %d threads in dimension %d; the limit is %d blocks",
+				count, size, d, limit)
 		}
 		empty = empty || count == 0
 		grid[d] = uint32(count)
 	}
-	return grid, block, empty, nil
+	return grid, empty, nil
 }
 
 // least returns the lower of two limits. A limit of 0 means that there is none.

@@ -53,10 +53,10 @@ type ExternalMemory struct {
 // ErrMisaligned for an address that is not a multiple of 8 where fills need that (OpenCL); and ErrUnsupported on
 // a device without CapImport. After an error Release is not called.
 //
-// Elsewhere Import believes the caller. On OpenCL without unified shared memory, and on the host, it checks that the first and the last byte can be
-// read, if the device shares the host's memory, and the host knows which memory belongs to its discrete devices. Of a cl_mem it checks that
-// the first word is that of an object of the same driver; whether the driver survives a handle that is stale, or of another kind of object, is up to the
-// driver. On HIP without pointer queries it checks nothing of device memory.
+// Elsewhere Import believes the caller. On OpenCL without unified shared memory, and on the host, it checks that the first and the last
+// byte can be read, if the device shares the host's memory, and the host knows which memory belongs to its discrete devices. Of a cl_mem
+// it checks that the first word is that of an object of the same driver; whether the driver survives a handle that is stale, or of
+// another kind of object, is up to the driver. On HIP without pointer queries it checks nothing of device memory.
 func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	const op = "import"
 	s := d.state()
@@ -90,10 +90,10 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	return newMemory(d, op, f.Size, m)
 }
 
-// ImportStream makes a Stream of a vendor's stream that already exists on the same device: a CUstream, a
-// hipStream_t, a cl_command_queue, or on the host a stream of this process. The owner may go on using it; all work runs in the order in which it was
-// enqueued. On CUDA and HIP 0 is the legacy default stream. The per-thread default stream is refused with kind
-// ErrUnsupported, because goroutines move between threads.
+// ImportStream makes a Stream of a vendor's stream that already exists on the same device: a CUstream, a hipStream_t, a cl_command_queue,
+// or on the host a stream of this process. The owner may go on using it; all work runs in the order in which it was enqueued. On CUDA and
+// HIP 0 is the legacy default stream. The per-thread default stream is refused with kind ErrUnsupported, because goroutines move between
+// threads.
 //
 // The owner of the vendor's stream must keep it until release is called. release is called once, after Close
 // and after the work enqueued before Close, under the rules of [ExternalMemory].Release; it may be nil.

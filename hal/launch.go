@@ -50,8 +50,9 @@ func Value[T Number](v T) Arg {
 }
 
 // Struct passes a structure or an array. Its members are numbers of fixed width, or structures and arrays of such numbers, laid out as Go
-// does it. C lays out the same members in the same way. The exception is a number of 8 bytes on a 32-bit system: C may align it to 8 bytes and
-// Go to 4, so put padding before it. The value must not change before the launch: a small one is copied now, a large one by Launch.
+// does it. C lays out the same members in the same way. The exception is a number of 8 bytes on a 32-bit system: C may align it to 8
+// bytes and Go to 4, so put padding before it. The value must not change before the launch: a small one is copied now, a large one by
+// Launch.
 func Struct[T any](v *T) Arg {
 	if v == nil {
 		return refused(driver.ParamValue, &nilStruct)
@@ -75,8 +76,8 @@ func At(r Region) Arg {
 	return Arg{kind: driver.ParamPointer, size: 8, ptr: unsafe.Pointer(r.Mem), bits: [2]uint64{r.Off, r.Len}}
 }
 
-// Shared gives each block n bytes of memory that its threads share. In OpenCL C it stands for a parameter that is a pointer to local memory.
-// CUDA, HIP and Go kernels take no parameter for it: there it may stand anywhere among the arguments, but only once.
+// Shared gives each block n bytes of memory that its threads share. In OpenCL C it stands for a parameter that is a pointer to local
+// memory. CUDA, HIP and Go kernels take no parameter for it: there it may stand anywhere among the arguments, but only once.
 func Shared(n int) Arg {
 	switch {
 	case n < 0:
@@ -158,10 +159,10 @@ func (l *launch) give() {
 // Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs CapKernels. Values are copied
 // before it returns. If the kernel's memory or module is closed while the kernel runs, it is given back only after the kernel has finished.
 //
-// Number, kinds and sizes of the arguments and the shape of the grid are checked against what the kernel takes and the device can do: a launch that
-// is refused has no effect. The error is of kind ErrInvalidArgument for a wrong argument, a block that is too large, or too much shared
-// memory; ErrOutOfRange for too many blocks; ErrWrongDevice for a kernel or memory of another device; ErrClosed for a closed module or memory. If the
-// kernel's parameters are not known, the launch is refused unless the grid is [Grid.Unchecked].
+// Number, kinds and sizes of the arguments and the shape of the grid are checked against what the kernel takes and the device can do: a
+// launch that is refused has no effect. The error is of kind ErrInvalidArgument for a wrong argument, a block that is too large, or too
+// much shared memory; ErrOutOfRange for too many blocks; ErrWrongDevice for a kernel or memory of another device; ErrClosed for a closed
+// module or memory. If the kernel's parameters are not known, the launch is refused unless the grid is [Grid.Unchecked].
 //
 // If a kernel fails while it runs, the error is reported as for other work: by Sync and Done of the stream and of later events.
 func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
@@ -199,7 +200,7 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) (enqueu
 	}
 	m := k.s.of
 	if !m.Enter() {
-		return false, st.dev.Failure(op, ErrClosed, "kernel %s: its module is closed", k.s.info.Name)
+		return false, k.s.failure(op, ErrClosed, "its module is closed")
 	}
 	l := launches.Get().(*launch)
 	enqueued, err = st.launchWith(op, l, k.s, g, args)
@@ -251,8 +252,9 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 	return enqueued, err
 }
 
-// plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their parameters.
-// It stops at the first other argument and returns how many it passed on; their memory is in use. argument and fill handle the others, and all errors.
+// plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their
+// parameters. It stops at the first other argument and returns how many it passed on; their memory is in use. argument and fill handle
+// the others, and all errors.
 func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 	params := k.info.Params
 	n := min(len(args), len(params), len(l.args))
@@ -273,7 +275,8 @@ func (st *streamState) plain(l *launch, k *kernelState, args []Arg) int {
 			}
 		case driver.ParamPointer:
 			m := (*Memory)(a.ptr)
-			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.Size == 0 || a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || m.s.mapped.Load() == mappedToWrite || !m.s.Enter() {
+			if m == nil || m.s == nil || m.s.dev != st.dev || m.s.Size == 0 ||
+				a.bits[0] > m.s.Size || a.bits[1] > m.s.Size-a.bits[0] || !m.s.vacant(false) || !m.s.Enter() {
 				return i
 			}
 			d.Region = driver.Region{Mem: m.s.drv, Off: a.bits[0], Len: a.bits[1]}
@@ -290,9 +293,9 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 	a := &args[i]
 	switch {
 	case a.kind == driver.ParamUnknown:
-		return st.dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is the zero Arg", k.info.Name, i)
+		return k.failure(op, ErrInvalidArgument, "argument %d is the zero Arg", i)
 	case a.bad:
-		return st.dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s", k.info.Name, i, *(*string)(a.ptr))
+		return k.failure(op, ErrInvalidArgument, "argument %d is %s", i, *(*string)(a.ptr))
 	case a.kind != driver.ParamPointer:
 		return nil
 	}
@@ -307,8 +310,8 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 		err = st.foreign(op, m)
 	case !r.inside():
 		err = r.outside(op)
-	case m.s.mapped.Load() == mappedToWrite: // mapped to read, the device may read it
-		err = st.dev.Failure(op, ErrBusy, "kernel %s: the memory of argument %d is mapped for the host", k.info.Name, i)
+	case !m.s.vacant(false):
+		err = k.failure(op, ErrBusy, "the memory of argument %d is mapped for the host", i)
 	}
 	if err != nil {
 		m.s.Leave()
@@ -320,7 +323,7 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) error {
 	info, dev := &k.info, k.of.dev
 	if !info.Known && !unchecked && !info.Checks {
-		return dev.Failure(op, ErrInvalidArgument, "kernel %s: it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked", info.Name)
+		return k.failure(op, ErrInvalidArgument, "it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked")
 	}
 	l.Shared, l.Args = 0, l.args[:0]
 	added, n := false, 0
@@ -328,20 +331,20 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		a := &args[i]
 		if a.kind == driver.ParamShared && !k.takesShared(n) {
 			if k.sharedByParam() {
-				return dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, but %s", info.Name, i, k.wants(n))
+				return k.failure(op, ErrInvalidArgument, "argument %d is shared memory, but %s", i, k.wants(n))
 			}
 			if added {
-				return dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is shared memory, of which a launch has one piece", info.Name, i)
+				return k.failure(op, ErrInvalidArgument, "argument %d is shared memory, of which a launch has one piece", i)
 			}
 			added, l.Shared = true, uint64(a.size)
 			continue
 		}
 		if info.Known {
 			if n >= len(info.Params) {
-				return dev.Failure(op, ErrInvalidArgument, "kernel %s: more arguments than the %d that it takes", info.Name, len(info.Params))
+				return k.failure(op, ErrInvalidArgument, "more arguments than the %d that it takes", len(info.Params))
 			}
 			if !fits(a, &info.Params[n]) {
-				return dev.Failure(op, ErrInvalidArgument, "kernel %s: argument %d is %s, but %s", info.Name, i, a.describe(), k.wants(n))
+				return k.failure(op, ErrInvalidArgument, "argument %d is %s, but %s", i, a.describe(), k.wants(n))
 			}
 		}
 		if n < len(l.args) {
@@ -366,7 +369,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		n++
 	}
 	if info.Known && n < len(info.Params) {
-		return dev.Failure(op, ErrInvalidArgument, "kernel %s: %d arguments, it takes %d; %s", info.Name, n, len(info.Params), k.wants(n))
+		return k.failure(op, ErrInvalidArgument, "%d arguments, it takes %d; %s", n, len(info.Params), k.wants(n))
 	}
 	shared := l.Shared
 	for i := range l.Args {
@@ -379,7 +382,7 @@ func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) err
 		most, limited = c.Shared-min(c.Shared, info.StaticShared), true
 	}
 	if shared > most && limited {
-		return dev.Failure(op, ErrInvalidArgument, "kernel %s: %d bytes of shared memory; the limit for this kernel is %d", info.Name, shared, most)
+		return k.failure(op, ErrInvalidArgument, "%d bytes of shared memory; the limit for this kernel is %d", shared, most)
 	}
 	return nil
 }
@@ -440,8 +443,8 @@ func (a *Arg) describe() string {
 // launchSync says whether each launch waits for its kernel (EnvLaunchSync).
 var launchSync atomic.Bool
 
-// EnvLaunchSync is an environment variable. If it is "1", each launch waits until its kernel has finished, and returns the error if the kernel
-// failed. A launch behind a shut gate waits until the gate is opened.
+// EnvLaunchSync is an environment variable. If it is "1", each launch waits until its kernel has finished, and returns the error if the
+// kernel failed. A launch behind a shut gate waits until the gate is opened.
 const EnvLaunchSync = "HALYARD_LAUNCH_SYNC"
 
 func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }

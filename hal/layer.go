@@ -30,7 +30,8 @@ func init() {
 		ReportLeak       func(Leak)
 		Interrupted      func(op string, ctx context.Context) error
 	}{
-		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, Grid.dimensions, (*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
+		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, Grid.dimensions,
+		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
 	}

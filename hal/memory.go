@@ -114,7 +114,8 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	if err != nil {
 		return nil, d.s.Check(err)
 	}
-	return newMemory(d, op, uint64(len(b)), &memoryState{drv: drv, kind: KindHost, origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))})
+	m := &memoryState{drv: drv, kind: KindHost, origin: registered, keep: unsafe.Pointer(unsafe.SliceData(b))}
+	return newMemory(d, op, uint64(len(b)), m)
 }
 
 // newMemory adds a driver's memory to the device, or frees it if the device was closed meanwhile.
@@ -267,8 +268,8 @@ func (m *Memory) Bytes() ([]byte, error) {
 // freed; memory of a pool keeps it for the next user.
 //
 // at is the place that the advice names: a device of the same backend, or nil for the host. Advice that names no place, which is
-// AdviceReadMostly, AdviceNotReadMostly and AdviceNotPreferred, takes nil. A device of another backend is an error of kind ErrWrongDevice, one
-// without CapAdvise of kind ErrUnsupported.
+// AdviceReadMostly, AdviceNotReadMostly and AdviceNotPreferred, takes nil. A device of another backend is an error of kind
+// ErrWrongDevice, one without CapAdvise of kind ErrUnsupported.
 //
 // See cuMemAdvise of the CUDA driver API, section Unified Addressing, and hipMemAdvise of HIP, Managed Memory.
 func (m *Memory) Advise(off, n uint64, a Advice, at *Device) error {
@@ -442,11 +443,12 @@ func (r *Region) overlaps(other *Region) bool {
 }
 
 func (r *Region) overlapping(op string, src *Region) error {
-	return r.Mem.s.dev.Failure(op, ErrOverlap, "source [%d, %d) and destination [%d, %d) of one memory", src.Off, src.Off+src.Len, r.Off, r.Off+r.Len)
+	return r.Mem.s.dev.Failure(op, ErrOverlap, "source [%d, %d) and destination [%d, %d) of one memory",
+		src.Off, src.Off+src.Len, r.Off, r.Off+r.Len)
 }
 
-// seen has the memories whose bytes the program has seen (Memory.Bytes). The host side of a copy may lie in such a memory, and the copy then
-// counts as a use of the memory, although only an address says so. While no bytes have been seen, a copy pays one atomic load.
+// seen has the memories whose bytes the program has seen (Memory.Bytes). The host side of a copy may lie in such a memory, and the copy
+// then counts as a use of the memory, although only an address says so. While no bytes have been seen, a copy pays one atomic load.
 var seen struct {
 	any  atomic.Bool // the tree is not empty
 	mu   sync.Mutex  // guards tree
@@ -466,7 +468,8 @@ func (v *view) alone(lo, hi uint64) bool {
 	return v.Lo <= lo && hi <= v.Hi && !v.shared.Load() && !v.ended.Load()
 }
 
-// showBytes notes that the program sees the memory's bytes, which begin at p. The caller has entered the memory, so that it is not freed meanwhile.
+// showBytes notes that the program sees the memory's bytes, which begin at p. The caller has entered the memory, so that it is not freed
+// meanwhile.
 func (s *memoryState) showBytes(p unsafe.Pointer) {
 	if s.view.Load() != nil {
 		return

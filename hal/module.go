@@ -2,6 +2,7 @@ package hal
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -44,6 +45,11 @@ type kernelState struct {
 
 	wrong   error // Image.Params contradicts the code
 	renamed bool  // see rename
+}
+
+// failure returns an error about the kernel, whose name precedes the text.
+func (k *kernelState) failure(op string, kind error, format string, args ...any) error {
+	return k.of.dev.Failure(op, kind, "kernel %s: %s", k.info.Name, fmt.Sprintf(format, args...))
 }
 
 // Load loads code on the device. It needs CapKernels. An image may be loaded several times; each module is closed on its own.
@@ -158,8 +164,8 @@ func (m *Module) Names() []string {
 	return names
 }
 
-// Kernel returns the kernel with that name. If the driver loads code only when it is needed, that happens here, and not at the first launch.
-// The error is of kind ErrNotFound if the module has no such kernel; it names the kernels that the module has.
+// Kernel returns the kernel with that name. If the driver loads code only when it is needed, that happens here, and not at the first
+// launch. The error is of kind ErrNotFound if the module has no such kernel; it names the kernels that the module has.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	const op = "kernel"
 	s := m.state()
@@ -207,14 +213,14 @@ func (k *kernelState) declare(op string, declared []Param) error {
 		return nil
 	}
 	if len(declared) != len(info.Params) {
-		return k.of.dev.Failure(op, ErrInvalidArgument, "kernel %s: %d parameters are declared, the code has %d", info.Name, len(declared), len(info.Params))
+		return k.failure(op, ErrInvalidArgument, "%d parameters are declared, the code has %d", len(declared), len(info.Params))
 	}
 	params := slices.Clone(info.Params)
 	for i := range params {
 		p, d := &params[i], &declared[i]
 		if p.Kind != ParamUnknown && d.Kind != ParamUnknown && p.Kind != d.Kind || p.Size != 0 && d.Size != 0 && p.Size != d.Size {
-			return k.of.dev.Failure(op, ErrInvalidArgument, "kernel %s: parameter %d is declared as a %v of %d bytes, in the code it is a %v of %d",
-				info.Name, i, d.Kind, d.Size, p.Kind, p.Size)
+			return k.failure(op, ErrInvalidArgument, "parameter %d is declared as a %v of %d bytes, in the code it is a %v of %d",
+				i, d.Kind, d.Size, p.Kind, p.Size)
 		}
 		if p.Kind == ParamUnknown {
 			p.Kind = d.Kind

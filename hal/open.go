@@ -62,11 +62,10 @@ func List(ctx context.Context) []Report {
 	return reports
 }
 
-// Devices lists the devices of all linked backends, sorted by backend name, or
-// those that EnvDevices selects, in its order. A backend whose driver is missing or does not work adds
-// no devices; [List] says why. Devices fails if a backend has not answered when ctx ends (ErrNotReady), if the settings of one are wrong
-// (ErrInvalidArgument), or if EnvDevices names a device that does not exist. If no backend has a device, the error is of kind ErrUnavailable and
-// has the reason of each.
+// Devices lists the devices of all linked backends, sorted by backend name, or those that EnvDevices selects, in its order. A backend
+// whose driver is missing or does not work adds no devices; [List] says why. Devices fails if a backend has not answered when ctx ends
+// (ErrNotReady), if the settings of one are wrong (ErrInvalidArgument), or if EnvDevices names a device that does not exist. If no
+// backend has a device, the error is of kind ErrUnavailable and has the reason of each.
 func Devices(ctx context.Context) ([]Info, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, wait.Interrupted("devices", ctx)
@@ -194,8 +193,9 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 	return devs, nil
 }
 
-// Default opens the first GPU in the list of [Devices]. If there is none, it opens the first device that is not of the backend host: a processor
-// that OpenCL drives, for example, which compiles kernels from source, as the host backend does not. If there is no other, it opens the host.
+// Default opens the first GPU in the list of [Devices]. If there is none, it opens the first device that is not of the backend host: a
+// processor that OpenCL drives, for example, which compiles kernels from source, as the host backend does not. If there is no other, it
+// opens the host.
 func Default(ctx context.Context) (*Device, error) {
 	infos, err := Devices(ctx)
 	if err != nil {
@@ -277,8 +277,8 @@ func notBuilt(name string) error {
 	return &Error{Op: "open", Backend: name, Device: -1, Kind: ErrNotBuilt, Detail: detail}
 }
 
-// answerTime is how long a backend whose context has ended may take to return, so that its error, which says what it was waiting for, reaches
-// the program. Backends that watch their context return at once.
+// answerTime is how long a backend whose context has ended may take to return, so that its error, which says what it was waiting for,
+// reaches the program. Backends that watch their context return at once.
 const answerTime = 500 * time.Millisecond
 
 // devicesOf enumerates one backend and gives up when ctx ends, even if the
@@ -384,8 +384,8 @@ func openDriver(ctx context.Context, b driver.Backend, ordinal int) (driver.Devi
 	return b.Open(ctx, ordinal)
 }
 
-// within runs fn and returns its result. If ctx has ended and fn does not return within the time of grace after that, it returns an error, and a
-// result that comes later is passed to abandon.
+// within runs fn and returns its result. If ctx has ended and fn does not return within the time of grace after that, it returns an
+// error, and a result that comes later is passed to abandon.
 func within[R any](ctx context.Context, grace time.Duration, op string, fn func() (R, error), abandon func(R)) (R, error) {
 	if ctx.Done() == nil {
 		return fn()

@@ -9,8 +9,9 @@ import (
 )
 
 // Copy enqueues a copy of src to dst, which must have the same length, in the stream's order, whichever devices they belong to. It is
-// [Stream.Copy] if the stream's device can access both, else [CopyPeer] with a stream of the other device's own, whose earlier
-// work comes first; later work of the stream waits for the copy. At least one of the memories must be of the stream's device, or both within its reach.
+// [Stream.Copy] if the stream's device can access both, else [CopyPeer] with a stream of the other device's own, whose earlier work comes
+// first; later work of the stream waits for the copy. At least one of the memories must be of the stream's device, or both within its
+// reach.
 func Copy(s *Stream, dst, src Region) error {
 	st, d, r := s.state(), dst.Mem.state(), src.Mem.state()
 	if st == nil || d == nil || r == nil || st.dev.Links(&d.dev.Device, driver.PeerCopy) && st.dev.Links(&r.dev.Device, driver.PeerCopy) {
@@ -215,7 +216,7 @@ func (r *Region) host() []byte {
 // staged copies through a block of host memory.
 func (b *passage) staged(dst, src Region) error {
 	c := b.dst.s.dev.crossingFrom(b.src.s.dev)
-	b.block = c.take(b.dst, b.src, min(dst.Len, acrossPieces*b.piece), b.loops(dst.Len))
+	b.block = c.reserve(b.dst, b.src, min(dst.Len, acrossPieces*b.piece), b.loops(dst.Len))
 	last, err := b.passAll(dst, src)
 	for i, m := range b.read {
 		if m != nil && i != last {

@@ -100,7 +100,8 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	case pitch < width && rows > 1:
 		return st.dev.Failure(op, ErrInvalidArgument, "host pitch %d is less than the row width %d", pitch, width)
 	case !ok || n > uint64(len(b)):
-		return st.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory", rows, width, pitch, len(b))
+		return st.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d do not fit in %d bytes of host memory",
+			rows, width, pitch, len(b))
 	case n == 0:
 		return nil
 	case !m.Mem.s.vacant(in):
@@ -125,7 +126,8 @@ func (p *Pitched) check(op string, width, rows uint64) error {
 	case p.Pitch < width && rows > 1:
 		return m.dev.Failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
 	case !ok || p.Off > m.Size || n > m.Size-p.Off:
-		return m.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes", rows, width, p.Pitch, p.Off, m.Size)
+		return m.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes",
+			rows, width, p.Pitch, p.Off, m.Size)
 	}
 	return nil
 }

@@ -338,10 +338,10 @@ func (s *Stream) OnDone(fn func()) error {
 }
 
 // Do calls fn in stream order: after the work enqueued so far, on a goroutine of its own, and before the work that is enqueued after Do
-// returns. fn may block and may use the library, but must not wait for later work of this stream. It runs even if work before it failed. If fn fails
-// or panics, the stream's next Done or Sync returns the error; later work runs nevertheless. Do needs CapGate. Work that other goroutines enqueue during
-// the call of Do may run at the same time as fn. Until fn returns, drivers whose frees may wait for the device (CUDA, HIP) free no memory, as while a
-// [Gate] is shut, and Do first waits for the frees under way.
+// returns. fn may block and may use the library, but must not wait for later work of this stream. It runs even if work before it failed.
+// If fn fails or panics, the stream's next Done or Sync returns the error; later work runs nevertheless. Do needs CapGate. Work that
+// other goroutines enqueue during the call of Do may run at the same time as fn. Until fn returns, drivers whose frees may wait for the
+// device (CUDA, HIP) free no memory, as while a [Gate] is shut, and Do first waits for the frees under way.
 func (s *Stream) Do(fn func() error) error {
 	const op = "do"
 	st := s.state()
@@ -417,7 +417,8 @@ type Gate struct {
 	lookout *life.Lookout
 }
 
-// gateState counts as a call on its stream until it is open, so that the stream, and with it the device, stays until the gate is done with both.
+// gateState counts as a call on its stream until it is open, so that the stream, and with it the device, stays until the gate is done
+// with both.
 type gateState struct {
 	life.Child
 	stream *streamState

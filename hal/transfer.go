@@ -108,7 +108,7 @@ func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) err
 	if ctx.Err() != nil {
 		return wait.Interrupted(op, ctx)
 	}
-	s, err := t.take(ctx, op)
+	s, err := t.reserve(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) err
 	return err
 }
 
-// take returns an idle stream.
-func (t *transfers) take(ctx context.Context, op string) (*Stream, error) {
+// reserve returns an idle stream.
+func (t *transfers) reserve(ctx context.Context, op string) (*Stream, error) {
 	select {
 	case s := <-t.idle:
 		return s, nil

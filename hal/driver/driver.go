@@ -331,13 +331,14 @@ type FreeBlocker interface {
 
 // FailureKeeper is implemented by a Device whose events report more than how the last command before them has ended.
 type FailureKeeper interface {
-	// EventsKeepFailures reports whether an event also reports the failure of any earlier work of its stream, unless the program has been told of that
-	// failure before the event was recorded.
+	// EventsKeepFailures reports whether an event also reports the failure of any earlier work of its stream, unless the program has been
+	// told of that failure before the event was recorded.
 	EventsKeepFailures() bool
 
-	// ForgetsToldFailures reports whether a failure that Query or Sync of a stream has returned is reported by no event recorded after that. Package
-	// hal makes these calls for its own purposes too. If the answer is true, it adds what they returned to the events recorded before the program is
-	// told. It is false for a driver that repeats a failure of the work: an error that such a driver does not repeat concerns only the call itself.
+	// ForgetsToldFailures reports whether a failure that Query or Sync of a stream has returned is reported by no event recorded after
+	// that. Package hal makes these calls for its own purposes too. If the answer is true, it adds what they returned to the events
+	// recorded before the program is told. It is false for a driver that repeats a failure of the work: an error that such a driver does
+	// not repeat concerns only the call itself.
 	ForgetsToldFailures() bool
 }
 

@@ -179,7 +179,8 @@ type Launcher interface {
 	Launch(k Kernel, l *Launch) error
 }
 
-// Launch describes one launch. Once Launcher.Launch has returned, the backend must not use the structure, its Args or the values behind Ptr.
+// Launch describes one launch. Once Launcher.Launch has returned, the backend must not use the structure, its Args or the values behind
+// Ptr.
 type Launch struct {
 	Grid   [3]uint32 // blocks
 	Block  [3]uint32 // threads of each block

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Frees keeps the frees of one driver that may block apart from the gates on its streams: a free on one device may wait for work of another.
-// The page at the head of package wait says which rules it keeps, and why.
+// Frees keeps the frees of one driver that may block apart from the gates on its streams: a free on one device may wait for work of
+// another. The page at the head of package wait says which rules it keeps, and why.
 type Frees struct {
 	gates   atomic.Int64 // shut gates of the program
 	bridges atomic.Int64 // shut gates of the library's own
@@ -39,7 +39,8 @@ func (f *Frees) GateGoes() {
 	every.gates.Add(-1)
 }
 
-// BridgeComes announces a gate of the library's own that is about to be made. If a gate of the program is shut, it waits for frees under way.
+// BridgeComes announces a gate of the library's own that is about to be made. If a gate of the program is shut, it waits for frees under
+// way.
 func (f *Frees) BridgeComes() {
 	f.bridges.Add(1)
 	if every.gates.Load() > 0 {

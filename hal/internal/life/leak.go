@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// Lookout detects that the program has lost an object without closing it. Only the program's value for the object refers to the Lookout, and a
-// cleanup of the runtime is attached to the Lookout. Attaching a cleanup costs more than the rest of an allocation, so the lookout of a closed
-// object is kept for a later object.
+// Lookout detects that the program has lost an object without closing it. Only the program's value for the object refers to the Lookout,
+// and a cleanup of the runtime is attached to the Lookout. Attaching a cleanup costs more than the rest of an allocation, so the lookout
+// of a closed object is kept for a later object.
 type Lookout struct {
 	at      *sentry
 	cleanup runtime.Cleanup

@@ -15,16 +15,16 @@ type Object struct {
 type Vendored interface {
 	Thing
 
-	// Pending returns nil if no work uses it, else a function that reports whether the work is over. It is called once, when it is closed and no
-	// call is under way.
+	// Pending returns nil if no work uses it, else a function that reports whether the work is over. It is called once, when it is closed
+	// and no call is under way.
 	Pending() (over func() bool)
 
 	// GiveBack makes the vendor's call.
 	GiveBack() error
 }
 
-// Admit puts an object that was just made on the handle's list, counts it, and watches for its leak. If the handle is closed, Admit gives the object back and
-// reports false; the call that makes the object is under way, and the device waits for it and for the reaper.
+// Admit puts an object that was just made on the handle's list, counts it, and watches for its leak. If the handle is closed, Admit gives
+// the object back and reports false; the call that makes the object is under way, and the device waits for it and for the reaper.
 func (h *Holder) Admit(x *Object, self Vendored) (*Lookout, bool) {
 	w, ok := h.enlist(&x.Child, self, x)
 	if !ok {
@@ -57,8 +57,8 @@ func (o *Owner) Free(mayBlock bool, fn func()) {
 	}
 }
 
-// Close closes the object and does not wait. It is given back before Close returns if nothing uses it; otherwise by the last call under way, or by
-// the reaper. The first call takes the lookout from w.
+// Close closes the object and does not wait. It is given back before Close returns if nothing uses it; otherwise by the last call under
+// way, or by the reaper. The first call takes the lookout from w.
 func (x *Object) Close(w **Lookout) error {
 	first, finish := x.Handle.Close()
 	if !first {
@@ -133,8 +133,8 @@ func (x *Object) reap(pending func() bool) {
 // mayFree reports whether the object may be given back now. After true the caller must call giveBack.
 func (x *Object) mayFree() bool { return !x.MayBlock || x.of.owner.Frees.Begin() }
 
-// giveBack makes the vendor's call, and keeps w, the unused lookout of the object, unless it is nil. closing says that the caller is Close: then the
-// program's function is called here, else on a new goroutine, for which closing the device waits.
+// giveBack makes the vendor's call, and keeps w, the unused lookout of the object, unless it is nil. closing says that the caller is
+// Close: then the program's function is called here, else on a new goroutine, for which closing the device waits.
 func (x *Object) giveBack(closing bool, w *Lookout) error {
 	err := x.owner.(Vendored).GiveBack()
 	o, then := x.of.owner, x.Then

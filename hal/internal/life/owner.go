@@ -16,7 +16,8 @@ type Owner struct {
 	// Report reports that the program lost what the text describes without closing it.
 	Report func(object string)
 
-	// Close closes a handle that the program lost. It is called on a goroutine of its own once nothing is open on the handle, and again if it fails.
+	// Close closes a handle that the program lost. It is called on a goroutine of its own once nothing is open on the handle, and again
+	// if it fails.
 	Close func(h *Holder) error
 
 	common *Holder // of the device itself: the program cannot close it
@@ -92,9 +93,9 @@ func (o *Owner) Join(gone func() bool) *Holder {
 // Closed reports whether the handle is closed.
 func (h *Holder) Closed() bool { return h.closed.Load() }
 
-// CloseHolder closes a handle, if nothing is open on it. refuse, which must not block, is called before, with the names of what is still open, or with none
-// if that would be the last handle; what it returns is the error. last says that this was the last handle: the device accepts no
-// calls any more, and the caller closes it.
+// CloseHolder closes a handle, if nothing is open on it. refuse, which must not block, is called before, with the names of what is still
+// open, or with none if that would be the last handle; what it returns is the error. last says that this was the last handle: the device
+// accepts no calls any more, and the caller closes it.
 func (o *Owner) CloseHolder(h *Holder, refuse func(open string) error) (last bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

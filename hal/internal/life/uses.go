@@ -22,8 +22,8 @@ type Uses struct {
 	many   int                // length of others at which those that are gone are removed
 }
 
-// usersFew is the least number of others at which Uses looks for users that are gone. It looks again when there are twice as many as were left, so
-// there are never many more than those that are open or still have work, and a Note takes constant time on average.
+// usersFew is the least number of others at which Uses looks for users that are gone. It looks again when there are twice as many as were
+// left, so there are never many more than those that are open or still have work, and a Note takes constant time on average.
 const usersFew = 8
 
 // Last returns the user that was noted last, nil if there is none.

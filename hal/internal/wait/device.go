@@ -61,7 +61,8 @@ func isKind(err, kind error) bool {
 // Check returns the driver's error unchanged. If the error says that the device is lost, Check notes that.
 func (d *Device) Check(err error) error {
 	if err != nil && isKind(err, driver.ErrDeviceLost) {
-		d.lost.CompareAndSwap(nil, &driver.Error{Op: "use", Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: driver.ErrDeviceLost, Err: err})
+		lost := &driver.Error{Op: "use", Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: driver.ErrDeviceLost, Err: err}
+		d.lost.CompareAndSwap(nil, lost)
 	}
 	return err
 }
@@ -91,7 +92,8 @@ type querier interface{ Query() (done bool, err error) }
 // unanswered counts the questions about one object that the driver failed to answer, one after another.
 type unanswered struct{ n atomic.Uint32 }
 
-// patience is how many questions in a row a driver may fail to answer. An event that somebody waits for is asked about once in two milliseconds.
+// patience is how many questions in a row a driver may fail to answer. An event that somebody waits for is asked about once in two
+// milliseconds.
 const patience = 500
 
 // ask calls Query. err is not nil only if done is true: then the work has failed. If the driver has lost the patience of this package, the

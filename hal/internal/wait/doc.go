@@ -1,33 +1,36 @@
-// Package wait is how package hal waits for work, and makes work wait: it keeps a thread for no wait, and its waits have no cycle.
+// Package wait is how package hal waits for work, and makes work wait for other work. However many goroutines wait, at most four threads a
+// device are blocked, and no goroutine stands by for an event. The waits have no cycle.
 //
 // # What a wait costs
 //
-// An [Event] stands for the work that was enqueued on a [Stream] up to one point. A goroutine that waits for it blocks in a driver's call, which costs a
-// thread, only while no more than four do so on the device; every other event is polled by one timer ([Device] has the watch), however many goroutines
-// wait for it. Nobody who waits with a context blocks in a driver's call, so the wait ends with the context.
+// An [Event] stands for the work that was enqueued on a [Stream] up to one point. A driver's call that waits for it costs a thread, so at
+// most four such calls are made on a device at once, for the oldest events; one timer polls all others (watch.go). A goroutine that waits
+// with a context blocks on a channel, never in a driver's call, so its wait ends with the context.
 //
-// A stream waits for an event of its own driver by the driver's means. For an event of another driver it gets a bridge: a gate on the stream, which this
-// package opens when the event's work has ended. A goroutine that waits for such a stream helps: it waits for the bridges' events and opens the gates itself.
+// A stream waits for an event of its own driver by the driver's means. For an event of another driver it gets a bridge: a gate on the
+// stream, which this package opens when the event's work has ended. A goroutine that waits for such a stream helps: it waits for the
+// bridges' events and opens the gates itself.
 //
 // # Who asks, and what an answer means
 //
 // A driver's Query that returns done says how the work has ended. A Query that returns an error without done has failed itself and says
 // nothing about the work, which may still run: its memory must not be freed or lent, and no other work may begin in its place. So such an
-// answer counts as "not yet", and the question is asked again; a driver that fails to answer 500 times in a row has lost its device. The same holds for a
-// Sync that failed: only a Query tells whether the work has ended.
+// answer counts as "not yet", and the question is asked again; if a driver fails to answer 500 times in a row, its device counts as lost. The
+// same holds for a Sync that failed: only a Query tells whether the work has ended.
 //
-// A driver may report a failure of work only once. What this package learns while it asks for its own purposes is kept as unreported, for the
-// program's next Done or Sync of the stream.
+// A driver may report a failure of work only once. What this package learns while it asks for its own purposes is kept as unreported, for
+// the program's next Done or Sync of the stream.
 //
 // # Why the waits have no cycle
 //
-// A free of CUDA or HIP may block until all work of its device, or of its driver, is done (driver.FreeBlocker). If a gate holds that work up, and the
-// blocked goroutine is the one that would open the gate, that is a deadlock. Frees are calls that free memory, unload code, trim caches and close
-// devices. A gate of the program (Stream.Gate, Stream.Do) is opened by a goroutine of the program, a bridge by this package.
+// A free of CUDA or HIP may block until all work of its device, or of its driver, is done (driver.FreeBlocker). If a gate holds that work
+// up, and the blocked goroutine is the one that would open the gate, that is a deadlock. Frees are calls that free memory, unload code,
+// trim caches and close devices. A gate of the program (Stream.Gate, Stream.Do) is opened by a goroutine of the program, a bridge by this
+// package.
 //
 //	what waits                                               for what
 //	a free                                                   all work of its driver
-//	work                                                     work and gates before it on its stream, and the events that it was told to wait for
+//	work                                                     work and gates before it on its stream, and events that it waits for
 //	a bridge                                                 the work of another driver that its event stands for
 //	a gate of the program                                    some goroutine of the program
 //	a goroutine in Sync, View and the like                   work
@@ -36,19 +39,19 @@
 //	a goroutine in WaitEvent or WaitStream that makes a      the frees under way, if a gate of the program is shut
 //	bridge
 //
-// Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Neither do frees, for which no work waits. Every
-// cycle has to lead from a free through work to a gate of the program, and from there through a goroutine back to a free. Three rules see to it
-// that no free ever reaches a gate of the program; then each free ends by itself, and with it each wait for a free:
+// Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Neither do frees, for which no work waits.
+// Every cycle has to lead from a free through work to a gate of the program, and from there through a goroutine back to a free. Three
+// rules see to it that no free ever reaches a gate of the program; then each free ends by itself, and with it each wait for a free:
 //
 //  1. A free begins only if its driver has no shut gate of the program, and no shut bridge while any driver has one ([life.Frees.Begin]).
 //  2. A gate of the program is made only while no free is under way ([life.Frees.GateComes]).
-//  3. A bridge is made, while a gate of the program is shut, only while no free is under way ([life.Frees.BridgeComes]). While none is shut, the work before
-//     the bridge is behind none, and rule 2 keeps it so.
+//  3. A bridge is made, while a gate of the program is shut, only while no free is under way ([life.Frees.BridgeComes]). While none is
+//     shut, the work before the bridge is behind none, and rule 2 keeps it so.
 //
-// A free never waits for its turn: it is left to the reaper. A gate or bridge waits for the frees under way, and no free begins meanwhile. What opens
-// bridges (the goroutines of the watch, and those that help) takes no lock that is held during these waits: functions given to Event.OnDone must not
-// block, and gates may be made with locks of package buffer held. Device.Close waits for the frees of its device; if another goroutine makes a gate on the
-// driver during Close, that means until the gate is opened.
+// A free never waits for its turn: it is left to the reaper. A gate or bridge waits for the frees under way, and no free begins
+// meanwhile. What opens bridges (the goroutines of the watch, and those that help) takes no lock that is held during these waits:
+// functions given to Event.OnDone must not block, and gates may be made with locks of package buffer held. Device.Close waits for the
+// frees of its device; if another goroutine makes a gate on the driver during Close, that means until the gate is opened.
 //
 // Outside these rules is work that the program enqueues on a stream's handle itself, a kernel that waits for the host, and a collective
 // operation that waits for other ranks. A free waits for them, as it does in C.

@@ -29,8 +29,8 @@ type Event struct {
 	ended   atomic.Uint64
 	err     error
 
-	// early is a failure of the stream's work that the driver reported to this package before the record, and this package not yet to the program. The
-	// driver's event does not report it again (ForgetsToldFailures of driver.FailureKeeper).
+	// early is a failure of the stream's work that the driver reported to this package before the record, and this package not yet to the
+	// program. The driver's event does not report it again (ForgetsToldFailures of driver.FailureKeeper).
 	early error
 
 	users atomic.Int64 // references; stays 1 while the event is spare, which saves atomic operations
@@ -93,8 +93,8 @@ func (e *Event) Done() (bool, error) {
 	return true, e.err
 }
 
-// DoneAlone is Done for a caller who has the only reference, and uses it on this goroutine alone. Then nobody waits for the event, and a result
-// without an error is stored without the lock. EndEvents may store the same result meanwhile.
+// DoneAlone is Done for a caller who has the only reference, and uses it on this goroutine alone. Then nobody waits for the event, and a
+// result without an error is stored without the lock. EndEvents may store the same result meanwhile.
 func (e *Event) DoneAlone() (bool, error) {
 	if e.users.Load() != 1 || e.Known() || !e.dev.calls.Enter() {
 		return e.Done()
@@ -115,8 +115,8 @@ func (e *Event) DoneAlone() (bool, error) {
 // ask asks the driver whether the work is done, and how it has ended. The caller is inside dev.calls.
 func (e *Event) ask() (done bool, err error) { return e.dev.ask(e.drv, &e.unanswered) }
 
-// block waits for the work in a driver's call, and reports whether the result of the work is stored now. If not, the call has failed. The caller is
-// inside dev.calls.
+// block waits for the work in a driver's call, and reports whether the result of the work is stored now. If not, the call has failed. The
+// caller is inside dev.calls.
 func (e *Event) block() bool {
 	err := e.drv.Sync()
 	if err != nil {

@@ -24,8 +24,8 @@ func (s *Stream) gate() (driver.Gate, error) {
 	return drv, s.dev.Check(err)
 }
 
-// ShutGate enqueues a gate that opens only when the program has done something. It waits for frees under way. Frees.GateGoes has to be called just
-// before the gate is opened.
+// ShutGate enqueues a gate that opens only when the program has done something. It waits for frees under way. Frees.GateGoes has to be
+// called just before the gate is opened.
 func (s *Stream) ShutGate() (driver.Gate, error) {
 	s.dev.frees.GateComes()
 	g, err := s.gate()
@@ -75,8 +75,8 @@ func (s *Stream) WaitLatch(l *life.Latch) error {
 	return nil
 }
 
-// Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and has not finished: without
-// gates until it has, and with gates, while the program holds one shut, for the frees under way.
+// Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and has not
+// finished: without gates until it has, and with gates, while the program holds one shut, for the frees under way.
 func (s *Stream) Wait(e *Event) error {
 	if e.stream == s || e.Known() && e.err == nil {
 		return nil

@@ -81,8 +81,8 @@ func (h *Held) forget(mark uint64) bool {
 	return true
 }
 
-// advance forgets the pointers before the event if its work has finished, and records the next one; h.mu is held. The pointers in h were added after
-// their copies had been enqueued, so the event comes after these copies.
+// advance forgets the pointers before the event if its work has finished, and records the next one; h.mu is held. The pointers in h were
+// added after their copies had been enqueued, so the event comes after these copies.
 func (h *Held) advance(s *Stream) {
 	if h.event != nil {
 		if done, _ := h.event.Done(); !done { // the stream reports the error

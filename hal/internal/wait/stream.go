@@ -75,8 +75,8 @@ func (s *Stream) Done() (bool, error) {
 	return true, s.report(err)
 }
 
-// report returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a function
-// given to Do says nothing about the device, so only the driver's error is checked.
+// report returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a
+// function given to Do says nothing about the device, so only the driver's error is checked.
 func (s *Stream) report(err error) error {
 	if err != nil {
 		err = s.dev.Check(s.owner.Blame(err))
@@ -124,8 +124,8 @@ func (s *Stream) Peek() (bool, error) {
 	return done, err
 }
 
-// Sync waits until all work enqueued before the call has finished, and reports an error of it. over is false if ctx has ended first. failed is
-// an error of a driver's call that says nothing about the work.
+// Sync waits until all work enqueued before the call has finished, and reports an error of it. over is false if ctx has ended first.
+// failed is an error of a driver's call that says nothing about the work.
 func (s *Stream) Sync(ctx context.Context, op string) (over bool, err, failed error) {
 	s.bridges.help(ctx, s.bridges.made.Load())
 	if w := &s.dev.watch; ctx.Done() == nil && w.reserveWait() {

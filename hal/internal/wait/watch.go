@@ -132,8 +132,8 @@ func (w *watch) start(e *Event) bool {
 	return true
 }
 
-// promote moves e from the list of polled events to a goroutine that blocks for it. reserveWait has allowed the caller one more blocked call. If promote
-// reports false, e is unchanged and the allowance is given back. e.mu is held.
+// promote moves e from the list of polled events to a goroutine that blocks for it. reserveWait has allowed the caller one more blocked
+// call. If promote reports false, e is unchanged and the allowance is given back. e.mu is held.
 func (w *watch) promote(e *Event) bool {
 	if e.watched != inTurn || e.Known() || e.unwaitable || !e.dev.calls.Enter() {
 		w.releaseWait()
@@ -328,7 +328,7 @@ func (w *watch) sweep() (ended int) {
 		}
 		w.mu.Unlock()
 		for _, e := range batch[:n] {
-			ended += w.ask(e)
+			ended += w.check(e)
 			e.Release()
 		}
 		w.mu.Lock()
@@ -336,8 +336,8 @@ func (w *watch) sweep() (ended int) {
 	return ended
 }
 
-// ask polls e: if its work is done, it ends the watch and returns 1.
-func (w *watch) ask(e *Event) int {
+// check polls e: if its work is done, it ends the watch and returns 1.
+func (w *watch) check(e *Event) int {
 	if done, _ := e.Done(); !done {
 		return 0
 	}

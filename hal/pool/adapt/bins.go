@@ -22,10 +22,9 @@ type bins struct {
 	only bool  // larger sizes are refused
 }
 
-// Bins returns an allocator that rounds each size up to that of the next bin, so that freed blocks can be used
-// again for other sizes, and takes it from the bin's allocator. Larger sizes pass unchanged to a. A block's Size is the rounded one; a bin's
-// allocator that rounds it up further is an error of kind ErrOutOfRange. The error is of kind ErrInvalidArgument if there is no bin, or
-// one of 0 bytes.
+// Bins returns an allocator that rounds each size up to that of the next bin, so that freed blocks can be used again for other sizes, and
+// takes it from the bin's allocator. Larger sizes pass unchanged to a. A block's Size is the rounded one; a bin's allocator that rounds
+// it up further is an error of kind ErrOutOfRange. The error is of kind ErrInvalidArgument if there is no bin, or one of 0 bytes.
 func Bins(a pool.Allocator, list ...Bin) (pool.Allocator, error) { return newBins(a, list, false) }
 
 // FixedSize returns an allocator whose blocks all have one size, or 0 bytes. A request for more fails with an error of kind

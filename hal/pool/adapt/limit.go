@@ -49,8 +49,8 @@ func (l *limiter) Free(b pool.Block, stream *hal.Stream) error {
 	return err
 }
 
-// ended reports whether a call of Free that returned err has ended a block, which had n bytes before. A block has ended although the call failed
-// if a driver could not free its memory.
+// ended reports whether a call of Free that returned err has ended a block, which had n bytes before. A block has ended although the call
+// failed if a driver could not free its memory.
 func ended(b pool.Block, n uint64, err error) bool {
 	return err == nil || n > 0 && !b.Valid() && !errors.Is(err, hal.ErrClosed) && !errors.Is(err, hal.ErrInvalidArgument)
 }
