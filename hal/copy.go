@@ -78,8 +78,7 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 	} else {
 		err = st.Drv.CopyOut(p, r.raw())
 	}
-	// Not before the copy: a goroutine that finds the stream idle drops everything held.
-	st.held.Add(&st.Stream, p, r.Len)
+	st.Keep(p, r.Len)
 	return st.dev.Check(err)
 }
 

@@ -451,7 +451,7 @@ func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
 
 // syncLaunch waits for a kernel and returns its error.
 func (st *streamState) syncLaunch(op string, k *kernelState) error {
-	err, _ := st.sync(context.Background(), op)
+	err, _ := st.Stream.Sync(context.Background(), op)
 	if err == nil {
 		return nil
 	}

@@ -122,11 +122,7 @@ func (s *Stream) drain(ctx context.Context) error {
 	const op = "drain"
 	st := s.state()
 	if err := st.begin(op); err == nil {
-		upTo := st.held.Mark()
-		over, err := st.Drain(ctx, op)
-		if over {
-			st.held.Drop(upTo)
-		}
+		err := st.Drain(ctx, op)
 		st.Leave()
 		return err // of any kind: the stream is open
 	} else if !isKind(err, ErrClosed) {

@@ -110,7 +110,7 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	m.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	st.noteBytes(p, n)
-	defer st.held.Add(&st.Stream, p, n) // not before the copy: a goroutine that finds the stream idle drops everything held
+	defer st.Keep(p, n) // after the copy
 	there, here := driver.Pitched{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Pitched{Host: p, Pitch: pitch}
 	if in {
 		return st.rows(driver.Rect{Dst: there, Src: here, Width: width, Rows: rows})

@@ -24,7 +24,6 @@ type streamState struct {
 	life.User
 	wait.Stream
 	dev  *deviceState
-	held wait.Held
 	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
 
 	outside bool // imported: the program's own work may keep it busy for ever
@@ -283,11 +282,7 @@ func (s *Stream) Done() (bool, error) {
 	if err := s.state().begin("query"); err != nil {
 		return false, err
 	}
-	upTo := s.s.held.Mark()
 	done, err := s.s.Stream.Done()
-	if done {
-		s.s.held.Drop(upTo)
-	}
 	s.s.Leave()
 	return done, err
 }
@@ -300,22 +295,12 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	err, failed := s.s.sync(ctx, op)
+	err, failed := s.s.Stream.Sync(ctx, op)
 	if err == nil {
 		err = failed
 	}
 	s.s.Leave()
 	return err
-}
-
-// sync waits as Sync does, and returns the error that Sync returns. Failed is an error of a driver's call that says nothing about the work.
-func (st *streamState) sync(ctx context.Context, op string) (err, failed error) {
-	upTo := st.held.Mark()
-	over, err, failed := st.Stream.Sync(ctx, op)
-	if over {
-		st.held.Drop(upTo)
-	}
-	return err, failed
 }
 
 // OnDone calls fn on a new goroutine once the work enqueued so far has finished. Later work
@@ -505,7 +490,7 @@ func (st *streamState) GiveBack() error {
 	err := st.Drv.Close()
 	st.Gone.Store(true)
 	st.drained.Open()
-	st.held.Drop(st.held.Mark())
+	st.KeepNone()
 	return st.dev.Check(err)
 }
 

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Held keeps the host memory of a stream's copies reachable until they have finished. Its zero value is ready to use.
-type Held struct {
+// held keeps the host memory of a stream's copies reachable until they have finished. Its zero value is ready to use.
+type held struct {
 	some  atomic.Bool // whether there are pointers
 	mu    sync.Mutex
 	seq   uint64 // number of the next pointer
@@ -15,14 +15,14 @@ type Held struct {
 	bytes uint64 // added since the stream was last asked whether it is idle
 	asked int    // pointers held at that time
 
-	// A stream may never be idle. So, when it is asked and is busy, Add records an event: once its work has finished, the pointers before
+	// A stream may never be idle. So, when it is asked and is busy, add records an event: once its work has finished, the pointers before
 	// upTo are forgotten.
 	event *Event // nil if there is none
 	upTo  uint64
 }
 
-// Add keeps the memory at p, n bytes long, until the work enqueued on s so far has finished.
-func (h *Held) Add(s *Stream, p unsafe.Pointer, n uint64) {
+// add keeps the memory at p, n bytes long, until the work enqueued on s so far has finished.
+func (h *held) add(s *Stream, p unsafe.Pointer, n uint64) {
 	h.mu.Lock()
 	if len(h.ptrs)-h.asked >= heldMany || h.bytes >= heldBytes {
 		h.bytes = 0
@@ -42,8 +42,8 @@ func (h *Held) Add(s *Stream, p unsafe.Pointer, n uint64) {
 	h.mu.Unlock()
 }
 
-// Mark returns a mark for Drop.
-func (h *Held) Mark() uint64 {
+// mark returns a mark for drop.
+func (h *held) mark() uint64 {
 	if !h.some.Load() {
 		return 0
 	}
@@ -52,8 +52,8 @@ func (h *Held) Mark() uint64 {
 	return h.seq
 }
 
-// Drop forgets the pointers added before the mark.
-func (h *Held) Drop(mark uint64) {
+// drop forgets the pointers added before the mark.
+func (h *held) drop(mark uint64) {
 	if mark == 0 {
 		return
 	}
@@ -65,8 +65,8 @@ func (h *Held) Drop(mark uint64) {
 	h.some.Store(len(h.ptrs) > 0)
 }
 
-// forget is Drop with h.mu held, and leaves some to the caller. It reports whether there were such pointers.
-func (h *Held) forget(mark uint64) bool {
+// forget is drop with h.mu held, and leaves some to the caller. It reports whether there were such pointers.
+func (h *held) forget(mark uint64) bool {
 	if h.event != nil && h.upTo <= mark {
 		h.event.Release()
 		h.event = nil
@@ -83,7 +83,7 @@ func (h *Held) forget(mark uint64) bool {
 
 // advance forgets the pointers before the event if its work has finished, and records the next one; h.mu is held. The pointers in h were
 // added after their copies had been enqueued, so the event comes after these copies.
-func (h *Held) advance(s *Stream) {
+func (h *held) advance(s *Stream) {
 	if h.event != nil {
 		if done, _ := h.event.Done(); !done { // the stream reports the error
 			return
@@ -96,6 +96,6 @@ func (h *Held) advance(s *Stream) {
 }
 
 const (
-	heldMany  = 64      // pointers after which Add asks whether the stream is idle
-	heldBytes = 1 << 20 // bytes after which Add asks
+	heldMany  = 64      // pointers after which add asks whether the stream is idle
+	heldBytes = 1 << 20 // bytes after which add asks
 )

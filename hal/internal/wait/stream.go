@@ -4,17 +4,20 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Stream is a stream as far as waiting needs it: the driver's stream, its bridges, and the failures that the program does not know yet.
+// Stream is a stream as far as waiting needs it: the driver's stream, its bridges, the host memory that its copies use, and
+// the failures that the program does not know yet.
 type Stream struct {
 	Drv driver.Stream
 
 	dev        *Device
 	owner      Owner
 	bridges    bridges
+	held       held
 	unreported atomic.Pointer[failure] // for the program's next Done or Sync
 	unanswered unanswered
 }
@@ -68,12 +71,21 @@ func (s *Stream) ask() (done bool, err error) { return s.dev.ask(s.Drv, &s.unans
 
 // Done reports whether all work so far is done, and reports an error of it.
 func (s *Stream) Done() (bool, error) {
+	upTo := s.held.mark()
 	done, err := s.ask()
 	if !done {
 		return false, nil
 	}
+	s.held.drop(upTo)
 	return true, s.report(err)
 }
+
+// Keep keeps n bytes of host memory at p reachable until the work enqueued so far has finished. It is called after the copy that uses
+// them was enqueued: a goroutine that finds the stream idle lets go of everything kept before.
+func (s *Stream) Keep(p unsafe.Pointer, n uint64) { s.held.add(s, p, n) }
+
+// KeepNone lets go of all host memory of a stream that is closed.
+func (s *Stream) KeepNone() { s.held.drop(s.held.mark()) }
 
 // report returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a
 // function given to Do says nothing about the device, so only the driver's error is checked.
@@ -124,25 +136,27 @@ func (s *Stream) Peek() (bool, error) {
 	return done, err
 }
 
-// Sync waits until all work enqueued before the call has finished, and reports an error of it. over is false if ctx has ended first.
-// failed is an error of a driver's call that says nothing about the work.
-func (s *Stream) Sync(ctx context.Context, op string) (over bool, err, failed error) {
+// Sync waits until all work enqueued before the call has finished, and reports an error of it. failed is an error of a driver's call that
+// says nothing about the work.
+func (s *Stream) Sync(ctx context.Context, op string) (err, failed error) {
+	upTo := s.held.mark()
 	s.bridges.help(ctx, s.bridges.made.Load())
 	if w := &s.dev.watch; ctx.Done() == nil && w.reserveWait() {
 		failed = s.Drv.Sync()
 		w.releaseWait()
 		if failed == nil {
-			return true, s.report(nil), nil
+			s.held.drop(upTo)
+			return s.report(nil), nil
 		}
 	}
 	if ctx.Err() != nil {
-		return false, Interrupted(op, ctx), nil
+		return Interrupted(op, ctx), nil
 	}
 	done, err := s.ask()
 	switch {
 	case !done: // then failed is not of the work: a driver's Sync returns an error of the work only after the work
 		if done, err = s.outlast(ctx, op); !done {
-			return false, err, nil
+			return err, nil
 		}
 		if _, own := s.ask(); own != nil {
 			err = own
@@ -150,7 +164,8 @@ func (s *Stream) Sync(ctx context.Context, op string) (over bool, err, failed er
 	case err == nil:
 		err, failed = failed, nil // it may be of the work, which a driver may report only once
 	}
-	return true, s.report(err), failed
+	s.held.drop(upTo)
+	return s.report(err), failed
 }
 
 // outlast waits for the work enqueued so far, and reports whether it has ended, and how, or that ctx has ended first.
@@ -172,13 +187,13 @@ func (s *Stream) outlast(ctx context.Context, op string) (over bool, err error) 
 }
 
 // Drain is Sync, but leaves an error of the work to the program.
-func (s *Stream) Drain(ctx context.Context, op string) (over bool, err error) {
+func (s *Stream) Drain(ctx context.Context, op string) error {
 	// The error of a function is not the work's. A failure of the work stays, for events that are recorded meanwhile.
 	kept := s.unreported.Load()
 	if kept != nil && (kept.work || !s.unreported.CompareAndSwap(kept, nil)) {
 		kept = nil
 	}
-	over, err, _ = s.Sync(ctx, op)
+	err, _ := s.Sync(ctx, op)
 	switch {
 	case err == nil && kept != nil:
 		err = kept.err
@@ -188,7 +203,7 @@ func (s *Stream) Drain(ctx context.Context, op string) (over bool, err error) {
 	case kept != nil:
 		s.unreported.CompareAndSwap(nil, kept)
 	}
-	return over, err
+	return err
 }
 
 // WorkSoFar returns a function that reports whether the work enqueued so far has finished, or nil if no event can be recorded.
