@@ -154,29 +154,27 @@ func (r *Reaper) Collect(since uint64) bool {
 // Apart runs fn, a function of the program that may do anything, on a new goroutine, and counts it as pending
 // until it returns.
 func (r *Reaper) Apart(fn func()) {
-	r.mu.Lock()
-	r.outside++
-	r.mu.Unlock()
+	done := r.pend()
 	go func() {
 		fn()
-		r.mu.Lock()
-		r.outside--
-		r.changed.Broadcast()
-		r.mu.Unlock()
+		done()
 	}()
 }
 
 // Await counts a closed object that cannot be finished yet as pending until the latch is open.
-func (r *Reaper) Await(l *Latch) {
+func (r *Reaper) Await(l *Latch) { l.Then(r.pend()) }
+
+// pend counts one more as pending until done is called.
+func (r *Reaper) pend() (done func()) {
 	r.mu.Lock()
 	r.outside++
 	r.mu.Unlock()
-	l.Then(func() {
+	return func() {
 		r.mu.Lock()
 		r.outside--
 		r.changed.Broadcast()
 		r.mu.Unlock()
-	})
+	}
 }
 
 // Pending returns the number of closed objects that have not been given back.
