@@ -306,7 +306,7 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 	}
 	var err error
 	switch {
-	case m.s.dev != st.dev && !st.dev.Links(&m.s.dev.Device, driver.PeerCopy):
+	case !st.reaches(m):
 		err = st.foreign(op, m)
 	case !r.inside():
 		err = r.outside(op)
