@@ -51,17 +51,17 @@ type block struct {
 // crossingFrom returns the crossing from src to s. The caller has begun a call on both devices.
 func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 	s.mu.Lock()
-	for _, c := range s.crossings {
-		if c.dst == s && c.src == src {
+	for _, k := range s.kept {
+		if c, ok := k.(*crossing); ok && c.dst == s && c.src == src {
 			s.mu.Unlock()
 			return c
 		}
 	}
 	c := &crossing{dst: s, src: src}
-	s.crossings = append(s.crossings, c)
+	s.kept = append(s.kept, c)
 	s.mu.Unlock()
 	src.mu.Lock()
-	src.crossings = append(src.crossings, c)
+	src.kept = append(src.kept, c)
 	src.mu.Unlock()
 	if s.Calls.Closed() || src.Calls.Closed() {
 		c.drop() // other goroutines may have put blocks into c before it was on both lists
@@ -73,15 +73,8 @@ func (s *deviceState) crossingFrom(src *deviceState) *crossing {
 func (c *crossing) forget() {
 	for _, s := range [...]*deviceState{c.dst, c.src} {
 		s.mu.Lock()
-		s.crossings = slices.DeleteFunc(s.crossings, func(o *crossing) bool { return o == c })
+		s.kept = slices.DeleteFunc(s.kept, func(k keeper) bool { return k == c })
 		s.mu.Unlock()
-	}
-}
-
-// closeCrossings frees all memory kept for copies to and from the device, which is closed.
-func (s *deviceState) closeCrossings() {
-	for _, c := range s.allCrossings() {
-		c.drop()
 	}
 }
 
@@ -95,31 +88,21 @@ func (c *crossing) drop() {
 	closeBlocks(blocks)
 }
 
-// closeIdleCrossings frees the blocks that no work uses, and reports whether there were any.
-func (s *deviceState) closeIdleCrossings() bool {
-	found := false
-	for _, c := range s.allCrossings() {
-		var idle []*block
-		c.mu.Lock()
-		c.blocks = slices.DeleteFunc(c.blocks, func(b *block) bool {
-			if !b.idle() {
-				return false
-			}
-			idle = append(idle, b)
-			c.bytes -= uint64(len(b.bytes))
-			return true
-		})
-		c.mu.Unlock()
-		closeBlocks(idle)
-		found = found || len(idle) > 0
-	}
-	return found
-}
-
-func (s *deviceState) allCrossings() []*crossing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.crossings)
+// freeIdle frees the blocks that no work uses, and reports whether there were any.
+func (c *crossing) freeIdle() bool {
+	var idle []*block
+	c.mu.Lock()
+	c.blocks = slices.DeleteFunc(c.blocks, func(b *block) bool {
+		if !b.idle() {
+			return false
+		}
+		idle = append(idle, b)
+		c.bytes -= uint64(len(b.bytes))
+		return true
+	})
+	c.mu.Unlock()
+	closeBlocks(idle)
+	return len(idle) > 0
 }
 
 // reserve returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its

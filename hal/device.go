@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,10 +31,16 @@ type deviceState struct {
 	mu          sync.Mutex
 	copyStreams [2]atomic.Pointer[Stream] // in, out
 	transfers   transfers
-	crossings   []*crossing // for copies to and from this device
+	kept        []keeper // for copies to and from this device
 	values      sync.Map
 
 	closeWaits atomic.Bool // closing the vendor's device, or freeing its memory, may block on a gate
+}
+
+// keeper keeps memory for later work of two devices: a crossing.
+type keeper interface {
+	freeIdle() bool // frees what no work uses, and reports whether there was any
+	drop()          // frees all memory, once work under way has finished; a device is closed
 }
 
 func newDevice(b driver.Backend, drv driver.Device, forget func(*deviceState)) *Device {
@@ -214,7 +221,7 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return wait.Interrupted(op, ctx)
 	}
-	d.s.closeIdleCrossings()
+	d.s.freeKept()
 	d.s.trim()
 	d.s.TrimEvents()
 	d.s.Sweep()
@@ -227,10 +234,24 @@ func (d *Device) Reclaim(ctx context.Context) error {
 
 // collect frees closed objects that are no longer in use. It reports whether anything has been freed since the reaper's count was since.
 func (s *deviceState) collect(since uint64) bool {
-	idle := s.closeIdleCrossings()
+	idle := s.freeKept()
 	s.Sweep()
 	s.trim()
 	return s.Reaper.Collect(since) || idle
+}
+
+// freeKept frees the memory that is kept for later copies and that no work uses, and reports whether there was any.
+func (s *deviceState) freeKept() (found bool) {
+	for _, k := range s.allKept() {
+		found = k.freeIdle() || found
+	}
+	return found
+}
+
+func (s *deviceState) allKept() []keeper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.kept)
 }
 
 // trim makes the driver free the memory that it caches, unless that could block on a gate.
@@ -294,8 +315,9 @@ func (s *deviceState) close(h *life.Holder) error {
 	}
 	s.forget()
 	s.CloseDependents()
-	s.closeCrossings()
-	s.closeStreams()
+	for _, k := range s.allKept() {
+		k.drop()
+	}
 	s.CallsEnd()
 	s.Drain()
 	s.EndEvents()

@@ -2,7 +2,6 @@ package hal
 
 import (
 	"context"
-	"slices"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/wait"
@@ -34,40 +33,24 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if s := d.s.copyStreams[i].Load(); s != nil {
 		return s, nil
 	}
-	if d.s.Calls.Closed() { // Close has already collected the streams
-		return nil, d.s.closedError("copy stream")
-	}
-	s, err := d.s.ownStream()
+	s, err := d.s.ownStream("copy stream")
 	if err == nil {
 		d.s.copyStreams[i].Store(s)
 	}
 	return s, err
 }
 
-// ownStream makes a stream for the library itself, on no handle's list; s.mu is held.
-func (s *deviceState) ownStream() (*Stream, error) {
+// ownStream makes a stream that belongs to the device itself and closes with it.
+func (s *deviceState) ownStream(op string) (*Stream, error) {
 	drv, err := s.Drv.NewStream(driver.StreamOptions{})
 	if err != nil {
 		return nil, s.Check(err)
 	}
 	st := makeStream(s, drv)
-	s.AdmitOwn(&st.Object, st)
+	if !s.AdmitOwn(&st.Object, st) {
+		return nil, s.closedError(op)
+	}
 	return &Stream{s: st, dev: s.common}, nil
-}
-
-// closeStreams closes the streams that belong to the device itself. The device is closed, so that no more are made.
-func (s *deviceState) closeStreams() {
-	s.mu.Lock()
-	list := slices.Clone(s.transfers.all)
-	for i := range s.copyStreams {
-		if t := s.copyStreams[i].Load(); t != nil {
-			list = append(list, t)
-		}
-	}
-	s.mu.Unlock()
-	for _, t := range list {
-		_ = t.Close()
-	}
 }
 
 // Write copies src to dst and waits until the copy is done.
@@ -91,7 +74,7 @@ const transfersMost = 4
 type transfers struct {
 	dev  *deviceState
 	idle chan *Stream // buffered for all streams
-	all  []*Stream    // guarded by the device's lock
+	made int          // streams, guarded by the device's lock
 }
 
 func (t *transfers) init(s *deviceState) {
@@ -145,15 +128,12 @@ func (t *transfers) reserve(ctx context.Context, op string) (*Stream, error) {
 func (t *transfers) add(op string) (*Stream, error) {
 	t.dev.mu.Lock()
 	defer t.dev.mu.Unlock()
-	switch {
-	case t.dev.Calls.Closed(): // Device.Close has already collected the streams
-		return nil, t.dev.closedError(op)
-	case len(t.all) == transfersMost:
+	if t.made == transfersMost {
 		return nil, nil
 	}
-	s, err := t.dev.ownStream()
+	s, err := t.dev.ownStream(op)
 	if err == nil {
-		t.all = append(t.all, s)
+		t.made++
 	}
 	return s, err
 }

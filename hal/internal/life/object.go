@@ -33,12 +33,15 @@ func (h *Holder) Admit(x *Object, self Vendored) (*Lookout, bool) {
 	return w, ok
 }
 
-// AdmitOwn counts an object that belongs to the device itself and stands on no list. A call on the device is under way.
-func (o *Owner) AdmitOwn(x *Object, self Vendored) {
-	x.of, x.owner = o.common, self
-	o.mu.Lock()
-	o.objects++
-	o.mu.Unlock()
+// AdmitOwn is Admit for an object that belongs to the device itself and closes with it. No program can lose it.
+func (o *Owner) AdmitOwn(x *Object, self Vendored) bool {
+	x.Dependent = true
+	w, ok := o.common.Admit(x, self)
+	if ok {
+		w.forget()
+		w.stop()
+	}
+	return ok
 }
 
 // Free calls fn, which gives something back to the vendor, or has the reaper do it. mayBlock says that fn may wait for other work.
