@@ -180,7 +180,7 @@ func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
 // after Close the memory is not freed before that work has finished. On a closed stream it returns ErrClosed but still
 // keeps the memory until pending work ends.
 func (s *Stream) RecordUse(m *Memory) error {
-	const op = "use"
+	const op = "record use"
 	if m.state() != nil && s.state() != nil && m.s.Last() == &s.s.User && !m.s.Closed() && !s.s.Closed() && s.s.dev.Lost() == nil {
 		return nil // already recorded
 	}

@@ -254,7 +254,7 @@ func (s *Stream) wait(e *wait.Event) error {
 // WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same cases as [Stream.WaitEvent].
 // t may belong to any device. If t is closed, s waits for the work of t that is still under way.
 func (s *Stream) WaitStream(t *Stream) error {
-	const op = "follow"
+	const op = "wait"
 	if s.state() == nil || t.state() == nil {
 		return noStream(op)
 	}

@@ -117,8 +117,8 @@ func (a asked) Done() <-chan struct{} {
 	return a.Context.Done()
 }
 
-// An event that is recorded while the library waits for the stream reports what the program has not been told, unless a function of Do failed.
-func TestEventsDuringADrainReportWhatIsUntold(t *testing.T) {
+// An event that is recorded while the library waits for the stream reports what is not yet reported to the program, unless a function of Do failed.
+func TestEventsDuringADrainReportWhatIsUnreported(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail func(*hal.Stream, *hal.Kernel) error
 		bad  bool
