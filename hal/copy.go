@@ -298,28 +298,10 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	}
 	defer st.Leave()
 	a, ok := st.Drv.(driver.StreamAllocator)
-	info := &st.dev.Info
-	switch {
-	case !ok || !info.Caps.Has(CapStreamAlloc):
+	if !ok || !st.dev.Info.Caps.Has(CapStreamAlloc) {
 		return nil, st.dev.Failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
-	case align&(align-1) != 0:
-		return nil, st.dev.Failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
-	case info.MaxAlign != 0 && align > info.MaxAlign:
-		return nil, st.dev.Failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
-	case info.MaxAlloc != 0 && size > info.MaxAlloc:
-		return nil, st.dev.shortage(op, KindDevice, size, "larger than the largest single allocation", nil)
 	}
-	var drv driver.Memory = noBytes{}
-	if size > 0 {
-		var err error
-		if drv, err = a.AllocAsync(size, align); err != nil {
-			if isKind(err, ErrOutOfMemory) {
-				return nil, st.dev.shortage(op, KindDevice, size, "", err)
-			}
-			return nil, st.dev.Check(err)
-		}
-	}
-	m, err := newMemory(s.Device(), op, size, &memoryState{drv: drv, kind: KindDevice})
+	m, err := s.Device().alloc(op, KindDevice, size, align, func() (driver.Memory, error) { return a.AllocAsync(size, align) })
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,19 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 		return nil, err
 	}
 	defer s.end()
-	info := &s.Info
+	return d.alloc(op, kind, size, align, func() (driver.Memory, error) {
+		freed := s.Reaper.Count()
+		drv, err := s.Drv.Alloc(kind, size, align)
+		if err != nil && isKind(err, ErrOutOfMemory) && s.collect(freed) {
+			drv, err = s.Drv.Alloc(kind, size, align)
+		}
+		return drv, err
+	})
+}
+
+// alloc checks the arguments of an allocation and makes it with a driver's call.
+func (d *Device) alloc(op string, kind Kind, size, align uint64, make func() (driver.Memory, error)) (*Memory, error) {
+	s, info := d.s, &d.s.Info
 	switch {
 	case kind != KindDevice && kind != KindHost && kind != KindShared:
 		return nil, s.Failure(op, ErrInvalidArgument, "invalid memory kind %v", kind)
@@ -79,18 +91,14 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	case size == 0:
 		return newMemory(d, op, 0, &memoryState{drv: noBytes{}, kind: kind})
 	}
-	freed := s.Reaper.Count()
-	drv, err := s.Drv.Alloc(kind, size, align)
-	if err != nil && isKind(err, ErrOutOfMemory) && s.collect(freed) {
-		drv, err = s.Drv.Alloc(kind, size, align)
+	drv, err := make()
+	switch {
+	case err == nil:
+		return newMemory(d, op, size, &memoryState{drv: drv, kind: kind})
+	case isKind(err, ErrOutOfMemory):
+		return nil, s.shortage(op, kind, size, "", err)
 	}
-	if err != nil {
-		if isKind(err, ErrOutOfMemory) {
-			return nil, s.shortage(op, kind, size, "", err)
-		}
-		return nil, s.Check(err)
-	}
-	return newMemory(d, op, size, &memoryState{drv: drv, kind: kind})
+	return nil, s.Check(err)
 }
 
 // Register makes existing host memory page-locked and usable by the device, as memory
