@@ -396,7 +396,7 @@ func blocks(stream, other *hal.Stream) bool {
 	if stream.Device().Caps().Has(hal.CapGate) {
 		return false
 	}
-	e, err := other.RecordShared()
+	e, err := layer.RecordShared(other)
 	if err != nil {
 		return true
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -60,7 +61,7 @@ func TestRefusedEvictionKeepsNoEvents(t *testing.T) {
 		require.NoError(t, y.Close())
 		for _, s := range streams { // what is told of the work's end gives its references back then
 			told := make(chan struct{})
-			m, err := s.RecordShared()
+			m, err := layer.RecordShared(s)
 			require.NoError(t, err)
 			m.OnDone(func(error) { close(told) })
 			m.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/nap"
 )
 
@@ -208,7 +209,7 @@ func (o *ordered) copy(s *side, stream *hal.Stream, enqueue func() error) error 
 	if err != nil {
 		return err
 	}
-	if o.event, err = stream.RecordShared(); err != nil {
+	if o.event, err = layer.RecordShared(stream); err != nil {
 		s.stage = piece{} // it is not known when the stream has used this memory, so it is not used again
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
@@ -134,7 +135,7 @@ func BenchmarkRecordShared(b *testing.B) {
 	s := newStream(b, openHost(b, 1, 1))
 	b.ReportAllocs()
 	for b.Loop() {
-		e, err := s.RecordShared()
+		e, err := layer.RecordShared(s)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -118,7 +118,7 @@ func TestCallsThatAreGivenUpDoNotWaitForTheDeviceToClose(t *testing.T) {
 	s, other := openStream(t, d), openStream(t, elsewhere)
 	g, err := other.Gate()
 	require.NoError(t, err)
-	m, err := other.RecordShared()
+	m, err := layer.RecordShared(other)
 	require.NoError(t, err)
 	require.NoError(t, s.WaitEvent(m))
 	m.Close()

@@ -277,8 +277,8 @@ func (s *deviceState) trim() {
 //     the streams of [Device.CopyStream].
 //   - On CUDA and HIP, a [Gate] holds a stream of any device of that driver. If one is made during Close, Close waits until it is opened.
 //
-// Closing the last handle waits for calls under way, for work on objects that are already closed, and for the work of events that a
-// library has retained ([Event.Retain]); such an event keeps its result. Closing any other handle does not wait.
+// Closing the last handle waits for calls under way, for work on objects that are already closed, and for the work of events that other
+// packages of this module hold. Closing any other handle does not wait.
 //
 // A second Close of a handle does nothing and returns nil. It does not wait for a first one that is still closing the device: the first
 // may itself be waiting for the goroutine that called the second, such as one that runs a function given to [Event.OnDone]. A Close that

@@ -10,7 +10,7 @@ import (
 )
 
 // Event stands for the work that had been enqueued on a stream when [Stream.Record] returned the event. Work that is enqueued later is not
-// part of it: record another event for that work, or move this one with [Stream.RecordAgain]. Any stream of any device can wait for an
+// part of it: record another event for that work. Any stream of any device can wait for an
 // event.
 //
 // After Close, once nothing waits for the event, the vendor's event behind it is reused for a later Event.
@@ -155,23 +155,8 @@ func (e *Event) Elapsed(since *Event) (time.Duration, error) {
 	return to.Elapsed(op, from.Event)
 }
 
-// Retain adds a shared reference to the event and returns it, or nil if e is closed. It is for libraries that keep an event
-// longer than the program does. All shared references to an event are the same pointer. Each of them must be closed exactly once,
-// and none may be used after the last of them is closed: the device then returns the pointer for another event. A shared reference
-// does not keep the device from closing: Device.Close waits for the event's work, and the event keeps its result. The leak of a
-// shared reference is not reported.
-func (e *Event) Retain() *Event {
-	es, err := e.begin("retain")
-	if err != nil {
-		return nil
-	}
-	es.Retain()
-	e.end()
-	return &es.shared
-}
-
 // Close gives the event back. Waits that are already enqueued, and functions given to OnDone, stay in effect. Further calls
-// do nothing, except on shared references ([Event.Retain]).
+// do nothing.
 func (e *Event) Close() error {
 	if e == nil || e.s == nil {
 		return noEvent("close")

@@ -143,15 +143,15 @@ func TestSharedEventOutlivesItsDevice(t *testing.T) {
 	require.NoError(t, err)
 	g, err := s.Gate()
 	require.NoError(t, err)
-	good, err := s.RecordShared()
+	good, err := layer.RecordShared(s)
 	require.NoError(t, err)
-	good.Retain()
+	layer.Retain(good)
 	e, err := s.Record()
 	require.NoError(t, err)
 	const many = 20 // of which most are asked in turn
 	var calls atomic.Int32
 	for range many {
-		m, err := s.RecordShared()
+		m, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		require.NoError(t, m.OnDone(func(err error) {
 			if err == nil {
@@ -192,13 +192,13 @@ func TestEventKeepsItsError(t *testing.T) {
 	d := openCounting(t, b)
 	s, err := d.NewStream()
 	require.NoError(t, err)
-	byDone, err := s.RecordShared()
+	byDone, err := layer.RecordShared(s)
 	require.NoError(t, err)
-	bySync, err := s.RecordShared()
+	bySync, err := layer.RecordShared(s)
 	require.NoError(t, err)
-	fine, err := s.RecordShared()
+	fine, err := layer.RecordShared(s)
 	require.NoError(t, err)
-	unseen, err := s.RecordShared()
+	unseen, err := layer.RecordShared(s)
 	require.NoError(t, err)
 	b.fail.Store(&errWork)
 	done, err := byDone.Done()
@@ -217,7 +217,7 @@ func TestEventKeepsItsError(t *testing.T) {
 		require.ErrorIs(t, <-told, errWork)
 	}
 	require.NoError(t, fine.Sync(ctx))
-	for !s.RecordAgain(byDone) { // the last call of OnDone lets go of it soon
+	for !layer.RecordAgain(s, byDone) { // the last call of OnDone lets go of it soon
 		runtime.Gosched()
 	}
 	require.NoError(t, byDone.Sync(ctx), "another recording")
@@ -242,7 +242,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 	require.NoError(t, closed.Close())
 	g, err := s.Gate()
 	require.NoError(t, err)
-	m, err := s.RecordShared()
+	m, err := layer.RecordShared(s)
 	require.NoError(t, err)
 	e, err := s.Record()
 	require.NoError(t, err)
@@ -294,7 +294,7 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+8)
 	var wg sync.WaitGroup
 	for range n {
-		m, err := s.RecordShared()
+		m, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		wg.Go(func() {
 			defer m.Close()
@@ -323,7 +323,7 @@ func TestSpareEventsAreBounded(t *testing.T) {
 	burst := func() {
 		var events []*hal.Event
 		for range many {
-			m, err := s.RecordShared()
+			m, err := layer.RecordShared(s)
 			require.NoError(t, err)
 			events = append(events, m)
 		}
@@ -336,7 +336,7 @@ func TestSpareEventsAreBounded(t *testing.T) {
 	burst()
 	require.EqualValues(t, many, b.open.Load(), "kept while they are used again and again")
 	for range 5 * many {
-		m, err := s.RecordShared()
+		m, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		m.Close()
 	}
@@ -357,7 +357,7 @@ func TestEventsThatCouldNotBeRecordedAreNotAsked(t *testing.T) {
 	b.fail.Store(&errRecord)
 	_, err = s.Record()
 	require.ErrorIs(t, err, errRecord)
-	_, err = s.RecordShared()
+	_, err = layer.RecordShared(s)
 	require.ErrorIs(t, err, errRecord)
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
@@ -378,7 +378,7 @@ func TestWaitsWithoutGatesBlock(t *testing.T) {
 	dst, src := newMemory(t, d, 64), newMemory(t, other, 64)
 	for name, wait := range map[string]func(s *hal.Stream, e *hal.Event) error{
 		"shared": func(_ *hal.Stream, e *hal.Event) error {
-			e = e.Retain()
+			e = layer.Retain(e)
 			defer e.Close()
 			return w.WaitEvent(e)
 		},
@@ -428,7 +428,7 @@ func TestCloseComesToWhoWatchesAnEventThatOthersWaitFor(t *testing.T) {
 		s := openStream(t, d)
 		g, err := s.Gate()
 		require.NoError(t, err)
-		m, err := s.RecordShared()
+		m, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		synced := make(chan error)
 		go func() { synced <- m.Sync(context.Background()) }()
@@ -467,7 +467,7 @@ func TestClosingAnEventAgainLeavesOthersAlone(t *testing.T) {
 	require.EqualValues(t, 2, b.open.Load(), "the second event has its own")
 	_, err = first.Done()
 	require.ErrorIs(t, err, hal.ErrClosed)
-	require.Nil(t, first.Retain())
+	require.Nil(t, layer.Retain(first))
 	require.ErrorIs(t, first.OnDone(func(error) {}), hal.ErrClosed)
 	done, err := second.Done()
 	require.NoError(t, err)
@@ -490,19 +490,19 @@ func TestRetainOutlivesClose(t *testing.T) {
 	require.NoError(t, err)
 	e, err := s.Record()
 	require.NoError(t, err)
-	kept := e.Retain()
-	require.Same(t, kept, kept.Retain())
+	kept := layer.Retain(e)
+	require.Same(t, kept, layer.Retain(kept))
 	require.NoError(t, e.Close())
 	require.NoError(t, e.Close())
-	require.False(t, s.RecordAgain(kept), "there are two references")
+	require.False(t, layer.RecordAgain(s, kept), "there are two references")
 	require.NoError(t, kept.Close())
 	other, err := s.Record()
 	require.NoError(t, err)
 	require.EqualValues(t, 2, b.open.Load(), "the vendor's event is in use")
-	require.True(t, s.RecordAgain(other), "it is the program's alone")
+	require.True(t, layer.RecordAgain(s, other), "it is the program's alone")
 	require.NoError(t, g.Signal())
 	require.NoError(t, kept.Sync(ctx))
-	require.Eventually(t, func() bool { return s.RecordAgain(kept) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return layer.RecordAgain(s, kept) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, kept.Close())
 	require.NoError(t, other.Close())
 	require.NoError(t, s.Close())
@@ -519,16 +519,16 @@ func TestRecordAgainMovesTheEvent(t *testing.T) {
 	require.NoError(t, e.Sync(ctx))
 	g, err := s.Gate()
 	require.NoError(t, err)
-	require.True(t, s.RecordAgain(e))
+	require.True(t, layer.RecordAgain(s, e))
 	done, err := e.Done()
 	require.NoError(t, err)
 	require.False(t, done, "the event stands for what is behind the gate")
-	require.False(t, far.RecordAgain(e), "a stream of another device")
+	require.False(t, layer.RecordAgain(far, e), "a stream of another device")
 	require.NoError(t, g.Signal())
 	require.NoError(t, e.Sync(ctx))
-	require.Zero(t, testing.AllocsPerRun(100, func() { _ = s.RecordAgain(e) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = layer.RecordAgain(s, e) }))
 	require.NoError(t, e.Close())
-	require.False(t, s.RecordAgain(e), "it is closed")
+	require.False(t, layer.RecordAgain(s, e), "it is closed")
 }
 
 // Only what the program itself recorded is reported when it is not closed.
@@ -539,7 +539,7 @@ func TestSharedEventsAreNotReported(t *testing.T) {
 	d := openHost(t, 1, 1)
 	s := newStream(t, d)
 	func() {
-		_, err := s.RecordShared()
+		_, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		_, err = s.Record()
 		require.NoError(t, err)

@@ -111,7 +111,7 @@ func TestFreeThatWaitsComesAfterGates(t *testing.T) {
 	require.NoError(t, err)
 	closeOne()
 	require.Len(t, freed, 3, "a gate that no stream of the driver waits for")
-	m, err := other.RecordShared()
+	m, err := layer.RecordShared(other)
 	require.NoError(t, err)
 	require.NoError(t, s.WaitEvent(m))
 	m.Close()
@@ -204,7 +204,7 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, layer.KeepUntil(m, nil), hal.ErrInvalidArgument)
 
-	before, err := s.RecordShared()
+	before, err := layer.RecordShared(s)
 	require.NoError(t, err)
 	require.NoError(t, s.Sync(ctx))
 	require.NoError(t, layer.KeepUntil(m, before))
@@ -214,13 +214,13 @@ func TestMemoryIsKeptForMarks(t *testing.T) {
 	g, err := s.Gate()
 	require.NoError(t, err)
 	for range 3 {
-		mark, err := s.RecordShared()
+		mark, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		require.NoError(t, layer.KeepUntil(m, mark))
 		mark.Close()
 	}
 	require.NoError(t, m.Close())
-	late, err := s.RecordShared()
+	late, err := layer.RecordShared(s)
 	require.NoError(t, err)
 	require.ErrorIs(t, layer.KeepUntil(m, late), hal.ErrClosed)
 	late.Close()
@@ -274,7 +274,7 @@ func TestNoBridgeToAGateDuringAFree(t *testing.T) {
 	for name, wait := range map[string]func(s, u *hal.Stream) error{
 		"WaitStream": func(s, u *hal.Stream) error { return s.WaitStream(u) },
 		"WaitEvent": func(s, u *hal.Stream) error {
-			e, err := u.RecordShared()
+			e, err := layer.RecordShared(u)
 			if err != nil {
 				return err
 			}

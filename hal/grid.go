@@ -14,7 +14,7 @@ type Grid struct {
 	over      bool  // n counts threads, not blocks
 	shaped    bool  // Of was called
 	unchecked bool
-	none      bool // None was called
+	none      bool // made by without
 	unwaited  bool // the launch does not wait, even with EnvLaunchSync
 	bad       bool // more than three dimensions, or none
 }
@@ -56,15 +56,6 @@ func (g Grid) Of(threads ...int) Grid {
 // as they are. Wrong ones may end the process.
 func (g Grid) Unchecked() Grid {
 	g.unchecked = true
-	return g
-}
-
-// Empty reports whether a launch does nothing: because a dimension is 0, or [Grid.None] was called.
-func (g Grid) Empty() bool { return g.none || g.n[0] == 0 || g.n[1] == 0 || g.n[2] == 0 }
-
-// None returns the same grid for a launch that makes all checks and then does nothing.
-func (g Grid) None() Grid {
-	g.none = true
 	return g
 }
 

@@ -88,9 +88,6 @@ func Shared(n int) Arg {
 	return Arg{kind: driver.ParamShared, size: uint32(n)}
 }
 
-// IsShared reports whether the argument was made by [Shared].
-func (a Arg) IsShared() bool { return a.kind == driver.ParamShared }
-
 // layouts caches the results of layoutOf.
 var layouts sync.Map // of reflect.Type to *string
 

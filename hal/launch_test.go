@@ -391,6 +391,21 @@ func TestDoReturnsErrorsOfAnyKind(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
+// A launch of no grid makes all checks and runs nothing.
+func TestLaunchOfNothingMakesAllChecks(t *testing.T) {
+	ran := false
+	_, s, m := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) { ran = true }}})
+	k := kernelNamed(t, m, "f")
+	require.True(t, layer.Empty(layer.None(hal.Over(64))) && layer.Empty(hal.Over(4, 0)) && !layer.Empty(hal.Over(64)))
+	require.NoError(t, s.Launch(k, layer.None(hal.Over(64))))
+	require.ErrorIs(t, s.Launch(k, layer.None(hal.Over(-1))), hal.ErrInvalidArgument)
+	require.NoError(t, s.Sync(t.Context()))
+	require.False(t, ran)
+	require.NoError(t, s.Launch(k, hal.Over(64)))
+	require.NoError(t, s.Sync(t.Context()))
+	require.True(t, ran)
+}
+
 // An empty region at the end of the program's own memory is no pointer to what follows the memory.
 func TestLaunchWithAnEmptyRegionAtTheEnd(t *testing.T) {
 	dev, s, mod := goKernels(t, map[string]hal.Function{"f": {Run: func(b *hal.Block) {

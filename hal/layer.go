@@ -8,15 +8,21 @@ import (
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// These are the functions of this package that package internal/layer calls; they are documented there.
+// The functions of this file are those that package internal/layer calls; they are documented there.
 func init() {
 	slot.Hal = struct {
+		RecordShared     func(*Stream) (*Event, error)
+		RecordAgain      func(*Stream, *Event) bool
+		Retain           func(*Event) *Event
 		RecordedOn       func(*Event, *Stream) bool
 		DoneAlone        func(*Event) (bool, error)
 		CanDefer         func(*Stream, *Event) bool
 		WithoutWait      func(Grid) Grid
 		Launched         func(*Stream, *Kernel) error
 		Dimensions       func(Grid) int
+		Empty            func(Grid) bool
+		None             func(Grid) Grid
+		IsShared         func(Arg) bool
 		Rename           func(k *Kernel, name string, params []string)
 		KeepsFailures    func(*Stream) bool
 		Idle             func(*Stream) (bool, error)
@@ -30,17 +36,14 @@ func init() {
 		ReportLeak       func(Leak)
 		Interrupted      func(op string, ctx context.Context) error
 	}{
-		(*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer, Grid.withoutWait, (*Stream).launched, Grid.dimensions,
+		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
+		Grid.withoutWait, (*Stream).launched, Grid.dimensions, Grid.empty, Grid.without, Arg.isShared,
 		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
 	}
 }
 
-// common returns a handle that belongs to the device itself. It is for libraries whose objects outlive the part of a program that opened
-// the device. While an object made through this handle is open, the last of the program's handles cannot be closed; the others can. A
-// [Module] loaded through it never prevents that: the module closes with the device. Close refuses this handle, which closes together
-// with the last of the program's handles.
 func (d *Device) common() *Device {
 	if s := d.state(); s != nil {
 		return s.common
@@ -48,9 +51,6 @@ func (d *Device) common() *Device {
 	return nil
 }
 
-// value returns what is stored in the device under key; if there is nothing, it stores and returns the result of init. All handles of the
-// device share these values. Libraries keep their state for a device there, so that it lives as long as the device. key is of the
-// library's own type, as for context.Context. With a nil or zero Device nothing is stored.
 func (d *Device) value(key any, init func() any) any {
 	if d.state() == nil {
 		return init()
@@ -68,13 +68,11 @@ func (d *Device) sharesHostMemory() bool {
 	return s != nil && s.Info.SharesHostMemory && !s.Info.Caps.Has(CapMustMap)
 }
 
-// keepsFailures reports whether the stream's events report the failure of any earlier work, unless the program has been told of it.
 func (s *Stream) keepsFailures() bool {
 	st := s.state()
 	return st != nil && st.dev.KeepsFailures
 }
 
-// canDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func (s *Stream) canDefer(e *Event) bool {
 	st := s.state()
 	if st == nil {
@@ -88,7 +86,6 @@ func (s *Stream) canDefer(e *Event) bool {
 	return es.Stream() == &st.Stream || es.Known() || st.Gates() || st.dev.Links(&es.dev.Device, driver.PeerWait)
 }
 
-// recordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
 func (e *Event) recordedOn(s *Stream) bool {
 	es, err := e.begin("query")
 	if err != nil {
@@ -100,11 +97,39 @@ func (e *Event) recordedOn(s *Stream) bool {
 	return on
 }
 
-// doneAlone is Done for a shared reference that is the only one, and that no other goroutine uses meanwhile.
+func (s *Stream) recordShared() (*Event, error) {
+	e, err := s.event("record")
+	if err != nil {
+		return nil, err
+	}
+	return &e.Outer.(*eventState).shared, nil
+}
+
+func (s *Stream) recordAgain(e *Event) bool {
+	if e == nil || e.s == nil || s.state() == nil {
+		return false
+	}
+	es, shared := e.s, e == &e.s.shared
+	if !es.Sole() || es.dev != s.s.dev || shared && es.Timing() || !shared && e.calls.Closed() || s.s.begin("record") != nil {
+		return false
+	}
+	err := s.s.Record(es.Event)
+	s.s.Leave()
+	return err == nil
+}
+
+func (e *Event) retain() *Event {
+	es, err := e.begin("retain")
+	if err != nil {
+		return nil
+	}
+	es.Retain()
+	e.end()
+	return &es.shared
+}
+
 func (e *Event) doneAlone() (bool, error) { return e.s.DoneAlone() }
 
-// idle is like Done, but on a closed stream it reports whether the work that was under way has finished, and it leaves an error to the
-// program.
 func (s *Stream) idle() (bool, error) {
 	st := s.state()
 	if err := st.begin("query"); err != nil {
@@ -117,7 +142,6 @@ func (s *Stream) idle() (bool, error) {
 	return st.Peek()
 }
 
-// drain is like Sync, but on a closed stream it waits for the work that was under way, and it leaves an error to the program.
 func (s *Stream) drain(ctx context.Context) error {
 	const op = "drain"
 	st := s.state()
@@ -138,3 +162,12 @@ func (s *Stream) drain(ctx context.Context) error {
 		return wait.Interrupted(op, ctx)
 	}
 }
+
+func (g Grid) empty() bool { return g.none || g.n[0] == 0 || g.n[1] == 0 || g.n[2] == 0 }
+
+func (g Grid) without() Grid {
+	g.none = true
+	return g
+}
+
+func (a Arg) isShared() bool { return a.kind == driver.ParamShared }

@@ -189,33 +189,6 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	return &Event{s: es, dev: s.dev, lookout: w}, nil
 }
 
-// RecordShared is Record without options, for libraries: it returns a shared reference, see [Event.Retain]. It allocates nothing while
-// the device has spare events.
-func (s *Stream) RecordShared() (*Event, error) {
-	e, err := s.event("record")
-	if err != nil {
-		return nil, err
-	}
-	return &e.Outer.(*eventState).shared, nil
-}
-
-// RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new Record or RecordShared. It
-// allocates nothing. Waits that are already enqueued still wait for the work that the event stood for before. RecordAgain reports false
-// and leaves the event unchanged if something else refers to the event, such as a function given to OnDone; if the event is closed or
-// belongs to another device; or if the call fails. The event must not be used concurrently.
-func (s *Stream) RecordAgain(e *Event) bool {
-	if e == nil || e.s == nil || s.state() == nil {
-		return false
-	}
-	es, shared := e.s, e == &e.s.shared
-	if !es.Sole() || es.dev != s.s.dev || shared && es.Timing() || !shared && e.calls.Closed() || s.s.begin("record") != nil {
-		return false
-	}
-	err := s.s.Record(es.Event)
-	s.s.Leave()
-	return err == nil
-}
-
 // event records an event and returns it with one reference.
 func (s *Stream) event(op string) (*wait.Event, error) {
 	st := s.state()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -47,7 +48,7 @@ func TestOldestEventsAreBlockedForFirst(t *testing.T) {
 		g, err := s.Gate()
 		require.NoError(t, err)
 		gates = append(gates, g)
-		e, err := s.RecordShared()
+		e, err := layer.RecordShared(s)
 		require.NoError(t, err)
 		require.NoError(t, e.OnDone(func(error) { told <- i }))
 		require.NoError(t, e.Close())

@@ -35,8 +35,8 @@ func TestNilAndZeroArguments(t *testing.T) {
 	zerotest.Arguments(t, func() *hal.Event { return e })
 	for _, none := range []*hal.Event{nil, {}} {
 		require.ErrorIs(t, layer.KeepUntil(m, none), hal.ErrInvalidArgument)
-		require.Nil(t, none.Retain())
-		require.False(t, layer.CanDefer(s, none) || s.RecordAgain(none) || layer.RecordedOn(none, s))
+		require.Nil(t, layer.Retain(none))
+		require.False(t, layer.CanDefer(s, none) || layer.RecordAgain(s, none) || layer.RecordedOn(none, s))
 	}
 	require.ErrorIs(t, layer.KeepUntil(new(hal.Memory), e), hal.ErrInvalidArgument)
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // boundsMacro makes the translation of a Go kernel check each index.
@@ -47,7 +48,7 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	if f == nil {
 		return nil, nil
 	}
-	behind, err := stream.RecordShared()
+	behind, err := layer.RecordShared(stream)
 	if err != nil {
 		return err, nil
 	}

@@ -123,7 +123,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	}
 	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an empty grid.
 	changed := false
-	err := stream.Launch(d.kernel, grid.None(), s.args...)
+	err := stream.Launch(d.kernel, layer.None(grid), s.args...)
 	if err == nil {
 		changed, err = prepare()
 	}
@@ -140,7 +140,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		return err
 	}
 	var bad error
-	behind, err := stream.RecordShared()
+	behind, err := layer.RecordShared(stream)
 	if err == nil {
 		err, bad = d.await(ctx, stream, behind)
 	}

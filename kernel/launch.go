@@ -195,7 +195,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 			}
 			s.wants = append(s.wants, a.operand.Want(a.mode))
 		}
-		if d.passes || !a.arg.IsShared() {
+		if d.passes || !layer.IsShared(a.arg) {
 			n++
 		}
 	}
@@ -227,11 +227,11 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if faults != nil {
 		s.args = append(s.args, hal.At(faults.mem.All()))
 	}
-	if checking.Load() && len(s.wants) > 0 && !grid.Empty() {
+	if checking.Load() && len(s.wants) > 0 && !layer.Empty(grid) {
 		return d.launchChecked(ctx, stream, grid, args, s, leases, faults)
 	}
 	err = stream.Launch(d.kernel, layer.WithoutWait(grid), s.args...)
-	enqueued := err == nil && !grid.Empty()
+	enqueued := err == nil && !layer.Empty(grid)
 	var bad error // why what the kernel wrote is lost, if it is known
 	if enqueued && faults != nil {
 		err, bad = faults.inspect(ctx, stream)

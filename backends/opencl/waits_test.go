@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // ending is a context that has ended. Its method Err reports that only after the first calls, whose
@@ -58,7 +59,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			g, err := s.Gate()
 			ok(t, err)
 			ok(t, s.Fill(m.All(), hal.Zero))
-			mark, err := s.RecordShared()
+			mark, err := layer.RecordShared(s)
 			ok(t, err)
 			before, goroutines := threads.Count(), runtime.NumGoroutine()
 			for what, wait := range map[string]func() error{
@@ -82,7 +83,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 			}
 			var waiting, over sync.WaitGroup
 			for range n {
-				x, err := s.RecordShared()
+				x, err := layer.RecordShared(s)
 				ok(t, err)
 				waiting.Add(1)
 				over.Go(func() {

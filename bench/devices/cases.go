@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // A family is the measurements of one operation, at one size or at several.
@@ -393,7 +394,7 @@ func (s *site) recorder(c *closers) (func() (*hal.Event, error), error) {
 	}
 	c.add(func() error { return e.Close() })
 	return func() (*hal.Event, error) {
-		if s.stream.RecordAgain(e) {
+		if layer.RecordAgain(s.stream, e) {
 			return e, nil
 		}
 		if err := e.Close(); err != nil {

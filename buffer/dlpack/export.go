@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Export lends a buffer, or a slice of a buffer, to C as a tensor with one axis. It makes the elements current at
@@ -183,7 +184,7 @@ func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset 
 		return err
 	}
 	if wait || t.device.Type.Host() {
-		event, err := stream.RecordShared()
+		event, err := layer.RecordShared(stream)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
@@ -16,7 +17,7 @@ func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
 			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
 			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
 			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.RecordShared()
+				m, err := layer.RecordShared(busy)
 				require.NoError(t, err)
 				defer m.Close()
 				return nil, x.KeepUntil(m)

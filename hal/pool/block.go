@@ -2,6 +2,7 @@ package pool
 
 import (
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Block is a range of device memory that an [Allocator] gave out. It is a small value that may be
@@ -111,7 +112,7 @@ func (b Block) KeepUntil(e *hal.Event) error {
 	if b.rec == nil {
 		return hal.Errorf(op, hal.ErrClosed, "zero block")
 	}
-	own := e.Retain()
+	own := layer.Retain(e)
 	if own == nil {
 		_, err := e.Done()
 		return err // it says that the event is nil or closed
@@ -140,7 +141,7 @@ func (b Block) RecordUse(stream *hal.Stream) error {
 	if err := stream.RecordUse(b.rec.mem); err != nil {
 		return err
 	}
-	m, err := stream.RecordShared()
+	m, err := layer.RecordShared(stream)
 	if err != nil {
 		return err
 	}

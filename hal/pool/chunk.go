@@ -168,7 +168,7 @@ func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
 		}
 		n.next, n.bytes = rest, bytes
 		for _, m := range n.fence {
-			m.Retain()
+			layer.Retain(m)
 		}
 		rest.fence = slices.Clone(n.fence)
 		h.put(rest)
@@ -185,7 +185,7 @@ func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
 func (h *heap) addChunk(c *chunk, stream *hal.Stream) error {
 	var fence []*hal.Event
 	if c.block.Ordered() {
-		e, err := stream.RecordShared()
+		e, err := layer.RecordShared(stream)
 		if err != nil {
 			_ = c.block.Free(stream)
 			return err

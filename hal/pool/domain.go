@@ -63,7 +63,7 @@ func (d *domain) record() error {
 	// Blocks freed from here on belong to the next epoch, and the event comes after all use of the blocks freed before.
 	// If the event were recorded first, a block freed just after it would still belong to this epoch.
 	e := d.epoch.Add(1) - 1
-	m, err := d.stream.RecordShared()
+	m, err := layer.RecordShared(d.stream)
 	if isClosed(err) {
 		if done, _ := layer.Idle(d.stream); done { // only asked of a closed stream: from an open one it would take an error away
 			d.release()
@@ -145,7 +145,7 @@ func (d *domain) cover(epoch uint64) *hal.Event {
 	defer d.mu.Unlock()
 	for _, x := range d.events {
 		if x.epoch >= epoch {
-			return x.event.Retain()
+			return layer.Retain(x.event)
 		}
 	}
 	return nil

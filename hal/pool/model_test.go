@@ -11,6 +11,7 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // model is a pool beside what a program knows of it. Streams are held shut and opened at random; the
@@ -168,7 +169,7 @@ func (m *model) freeFrom(i, last int) {
 }
 
 func (m *model) order(later, earlier *hal.Stream) {
-	mark, err := earlier.RecordShared()
+	mark, err := layer.RecordShared(earlier)
 	m.check(err)
 	m.check(later.WaitEvent(mark))
 	mark.Close()

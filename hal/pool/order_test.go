@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // sizes of a block that shares a chunk and of one that does not.
@@ -204,7 +205,7 @@ func TestBlockIsKeptForRecordedUse(t *testing.T) {
 		for name, record := range map[string]func(x pool.Block) error{
 			"stream": func(x pool.Block) error { return x.RecordUse(b) },
 			"mark": func(x pool.Block) error {
-				m, err := b.RecordShared()
+				m, err := layer.RecordShared(b)
 				require.NoError(t, err)
 				defer m.Close()
 				return x.KeepUntil(m)
@@ -314,7 +315,7 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 			keep, s := newStream(t, d), newStream(t, d)
 			brief, err := d.NewStream()
 			require.NoError(t, err)
-			m, err := keep.RecordShared()
+			m, err := layer.RecordShared(keep)
 			require.NoError(t, err)
 			defer m.Close()
 			var all []pool.Block
@@ -436,7 +437,7 @@ func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
 			p := newPool(t, d, pool.WithLimit(256*kib), pool.WithChunk(256*kib), pool.WithLarge(256*kib))
 			s, a, foreign := newStream(t, d), newStream(t, d), newStream(t, other)
 			open := shut(t, foreign)
-			m, err := foreign.RecordShared()
+			m, err := layer.RecordShared(foreign)
 			require.NoError(t, err)
 			defer m.Close()
 			var all []pool.Block

@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/faulty"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
@@ -92,7 +93,7 @@ func TestCloseDuringFree(t *testing.T) {
 	s, other := newStream(t, d), newStream(t, d)
 	b := alloc(t, p, nil, 4*kib)
 	open := shut(t, other)
-	m, err := other.RecordShared()
+	m, err := layer.RecordShared(other)
 	require.NoError(t, err)
 	require.NoError(t, b.KeepUntil(m))
 	m.Close()
@@ -117,7 +118,7 @@ func TestFreeWithoutAnotherStream(t *testing.T) {
 	s := newStream(t, openHost(t, 2, 256*mib))
 	b := alloc(t, pool.Direct(d), nil, 4*kib)
 	open := shut(t, s)
-	m, err := s.RecordShared()
+	m, err := layer.RecordShared(s)
 	require.NoError(t, err)
 	require.NoError(t, b.KeepUntil(m))
 	m.Close()

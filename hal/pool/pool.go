@@ -272,7 +272,7 @@ func (p *Pool) park(r *record, d *domain) {
 	fence := r.uses.take()
 	certain := true
 	if d.stream != nil {
-		m, err := d.stream.RecordShared()
+		m, err := layer.RecordShared(d.stream)
 		if err != nil {
 			certain = false
 		} else {

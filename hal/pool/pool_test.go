@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 func TestNewRefusesOptionsThatMakeNoSense(t *testing.T) {
@@ -75,7 +76,7 @@ func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 func TestStaleBlocksAreRefused(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p, q, s := newPool(t, d), newPool(t, d), newStream(t, d)
-	m, err := s.RecordShared()
+	m, err := layer.RecordShared(s)
 	require.NoError(t, err)
 	defer m.Close()
 	stale := func(b pool.Block) {
@@ -176,13 +177,13 @@ func TestCloseLeavesWorkItsMemory(t *testing.T) {
 		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
 			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
 			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.RecordShared()
+				m, err := layer.RecordShared(busy)
 				require.NoError(t, err)
 				defer m.Close()
 				return nil, x.KeepUntil(m)
 			},
 			"fence": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := busy.RecordShared()
+				m, err := layer.RecordShared(busy)
 				require.NoError(t, err)
 				defer m.Close()
 				return nil, x.KeepUntil(m)

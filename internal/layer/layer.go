@@ -11,12 +11,18 @@ import (
 
 // under holds the functions as function values: calling one costs less than calling a method of an interface, which goes through a wrapper.
 var under = slot.Hal.(struct {
+	RecordShared     func(*hal.Stream) (*hal.Event, error)
+	RecordAgain      func(*hal.Stream, *hal.Event) bool
+	Retain           func(*hal.Event) *hal.Event
 	RecordedOn       func(*hal.Event, *hal.Stream) bool
 	DoneAlone        func(*hal.Event) (bool, error)
 	CanDefer         func(*hal.Stream, *hal.Event) bool
 	WithoutWait      func(hal.Grid) hal.Grid
 	Launched         func(*hal.Stream, *hal.Kernel) error
 	Dimensions       func(hal.Grid) int
+	Empty            func(hal.Grid) bool
+	None             func(hal.Grid) hal.Grid
+	IsShared         func(hal.Arg) bool
 	Rename           func(k *hal.Kernel, name string, params []string)
 	KeepsFailures    func(*hal.Stream) bool
 	Idle             func(*hal.Stream) (bool, error)
@@ -31,6 +37,22 @@ var under = slot.Hal.(struct {
 	Interrupted      func(op string, ctx context.Context) error
 })
 
+// RecordShared is s.Record without options. It returns a shared reference, see [Retain], and allocates nothing while the device has spare
+// events.
+func RecordShared(s *hal.Stream) (*hal.Event, error) { return under.RecordShared(s) }
+
+// RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new record. It allocates nothing. Waits
+// that are already enqueued still wait for the work that the event stood for before. RecordAgain reports false and leaves the event
+// unchanged if something else refers to the event, such as a function given to OnDone; if the event is closed or belongs to another
+// device; or if the call fails. The event must not be used concurrently.
+func RecordAgain(s *hal.Stream, e *hal.Event) bool { return under.RecordAgain(s, e) }
+
+// Retain adds a shared reference to the event and returns it, or nil if e is closed. All shared references to an event are the same
+// pointer. Each of them must be closed exactly once, and none may be used after the last of them is closed: the device then returns the
+// pointer for another event. A shared reference does not keep the device from closing: Device.Close waits for the event's work, and the
+// event keeps its result. The leak of a shared reference is not reported.
+func Retain(e *hal.Event) *hal.Event { return under.Retain(e) }
+
 // RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
 func RecordedOn(e *hal.Event, s *hal.Stream) bool { return under.RecordedOn(e, s) }
 
@@ -40,21 +62,32 @@ func DoneAlone(e *hal.Event) (bool, error) { return under.DoneAlone(e) }
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }
 
-// WithoutWait returns the same grid for a launch that does not wait, even with HALYARD_LAUNCH_SYNC. The caller calls [Launched] once it has recorded what the
-// kernel uses.
+// WithoutWait returns the same grid for a launch that does not wait, even with HALYARD_LAUNCH_SYNC. The caller calls [Launched] once it
+// has recorded what the kernel uses.
 func WithoutWait(g hal.Grid) hal.Grid { return under.WithoutWait(g) }
 
-// Launched waits for a kernel that was launched with a grid of [WithoutWait], if HALYARD_LAUNCH_SYNC is set, and returns the error if the kernel failed.
+// Launched waits for a kernel that was launched with a grid of [WithoutWait], if HALYARD_LAUNCH_SYNC is set, and returns the error if the
+// kernel failed.
 func Launched(s *hal.Stream, k *hal.Kernel) error { return under.Launched(s, k) }
 
 // Dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
 func Dimensions(g hal.Grid) int { return under.Dimensions(g) }
 
-// Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first launch.
+// Empty reports whether a launch with the grid does nothing: because a dimension is 0, or because the grid was made by [None].
+func Empty(g hal.Grid) bool { return under.Empty(g) }
+
+// None returns the same grid for a launch that makes all checks and then does nothing.
+func None(g hal.Grid) hal.Grid { return under.None(g) }
+
+// IsShared reports whether the argument was made by hal.Shared.
+func IsShared(a hal.Arg) bool { return under.IsShared(a) }
+
+// Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first
+// launch.
 func Rename(k *hal.Kernel, name string, params []string) { under.Rename(k, name, params) }
 
-// KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of that. Otherwise it may
-// report only how the last command has ended, as in OpenCL.
+// KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of
+// that. Otherwise it may report only how the last command has ended, as in OpenCL.
 func KeepsFailures(s *hal.Stream) bool { return under.KeepsFailures(s) }
 
 // Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished. It leaves an error to the

@@ -179,7 +179,7 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 // all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes nothing
 // is not used and stays as it is.
 func (w *Work) again(holders int32, reads, writes bool) bool {
-	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !w.Stream.RecordAgain(w.event) {
+	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !layer.RecordAgain(w.Stream, w.event) {
 		return false
 	}
 	if writes {

@@ -48,7 +48,7 @@ func NewWork(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
 	w.Stream, w.seq = stream, recorded.Add(1)
 	w.refs.Add(1)
-	w.event, _ = stream.RecordShared()
+	w.event, _ = layer.RecordShared(stream)
 	return w
 }
 
@@ -238,7 +238,7 @@ func (w *Work) recorded() *hal.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.event == nil {
-		w.event, _ = w.Stream.RecordShared()
+		w.event, _ = layer.RecordShared(w.Stream)
 	}
 	return w.event
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/hal/pool/adapt"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -83,7 +84,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			require.NoError(t, other.Close())
 			fill(t, s, x, 1)
 			fill(t, s, y, 2)
-			m, err := busy.RecordShared()
+			m, err := layer.RecordShared(busy)
 			require.NoError(t, err)
 			require.NoError(t, x.KeepUntil(m))
 			m.Close()

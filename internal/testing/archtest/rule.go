@@ -40,7 +40,7 @@ var Rules = []Rule{
 	{"comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"comm/commtest", []string{"comm/driver", "comm/internal/bugs"}, "it is an engine like any other"},
 	{"comm/internal/bugs", nil, "it has names and nothing else"},
-	{"comm", []string{"buffer", "coherence", "comm/driver", "hal", "internal/awaited", "internal/debug", "internal/dl", "internal/nap"}, "it sends buffers, also in stream order, and does not know which library carries them"},
+	{"comm", []string{"buffer", "coherence", "comm/driver", "hal", "internal/awaited", "internal/debug", "internal/dl", "internal/layer", "internal/nap"}, "it sends buffers, also in stream order, and does not know which library carries them"},
 	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "comm/driver", "hal", "internal/protocol", "internal/watch"},
 		"it divides buffers, and does not know which library carries the ghosts"},
 	{"comm/mpi", []string{"comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
