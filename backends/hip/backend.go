@@ -47,7 +47,7 @@ func vendor() *cudahip.Vendor {
 func release(v int32) int32 { return v / 10_000_000 }
 
 // hostPointers returns the number of the type of page-locked memory, which changed in ROCm 6. The attribute for the size of an allocation
-// has 32 bits in some releases and 64 in others, so that it is not asked for.
+// has 32 bits in some releases and 64 in others, so it is not queried.
 func hostPointers(version int32) int32 {
 	if release(version) < 6 {
 		return 0

@@ -65,9 +65,10 @@
 // Afterwards they enqueue a marker, which also covers the commands that the program enqueued
 // itself.
 //
-// The status of an event is that of its own command. If an earlier command of the queue fails when it runs, and later ones were enqueued
-// before anybody asked, the failure is noticed only if the runtime fails the later commands too. OpenCL does not require that of a queue
-// that runs its commands in order. A program that must know waits for each command before it enqueues the next.
+// The status of an event is that of its own command. If an earlier command of the queue fails when it runs, and later
+// ones were enqueued before the program queried its event, the failure is noticed only if the runtime fails the later
+// commands too. OpenCL does not require that of a queue that runs its commands in order. A program that must know
+// waits for each command before it enqueues the next.
 //
 // # Kernels
 //

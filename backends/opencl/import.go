@@ -57,7 +57,7 @@ func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		}
 		visible = p.Kind != driver.KindDevice
 	} else if d.hw.unified {
-		// OpenCL does not tell what memory an address belongs to; here it is at least memory of the process.
+		// OpenCL does not report what memory an address belongs to; here it is at least memory of the process.
 		switch last := handle + uintptr(size-1); {
 		case !memcopy.Readable(handle):
 			return nil, d.refuse(op, driver.ErrInvalidArgument, "the process cannot read at %#x", handle)

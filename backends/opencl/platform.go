@@ -144,11 +144,11 @@ func (p *platform) String() string {
 	return fmt.Sprintf("platform %d", p.index)
 }
 
-// hardware returns the platform's devices, or why it has none. The first call asks the platform. The error is of kind
+// hardware returns the platform's devices, or why it has none. The first call queries the platform. The error is of kind
 // ErrNotReady if ctx ended before the platform answered.
 func (p *platform) hardware(ctx context.Context, op string, t *table) ([]*hardware, error) {
 	p.once.Do(func() {
-		p.devices = start(func() ([]*hardware, error) { return p.ask(t) })
+		p.devices = start(func() ([]*hardware, error) { return p.query(t) })
 	})
 	if !p.devices.returned(ctx) {
 		return nil, late(ctx, op, p.String()+" has not listed its devices; "+
@@ -157,8 +157,8 @@ func (p *platform) hardware(ctx context.Context, op string, t *table) ([]*hardwa
 	return p.devices.value, p.devices.err
 }
 
-// ask queries the platform's devices.
-func (p *platform) ask(t *table) ([]*hardware, error) {
+// query queries the platform's devices.
+func (p *platform) query(t *table) ([]*hardware, error) {
 	dl.OpenCL.Lock()
 	defer dl.OpenCL.Unlock()
 	siglib.Enter()

@@ -188,7 +188,7 @@ func (s *stream) Wait(e driver.Event) error {
 		return nil
 	}
 	if done, err := ev.poll(op); done {
-		return nil // also if the command failed, which the event tells
+		return nil // also if the command failed: the event reports that
 	} else if err != nil {
 		return err
 	}

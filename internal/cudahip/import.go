@@ -75,8 +75,8 @@ func (d *Device) pointer(addr uintptr) (p pointer, code Code) {
 	return p, Success
 }
 
-// ask calls pointer and turns its code into an error.
-func (d *Device) ask(op string, addr uintptr) (pointer, error) {
+// pointerTo is pointer with an error in place of a code.
+func (d *Device) pointerTo(op string, addr uintptr) (pointer, error) {
 	p, code := d.pointer(addr)
 	switch {
 	case code == CodeInvalidValue, code == Success && p.kind == 0:
@@ -93,7 +93,7 @@ func (d *Device) PointerInfo(addr uintptr) (driver.PointerInfo, error) {
 	if !d.info.Caps.Has(driver.CapPointerInfo) {
 		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "pointer queries are not supported")
 	}
-	p, err := d.ask(op, addr)
+	p, err := d.pointerTo(op, addr)
 	if err != nil {
 		return driver.PointerInfo{}, err
 	}
@@ -109,7 +109,7 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 	m := &Memory{dev: d, addr: handle, size: size, origin: imported[kind], foreign: true}
 	switch {
 	case d.info.Caps.Has(driver.CapPointerInfo):
-		p, err := d.ask(op, handle)
+		p, err := d.pointerTo(op, handle)
 		if err != nil {
 			return nil, err
 		}

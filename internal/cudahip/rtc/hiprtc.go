@@ -73,7 +73,7 @@ func (c *Compiler) planAMD(target string) (plan, error) {
 	return plan{target: target, option: "--offload-arch=" + target, made: []product{code}}, nil
 }
 
-// knows reports whether comgr knows the target, or cannot be asked. hipRTC 5.2 ends the process if
+// knows reports whether comgr knows the target; it is true if comgr was not found. hipRTC 5.2 ends the process if
 // it is given an unknown target.
 func (c *Compiler) knows(target string) bool {
 	if c.comgr == nil {
