@@ -786,7 +786,8 @@ type usmTableProcs struct {
 	SetKernelArg dl.Proc `sym:"clSetKernelArgMemPointerINTEL,optional"`
 }
 
-// loadUSM returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.
+// loadUSM returns the calls whose addresses find returns.
+// If some are missing that are not optional, the error names them.
 func loadUSM(find func(name string) dl.Proc) (*usmTable, error) {
 	p := new(usmTableProcs)
 	if err := dl.FillBy(find, p); err != nil {
@@ -854,7 +855,8 @@ type ilTableProcs struct {
 	CreateILProgram dl.Proc `sym:"clCreateProgramWithILKHR"`
 }
 
-// loadIL returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.
+// loadIL returns the calls whose addresses find returns.
+// If some are missing that are not optional, the error names them.
 func loadIL(find func(name string) dl.Proc) (*ilTable, error) {
 	p := new(ilTableProcs)
 	if err := dl.FillBy(find, p); err != nil {

@@ -112,7 +112,8 @@ type Calls interface {
 	AllocAsync(ctx Context, bytes, stream uintptr) (addr uintptr, code Code)
 	FreeAsync(ctx Context, addr, stream uintptr) Code
 	AddressRange(ctx Context, addr uintptr) (base, bytes uintptr, code Code)
-	// PointerAttribute queries an attribute of an address by its number. It returns CodeInvalidValue for an address that the library does not know.
+	// PointerAttribute queries an attribute of an address by its number. It returns CodeInvalidValue for an address that the
+	// library does not know.
 	PointerAttribute(ctx Context, number int32, addr uintptr) (value uintptr, code Code)
 	CopyIn(ctx Context, dst, host, n, stream uintptr) Code
 	CopyOut(ctx Context, host, src, n, stream uintptr) Code

@@ -53,7 +53,8 @@ type callsProcs struct {
 	Code           dl.Proc `sym:"GetCode,optional"`
 }
 
-// loadCalls returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.
+// loadCalls returns the calls whose addresses find returns.
+// If some are missing that are not optional, the error names them.
 func loadCalls(find func(name string) dl.Proc) (*calls, error) {
 	p := new(callsProcs)
 	if err := dl.FillBy(find, p); err != nil {
@@ -173,7 +174,8 @@ type comgrProcs struct {
 	DestroyAction dl.Proc `sym:"amd_comgr_destroy_action_info"`
 }
 
-// loadComgr returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.
+// loadComgr returns the calls whose addresses find returns.
+// If some are missing that are not optional, the error names them.
 func loadComgr(find func(name string) dl.Proc) (*comgr, error) {
 	p := new(comgrProcs)
 	if err := dl.FillBy(find, p); err != nil {

@@ -50,8 +50,9 @@
 // Linked calls are C functions that do the same.
 //
 // Plain is the form of libraries without a current context, such as OpenCL. Each call is a field of a struct of
-// functions. A heading "table NAME LOADER" names the struct and the function that fills it from a library; in place of
-// table, "extension" is for functions that are looked up by a function which the program gives. Under the heading, "field NAME TYPE" is a field that the program fills itself.
+// functions. A heading "table NAME LOADER" names the struct and the function that fills it from a library; in place
+// of table, "extension" is for functions that are looked up by a function which the program gives. Under the heading,
+// "field NAME TYPE" is a field that the program fills itself.
 package main
 
 import (

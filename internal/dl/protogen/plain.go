@@ -177,7 +177,8 @@ func (l *list) loader(w *writer, of table) {
 		w.line("p := new(%s)\nif _, err := lib.Fill(p); err != nil { return nil, err }", procs)
 		w.line("t := &%s{binding: \"loaded\", library: lib.Name()}", table)
 	} else {
-		w.line("// %s returns the calls whose addresses find returns. If some are missing that are not optional, the error names them.", of.loader)
+		w.line("// %s returns the calls whose addresses find returns.", of.loader)
+		w.line("// If some are missing that are not optional, the error names them.")
 		w.line("func %s(find func(name string) dl.Proc) (*%s, error) {", of.loader, table)
 		w.line("p := new(%s)\nif err := dl.FillBy(find, p); err != nil { return nil, err }\nt := new(%s)", procs, table)
 	}
