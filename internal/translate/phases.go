@@ -608,7 +608,8 @@ func (ph *phaseWriter) leaving(n ast.Node, breaks, continues bool, p *phase, fin
 	}
 }
 
-// share notes the variables that are used in another phase than the one that declares them. It refuses one whose type cannot be written there.
+// share notes the variables that are used in another phase than the one that declares them. It refuses one whose type cannot be written
+// there.
 func (ph *phaseWriter) share() bool {
 	for _, p := range ph.all {
 		for _, v := range ph.used(p) {

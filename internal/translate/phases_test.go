@@ -177,7 +177,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// A variable of another package's type can be used between two barriers, and cannot be kept over one: the generated file may not import the package.
+// A variable of another package's type can be used between two barriers, and cannot be kept over one: the generated file may not import the
+// package.
 func TestTypesOfOtherPackagesAreNotKept(t *testing.T) {
 	const src = "package p\n\nimport (\n\t\"time\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n" +
 		"//halyard:kernel\nfunc k(t grid.Thread, n int32, y []int32) {\n\td := time.Duration(n)\n\td++\n\ty[t.Global(0)] = int32(d)\n\tt.Barrier()\n%s}\n"

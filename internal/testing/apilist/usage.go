@@ -245,14 +245,21 @@ func (w *world) count() (names []*exported) {
 	return names
 }
 
-// implements reports whether a method of a type is one of an interface that the type has. A type with parameters counts if an interface has
-// a method of that name.
+// implements reports whether a method of a type is one of an interface whose methods the type all has. It compares names alone, because
+// types that were checked from source are others than those that the compiler exported.
 func implements(t *types.Named, method string, interfaces []*types.Interface) bool {
+	has := types.NewMethodSet(types.NewPointer(t))
+	if has.Lookup(nil, "Error") != nil && slices.Contains([]string{"Is", "As", "Unwrap"}, method) {
+		return true // package errors calls it
+	}
 	return slices.ContainsFunc(interfaces, func(i *types.Interface) bool {
-		has := false
+		named := false
 		for m := range i.Methods() {
-			has = has || m.Name() == method
+			if has.Lookup(m.Pkg(), m.Name()) == nil {
+				return false
+			}
+			named = named || m.Name() == method
 		}
-		return has && (t.TypeParams().Len() > 0 || types.Implements(t, i) || types.Implements(types.NewPointer(t), i))
+		return named
 	})
 }

@@ -27,6 +27,9 @@ func (G[E]) Len() int { return 0 }
 type I interface { Do() }
 type Closer interface { Close() }
 func New() T { T{}.Own(); return T{} }
+type E struct{}
+func (E) Error() string { return "" }
+func (E) Is(error) bool { return false }
 func Alone() {}
 const C, hidden = 1, 2`},
 		{module + "/examples/q", `package q
@@ -56,10 +59,10 @@ func f(i p.I) int { i.Do(); v := p.New(); v.Called(); return p.G[int]{Of: v.Seen
 	}
 	slices.Sort(used)
 	slices.Sort(unused)
-	if want := []string{"C", "G", "G.Len", "G.Of", "I", "I.Do", "New", "T.Called", "T.Close", "T.Seen"}; !slices.Equal(want, used) {
+	if want := []string{"C", "E.Is", "G", "G.Len", "G.Of", "I", "I.Do", "New", "T.Called", "T.Close", "T.Seen"}; !slices.Equal(want, used) {
 		t.Errorf("used %q, want %q", used, want)
 	}
-	if want := []string{"Alone", "Closer", "Closer.Close", "T", "T.Lost", "T.Own"}; !slices.Equal(want, unused) {
+	if want := []string{"Alone", "Closer", "Closer.Close", "E", "E.Error", "T", "T.Lost", "T.Own"}; !slices.Equal(want, unused) {
 		t.Errorf("not used %q, want %q", unused, want)
 	}
 }
