@@ -50,8 +50,8 @@ func newPart(lo, hi uint64, mode protocol.Action) part { return part{Lo: lo, Hi:
 // manyFree is the largest number of free accesses that is kept when none is in use.
 const manyFree = 64
 
-// take returns an unused access for a new request.
-func (s *storage) take() *access {
+// newAccess returns an unused access for a new request.
+func (s *storage) newAccess() *access {
 	a := &s.pool
 	x := a.spare
 	if x != nil {
@@ -69,8 +69,8 @@ func (s *storage) take() *access {
 	return x
 }
 
-// drop ends an access, open or not, and opens the accesses that waited only for it.
-func (s *storage) drop(x *access) {
+// recycle ends an access, open or not, and opens the accesses that waited only for it.
+func (s *storage) recycle(x *access) {
 	x.inside, x.own = false, nil
 	if x.group != nil { // a store costs more here than a test
 		x.group = nil
@@ -157,9 +157,9 @@ func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
 	return x
 }
 
-// taint tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no longer in the
+// taintReaders tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no longer in the
 // place's Order, so the work of these accesses would not find it among its sources.
-func (s *storage) taint(p protocol.Place, lo, hi uint64, err error) {
+func (s *storage) taintReaders(p protocol.Place, lo, hi uint64, err error) {
 	s.queue.Readers(lo, hi, func(o *access, _, _ uint64) bool {
 		if o.inside && o.place == p && o.bad == nil {
 			o.bad = err

@@ -72,7 +72,7 @@ const maxSize = min(1<<62, math.MaxInt)
 
 // New returns a buffer of n elements that reads as zeros. A place allocates memory only when it is first used.
 func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
-	const op = "new buffer"
+	const op = "New"
 	var zero T
 	elem := uint64(unsafe.Sizeof(zero))
 	switch {
@@ -216,11 +216,11 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 // [ConflictError] while a lease or a function on the host uses the buffer. Closing again does nothing. Closing
 // a slice is an error of kind ErrInvalidArgument.
 func (b *Buffer[T]) Close() error {
-	if err := b.check("close"); err != nil {
+	if err := b.check("Close"); err != nil {
 		return err
 	}
 	if b.slice {
-		return hal.Errorf("close", hal.ErrInvalidArgument, "a slice is closed with its buffer")
+		return hal.Errorf("Close", hal.ErrInvalidArgument, "a slice is closed with its buffer")
 	}
 	err := b.s.close()
 	if err == nil {

@@ -87,10 +87,10 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 
 // standBehind waits until other has ended, with the storage unlocked. x stands for a call.
 func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
-	w := s.take()
+	w := s.newAccess()
 	w.op, w.Part = x.op, x.Part
 	err := s.pause(ctx, w, other)
-	s.drop(w)
+	s.recycle(w)
 	if err != nil {
 		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
 	}

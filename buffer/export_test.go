@@ -14,7 +14,7 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, _, err := s.settleReplica(stream, cause{})
+	r, _, err := s.replicaFor(stream, cause{})
 	if err != nil {
 		return err
 	}

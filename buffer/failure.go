@@ -77,7 +77,7 @@ func (s *storage) learn(self *access, lo, hi uint64) (failed error) {
 			failed = err
 		}
 		if err := r.gone(); err != nil {
-			r.spoil(lo, hi, err)
+			r.taint(lo, hi, err)
 		}
 		return true
 	})
@@ -106,7 +106,7 @@ func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
 	r.order.Failed(lo, hi, keep, func(from, to uint64, err error) []span.Range {
 		found := r.storage.unwritten(self, r.place, from, to)
 		for _, f := range found {
-			for _, b := range r.spoil(f.Lo, f.Hi, err) {
+			for _, b := range r.taint(f.Lo, f.Hi, err) {
 				if b.Lo < hi && lo < b.Hi {
 					failed = err
 				}
@@ -117,8 +117,8 @@ func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
 	return failed
 }
 
-// spoil makes bytes of a replica stale because they are bad, and returns the ranges that were current.
-func (r *replica) spoil(lo, hi uint64, err error) (bad []span.Range) {
+// taint makes bytes of a replica stale because they are bad, and returns the ranges that were current.
+func (r *replica) taint(lo, hi uint64, err error) (bad []span.Range) {
 	s := r.storage
 	var valid []protocol.Set
 	s.m.Runs(lo, hi, func(lo, hi uint64, at protocol.Set) bool {
@@ -129,7 +129,7 @@ func (r *replica) spoil(lo, hi uint64, err error) (bad []span.Range) {
 	})
 	for i, b := range bad {
 		s.m.Invalidate(r.place, b.Lo, b.Hi)
-		s.taint(r.place, b.Lo, b.Hi, err)
+		s.taintReaders(r.place, b.Lo, b.Hi, err)
 		switch rest := valid[i].Without(r.place); {
 		case rest != 0:
 			s.needed(rest)

@@ -81,7 +81,7 @@ func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool 
 
 // again begins an access of a device for which repeats returned true. With reserve it leaves access.commit to the caller.
 func (s *storage) again(op string, own *owner, p part, reserve bool) *access {
-	x := s.take()
+	x := s.newAccess()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
 	s.recent.replica.Touch()
 	s.beginAtOnce(x, op, own, p, s.recent.replica, reserve)
@@ -114,7 +114,7 @@ func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
 	h := &s.host
 	if h.Exists() && !h.Guarded() && (h.order.Idle() || !p.Writes() && h.order.Settled()) && s.undisturbed(&p) &&
 		(!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, protocol.Host)) {
-		x = s.take()
+		x = s.newAccess()
 		s.beginAtOnce(x, op, own, p, &h.replica, false)
 	}
 	s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *storage) beginAtOnce(x *access, op string, own *owner, p part, r *repli
 		x.since = 0
 	}
 	x.here()
-	r.Begin()
+	r.AddLease()
 	s.queue.Alone(&x.Entry)
 	if p.Reads() {
 		s.stats.BytesAvoided += p.Hi - p.Lo

@@ -430,7 +430,7 @@ func (l Leases) Commit() error {
 			return nil
 		}
 	}
-	return hal.Errorf("commit", hal.ErrClosed, "the leases were released before")
+	return hal.Errorf("Commit", hal.ErrClosed, "the leases were released before")
 }
 
 func (g *group) commit() {
@@ -493,13 +493,13 @@ func (l Leases) Release() error { return l.release(nil) }
 // without a [Leases.Commit], the error is of kind ErrInvalidArgument and the leases stay open.
 func (l Leases) ReleaseChecked(check func() error) error {
 	if check == nil {
-		return hal.Errorf("release", hal.ErrInvalidArgument, "nil function")
+		return hal.Errorf("Release", hal.ErrInvalidArgument, "nil function")
 	}
 	return l.release(guarded(check))
 }
 
 func (l Leases) release(check func() error) error {
-	const op = "release"
+	const op = "Release"
 	if l.g == nil {
 		return hal.Errorf(op, hal.ErrClosed, "no leases")
 	}

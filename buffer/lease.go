@@ -75,14 +75,14 @@ func (l Lease) Release() error { return l.release(nil) }
 // ErrInvalidArgument and the lease stays open.
 func (l Lease) ReleaseChecked(check func() error) error {
 	if check == nil {
-		return hal.Errorf("release", hal.ErrInvalidArgument, "nil function")
+		return hal.Errorf("Release", hal.ErrInvalidArgument, "nil function")
 	}
 	return l.release(guarded(check))
 }
 
 func (l Lease) release(check func() error) error {
 	if l.x == nil {
-		return hal.Errorf("release", hal.ErrClosed, "not a lease")
+		return hal.Errorf("Release", hal.ErrClosed, "not a lease")
 	}
 	return l.x.storage.release(l.x, l.gen, check)
 }
@@ -128,7 +128,7 @@ func (l HostLease) Pointer() unsafe.Pointer {
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
 func (l HostLease) Release() error {
-	x, err := l.open("release")
+	x, err := l.lock("Release")
 	if err != nil {
 		return err
 	}
@@ -141,11 +141,11 @@ func (l HostLease) Release() error {
 // reset, every access that reads one of them fails with an error of kind hal.ErrDeviceLost, in which errors.Is finds cause. If cause is nil or
 // the lease is for reading, Fail returns an error of kind ErrInvalidArgument and the lease stays open.
 func (l HostLease) Fail(cause error) error {
-	const op = "fail"
+	const op = "Fail"
 	if cause == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil cause")
 	}
-	x, err := l.open(op)
+	x, err := l.lock(op)
 	if err != nil {
 		return err
 	}
@@ -154,13 +154,13 @@ func (l HostLease) Fail(cause error) error {
 	if !x.writes {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
-	s.host.replica.spoil(x.Lo, x.Hi, cause)
+	s.host.replica.taint(x.Lo, x.Hi, cause)
 	s.finish(x)
 	return nil
 }
 
-// open returns the access of the lease, with the storage locked, or an error, with the storage unlocked, if the lease is stale.
-func (l HostLease) open(op string) (*access, error) {
+// lock returns the access of the lease, with the storage locked, or an error, with the storage unlocked, if the lease is stale.
+func (l HostLease) lock(op string) (*access, error) {
 	x := l.x
 	if x == nil {
 		return nil, hal.Errorf(op, hal.ErrClosed, "not a lease")

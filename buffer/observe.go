@@ -324,7 +324,7 @@ func (p *panicked) Unwrap() error {
 func guarded(check func() error) func() error {
 	return func() (err error) {
 		if thrown := callback(func() { err = check() }); thrown != nil {
-			return &hal.Error{Op: "release", Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the function of ReleaseChecked panicked", Err: thrown}
+			return &hal.Error{Op: "Release", Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the function of ReleaseChecked panicked", Err: thrown}
 		}
 		return err
 	}

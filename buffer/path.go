@@ -84,7 +84,7 @@ func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 	}
 	s.remember(x)
 	x.begun()
-	s.settleGuard()
+	s.tightenGuard()
 	ready = true
 	return nil
 }
@@ -133,7 +133,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(q.op, ctx, nil)
 	}
-	x := s.take()
+	x := s.newAccess()
 	x.op, x.own, x.stream, x.Part, x.Parts, x.writes, x.place = q.op, q.own, q.stream, q.part, q.parts, writes, protocol.NoPlace
 	x.awaited, x.unread, x.replica, x.mem = q.awaited, q.unread, nil, nil
 	if q.stream == nil {
@@ -152,7 +152,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	case q.try:
 		if b := s.excluding(x); b != nil {
 			err := x.conflictWith(b)
-			s.drop(x)
+			s.recycle(x)
 			return nil, err
 		}
 		s.queue.Open(&x.Entry)
@@ -164,11 +164,11 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 			if b := accessOf(s.queue.Before(&x.Entry)); b != nil {
 				holder = x.conflictWith(b)
 			}
-			s.drop(x)
+			s.recycle(x)
 			return nil, interrupted(q.op, ctx, holder)
 		}
 		if err := s.usable(q.op, writes); err != nil {
-			s.drop(x)
+			s.recycle(x)
 			return nil, err
 		}
 	}
@@ -192,7 +192,7 @@ func (x *access) present() bool { return x.stream == nil || x.awaited }
 func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	waits := x.awaited && x.unread // SyncTo waits once in any case, so that an observer sees when its bytes were there
 	for {
-		if err := s.settle(ctx, x, try); err != nil {
+		if err := s.place(ctx, x, try); err != nil {
 			return err
 		}
 		plan, err := s.decide(x)
@@ -225,9 +225,9 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	}
 }
 
-// settle gives an access its replica, with memory, which is not evicted until the access ends. If the device has no room, other replicas are evicted.
+// place gives an access its replica, with memory, which is not evicted until the access ends. If the device has no room, other replicas are evicted.
 // If try is set, settle does not wait for that.
-func (s *storage) settle(ctx context.Context, x *access, try bool) error {
+func (s *storage) place(ctx context.Context, x *access, try bool) error {
 	if x.stream == nil {
 		return s.hostReady(x.cause())
 	}
@@ -239,7 +239,7 @@ func (s *storage) settle(ctx context.Context, x *access, try bool) error {
 		var mem *hal.Memory
 		err := s.withRoom(ctx, x.op, try, func() (err error) {
 			if err = s.usable(x.op, x.writes); err == nil {
-				r, mem, err = s.settleReplica(x.stream, x.cause())
+				r, mem, err = s.replicaFor(x.stream, x.cause())
 			}
 			return err
 		})
@@ -252,7 +252,7 @@ func (s *storage) settle(ctx context.Context, x *access, try bool) error {
 			return err
 		}
 		x.replica, x.place, x.mem = r, r.place, mem
-		r.Begin()
+		r.AddLease()
 		r.Touch()
 		return nil
 	}
@@ -447,7 +447,7 @@ func (s *storage) dependencies(waits []wait, r *replica, stream *hal.Stream, lo,
 	if r.order.Idle() {
 		return waits
 	}
-	list := r.order.Waits(lo, hi, write, r.order.Begin(s.scratch.works[:0]))
+	list := r.order.Waits(lo, hi, write, r.order.Round(s.scratch.works[:0]))
 	for _, w := range list {
 		if w.Stream != stream {
 			waits = append(waits, wait{w, stream})
@@ -513,7 +513,7 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 			s.replica(t.From).classify()
 		}
 	}
-	s.settleGuard()
+	s.tightenGuard()
 	return nil
 }
 
@@ -611,7 +611,7 @@ func (s *storage) pending(x *access, zeros bool) (list []*order.Work) {
 	if o.Idle() {
 		return nil
 	}
-	list = o.Begin(s.scratch.left[:0])
+	list = o.Round(s.scratch.left[:0])
 	s.scratch.left = nil // other accesses may need it while the lock is released; await puts it back
 	for _, w := range list {
 		w.Retain()
@@ -760,7 +760,7 @@ func (s *storage) release(x *access, gen uint64, check func() error) error {
 	case x.awaited:
 		if check != nil {
 			if bad := check(); bad != nil {
-				x.replica.spoil(x.Lo, x.Hi, bad)
+				x.replica.taint(x.Lo, x.Hi, bad)
 			}
 		}
 		s.finish(x)
@@ -774,7 +774,7 @@ func (s *storage) release(x *access, gen uint64, check func() error) error {
 
 // releasable returns an error if release cannot end the access.
 func (x *access) releasable(gen uint64, check func() error) error {
-	const op = "release"
+	const op = "Release"
 	switch {
 	case !x.of(gen):
 		return hal.Errorf(op, hal.ErrClosed, "the lease was released before")
@@ -857,10 +857,10 @@ func (s *storage) leave(x *access) {
 // end ends an access.
 func (s *storage) end(x *access) {
 	if x.replica != nil {
-		x.replica.End()
+		x.replica.EndLease()
 	}
-	s.drop(x)
-	s.settleGuard()
+	s.recycle(x)
+	s.tightenGuard()
 }
 
 // abandon ends an access for which no work was enqueued.

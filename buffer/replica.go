@@ -147,9 +147,9 @@ func (s *storage) replicaOn(dev *hal.Device) *replica {
 	return nil
 }
 
-// settleReplica returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a resident.Pressure if there
+// replicaFor returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a resident.Pressure if there
 // is no room, and an unready if work has to end first.
-func (s *storage) settleReplica(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
+func (s *storage) replicaFor(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := s.replicaOf(dev)
 	if r == nil && layer.SharesHostMemory(dev) {
@@ -323,8 +323,8 @@ func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 	return m, nil
 }
 
-// settleGuard makes guarded memory inaccessible that nothing uses any more.
-func (s *storage) settleGuard() {
+// tightenGuard makes guarded memory inaccessible that nothing uses any more.
+func (s *storage) tightenGuard() {
 	if !s.host.Guarded() {
 		return
 	}
@@ -335,11 +335,11 @@ func (s *storage) settleGuard() {
 		}
 		return false
 	})
-	s.host.Settle(want, &s.host.order, func(over func() bool) {
+	s.host.Tighten(want, &s.host.order, func(over func() bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if over() {
-			s.settleGuard()
+			s.tightenGuard()
 		}
 	})
 }

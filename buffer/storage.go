@@ -168,7 +168,7 @@ func (s *storage) usable(op string, writes bool) error {
 // close frees everything. Work under way goes on.
 func (s *storage) close() error {
 	s.mu.Lock()
-	u, err := s.shut("close")
+	u, err := s.shut("Close")
 	thrown := s.unlockFirst()
 	u.Over()
 	raise(thrown)

@@ -14,7 +14,7 @@ import (
 type guard struct {
 	pages    []byte
 	level    Level
-	watching bool // Settle will be called when work has ended
+	watching bool // Tighten will be called when work has ended
 }
 
 // Level says how guarded memory can be accessed.
@@ -50,7 +50,7 @@ func guardError(err error) error {
 
 func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
 
-// Permit makes guarded memory accessible, until Settle finds that no access and no work needs it.
+// Permit makes guarded memory accessible, until Tighten finds that no access and no work needs it.
 func (m *Memory) Permit(write bool) error {
 	g := m.guard
 	if g == nil {
@@ -65,10 +65,10 @@ func (m *Memory) Permit(write bool) error {
 	return nil
 }
 
-// Settle makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. When work has ended that prevents
-// it, Settle calls later on another goroutine. There the caller locks what has the memory, calls over, and calls Settle again if over returns true. If
+// Tighten makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. When work has ended that prevents
+// it, Tighten calls later on another goroutine. There the caller locks what has the memory, calls over, and calls Tighten again if over returns true. If
 // the system refuses, the memory stays accessible.
-func (m *Memory) Settle(want Level, works *order.Order, later func(over func() bool)) {
+func (m *Memory) Tighten(want Level, works *order.Order, later func(over func() bool)) {
 	g := m.guard
 	works.Works(func(w *order.Work, writes bool) {
 		if done, _ := w.End(); done {

@@ -66,7 +66,7 @@ func (o *Order) tree(write bool) *span.Tree[*use] {
 }
 
 // Waits appends the Works that an access of the range has to wait for: the writes of its bytes and, if the access writes, the reads as well.
-// No Work is appended twice in one round; a round begins with Begin. The references stay the Order's.
+// No Work is appended twice in one round; a round begins with Round. The references stay the Order's.
 func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 	dst = o.collect(&o.writes, lo, hi, dst)
 	if write {
@@ -75,8 +75,8 @@ func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 	return dst
 }
 
-// Begin begins a round of Waits, and appends the barrier, for which every access has to wait.
-func (o *Order) Begin(dst []*Work) []*Work {
+// Round begins a round of Waits, and appends the barrier, for which every access has to wait.
+func (o *Order) Round(dst []*Work) []*Work {
 	o.round++
 	if o.barrier != nil && !o.barrier.ended.Load() {
 		dst = append(dst, o.barrier)

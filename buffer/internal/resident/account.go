@@ -220,7 +220,7 @@ func (a *Account) remove(e *Entry) {
 	}
 }
 
-// Touch makes the replica the most recently used. For the zero Entry, that of a replica with no account, it does nothing, as do Begin, End and SetSole.
+// Touch makes the replica the most recently used. For the zero Entry, that of a replica with no account, it does nothing, as do AddLease, EndLease and SetSole.
 func (e *Entry) Touch() {
 	if e.account == nil {
 		return
@@ -231,15 +231,15 @@ func (e *Entry) Touch() {
 	e.used.Store(e.account.clock.Add(1))
 }
 
-// Begin and End count the open accesses, during which the replica is not evicted.
-func (e *Entry) Begin() {
+// AddLease and EndLease count the open accesses, during which the replica is not evicted.
+func (e *Entry) AddLease() {
 	if e.account != nil {
 		e.leases++
 	}
 }
 
-// End is the opposite of Begin.
-func (e *Entry) End() {
+// EndLease is the opposite of AddLease.
+func (e *Entry) EndLease() {
 	if e.account == nil {
 		return
 	}
