@@ -45,3 +45,32 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	}
 	requireDevices(t, b)
 }
+
+// PoCL 7.1 leaves out the first thread of a block of these, if it counts the threads of the grid and of the block side by side.
+func TestFirstThreadOfABlock(t *testing.T) {
+	t.Parallel()
+	var kernels []text
+	for _, body := range []string{
+		"r := uint64(bits.ReverseBytes16(uint16(i))); v := float32(max(float64(f[i]), p.G)); r += f32(v)",
+		"r := uint64(0); for k := 0; k < 16; k += 8 { r = r<<8 | uint64(uint16(i))>>k&255 }; v := max(f[i], p.F); r += f32(v) | 1<<40",
+	} {
+		kernels = append(kernels, text{1000560, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	y[i] = r
+}
+`})
+	}
+	b := newBatch(t)
+	all, err := b.run(t.Context(), kernels, b.devices)
+	require.NoError(t, err)
+	for k, f := range all {
+		assert.Equal(t, found{}, f, kernels[k].src)
+	}
+	requireDevices(t, b)
+}

@@ -31,7 +31,13 @@
 #define THREADS(d) ((u64)get_local_size(d))
 #define BLOCK(d) ((u64)get_group_id(d))
 #define BLOCKS(d) ((u64)get_num_groups(d))
+/* PoCL 7.1 counts the index in the grid beside the one in the block. Where a loop is unrolled and a float maximum follows, it leaves out the first thread of
+   a block, unless the first index comes from the second. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define INDEX(d) ((u64)(get_group_id(d) * get_local_size(d) + get_local_id(d)))
+#else
 #define INDEX(d) ((u64)get_global_id(d))
+#endif
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define ATOMIC_ADD(p, v) atomic_add(p, v)
 #define ATOMIC_SUB(p, v) atomic_sub(p, v)
