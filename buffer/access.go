@@ -157,8 +157,8 @@ func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
 	return x
 }
 
-// taintReaders tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no longer in the
-// place's Order, so the work of these accesses would not find it among its sources.
+// taintReaders tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no
+// longer in the place's Order, so the work of these accesses would not find it among its sources.
 func (s *storage) taintReaders(p protocol.Place, lo, hi uint64, err error) {
 	s.queue.Readers(lo, hi, func(o *access, _, _ uint64) bool {
 		if o.inside && o.place == p && o.bad == nil {

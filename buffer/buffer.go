@@ -38,8 +38,8 @@ func newHandle[T Element](s *storage) *Buffer[T] {
 	return &Buffer[T]{s: s, own: o, hi: s.size}
 }
 
-// leaked reports and closes a buffer that became unreachable without Close. It runs on the runtime's cleanup goroutine, which must not wait,
-// so it starts another one.
+// leaked reports and closes a buffer that became unreachable without Close. It runs on the runtime's cleanup goroutine, which must not
+// wait, so it starts another one.
 func (s *storage) leaked() {
 	go func() {
 		if !s.isClosed() {
@@ -58,10 +58,10 @@ func (s *storage) isClosed() bool {
 // Option is an option of [New] and [From].
 type Option func(*storage)
 
-// WithPinnedHost allocates the buffer's host replica as page-locked memory of the device. The device then copies from
-// and to it without blocking the caller, and uses it in place if it is unified. Without this option, and if the host would have to map
-// such memory ([hal.Memory.NeedsMap]), the replica is ordinary memory, which is page-locked for a device if it is large enough and the device
-// needs that.
+// WithPinnedHost allocates the buffer's host replica as page-locked memory of the device. The device then copies from and to it without
+// blocking the caller, and uses it in place if it is unified. Without this option, and if the host would have to map such memory
+// ([hal.Memory.NeedsMap]), the replica is ordinary memory, which is page-locked for a device if it is large enough and the device needs
+// that.
 func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn = dev } }
 
 // WithName gives the buffer a name, for [Activity.Name] and so for traces and logs. Several buffers may have the same.
@@ -160,13 +160,12 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 	return fn(unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), b.Len()))
 }
 
-// TryAcquire makes the elements current on the stream's device, for the program's own work on that
-// stream, and returns a lease on them. mode is coherence.Read, ReadWrite, or Overwrite if that work
-// writes every element and reads none. The copies that are needed are enqueued; TryAcquire does
-// not wait for them. If another access excludes this one, the error is a [ConflictError]. If another device has not finished copying or computing
-// the bytes, and the stream cannot be made to wait for that (its device has no [hal.CapGate], or reads the host's memory during the
-// call that enqueues a copy), the error is of kind ErrNotReady. So it is if there is room on the device only when copies of evicted
-// replicas have ended (see [SetBudget]). Acquire waits in all three cases.
+// TryAcquire makes the elements current on the stream's device, for the program's own work on that stream, and returns a lease on them.
+// mode is coherence.Read, ReadWrite, or Overwrite if that work writes every element and reads none. The copies that are needed are
+// enqueued; TryAcquire does not wait for them. If another access excludes this one, the error is a [ConflictError]. If another device has
+// not finished copying or computing the bytes, and the stream cannot be made to wait for that (its device has no [hal.CapGate], or reads
+// the host's memory during the call that enqueues a copy), the error is of kind ErrNotReady. So it is if there is room on the device only
+// when copies of evicted replicas have ended (see [SetBudget]). Acquire waits in all three cases.
 //
 // Accesses are served in the order in which they come. If an earlier access shares an element with this one and one of the two writes, the
 // earlier one excludes this one, even while the earlier one itself still waits.
@@ -255,7 +254,8 @@ func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	case b.lo%align != 0:
 		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the range starts at byte %d", align, b.lo)
 	case b.s.alignment%align != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is aligned to %d", align, b.s.alignment)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is aligned to %d",
+			align, b.s.alignment)
 	}
 	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }

@@ -116,9 +116,9 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) (enqueued bool
 }
 
 // CopyFrom copies src, which must have the same length. The elements are copied on a device if all of src is current there and not on the
-// host, and if the device has memory for the copy; otherwise on the host. CopyFrom waits until ctx ends for accesses that exclude it. A copy
-// on the host also waits for enqueued work on the elements. If either buffer cannot be acquired, or the copy cannot be enqueued, b is unchanged. If
-// b and src are ranges of one buffer that share elements, the error is of kind ErrOverlap.
+// host, and if the device has memory for the copy; otherwise on the host. CopyFrom waits until ctx ends for accesses that exclude it. A
+// copy on the host also waits for enqueued work on the elements. If either buffer cannot be acquired, or the copy cannot be enqueued, b
+// is unchanged. If b and src are ranges of one buffer that share elements, the error is of kind ErrOverlap.
 func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 	const op = "CopyFrom"
 	if err := b.check(op); err != nil {
@@ -250,7 +250,8 @@ func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) erro
 	return b.copyRuns(ctx, op, c, x, runs)
 }
 
-// copyRuns copies runs of b, which the access x holds still, to c, whose first byte is b's. A copy on a device may be under way when copyRuns returns.
+// copyRuns copies runs of b, which the access x holds still, to c, whose first byte is b's. A copy on a device may be under way when
+// copyRuns returns.
 func (b *Buffer[T]) copyRuns(ctx context.Context, op string, c *Buffer[T], x *access, runs []run) error {
 	for _, r := range runs {
 		to := Want{s: c.s, own: c.own, part: newPart(r.lo-b.lo, r.hi-b.lo, protocol.Overwrite)}
@@ -314,16 +315,18 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 //
 //	b, err = b.Resize(ctx, n)
 //
-// The first elements keep their values, and elements beyond those of b read as zeros. The new buffer has the options of b. If b already has n
-// elements, Resize returns b. After an error it returns b, too, which is unchanged and still open; only if the driver fails to free the memory
-// of b, Resize returns that error and the new buffer, because b is closed then.
+// The first elements keep their values, and elements beyond those of b read as zeros. The new buffer has the options of b. If b already
+// has n elements, Resize returns b. After an error it returns b, too, which is unchanged and still open; only if the driver fails to free
+// the memory of b, Resize returns that error and the new buffer, because b is closed then.
 //
-// The elements are copied as by [Buffer.Clone], each range where it is current, and nothing is copied to another place. Resize waits until ctx
-// ends for accesses that write to the elements, and for the copies: it closes b only when they have succeeded. Meanwhile each place that has elements
-// has memory for both buffers. Slices of b refer to b and are closed with it. Memory that b has adopted is given back as by Close.
+// The elements are copied as by [Buffer.Clone], each range where it is current, and nothing is copied to another place. Resize waits
+// until ctx ends for accesses that write to the elements, and for the copies: it closes b only when they have succeeded. Meanwhile each
+// place that has elements has memory for both buffers. Slices of b refer to b and are closed with it. Memory that b has adopted is given
+// back as by Close.
 //
-// The error is of kind ErrInvalidArgument for a slice, ErrUnsupported for the elements of a part.Buffer, ErrFrozen if b is frozen, and a [ConflictError] if another access uses b or waits for it
-// at the moment when Resize is about to close it. Nothing that such an access writes is lost.
+// The error is of kind ErrInvalidArgument for a slice, ErrUnsupported for the elements of a part.Buffer, ErrFrozen if b is frozen, and a
+// [ConflictError] if another access uses b or waits for it at the moment when Resize is about to close it. Nothing that such an access
+// writes is lost.
 func (b *Buffer[T]) Resize(ctx context.Context, n int) (*Buffer[T], error) {
 	const op = "Resize"
 	if err := b.check(op); err != nil {

@@ -1,5 +1,5 @@
-// Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and any number of devices read and
-// write. The host and each device may have a copy in its own memory, called a replica. No access reads a stale element.
+// Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and any number of devices read
+// and write. The host and each device may have a copy in its own memory, called a replica. No access reads a stale element.
 //
 //	x, err := buffer.New[float32](1000)                        // zeros; From copies a slice
 //	err = x.Update(ctx, func(s []float32) error { ... })       // on the host: reads and writes
@@ -21,8 +21,8 @@
 //
 // # Access on the host
 //
-// [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice of the buffer's host replica. The function must not keep the
-// slice. The three methods wait for the work that they depend on and for conflicting accesses, until their context ends.
+// [Buffer.View], [Buffer.Update] and [Buffer.Overwrite] run a function on a slice of the buffer's host replica. The function must not
+// keep the slice. The three methods wait for the work that they depend on and for conflicting accesses, until their context ends.
 //
 // # Access on a device
 //
@@ -49,18 +49,19 @@
 //
 // # Memory
 //
-// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]).
-// [SetBudget] limits the memory on a device: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of existing device
-// memory, and [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes
-// unreachable without Close is reported to [hal.SetLeakHandler], and closed. A lease that is never released keeps its buffer, so such a
-// buffer is not reported: it does not close ([ConflictError]), and neither does the device.
+// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]). [SetBudget]
+// limits the memory on a device: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of
+// existing device memory, and [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes unreachable without Close
+// is reported to [hal.SetLeakHandler], and closed. A lease that is never released keeps its buffer, so such a buffer is not reported: it
+// does not close ([ConflictError]), and neither does the device.
 //
 // # Errors of calls that wait
 //
-// If the context ends first, the error is of kind hal.ErrNotReady, and errors.Is finds the context's cause: context.Canceled, or another error if
-// the program gave one to a context.CancelCauseFunc. If another access was in the way, errors.As finds the ConflictError that names it. No access
-// waits for room that other leases take: if replicas that cannot be evicted leave too little memory on a device, it fails with kind
-// hal.ErrOutOfMemory, and may succeed later. A server should limit how many of its requests use a device's memory at the same time, or try again.
+// If the context ends first, the error is of kind hal.ErrNotReady, and errors.Is finds the context's cause: context.Canceled, or another
+// error if the program gave one to a context.CancelCauseFunc. If another access was in the way, errors.As finds the ConflictError that
+// names it. No access waits for room that other leases take: if replicas that cannot be evicted leave too little memory on a device, it
+// fails with kind hal.ErrOutOfMemory, and may succeed later. A server should limit how many of its requests use a device's memory at the
+// same time, or try again.
 //
 // # Other rules
 //
@@ -85,15 +86,15 @@ package buffer
 //
 // # Failures
 //
-// Work may fail when it runs, long after the call that enqueued it. The buffer finds the failure before it shows the bytes on the host. All
-// bytes that the work wrote are then bad at its place, whichever of them an access asks for. Bytes that are current at another place too are
-// copied again from there; if an access finds the failure as it is about to read them, that access fails with the error of the work, and the next
-// one succeeds. Bytes that are current nowhere else are lost until they are written again or reset: every access that reads them fails with an
-// error of kind hal.ErrDeviceLost, in which errors.Is finds the error of the work.
+// Work may fail when it runs, long after the call that enqueued it. The buffer finds the failure before it shows the bytes on the host.
+// All bytes that the work wrote are then bad at its place, whichever of them an access asks for. Bytes that are current at another place
+// too are copied again from there; if an access finds the failure as it is about to read them, that access fails with the error of the
+// work, and the next one succeeds. Bytes that are current nowhere else are lost until they are written again or reset: every access that
+// reads them fails with an error of kind hal.ErrDeviceLost, in which errors.Is finds the error of the work.
 //
-// A failure travels along the waits. Work that reads bytes waits for the work that wrote them, and fails if that fails. So bytes are also lost if the
-// work that wrote them had read bad bytes, or if they are copies of bad bytes. See the scripts copy-fails, kernel-fails and eviction-fails in
-// testdata.
+// A failure travels along the waits. Work that reads bytes waits for the work that wrote them, and fails if that fails. So bytes are also
+// lost if the work that wrote them had read bad bytes, or if they are copies of bad bytes. See the scripts copy-fails, kernel-fails and
+// eviction-fails in testdata.
 //
 // # Unified devices
 //

@@ -13,14 +13,13 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are
-// current nowhere else are first copied: from a device to the host, and from the host to a device that has a replica. If
-// there is no such device the error is of kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the
-// host device does, Evict frees the host's replica. Evict waits until ctx ends for accesses at the replica's place, and for leases that are not
-// committed yet (see [ReserveAll]) if their work overwrites the bytes at the place to which these would have to be copied.
-// It waits for the copies only if it frees the host's memory. At a place without a replica it does nothing.
-// Evict of a slice is an error of kind ErrInvalidArgument, and Evict of adopted memory one of kind ErrUnsupported, because
-// that memory stays until the buffer is closed.
+// Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are current nowhere else are
+// first copied: from a device to the host, and from the host to a device that has a replica. If there is no such device the error is of
+// kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the host device does, Evict frees the host's
+// replica. Evict waits until ctx ends for accesses at the replica's place, and for leases that are not committed yet (see [ReserveAll])
+// if their work overwrites the bytes at the place to which these would have to be copied. It waits for the copies only if it frees the
+// host's memory. At a place without a replica it does nothing. Evict of a slice is an error of kind ErrInvalidArgument, and Evict of
+// adopted memory one of kind ErrUnsupported, because that memory stays until the buffer is closed.
 //
 // A failed copy loses nothing: a device's memory is kept until the copies of its bytes are known to have succeeded, and
 // the device cannot be closed before. If a copy fails, the replica stays current, and the next access that
@@ -102,8 +101,8 @@ type unready struct{ works []*order.Work }
 
 func (*unready) Error() string { return "earlier work on the host's replica has to end first" }
 
-// evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are known to have
-// succeeded. Until then a device's replica is leaving, and for the host's the error is an unready.
+// evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are
+// known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready.
 func (s *storage) evict(r *replica, c cause) error {
 	begin := now()
 	if r.place != protocol.Host {
@@ -143,11 +142,12 @@ func (s *storage) refused(r *replica, c cause, err error) error {
 	if _, ok := err.(*protocol.RefusalError); !ok {
 		return err
 	}
-	return hal.Errorf(c.op, coherence.ErrSoleCopy, "bytes are current only at %s, and there is no other place to copy them to", s.placeName(r.place, nil))
+	return hal.Errorf(c.op, coherence.ErrSoleCopy, "bytes are current only at %s, and there is no other place to copy them to",
+		s.placeName(r.place, nil))
 }
 
-// carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each, and
-// enqueues nothing.
+// carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each,
+// and enqueues nothing.
 func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
 	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
 	// could overwrite what the group's work writes.
@@ -162,8 +162,9 @@ func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, 
 	return left, err
 }
 
-// arriving finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending is nil and
-// ok is true. If work has to end before that is known, pending is such work. If some of the bytes are known to be nowhere else, ok is false.
+// arriving finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending is
+// nil and ok is true. If work has to end before that is known, pending is such work. If some of the bytes are known to be nowhere else,
+// ok is false.
 func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 	ok = true
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
@@ -241,8 +242,8 @@ func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
 // attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
-// withRoom runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made, which happens without the lock. If try is set
-// it does not wait.
+// withRoom runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made, which happens without the
+// lock. If try is set it does not wait.
 func (s *storage) withRoom(ctx context.Context, op string, try bool, fn func() error) error {
 	evicted := false
 	for i := 0; ; i++ {

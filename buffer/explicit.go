@@ -142,9 +142,9 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 }
 
 // MarkHostModified is MarkModified for the host: it states that the program has written to the elements in the host's memory, outside any
-// access. The elements become stale at every other place. They must have been current on the host: otherwise the error is a [ConflictError] and
-// nothing changes. If a device still writes them there the error is of kind ErrNotReady, and
-// nothing changes. [Buffer.SyncTo], called before the program writes, makes the elements current and waits for devices.
+// access. The elements become stale at every other place. They must have been current on the host: otherwise the error is a
+// [ConflictError] and nothing changes. If a device still writes them there the error is of kind ErrNotReady, and nothing changes.
+// [Buffer.SyncTo], called before the program writes, makes the elements current and waits for devices.
 func (b *Buffer[T]) MarkHostModified() error {
 	const op = "MarkHostModified"
 	if err := b.check(op); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// A failure is found by asking. Before an access reads bytes, learn asks the Works that wrote them whether they have failed. What a failed Work
-// wrote is bad at its place: all of it, also outside the range of the access. Bytes that are current at another place are copied again from there.
-// The others are lost until they are written again or reset, and every access that reads them fails.
+// A failure is found by asking. Before an access reads bytes, learn asks the Works that wrote them whether they have failed. What a
+// failed Work wrote is bad at its place: all of it, also outside the range of the access. Bytes that are current at another place are
+// copied again from there. The others are lost until they are written again or reset, and every access that reads them fails.
 
 // losses are the ranges of a buffer whose bytes are lost, each with the reason.
 type losses struct{ tree span.Tree[error] }
@@ -56,8 +56,8 @@ func (l *losses) in(op string, lo, hi uint64) error {
 	return nil
 }
 
-// failed returns the error of an access of [lo, hi) after learn has returned err: bytes of the range are lost, or err says why bytes of it have to be
-// copied again.
+// failed returns the error of an access of [lo, hi) after learn has returned err: bytes of the range are lost, or err says why bytes of
+// it have to be copied again.
 func (s *storage) failed(op string, lo, hi uint64, err error) error {
 	if lost := s.lost.in(op, lo, hi); lost != nil || err == nil {
 		return lost
@@ -69,8 +69,8 @@ func (s *storage) failed(op string, lo, hi uint64, err error) error {
 	return &hal.Error{Op: op, Device: -1, Kind: kind, Err: err, Detail: "earlier work failed"}
 }
 
-// learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. It returns the error of such
-// work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
+// learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. It returns the
+// error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
 func (s *storage) learn(self *access, lo, hi uint64) (failed error) {
 	s.eachReplica(func(r *replica) bool {
 		if err := r.learn(self, lo, hi, false); failed == nil {
@@ -101,7 +101,8 @@ func (r *replica) gone() error {
 
 // learn is learn for one place. keep is as for [order.Order.Failed].
 //
-// Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads the bad bytes.
+// Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
+// the bad bytes.
 func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
 	r.order.Failed(lo, hi, keep, func(from, to uint64, err error) []span.Range {
 		found := r.storage.unwritten(self, r.place, from, to)
@@ -166,7 +167,8 @@ func (frozen) KindName() string { return "Frozen" }
 
 func noStream(op string) error { return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream") }
 
-// interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not known.
+// interrupted is the error of a wait that ended because ctx ended. holder describes the access that it waited for, nil if that is not
+// known.
 func interrupted(op string, ctx context.Context, holder *ConflictError) error {
 	if holder == nil {
 		return layer.Interrupted(op, ctx)
@@ -210,8 +212,8 @@ func (p Access) String() string {
 }
 
 // ConflictError is the type of every error of kind coherence.ErrConflict. In most cases it reports two accesses to the same elements, one
-// of which writes: Holder is under way, or came first and waits. The error matches hal.ErrBusy too, because the same call may succeed later. The
-// call sites of writers are always recorded, those of readers only if HALYARD_DEBUG contains the word sites.
+// of which writes: Holder is under way, or came first and waits. The error matches hal.ErrBusy too, because the same call may succeed
+// later. The call sites of writers are always recorded, those of readers only if HALYARD_DEBUG contains the word sites.
 //
 // The other case is MarkModified of elements that are not current. Then Holder is the zero Access, Detail gives the reason, and the error
 // does not match hal.ErrBusy.
@@ -250,7 +252,8 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 	if callsite.Marked() {
 		callsite.Beyond(&here, packagePath)
 	}
-	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.placeName(x.place, x.stream), &x.site), holder: x}
+	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.placeName(x.place, x.stream), &x.site),
+		holder: x}
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.

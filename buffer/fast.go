@@ -9,9 +9,10 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// This file has every shortcut of this package; internal/order has those for Works, in its own fast.go. Most accesses repeat an earlier one: no other
-// access uses the buffer, the bytes are current at the access's place, and only work of the same stream is under way. Such an access has
-// nothing to admit, copy or wait for, so it begins without the steps of path.go. Each shortcut names the rule that it shortens.
+// This file has every shortcut of this package; internal/order has those for Works, in its own fast.go. Most accesses repeat an earlier
+// one: no other access uses the buffer, the bytes are current at the access's place, and only work of the same stream is under way. Such
+// an access has nothing to admit, copy or wait for, so it begins without the steps of path.go. Each shortcut names the rule that it
+// shortens.
 
 // shortcuts is false in tests that compare each access with one that takes the whole path.
 var shortcuts = true
@@ -71,8 +72,8 @@ func (s *storage) acquireAtOnce(op string, own *owner, stream *hal.Stream, p par
 	return x
 }
 
-// repeats reports whether an access of a device can begin at once: admit would find no other access, settle the same memory, decide nothing to
-// copy, and order nothing to wait for.
+// repeats reports whether an access of a device can begin at once: admit would find no other access, place find the same memory, decide
+// nothing to copy, and order nothing to wait for.
 func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool {
 	r := s.recent.replica
 	return r != nil && s.recent.stream == stream && s.recentMemory() != nil && !r.Leaving() && s.undisturbed(p) &&
@@ -96,8 +97,8 @@ func (s *storage) recentMemory() *hal.Memory {
 	return s.recent.replica.Mem
 }
 
-// remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the memory that
-// holds the bytes has to be told of each use (hostmem.Memory.UsedOn).
+// remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the
+// memory that holds the bytes has to be told of each use (hostmem.Memory.UsedOn).
 func (s *storage) remember(x *access) {
 	if x.present() || x.place == protocol.Host && s.host.Owed(x.mem) {
 		return
@@ -121,10 +122,11 @@ func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
 	return x
 }
 
-// undisturbed reports whether no other access, freeze, loss or observer prevents an access from beginning at once. It says nothing of work under way and
-// of where the bytes are current.
+// undisturbed reports whether no other access, freeze, loss or observer prevents an access from beginning at once. It says nothing of
+// work under way and of where the bytes are current.
 func (s *storage) undisturbed(p *part) bool {
-	return shortcuts && s.queue.Empty() && !s.closed && (s.frozen == 0 || !p.Writes()) && s.lost.tree.Len() == 0 && s.watcher == nil && !observed()
+	return shortcuts && s.queue.Empty() && !s.closed && (s.frozen == 0 || !p.Writes()) && s.lost.tree.Len() == 0 &&
+		s.watcher == nil && !observed()
 }
 
 // beginAtOnce shortens admit and prepare for an access whose bytes are ready.
@@ -155,7 +157,8 @@ func (s *storage) renew(x *access) bool {
 	return shortcuts && x.Parts == nil && x.replica.order.Renew(x.stream, x.Lo, x.Hi, x.writes, x.Reads())
 }
 
-// beginAtOnce shortens acquireAll: it begins all accesses at once if that is possible for each of them, else none. It reports whether it did.
+// beginAtOnce shortens acquireAll: it begins all accesses at once if that is possible for each of them, else none. It reports whether it
+// did.
 func (g *group) beginAtOnce() bool {
 	if g.stream == nil {
 		return false
@@ -177,8 +180,8 @@ func (g *group) beginAtOnce() bool {
 	return true
 }
 
-// renew shortens group.record: it extends the Work of an earlier group, on the same stream and the same bytes, to the work of this group, if nothing
-// else refers to that Work. It reports whether it did.
+// renew shortens group.record: it extends the Work of an earlier group, on the same stream and the same bytes, to the work of this group,
+// if nothing else refers to that Work. It reports whether it did.
 func (g *group) renew() bool {
 	if !shortcuts {
 		return false

@@ -39,8 +39,8 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 // buffers.
 func NoWant(reason error) Want { return Want{err: reason} }
 
-// Err returns why the elements cannot be acquired on any stream: there is no buffer, it is closed, or it is frozen and they would be written. Otherwise
-// it returns nil.
+// Err returns why the elements cannot be acquired on any stream: there is no buffer, it is closed, or it is frozen and they would be
+// written. Otherwise it returns nil.
 func (w Want) Err() error {
 	const op = "Want"
 	switch {
@@ -54,7 +54,8 @@ func (w Want) Err() error {
 	return w.s.usable(op, w.part.Writes())
 }
 
-// For returns the want for a call with a name of its own. If it is the first of an [AcquireAll] or [ReserveAll], errors and [Activity.Cause] have that name.
+// For returns the want for a call with a name of its own. If it is the first of an [AcquireAll] or [ReserveAll], errors and
+// [Activity.Cause] have that name.
 func (w Want) For(call string) Want {
 	w.call = call
 	return w
@@ -102,8 +103,8 @@ var groups = sync.Pool{New: func() any { return new(group) }}
 // the order of the arguments. Wants of the same buffer, or of slices of one buffer, may overlap. They are then one access, which reads
 // the elements that any of them reads, and writes the elements that any of them writes.
 //
-// The work counts as reading every element that is not acquired with coherence.Overwrite: if the copy of such an element fails, the elements
-// that the work writes are lost. Leases.Release ends all leases with one event of the driver.
+// The work counts as reading every element that is not acquired with coherence.Overwrite: if the copy of such an element fails, the
+// elements that the work writes are lost. Leases.Release ends all leases with one event of the driver.
 func AcquireAll(ctx context.Context, stream *hal.Stream, wants ...Want) (Leases, error) {
 	return acquireLeases(ctx, "AcquireAll", stream, wants, false)
 }
@@ -197,7 +198,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	return g, nil
 }
 
-// bring is access.bring, with the storage locked for it.
+// bring is storage.bring, with the storage locked for it.
 func (m *member) bring(ctx context.Context) error {
 	m.s.mu.Lock()
 	defer m.s.unlock()
@@ -351,7 +352,8 @@ func (g *group) unlock() {
 	}
 }
 
-// release ends all accesses. On a device one Work records the stream's work for all of them. If check is not nil, it says whether that work succeeded.
+// release ends all accesses. On a device one Work records the stream's work for all of them. If check is not nil, it says whether that
+// work succeeded.
 func (g *group) release(check func() error) (err error) {
 	g.lock()
 	if g.stream != nil && !g.reserved {
@@ -417,8 +419,8 @@ func (g *group) lease(i int) Lease {
 	return Lease{x, x.gen, w.part.Lo, w.part.Hi}
 }
 
-// Commit makes the elements of a [ReserveAll]'s leases for writing stale elsewhere. Call it when the work has been enqueued on the stream. After
-// Release it is an error of kind ErrClosed. For leases of AcquireAll, and when called again, it does nothing.
+// Commit makes the elements of a [ReserveAll]'s leases for writing stale elsewhere. Call it when the work has been enqueued on the
+// stream. After Release it is an error of kind ErrClosed. For leases of AcquireAll, and when called again, it does nothing.
 func (l Leases) Commit() error {
 	if l.g != nil {
 		l.g.mu.Lock()
@@ -462,8 +464,8 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 	return list
 }
 
-// At returns the lease of the i-th want. It ends with the others, only by [Leases.Release]. If there is no i-th want, the lease is stale and its
-// Region is the zero Region.
+// At returns the lease of the i-th want. It ends with the others, only by [Leases.Release]. If there is no i-th want, the lease is stale
+// and its Region is the zero Region.
 func (l Leases) At(i int) (one Lease) {
 	l.live(func() {
 		if 0 <= i && i < len(l.g.wants) {
@@ -488,9 +490,9 @@ func (l Leases) live(fn func()) {
 // Release ends all leases, as [Lease.Release] does for one. Releasing stale leases is an error of kind ErrClosed and changes nothing.
 func (l Leases) Release() error { return l.release(nil) }
 
-// ReleaseChecked is Release for work whose success the driver does not know, as [Lease.ReleaseChecked] is for one lease. If check returns an error,
-// the elements of all leases for writing are lost; if none is for writing, check may not be called. If check is nil, or if leases of [ReserveAll] are
-// without a [Leases.Commit], the error is of kind ErrInvalidArgument and the leases stay open.
+// ReleaseChecked is Release for work whose success the driver does not know, as [Lease.ReleaseChecked] is for one lease. If check returns
+// an error, the elements of all leases for writing are lost; if none is for writing, check may not be called. If check is nil, or if
+// leases of [ReserveAll] are without a [Leases.Commit], the error is of kind ErrInvalidArgument and the leases stay open.
 func (l Leases) ReleaseChecked(check func() error) error {
 	if check == nil {
 		return hal.Errorf("Release", hal.ErrInvalidArgument, "nil function")

@@ -67,12 +67,12 @@ func (l Lease) Mode() coherence.Mode {
 // stream has failed, or was closed, Release returns that error, but the lease has ended.
 func (l Lease) Release() error { return l.release(nil) }
 
-// ReleaseChecked is Release for work whose success the driver does not know, such as a copy of bytes that another process
-// sends. check is called at most once, after the stream's work under the lease has ended, and before an access of the host reads the
-// elements. If it returns an error, the elements are lost, as after [HostLease.Fail], and so are elements that later work has computed from
-// them: until they are written again or reset, every access that reads one of them fails, with an error in which errors.Is finds the error of
-// check. check must not block, and must not use buffers or leases: a call of them panics within check. If check panics, the elements are lost. If check is nil or the lease is for reading, ReleaseChecked returns an error of kind
-// ErrInvalidArgument and the lease stays open.
+// ReleaseChecked is Release for work whose success the driver does not know, such as a copy of bytes that another process sends. check is
+// called at most once, after the stream's work under the lease has ended, and before an access of the host reads the elements. If it
+// returns an error, the elements are lost, as after [HostLease.Fail], and so are elements that later work has computed from them: until
+// they are written again or reset, every access that reads one of them fails, with an error in which errors.Is finds the error of check.
+// check must not block, and must not use buffers or leases: a call of them panics within check. If check panics, the elements are lost.
+// If check is nil or the lease is for reading, ReleaseChecked returns an error of kind ErrInvalidArgument and the lease stays open.
 func (l Lease) ReleaseChecked(check func() error) error {
 	if check == nil {
 		return hal.Errorf("Release", hal.ErrInvalidArgument, "nil function")
@@ -138,8 +138,8 @@ func (l HostLease) Release() error {
 }
 
 // Fail ends a lease for writing whose elements could not be written as intended. The elements are lost: until they are written again or
-// reset, every access that reads one of them fails with an error of kind hal.ErrDeviceLost, in which errors.Is finds cause. If cause is nil or
-// the lease is for reading, Fail returns an error of kind ErrInvalidArgument and the lease stays open.
+// reset, every access that reads one of them fails with an error of kind hal.ErrDeviceLost, in which errors.Is finds cause. If cause is
+// nil or the lease is for reading, Fail returns an error of kind ErrInvalidArgument and the lease stays open.
 func (l HostLease) Fail(cause error) error {
 	const op = "Fail"
 	if cause == nil {
@@ -176,10 +176,10 @@ func (l HostLease) lock(op string) (*access, error) {
 // Range is the elements [Lo, Hi) of a buffer.
 type Range struct{ Lo, Hi int }
 
-// AccessRanges runs fn on several ranges of the elements at once. With mode coherence.Read it works as View, with ReadWrite as Update, and
-// with Overwrite as Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The
-// ranges must be in ascending order and must not overlap; they may be empty. fn gets the elements from the beginning of the first range to the end of the last. It
-// must not use the elements between the ranges: they may be stale, and other accesses may use them.
+// AccessRanges runs fn on several ranges of the elements at once. With mode coherence.Read it works as View, with ReadWrite as Update,
+// and with Overwrite as Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The ranges
+// must be in ascending order and must not overlap; they may be empty. fn gets the elements from the beginning of the first range to the
+// end of the last. It must not use the elements between the ranges: they may be stale, and other accesses may use them.
 //
 // The access begins on all ranges together, when no other access excludes any of them, so two such accesses never wait for
 // each other. The cost grows with the number of ranges.
@@ -234,7 +234,8 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		case r.Lo < 0 || r.Hi > n || r.Lo > r.Hi:
 			return request{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) of %d elements", r.Lo, r.Hi, n)
 		case i > 0 && r.Lo < ranges[i-1].Hi && (r.Hi <= ranges[i-1].Lo || r.Lo == r.Hi):
-			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "range [%d, %d) comes after [%d, %d), and must come before", r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
+			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "range [%d, %d) comes after [%d, %d), and must come before",
+				r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
 		case i > 0 && r.Lo < ranges[i-1].Hi:
 			return request{}, hal.Errorf(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
 		}

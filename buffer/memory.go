@@ -14,10 +14,10 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Adopt returns a buffer over existing memory, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere.
-// Nothing is copied: the memory becomes the buffer's replica at its place, and the buffer has its contents.
-// The place is the host for page-locked memory, and for memory of a unified device that the host can
-// access; otherwise, and if the host has to map the memory ([hal.Memory.NeedsMap]), it is the memory's device. Other places get replicas of their own when they use the buffer.
+// Adopt returns a buffer over existing memory, from [hal.Device.Alloc], [hal.Device.Import] or elsewhere. Nothing is copied: the memory
+// becomes the buffer's replica at its place, and the buffer has its contents. The place is the host for page-locked memory, and for
+// memory of a unified device that the host can access; otherwise, and if the host has to map the memory ([hal.Memory.NeedsMap]), it is
+// the memory's device. Other places get replicas of their own when they use the buffer.
 //
 // The buffer owns the memory from now on, and closes it when the buffer is closed and the work that uses the memory has
 // finished. Until then the memory is never evicted ([Buffer.Evict] of its place fails with an error
@@ -55,7 +55,8 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	case size > math.MaxInt:
 		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d bytes", size)
 	case addresses%uint64(unsafe.Alignof(zero)) != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is at %#x", unsafe.Alignof(zero), addresses)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is at %#x",
+			unsafe.Alignof(zero), addresses)
 	}
 	s := newStorage(elem, size, opts)
 	s.alignment = alignmentOf(addresses)
@@ -72,7 +73,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	h := &s.host
 	switch {
 	case s.homeOn != nil:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the memory becomes the host's replica, and the option WithPinnedHost asks for another")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the memory becomes the host's replica; WithPinnedHost asks for another")
 	case host == nil:
 		return nil, hal.Errorf(op, hal.ErrUnsupported, "the host cannot access this %s memory", mem.Kind())
 	}
@@ -107,7 +108,7 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	}
 	s := newStorage(elem, uint64(len(data))*elem, opts)
 	if s.homeOn != nil {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the slice becomes the host's replica, and the option WithPinnedHost asks for another")
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the slice becomes the host's replica; WithPinnedHost asks for another")
 	}
 	s.alignment = alignmentOf(uint64(uintptr(ptr)))
 	h := &s.host
@@ -149,7 +150,8 @@ func alignmentOf(addresses uint64) uint64 {
 //
 // If the new budget is less than the memory in use, the next access that needs room evicts replicas until the budget is met.
 //
-// A device that works on the host's replica in place (SharesHostMemory in [hal.Info]) has no replicas of its own, so a budget has no effect there.
+// A device that works on the host's replica in place (SharesHostMemory in [hal.Info]) has no replicas of its own, so a budget has no
+// effect there.
 func SetBudget(dev *hal.Device, bytes uint64) {
 	resident.Of(dev).SetLimit(bytes)
 }

@@ -81,8 +81,8 @@ type arrival struct {
 	at   time.Time
 }
 
-// Reached returns when the stream of a copy or a fill had done all earlier work and waited for what it had to, so that the copy could begin; the zero time
-// if that is not known. It waits until then, so it is for copies that have finished.
+// Reached returns when the stream of a copy or a fill had done all earlier work and waited for what it had to, so that the copy could
+// begin; the zero time if that is not known. It waits until then, so it is for copies that have finished.
 func (e *Activity) Reached() time.Time {
 	if e.reached == nil {
 		return time.Time{}
@@ -100,9 +100,9 @@ func arrive(stream *hal.Stream) *arrival {
 	return a
 }
 
-// Site returns file:line of the call that led to the activity. It skips functions of this package, of packages kernel and comm, of the packages below
-// these, of files that the command "halyard kernels" wrote, and functions that have called [Helper]. It is "" if there is no such call, as for work on
-// another goroutine.
+// Site returns file:line of the call that led to the activity. It skips functions of this package, of packages kernel and comm, of the
+// packages below these, of files that the command "halyard kernels" wrote, and functions that have called [Helper]. It is "" if there is
+// no such call, as for work on another goroutine.
 func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
@@ -139,11 +139,11 @@ var observers struct {
 	list atomic.Pointer[[]*func(Activity)]
 }
 
-// Observe calls fn for every activity of every buffer until stop is called. Observers are called in the
-// order of their registration, with a buffer locked: fn must not wait for other goroutines, and should be quick. It must not use buffers
-// or leases: a call of them panics within fn. If fn panics, the call of the program during which it ran does its work first, ends the lease or
-// access that it would have returned, and panics then; a panic on a goroutine of this package is raised by the buffer's next call that
-// begins or ends an access. fn must not end its goroutine, as FailNow of package testing does.
+// Observe calls fn for every activity of every buffer until stop is called. Observers are called in the order of their registration, with
+// a buffer locked: fn must not wait for other goroutines, and should be quick. It must not use buffers or leases: a call of them panics
+// within fn. If fn panics, the call of the program during which it ran does its work first, ends the lease or access that it would have
+// returned, and panics then; a panic on a goroutine of this package is raised by the buffer's next call that begins or ends an access. fn
+// must not end its goroutine, as FailNow of package testing does.
 func Observe(fn func(Activity)) (stop func()) {
 	e := &fn
 	change := func(edit func([]*func(Activity)) []*func(Activity)) {
@@ -287,7 +287,8 @@ func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, be
 	}
 }
 
-// callbacks is the number of functions of the program that run now although a storage is locked: observers, and functions of ReleaseChecked.
+// callbacks is the number of functions of the program that run now although a storage is locked: observers, and functions of
+// ReleaseChecked.
 var callbacks atomic.Int32
 
 // callback runs such a function. The state is half changed meanwhile, so a panic does not go on from here: it is returned as an error.
@@ -324,7 +325,8 @@ func (p *panicked) Unwrap() error {
 func guarded(check func() error) func() error {
 	return func() (err error) {
 		if thrown := callback(func() { err = check() }); thrown != nil {
-			return &hal.Error{Op: "Release", Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the function of ReleaseChecked panicked", Err: thrown}
+			return &hal.Error{Op: "Release", Device: -1, Kind: hal.ErrInvalidArgument, Err: thrown,
+				Detail: "the function of ReleaseChecked panicked"}
 		}
 		return err
 	}
@@ -374,7 +376,8 @@ func raise(thrown error) {
 	}
 }
 
-// endUnless ends an access that a call has begun, unless it is ready and the call is going to return it. It is deferred after unlock, so it runs before.
+// endUnless ends an access that a call has begun, unless it is ready and the call is going to return it. It is deferred after unlock, so
+// it runs before.
 func (x *access) endUnless(ready *bool) {
 	if s := x.storage; !*ready || s.thrown != nil {
 		s.end(x)

@@ -13,9 +13,9 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// This file is the path of every access that cannot begin at once (fast.go), in the order of the calls: begin, with its steps admit, bring and
-// commit; below bring the steps settle, decide, order, copy and record, and the waits between them; and release. The storage is locked throughout,
-// except during waits.
+// This file is the path of every access that cannot begin at once (fast.go), in the order of the calls: begin, with its steps admit,
+// bring and commit; below bring the steps place, decide, orderCopies, copy and orderWork, and the waits between them; and release. The
+// storage is locked throughout, except during waits.
 
 // request describes an access that a call wants to begin.
 type request struct {
@@ -50,8 +50,8 @@ func validMode(op string, mode protocol.Action) error {
 	return nil
 }
 
-// begin begins an access. On the host, and for an awaited access, the bytes are there when it returns; otherwise the copies that the access needs are
-// enqueued.
+// begin begins an access. On the host, and for an awaited access, the bytes are there when it returns; otherwise the copies that the
+// access needs are enqueued.
 func (s *storage) begin(ctx context.Context, q *request) (x *access, err error) {
 	if err := validMode(q.op, q.Mode); err != nil {
 		return nil, err
@@ -187,8 +187,8 @@ func (s *storage) pause(ctx context.Context, x *access, other *access) error {
 // present reports whether the bytes have to be there when begin returns: on the host, and for an awaited access.
 func (x *access) present() bool { return x.stream == nil || x.awaited }
 
-// bring makes the access's replica current: for a lease in stream order, otherwise before it returns. If it has to wait, the storage is unlocked, so
-// anything may change, and the steps begin again. The access is open, so none that conflicts with it begins meanwhile.
+// bring makes the access's replica current: for a lease in stream order, otherwise before it returns. If it has to wait, the storage is
+// unlocked, so anything may change, and the steps begin again. The access is open, so none that conflicts with it begins meanwhile.
 func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	waits := x.awaited && x.unread // SyncTo waits once in any case, so that an observer sees when its bytes were there
 	for {
@@ -225,8 +225,8 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 	}
 }
 
-// place gives an access its replica, with memory, which is not evicted until the access ends. If the device has no room, other replicas are evicted.
-// If try is set, settle does not wait for that.
+// place gives an access its replica, with memory, which is not evicted until the access ends. If the device has no room, other replicas
+// are evicted. If try is set, place does not wait for that.
 func (s *storage) place(ctx context.Context, x *access, try bool) error {
 	if x.stream == nil {
 		return s.hostReady(x.cause())
@@ -258,9 +258,9 @@ func (s *storage) place(ctx context.Context, x *access, try bool) error {
 	}
 }
 
-// decide plans the copies to the access's replica. First it looks for work that has failed, so
-// that no copy is made of bytes that are known to be bad. It returns an error if the access would read bytes that are lost, or if the access
-// is the first to find a failure whose bytes have to be copied again.
+// decide plans the copies to the access's replica. First it looks for work that has failed, so that no copy is made of bytes that are
+// known to be bad. It returns an error if the access would read bytes that are lost, or if the access is the first to find a failure
+// whose bytes have to be copied again.
 func (s *storage) decide(x *access) (plan []protocol.Transfer, err error) {
 	plan = s.scratch.plan[:0]
 	x.Each(func(p part) {
@@ -315,8 +315,8 @@ func withoutZeros(plan []protocol.Transfer) (copies []protocol.Transfer, zeros b
 	return copies, zeros
 }
 
-// move enqueues the copies of a plan after the work that they depend on. If the host has to wait for some of that work first, move returns it, with a
-// reference to each, and enqueues nothing. again says that the plan was carried out in part.
+// move enqueues the copies of a plan after the work that they depend on. If the host has to wait for some of that work first, move
+// returns it, with a reference to each, and enqueues nothing. again says that the plan was carried out in part.
 func (s *storage) move(x *access, plan []protocol.Transfer) (left []*order.Work, again bool, err error) {
 	plan, direct, err := s.detour(plan, x.stream)
 	if err == nil && !direct {
@@ -371,8 +371,8 @@ func (s *storage) route(m protocol.Move, stream *hal.Stream) (r route, err error
 	return r, err
 }
 
-// detour changes copies of a plan that would make a call of the driver block: they copy to the host first. These are copies
-// between devices that cannot access each other's memory, if the stream of one cannot wait for the stream of the other. all is false if a copy
+// detour changes copies of a plan that would make a call of the driver block: they copy to the host first. These are copies between
+// devices that cannot access each other's memory, if the stream of one cannot wait for the stream of the other. all is false if a copy
 // was changed. Then the caller waits for the bytes at the host, with the buffer unlocked, and plans again.
 func (s *storage) detour(plan []protocol.Transfer, stream *hal.Stream) (now []protocol.Transfer, all bool, err error) {
 	all = true
@@ -458,7 +458,8 @@ func (s *storage) dependencies(waits []wait, r *replica, stream *hal.Stream, lo,
 	return waits
 }
 
-// makeWait makes streams wait. If the host has to wait for some of the work instead, makeWait only returns that work, with a reference to each.
+// makeWait makes streams wait. If the host has to wait for some of the work instead, makeWait only returns that work, with a reference to
+// each.
 func (s *storage) makeWait(waits []wait) (left []*order.Work, err error) {
 	for _, w := range waits {
 		if w.stream != nil && w.work.Deferred(w.stream) {
@@ -626,7 +627,8 @@ func (s *storage) awaitFor(ctx context.Context, x *access, list []*order.Work, t
 		for _, w := range list {
 			w.Release()
 		}
-		return hal.Errorf(x.op, hal.ErrNotReady, "earlier work on the host's replica has to end first, and %s cannot be made to wait for it", x.stream.Device().Name())
+		return hal.Errorf(x.op, hal.ErrNotReady, "earlier work on the host's replica has to end first, and %s cannot be made to wait for it",
+			x.stream.Device().Name())
 	}
 	var dev *hal.Device
 	if x.unread {
@@ -639,8 +641,8 @@ func (s *storage) awaitFor(ctx context.Context, x *access, list []*order.Work, t
 	return err
 }
 
-// await blocks the calling goroutine until the work has ended, with the storage unlocked, and releases the references. dev is the device that
-// needs the work to end, nil for the host. It returns an error only if ctx ends.
+// await blocks the calling goroutine until the work has ended, with the storage unlocked, and releases the references. dev is the device
+// that needs the work to end, nil for the host. It returns an error only if ctx ends.
 func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi uint64, list []*order.Work) (err error) {
 	defer trace.StartRegion(ctx, "halyard: wait").End()
 	begin := now()
@@ -663,8 +665,8 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 	return nil
 }
 
-// show is the last step of bring. If the bytes have to be there, all work on them has ended, so show checks for failures again: some work may have failed
-// since decide.
+// show is the last step of bring. If the bytes have to be there, all work on them has ended, so show checks for failures again: some work
+// may have failed since decide.
 func (s *storage) show(x *access, zeros bool) error {
 	if x.present() {
 		var failed error

@@ -21,8 +21,8 @@ type replica struct {
 	order   order.Order
 	adopted bool // the memory was adopted, and stays until the buffer is closed
 
-	// The Entry says that the replica is leaving if its memory will be freed when the copies of its bytes to other places are known to have succeeded. An
-	// access at the place makes the replica stay. The host's replica has no account.
+	// The Entry says that the replica is leaving if its memory will be freed when the copies of its bytes to other places are known to have
+	// succeeded. An access at the place makes the replica stay. The host's replica has no account.
 	resident.Entry
 	parting chan struct{} // closed when the replica stays or has been freed; nil if no goroutine waits for that
 }
@@ -79,8 +79,8 @@ func (r *replica) decided() {
 	}
 }
 
-// The places of a buffer are the host and the devices that have used it. Each place has one replica, with memory or without. All handles of a device have
-// the same place. storage.devs has the replicas of devices: devs[0] is that of place 1.
+// The places of a buffer are the host and the devices that have used it. Each place has one replica, with memory or without. All handles
+// of a device have the same place. storage.devs has the replicas of devices: devs[0] is that of place 1.
 
 // replica returns the replica at a place.
 func (s *storage) replica(p protocol.Place) *replica {
@@ -147,8 +147,8 @@ func (s *storage) replicaOn(dev *hal.Device) *replica {
 	return nil
 }
 
-// replicaFor returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a resident.Pressure if there
-// is no room, and an unready if work has to end first.
+// replicaFor returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a
+// resident.Pressure if there is no room, and an unready if work has to end first.
 func (s *storage) replicaFor(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
 	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
 	r := s.replicaOf(dev)
@@ -183,8 +183,8 @@ func (s *storage) replicaFor(stream *hal.Stream, c cause) (*replica, *hal.Memory
 // fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
 const fewPlaces = 8
 
-// addReplica returns a new replica of a device, without memory, at a place of its own: at a new place, or, if there are many places, at that of a replica without
-// memory.
+// addReplica returns a new replica of a device, without memory, at a place of its own: at a new place, or, if there are many places, at
+// that of a replica without memory.
 func (s *storage) addReplica(dev *hal.Device) (*replica, error) {
 	if len(s.devs) >= fewPlaces {
 		for i, r := range s.devs {
@@ -195,7 +195,8 @@ func (s *storage) addReplica(dev *hal.Device) (*replica, error) {
 		}
 	}
 	if len(s.devs)+1 >= protocol.MaxPlaces {
-		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use", protocol.MaxPlaces)
+		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use",
+			protocol.MaxPlaces)
 	}
 	r := s.newReplica(dev, protocol.Place(len(s.devs)+1))
 	s.devs = append(s.devs, r)
@@ -268,10 +269,11 @@ func (s *storage) hostAllocator(dev *hal.Device) pool.Allocator {
 	return resident.Of(dev).Allocator()
 }
 
-// shareHost returns the host's replica as memory of a device that shares host memory, or nil if the device cannot work on the replica in place; then it
-// has a replica of its own. The kind of the host's memory is chosen at the first access: memory of this device if this is the first. If the replica
-// stands on Go's heap, and the device can use that memory nowhere but in its own, the replica moves. That happens at most once, when all work on the replica
-// has ended: until then the error is an unready. A replica that an access of the host is using does not move.
+// shareHost returns the host's replica as memory of a device that shares host memory, or nil if the device cannot work on the replica in
+// place; then it has a replica of its own. The kind of the host's memory is chosen at the first access: memory of this device if this is
+// the first. If the replica stands on Go's heap, and the device can use that memory nowhere but in its own, the replica moves. That
+// happens at most once, when all work on the replica has ended: until then the error is an unready. A replica that an access of the host
+// is using does not move.
 func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 	h := &s.host
 	if m := h.On(dev); m != nil {
@@ -344,8 +346,8 @@ func (s *storage) tightenGuard() {
 	})
 }
 
-// dropHost frees the host's replica, and passes each error to keep. The caller calls Over of the result without the lock, or at the end of a call that
-// frees nothing else.
+// dropHost frees the host's replica, and passes each error to keep. The caller calls Over of the result without the lock, or at the end
+// of a call that frees nothing else.
 func (s *storage) dropHost(keep func(error), c cause) *hostmem.LastUse {
 	if s.host.Exists() {
 		s.noteReplica(ActivityFree, nil, c)

@@ -2,79 +2,74 @@
 //
 // # What is tracked
 //
-// A buffer and its slices share one storage. It counts in bytes, and has one type for each of these questions:
+// A buffer and its slices share one storage. It counts in bytes, and has a part for each of these questions:
 //
-//	which accesses are open, and which wait         accesses            access.go, over trees of ranges in internal/span
+//	which accesses are open, and which wait         queue.Queue         internal/queue
 //	which places have the current bytes             protocol.Map        package protocol: it plans copies and records them
-//	which places there are                          places              places.go
-//	what memory a place has                         replica             replica.go; for the host hostReplica, in host.go
-//	which access the next one may repeat            recent              recent.go
-//	how planned copies are carried out              copier              copy.go, line.go
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
-//	which bytes were lost by failures               losses              lost.go
-//	how much memory the replicas on a device have   residency           residency.go, one for each device
+//	how much memory the replicas on a device have   resident.Account    internal/resident, one for each device
+//	what memory the host's replica has              hostmem.Memory      internal/hostmem
+//	which bytes were lost by failures               losses              failure.go
+//	which access the next one may repeat            recent              fast.go
 //
-// An order.Work is all work that was enqueued on one stream up to one point: a copy, or the program's work under a lease. A replica's Order
-// has for each byte the Work that wrote it last and the Works that have read it since. The causes of a Work are the Works that wrote the
-// bytes which it reads. A Work keeps references to its causes until it knows how they have ended.
+// The five packages are below this one, and know nothing of buffers. A place is the host or a device; it has one replica (replica.go). An
+// access is one use of the bytes, from the beginning of the call to the end of the use (access.go).
+//
+// An order.Work is all work that was enqueued on one stream up to one point: a copy, or the program's work under a lease. A replica's
+// Order has for each byte the Work that wrote it last and the Works that have read it since. The sources of a Work are the Works that
+// wrote the bytes which it reads.
 //
 // # One Acquire, from Acquire to Release
 //
-// Buffer.TryAcquire and Acquire (buffer.go) call tryAcquirePart and acquirePart (acquire.go). If the access repeats an earlier one, no other access uses the
-// buffer, and nothing has to be copied or waited for, it begins at once (recent.go). Otherwise storage.acquire takes these steps, with
-// the storage locked except during waits:
+// Buffer.TryAcquire and Acquire (buffer.go) come to tryAcquirePart and acquirePart (fast.go). If the access repeats an earlier one, no
+// other access uses the buffer, and nothing has to be copied or waited for, it begins at once. Otherwise storage.begin (path.go) takes
+// these steps, with the storage locked except during waits:
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
-//     waits until the last access that excludes it ends (accesses.end, examine).
-//  2. access.bring makes the bytes current on the device. settle finds the device's replica, or allocates one; if there is no room,
-//     pressure.relieve (residency.go) evicts others. Then come three steps:
-//     decide (decide.go) finds out which work has failed by now (learn.go), fails if bytes are lost, and plans copies with protocol.Map;
-//     copier.line (line.go) makes the streams of the copies wait for the Works that they depend on;
-//     copier.copy (copy.go) enqueues each copy, records it as a Work (record.go) and applies it to protocol.Map.
-//     At last access.line makes the access's own stream wait. If bring has to wait for something that a stream cannot wait for, it
-//     waits without the lock, and begins again with settle.
-//  3. commit (below) makes the elements that the access writes stale at the other places, and removes them from the losses.
+//     waits until the last access that excludes it ends.
+//  2. bring makes the bytes current on the device, in five steps. place finds the device's replica, or allocates one; if there is no
+//     room, withRoom (evict.go) evicts others. decide finds out which work has failed by now, fails if bytes are lost, and plans copies with
+//     protocol.Map. orderCopies makes the streams of the copies wait for the Works that they depend on. copy enqueues each copy, records it
+//     as a Work and applies it to protocol.Map. At last orderWork makes the access's own stream wait. If there is something that a stream
+//     cannot wait for, the calling goroutine waits for it without the lock, and bring begins again.
+//  3. commit makes the bytes that the access writes stale at the other places, and removes them from the losses.
 //
-// The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work (record.go) and ends
+// The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
 // the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work.
 //
 // # One View
 //
-// Buffer.View calls storage.enter (enter.go): admit as above, then fetch, which is bring for the host. hostReplica.ready (host.go) allocates
-// memory; decide, line and copy are the same. Instead of a stream the calling goroutine waits, in await, for the Works on the bytes. After each
-// wait fetch begins again, because the lock was released and a copy may have failed. When there is nothing left to copy and nothing
-// to wait for, fetch clears bytes that were never written, and View runs its function without the lock. leave ends the access. The access
-// needs no Work, because all that it did has ended.
+// Buffer.View comes to storage.begin, too. The steps are the same, but the access has no stream. So the calling goroutine waits for the
+// Works on the bytes, and clears bytes that were never written. Then View runs its function without the lock, and leave ends the access.
+// The access needs no Work, because all that it did has ended.
 //
 // # How a failure is found
 //
-// No callback reports failed work. Work.End asks the driver whether a Work and its causes have ended. If one of the causes has failed, the
-// Work has failed too. losses.learn (learn.go) calls End of the Works that wrote a range. If a Work has failed,
-// replica.spoil makes its bytes stale at its place. If they are then current nowhere, the range joins the losses until it is written again,
-// unless the Work filled it with zeros, which a later access does again. The access that called learn fails. If the call was not for an access
-// of these bytes, the next access of them fails (losses, once).
+// No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
+// the Work has failed too. learn (failure.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
+// all of it. If it is then current nowhere, it joins the losses until it is written again. The access that finds the failure fails if
+// bytes that it reads were current there; so does every later access of lost bytes.
 //
 // # How a replica leaves
 //
-// Evict and relieve call replica.evict (evict.go). In an eviction, rescue copies the bytes that are current at no other place. arriving
-// finds out whether all bytes are known to be current elsewhere. If so, finish frees the memory. If that is not known yet, the replica is
-// leaving: State leaves it out, its memory stays, and lookAgain runs when the copies have ended. Then the memory is freed, or the replica stays
-// if a copy has failed. An access at its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are
-// current elsewhere (hostReplica.evict).
+// evict (evict.go) copies the bytes that are current at no other place. arriving finds out whether all bytes are known to be current
+// elsewhere. If so, the memory is freed. If that is not known yet, a device's replica is leaving: State leaves it out, its memory stays,
+// and watchLeaving looks again when the copies have ended. Then the memory is freed, or the replica stays if a copy has failed. An access
+// at its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are current elsewhere.
 //
 // # Locks, from the outermost to the innermost
 //
 //	group.mu        the calls on one Leases
 //	storage.mu      everything of a buffer; a group locks its storages in the order of their numbers
-//	residency.mu    the account of a device; no storage is locked while it is held
-//	Work.mu         the state of a Work; a Work locks its causes, which are older
+//	Account.mu      the account of a device; no storage is locked while it is held
+//	Work.mu         the state of a Work; a Work locks its sources, which are older
 //	                then the locks of packages hal and hal/pool
 //
-// An access waits without storage.mu: pause (access.go), await (line.go) and awaitParting (evict.go) release it. So does unpressed
-// (residency.go), because making room locks other storages. After a wait every condition is checked again.
+// Whatever waits releases storage.mu for that time with storage.unlocked, and so does withRoom, because making room locks other storages.
+// After a wait every condition is checked again.
 //
-// Observers, and the functions of ReleaseChecked, run with storage.mu held (callback.go). They must not use buffers: mutex.Lock panics there. A
-// panic of an observer is kept until the call of the program ends, and goes on from there.
+// Observers, and the functions of ReleaseChecked, run with storage.mu held (observe.go). They must not use buffers: mutex.Lock panics
+// there. A panic of an observer is kept until the call of the program ends, and goes on from there.
 
 package buffer
 
@@ -122,7 +117,7 @@ type storage struct {
 	lost    losses
 	leaving int // number of leaving replicas
 	stats   Stats
-	watcher watch.Watcher // nil for most buffers; with a watcher no access begins at once (recent.go)
+	watcher watch.Watcher // nil for most buffers; with a watcher no access begins at once (fast.go)
 	recent  recent        // the access that the next one may repeat
 
 	scratch struct {

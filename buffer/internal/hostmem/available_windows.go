@@ -16,8 +16,8 @@ type memoryStatus struct {
 	availExtendedVirtual     uint64 // always 0
 }
 
-// available reports whether the system can allocate n bytes of memory now. Windows commits no more memory than it has, so n is compared with
-// the memory that it can still commit. Possible growth of the page file is not counted. If the call fails, available returns true.
+// available reports whether the system can allocate n bytes of memory now. Windows commits no more memory than it has, so n is compared
+// with the memory that it can still commit. Possible growth of the page file is not counted. If the call fails, available returns true.
 func available(n uint64) bool {
 	s := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}
 	if ok, _, _ := globalMemoryStatus.Call(uintptr(unsafe.Pointer(&s))); ok == 0 {

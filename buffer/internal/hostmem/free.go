@@ -11,15 +11,16 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// LastUse calls the release function of an adopted slice, or of guarded memory, when nothing uses the memory any more. A nil LastUse has none.
+// LastUse calls the release function of an adopted slice, or of guarded memory, when nothing uses the memory any more. A nil LastUse has
+// none.
 type LastUse struct {
 	release func()
 	streams []*hal.Stream
 	left    atomic.Int32 // number of memories that are not freed yet, plus 1 until the streams have done their work
 }
 
-// Free frees the memory when the work that uses it has finished, clears work, and passes each error to keep. The caller calls Over of the result when it
-// has unlocked what it had locked.
+// Free frees the memory when the work that uses it has finished, clears work, and passes each error to keep. The caller calls Over of the
+// result when it has unlocked what it had locked.
 func (m *Memory) Free(work *order.Order, keep func(error)) (u *LastUse) {
 	if m.release != nil {
 		u = &LastUse{release: m.release}

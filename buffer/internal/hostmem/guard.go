@@ -65,9 +65,9 @@ func (m *Memory) Permit(write bool) error {
 	return nil
 }
 
-// Tighten makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. When work has ended that prevents
-// it, Tighten calls later on another goroutine. There the caller locks what has the memory, calls over, and calls Tighten again if over returns true. If
-// the system refuses, the memory stays accessible.
+// Tighten makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. When work has
+// ended that prevents it, Tighten calls later on another goroutine. There the caller locks what has the memory, calls over, and calls
+// Tighten again if over returns true. If the system refuses, the memory stays accessible.
 func (m *Memory) Tighten(want Level, works *order.Order, later func(over func() bool)) {
 	g := m.guard
 	works.Works(func(w *order.Work, writes bool) {

@@ -1,5 +1,5 @@
-// Package hostmem is the memory of a buffer's replica at the host: where it comes from, which devices use it in place, for which it is page-locked, and the
-// guard that finds wrong uses of it.
+// Package hostmem is the memory of a buffer's replica at the host: where it comes from, which devices use it in place, for which it is
+// page-locked, and the guard that finds wrong uses of it.
 //
 // The memory is Go's, or page-locked memory of a device, or memory that the program gave (Adopt), or pages of the system that can be made
 // inaccessible (a guarded buffer). A device that shares host memory uses it through a memory of its own over the same bytes, a share.
@@ -36,8 +36,11 @@ type Memory struct {
 }
 
 const (
-	most   = min(1<<46, math.MaxInt-1<<12) // bytes; Go cannot allocate more
-	probed = 64 << 20                      // from this size in bytes on, Allocate calls available first, because Go's allocator ends the process if memory runs out
+	// most is the largest number of bytes that Go can allocate.
+	most = min(1<<46, math.MaxInt-1<<12)
+
+	// From probed bytes on, Allocate calls available first, because Go's allocator ends the process if memory runs out.
+	probed = 64 << 20
 )
 
 // Init sets the number of bytes.
@@ -153,8 +156,8 @@ func (m *Memory) Share(dev *hal.Device) *hal.Memory {
 // CanMove reports whether the memory is on Go's heap, and no device uses it in place.
 func (m *Memory) CanMove() bool { return m.bytes != nil && len(m.shares) == 0 }
 
-// Move moves the replica to memory of a device that shares host memory, and returns that, or nil if there is none. Nothing uses the memory now. fill
-// calls its function for each range that is to be copied.
+// Move moves the replica to memory of a device that shares host memory, and returns that, or nil if there is none. Nothing uses the
+// memory now. fill calls its function for each range that is to be copied.
 func (m *Memory) Move(dev *hal.Device, fill func(move func(lo, hi uint64))) *hal.Memory {
 	home, err := dev.Alloc(hal.KindHost, m.size, 0)
 	if err != nil {
@@ -222,8 +225,8 @@ func (m *Memory) LockedFor(dev *hal.Device) bool {
 // copies asynchronously only from such memory.
 const worthLocking = 64 << 10
 
-// Lock prevents the memory from being freed during copies on the stream. It also page-locks the memory if the replica is
-// large enough and the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
+// Lock prevents the memory from being freed during copies on the stream. It also page-locks the memory if the replica is large enough and
+// the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
 func (m *Memory) Lock(stream *hal.Stream) (ordered bool) {
 	dev := layer.Common(stream.Device())
 	if m.home != nil && stream.RecordUse(m.home) != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// This file has the shortcuts for the most common accesses, which repeat an earlier one: quick tests for the rules of order.go, and the renewal of a
-// Work in place of a new one.
+// This file has the shortcuts for the most common accesses, which repeat an earlier one: quick tests for the rules of order.go, and the
+// renewal of a Work in place of a new one.
 
 // Settled reports whether every write is known to have ended without an error, and nothing but reads is left besides. It does not ask the
 // driver. It is a quick test for the most common case: false does not mean that an access of the host has to wait.
@@ -22,10 +22,10 @@ func (o *Order) Settled() bool {
 	return true
 }
 
-// Quiet reports whether an access on the stream can begin at once. It can if the replica's only work is the program's own earlier work on the
-// same stream and, for an access that only reads, reads by other streams. For an access that reads, no write of the own work may be known to
-// have failed. Quiet forgets other work that has ended well. It is a quick test for the most common case: false does not mean that an access
-// has to wait. An access passes the same Asked for all its replicas.
+// Quiet reports whether an access on the stream can begin at once. It can if the replica's only work is the program's own earlier work on
+// the same stream and, for an access that only reads, reads by other streams. For an access that reads, no write of the own work may be
+// known to have failed. Quiet forgets other work that has ended well. It is a quick test for the most common case: false does not mean
+// that an access has to wait. An access passes the same Asked for all its replicas.
 func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool {
 	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
@@ -76,10 +76,11 @@ func (u *use) fine(asked *Asked) bool {
 	return err == nil
 }
 
-// Renew extends the program's earlier work on the stream and on exactly these bytes to everything that has been enqueued since, instead of adding
-// another Work. That saves an event: the earlier work then counts as ended when the later has. Renew reports whether it could. There must
-// be such work, no one else may have a reference to it, and it must not be known to have failed. reads says whether the later work reads the
-// bytes; if it reads what it writes, the earlier work must be known to have ended, or the device's events must keep failures.
+// Renew extends the program's earlier work on the stream and on exactly these bytes to everything that has been enqueued since, instead
+// of adding another Work. That saves an event: the earlier work then counts as ended when the later has. Renew reports whether it could.
+// There must be such work, no one else may have a reference to it, and it must not be known to have failed. reads says whether the later
+// work reads the bytes; if it reads what it writes, the earlier work must be known to have ended, or the device's events must keep
+// failures.
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || !u.replaceable(reads) || !u.work.again(1, reads, write) {
@@ -89,8 +90,8 @@ func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool
 	return true
 }
 
-// replaceable reports whether the event of later work on the same bytes may take the place of the work's own. reads says whether the later work reads
-// the bytes: then they are bad if the work fails, and the event must tell that.
+// replaceable reports whether the event of later work on the same bytes may take the place of the work's own. reads says whether the
+// later work reads the bytes: then they are bad if the work fails, and the event must tell that.
 func (u *use) replaceable(reads bool) bool {
 	if !u.write || u.good {
 		return true
@@ -152,7 +153,8 @@ func (r *Renewal) Do() bool {
 // same returns the use that Renew can renew, or nil.
 func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	fits := func(u *use) bool {
-		return u != nil && u.own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil && u.node.Lo == lo && u.node.Hi == hi
+		return u != nil && u.own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil &&
+			u.node.Lo == lo && u.node.Hi == hi
 	}
 	if len(o.uses) == 1 {
 		if u := o.uses[0]; fits(u) {
@@ -176,8 +178,8 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 }
 
 // again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
-// all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes nothing
-// is not used and stays as it is.
+// all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes
+// nothing is not used and stays as it is.
 func (w *Work) again(holders int32, reads, writes bool) bool {
 	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !layer.RecordAgain(w.Stream, w.event) {
 		return false

@@ -65,8 +65,8 @@ func (o *Order) tree(write bool) *span.Tree[*use] {
 	return &o.reads
 }
 
-// Waits appends the Works that an access of the range has to wait for: the writes of its bytes and, if the access writes, the reads as well.
-// No Work is appended twice in one round; a round begins with Round. The references stay the Order's.
+// Waits appends the Works that an access of the range has to wait for: the writes of its bytes and, if the access writes, the reads as
+// well. No Work is appended twice in one round; a round begins with Round. The references stay the Order's.
 func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
 	dst = o.collect(&o.writes, lo, hi, dst)
 	if write {
@@ -99,8 +99,8 @@ func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work 
 	return dst
 }
 
-// Sources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads the ranges. The
-// caller must have the only reference to w.
+// Sources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads
+// the ranges. The caller must have the only reference to w.
 func (o *Order) Sources(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
@@ -116,9 +116,9 @@ func (o *Order) Sources(w *Work, ranges ...span.Range) {
 	o.works = o.works[:0]
 }
 
-// Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the Work
-// wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an error. If keep
-// is set and the Order has few Works, it does not remove the program's own.
+// Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the
+// Work wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an
+// error. If keep is set and the Order has few Works, it does not remove the program's own.
 func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, err error) (digested []span.Range)) {
 	if o.writes.Len() == 0 || lo >= hi {
 		return
@@ -204,8 +204,8 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	return pending, bad
 }
 
-// Add adds a Work, which has all its sources, and which writes or reads the ranges, which must not overlap. It takes a reference of its own. own
-// says that it is the program's work, and no copy.
+// Add adds a Work, which has all its sources, and which writes or reads the ranges, which must not overlap. It takes a reference of its
+// own. own says that it is the program's work, and no copy.
 func (o *Order) Add(w *Work, write, own bool, ranges ...span.Range) {
 	waiting.join(w)
 	o.seq++
@@ -329,7 +329,8 @@ func (o *Order) Clear() {
 	}
 }
 
-// Overwritten removes the Works from the range. They have all ended, and the host has overwritten the bytes, which no longer depend on them.
+// Overwritten removes the Works from the range. They have all ended, and the host has overwritten the bytes, which no longer depend on
+// them.
 func (o *Order) Overwritten(lo, hi uint64) {
 	o.supersede(&o.writes, lo, hi)
 	o.supersede(&o.reads, lo, hi)

@@ -1,7 +1,7 @@
 // Package order keeps track of the earlier work on a replica: which of it a later access has to wait for, and how it has ended.
 //
-// A [Work] is work that was enqueued on a stream and may not have ended: a copy, or what a program enqueues between Acquire and
-// Release. An [Order] has the Works of one replica, by the bytes that they write and read. It returns the Works that an access has to wait for,
+// A [Work] is work that was enqueued on a stream and may not have ended: a copy, or what a program enqueues between Acquire and Release.
+// An [Order] has the Works of one replica, by the bytes that they write and read. It returns the Works that an access has to wait for,
 // and says whether a Work on its bytes is known to have failed.
 //
 // A failure travels along the waits: a Work that reads bytes waits for the Works that wrote them, its sources, and fails if one of them
@@ -24,7 +24,7 @@ type Work struct {
 
 	refs  atomic.Int32
 	ended atomic.Bool
-	seq   uint64 // greater than that of every Work recorded on the stream before; Works that two goroutines record at the same time have any order
+	seq   uint64 // greater than that of every Work recorded on the stream before, unless two goroutines record at the same time
 
 	mu      sync.Mutex
 	event   *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
@@ -181,8 +181,8 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, soon after the work or one of its sources has ended. fn has to call End to learn whether all have ended. fn runs on a
-// goroutine of its own, because it may wait for a gate, and gates are opened on the goroutine that runs the callbacks of events.
+// OnEnd calls fn once, soon after the work or one of its sources has ended. fn has to call End to learn whether all have ended. fn runs
+// on a goroutine of its own, because it may wait for a gate, and gates are opened on the goroutine that runs the callbacks of events.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
 	event := w.event
@@ -250,9 +250,10 @@ func (w *Work) Event() *hal.Event {
 	return w.event
 }
 
-// waiting has Works that wait for sources. A Work forgets its sources when End finds that they have ended, but no access calls End of a Work whose
-// bytes were written again. So each Work that joins asks two others, in turn. Therefore the Works in the list that have ended are not many more
-// than those that have not, however long a program goes on without waiting. If none of the two has ended, the next few Works ask nothing.
+// waiting has Works that wait for sources. A Work forgets its sources when End finds that they have ended, but no access calls End of a
+// Work whose bytes were written again. So each Work that joins asks two others, in turn. Therefore the Works in the list that have ended
+// are not many more than those that have not, however long a program goes on without waiting. If none of the two has ended, the next few
+// Works ask nothing.
 var waiting waitingList
 
 type waitingList struct {

@@ -1,8 +1,8 @@
 // Package queue decides which uses of a buffer are open, and which have to wait.
 //
-// Two uses exclude each other if they share a byte and one of them writes. A use waits for every earlier one that excludes it. Earlier ones that still
-// wait count as well, so a steady flow of readers does not block a writer. Finding the use to wait for takes O(log n) with n uses, and a use that ends
-// wakes only those that wait for it.
+// Two uses exclude each other if they share a byte and one of them writes. A use waits for every earlier one that excludes it. Earlier
+// ones that still wait count as well, so a steady flow of readers does not block a writer. Finding the use to wait for takes O(log n)
+// with n uses, and a use that ends wakes only those that wait for it.
 package queue
 
 import (
@@ -152,7 +152,8 @@ func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
 	return last
 }
 
-// Join makes an entry visible to later ones, and opens it unless an earlier one excludes it. Then Join returns that one, and the caller calls Wait.
+// Join makes an entry visible to later ones, and opens it unless an earlier one excludes it. Then Join returns that one, and the caller
+// calls Wait.
 func (q *Queue[V]) Join(e *Entry[V]) (blocker *Entry[V]) {
 	blocker = q.excluding(e, never)
 	q.enlist(e)
@@ -162,8 +163,8 @@ func (q *Queue[V]) Join(e *Entry[V]) (blocker *Entry[V]) {
 	return blocker
 }
 
-// Wait waits until e is opened, or, if e has not joined, until the other entry has ended; unlocked runs a function while other goroutines may use the
-// queue. If ctx ends first, Wait returns its error, and the caller ends e.
+// Wait waits until e is opened, or, if e has not joined, until the other entry has ended; unlocked runs a function while other goroutines
+// may use the queue. If ctx ends first, Wait returns its error, and the caller ends e.
 func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func())) error {
 	admit := make(chan struct{})
 	e.admit = admit
@@ -262,8 +263,8 @@ func (q *Queue[V]) admitted(e *Entry[V]) {
 	q.count++
 }
 
-// examine opens a waiting entry if no earlier one excludes it any more. Otherwise it finds the entry to wait for next. An entry that has not joined only
-// waited for one other.
+// examine opens a waiting entry if no earlier one excludes it any more. Otherwise it finds the entry to wait for next. An entry that has
+// not joined only waited for one other.
 func (q *Queue[V]) examine(e *Entry[V]) {
 	if e.enlisted {
 		if other := q.excluding(e, e.seq); other != nil {

@@ -1,11 +1,11 @@
-// Package resident keeps account of the memory that replicas have on each device: how much it is, which replica is evicted next to make room, and from
-// which allocator it comes.
+// Package resident keeps account of the memory that replicas have on each device: how much it is, which replica is evicted next to make
+// room, and from which allocator it comes.
 //
-// An [Account] belongs to a device, and an [Entry] to a replica. The account knows a replica only as a [Replica], which it asks to free its memory. A
-// replica whose bytes must be copied elsewhere first is leaving: its memory counts until the copies have ended.
+// An [Account] belongs to a device, and an [Entry] to a replica. The account knows a replica only as a [Replica], which it asks to free
+// its memory. A replica whose bytes must be copied elsewhere first is leaving: its memory counts until the copies have ended.
 //
-// The fields of an Entry that only the replica's owner uses are guarded by the owner's lock, the others by that of the account. A goroutine that has the
-// owner's lock may lock the account, so no replica is called while the account is locked.
+// The fields of an Entry that only the replica's owner uses are guarded by the owner's lock, the others by that of the account. A
+// goroutine that has the owner's lock may lock the account, so no replica is called while the account is locked.
 package resident
 
 import (
@@ -23,8 +23,8 @@ import (
 
 // Replica is a replica that can be evicted to make room for others. Its methods lock its owner.
 type Replica interface {
-	// Evict frees the replica's memory, or makes it leave. freed is the number of bytes that are free now, and written the number that had to be
-	// copied. ok is false if the replica is in use (leased), has no memory any more, or cannot be evicted.
+	// Evict frees the replica's memory, or makes it leave. freed is the number of bytes that are free now, and written the number that had
+	// to be copied. ok is false if the replica is in use (leased), has no memory any more, or cannot be evicted.
 	Evict(c Cause) (freed, written uint64, leased, ok bool)
 	// AwaitLeaving waits until a leaving replica has been freed, or stays after all.
 	AwaitLeaving(ctx context.Context, c Cause) (stays bool, err error)
@@ -88,8 +88,8 @@ type Entry struct {
 // others.
 type rankings [2]ranking
 
-// ranking is a heap of replicas; the replica to evict first is on top. A replica's last use, and whether its bytes are current elsewhere, may
-// have changed since it was put into the ranking; first checks both.
+// ranking is a heap of replicas; the replica to evict first is on top. A replica's last use, and whether its bytes are current elsewhere,
+// may have changed since it was put into the ranking; first checks both.
 type ranking []*Entry
 
 func (q ranking) Len() int           { return len(q) }
@@ -220,7 +220,8 @@ func (a *Account) remove(e *Entry) {
 	}
 }
 
-// Touch makes the replica the most recently used. For the zero Entry, that of a replica with no account, it does nothing, as do AddLease, EndLease and SetSole.
+// Touch makes the replica the most recently used. For the zero Entry, that of a replica with no account, it does nothing, as do AddLease,
+// EndLease and SetSole.
 func (e *Entry) Touch() {
 	if e.account == nil {
 		return

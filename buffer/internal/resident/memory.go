@@ -47,8 +47,8 @@ func Obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	return Memory{Mem: r.Mem, Base: r.Off, Block: block}, nil
 }
 
-// Allocate allocates memory for the entry's replica, from own if that is not nil, else from the allocator of the device. The error is a Pressure if
-// there is no room.
+// Allocate allocates memory for the entry's replica, from own if that is not nil, else from the allocator of the device. The error is a
+// Pressure if there is no room.
 func (e *Entry) Allocate(own pool.Allocator, dev *hal.Device, stream *hal.Stream) (m Memory, err error) {
 	a, ok := e.take()
 	if !ok {
@@ -148,8 +148,8 @@ func (a *Account) know(p *pool.Pool) {
 	}
 }
 
-// trim makes the known pools free the memory that they keep, and returns the number of bytes. It leaves out the pool asked, whose allocation
-// has failed.
+// trim makes the known pools free the memory that they keep, and returns the number of bytes. It leaves out the pool asked, whose
+// allocation has failed.
 func (a *Account) trim(asked pool.Allocator) (released uint64) {
 	a.mu.Lock()
 	pools := slices.Clone(a.pools)
