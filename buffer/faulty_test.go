@@ -96,24 +96,6 @@ func copiesAcross() bool {
 	}
 }
 
-// debt returns a function for when nobody needs to know any more of the calling goroutine's last failure.
-func (f *fault) debt() (forgive func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.owed) == 0 {
-		return nil
-	}
-	g := goroutine()
-	n := f.owed[g]
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.owed[g] == n {
-			delete(f.owed, g)
-		}
-	}
-}
-
 func (f *fault) get() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
