@@ -99,5 +99,9 @@ package buffer
 // # Unified devices
 //
 // A device that works on host memory in place (SharesHostMemory in [hal.Info]) shares the host's replica, and
-// nothing is copied between them. A device whose memory the host has to map ([hal.Memory.NeedsMap]) has a
-// replica of its own, even if it is integrated with the host.
+// nothing is copied between them. The kind of the host's memory is chosen at the first access of a buffer: memory of the device, if that
+// access is by such a device, else Go's. A replica in Go's memory that the device cannot use there moves to memory of the device at the
+// device's first access, at most once ([Stats].BytesRelocated). That access first waits for the work that uses the replica, and TryAcquire
+// fails with kind hal.ErrNotReady meanwhile. If an access of the host is open at that moment, the device gets a replica of its own.
+//
+// A device whose memory the host has to map ([hal.Memory.NeedsMap]) has a replica of its own, even if it is integrated with the host.

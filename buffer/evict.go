@@ -22,8 +22,9 @@ import (
 // adopted memory one of kind ErrUnsupported, because that memory stays until the buffer is closed.
 //
 // A failed copy loses nothing: a device's memory is kept until the copies of its bytes are known to have succeeded, and
-// the device cannot be closed before. If a copy fails, the replica stays current, and the next access that
-// would read the bytes fails with the copy's error, once. Until the memory is freed, an access of the device can still use the replica.
+// the device cannot be closed before. If a copy fails, the replica stays current, and the bytes are copied again when an access needs
+// them; if such an access is the first to find the failure, it fails with the copy's error. Until the memory is freed, an access of the
+// device can still use the replica.
 func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	const op = "Evict"
 	if err := b.check(op); err != nil {
