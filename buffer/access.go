@@ -76,7 +76,7 @@ func (s *storage) recycle(x *access) {
 		x.group = nil
 	}
 	if x.stream != nil {
-		x.stream, x.mem = nil, nil
+		x.stream, x.mem, x.awaited = nil, nil, false
 	}
 	if x.Parts != nil {
 		x.Parts = nil
@@ -84,10 +84,9 @@ func (s *storage) recycle(x *access) {
 	if x.bad != nil {
 		x.bad = nil
 	}
-	if x.awaited {
-		x.awaited = false
+	if !s.queue.EndAlone(&x.Entry) {
+		s.queue.End(&x.Entry)
 	}
-	s.queue.End(&x.Entry)
 	a := &s.pool
 	if a.spare == nil {
 		a.spare = x

@@ -85,7 +85,7 @@ func (s *storage) again(op string, own *owner, p part, reserve bool) *access {
 	x := s.newAccess()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
 	s.recent.replica.Touch()
-	s.beginAtOnce(x, op, own, p, s.recent.replica, reserve)
+	x.beginAtOnce(op, own, p, s.recent.replica, reserve)
 	return x
 }
 
@@ -116,7 +116,7 @@ func (s *storage) enterAtOnce(op string, own *owner, p part) (x *access) {
 	if h.Exists() && !h.Guarded() && (h.order.Idle() || !p.Writes() && h.order.Settled()) && s.undisturbed(&p) &&
 		(!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, protocol.Host)) {
 		x = s.newAccess()
-		s.beginAtOnce(x, op, own, p, &h.replica, false)
+		x.beginAtOnce(op, own, p, &h.replica, false)
 	}
 	s.mu.Unlock()
 	return x
@@ -130,7 +130,8 @@ func (s *storage) undisturbed(p *part) bool {
 }
 
 // beginAtOnce shortens admit and prepare for an access whose bytes are ready.
-func (s *storage) beginAtOnce(x *access, op string, own *owner, p part, r *replica, reserve bool) {
+func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
+	s := x.storage
 	x.op, x.own, x.Part, x.writes, x.replica, x.place, x.inside = op, own, p, p.Writes(), r, r.place, true
 	if x.since != 0 { // of the last use of the slot; a store costs more here than this test
 		x.since = 0

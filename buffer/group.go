@@ -371,8 +371,8 @@ func (g *group) release(check func() error) (err error) {
 	}
 	for i := range g.list {
 		m := &g.list[i]
-		if !g.reserved {
-			m.s.used(m.x)
+		if g.reserved {
+			m.x.since = 0 // no use is reported to observers
 		}
 		m.s.end(m.x)
 	}

@@ -133,7 +133,7 @@ func (l HostLease) Release() error {
 		return err
 	}
 	defer x.storage.unlock()
-	x.storage.finish(x)
+	x.storage.end(x)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (l HostLease) Fail(cause error) error {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
 	s.host.replica.taint(x.Lo, x.Hi, cause)
-	s.finish(x)
+	s.end(x)
 	return nil
 }
 

@@ -256,13 +256,7 @@ func (x *access) device() *hal.Device {
 	return x.stream.Device()
 }
 
-// used reports an access that ends.
-func (s *storage) used(x *access) {
-	if x.since != 0 {
-		s.noteUse(x)
-	}
-}
-
+// noteUse reports an access that ends, whose bytes were ready at x.since.
 func (s *storage) noteUse(x *access) {
 	since := began.Add(x.since)
 	x.since = 0
@@ -380,6 +374,7 @@ func raise(thrown error) {
 // it runs before.
 func (x *access) endUnless(ready *bool) {
 	if s := x.storage; !*ready || s.thrown != nil {
+		x.since = 0 // no use is reported to observers
 		s.end(x)
 	}
 }

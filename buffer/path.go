@@ -765,7 +765,7 @@ func (s *storage) release(x *access, gen uint64, check func() error) error {
 				x.replica.taint(x.Lo, x.Hi, bad)
 			}
 		}
-		s.finish(x)
+		s.end(x)
 	default:
 		err = x.keep()
 		s.conclude(x, check)
@@ -799,7 +799,7 @@ func (x *access) keep() error {
 // conclude records the work of an access of a device, and ends the access. check is as for [order.Checked].
 func (s *storage) conclude(x *access, check func() error) {
 	s.recordWork(x, check)
-	x.storage.finish(x)
+	x.storage.end(x)
 }
 
 // recordWork adds a Work for the program's work to the replica's Order. check is as for [order.Checked].
@@ -843,21 +843,18 @@ func (s *storage) recordAs(x *access, w *order.Work) {
 	}
 }
 
-// finish reports the end of an access to observers, and ends it. Its work has been recorded, if it has any.
-func (s *storage) finish(x *access) {
-	s.used(x)
-	s.end(x)
-}
-
 // leave ends an access of the host.
 func (s *storage) leave(x *access) {
 	s.mu.Lock()
-	s.finish(x)
+	s.end(x)
 	s.unlock()
 }
 
-// end ends an access.
+// end reports the end of an access to observers, and ends it. Its work has been recorded, if it has any.
 func (s *storage) end(x *access) {
+	if x.since != 0 {
+		s.noteUse(x)
+	}
 	if x.replica != nil {
 		x.replica.EndLease()
 	}

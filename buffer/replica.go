@@ -327,9 +327,12 @@ func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 
 // tightenGuard makes guarded memory inaccessible that nothing uses any more.
 func (s *storage) tightenGuard() {
-	if !s.host.Guarded() {
-		return
+	if s.host.Guarded() {
+		s.tighten()
 	}
+}
+
+func (s *storage) tighten() {
 	want := hostmem.Shut
 	s.find(func(x *access) bool {
 		if x.stream == nil {
@@ -341,7 +344,7 @@ func (s *storage) tightenGuard() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if over() {
-			s.tightenGuard()
+			s.tighten()
 		}
 	})
 }

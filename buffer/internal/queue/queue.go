@@ -183,6 +183,16 @@ func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(f
 	return ctx.Err()
 }
 
+// EndAlone is End for the most common case, that there is no other entry. Otherwise it returns false and does nothing.
+func (q *Queue[V]) EndAlone(e *Entry[V]) bool {
+	if q.solo != e || len(e.waiters) > 0 {
+		return false
+	}
+	q.solo, e.open = nil, false
+	q.count--
+	return true
+}
+
 // End removes an entry, open or not, and opens those that waited only for it.
 func (q *Queue[V]) End(e *Entry[V]) {
 	if q.solo == e {

@@ -244,7 +244,13 @@ func (e *Entry) EndLease() {
 	if e.account == nil {
 		return
 	}
-	if e.leases--; e.parked && e.leases == 0 {
+	if e.leases--; e.parked {
+		e.unpark()
+	}
+}
+
+func (e *Entry) unpark() {
+	if e.leases == 0 {
 		e.parked = false
 		e.account.restore(e)
 	}
