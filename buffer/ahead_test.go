@@ -117,7 +117,7 @@ func TestWorkUnderWayIsAskedSeldom(t *testing.T) {
 		from, to = to, from
 	}
 	require.NoError(t, g.Signal())
-	require.Less(t, asked.Load(), int64(steps+steps/2), "questions") // one by each access, and few by whoever adds to the chain
+	require.Less(t, asked.Load(), int64(steps+steps/2), "questions") // one by each access, and few by Works that join the list
 	require.NoError(t, s.Sync(ctx))
 }
 
@@ -150,5 +150,5 @@ func TestStepsAllocateNothing(t *testing.T) {
 	for range 100 {
 		steps()
 	}
-	require.Less(t, testing.AllocsPerRun(100, steps), 20.0, "allocations in 32 steps, their gate and their chain")
+	require.Less(t, testing.AllocsPerRun(100, steps), 20.0, "allocations in 32 steps, and their gate")
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
-// The work of a group reads bytes of two buffers. While its first cause is noted, another goroutine ends accesses of other buffers, whose work
-// belongs to the same chain. The failure of the second cause must not be missed.
-func TestFailureOfSecondCauseIsFound(t *testing.T) {
+// The work of a group reads bytes of two buffers. While its first source is noted, another goroutine ends accesses of other buffers, whose
+// work waits for the same. The failure of the second source must not be missed.
+func TestFailureOfSecondSourceIsFound(t *testing.T) {
 	for n := 2; n < 9; n++ {
-		t.Run(fmt.Sprint(n), func(t *testing.T) { secondCause(t, n) })
+		t.Run(fmt.Sprint(n), func(t *testing.T) { secondSource(t, n) })
 	}
 }
 
-func secondCause(t *testing.T, n int) {
+func secondSource(t *testing.T, n int) {
 	b := newFaulty(host.Options{Name: "second", Discrete: 1})
 	var during atomic.Pointer[func()]
 	b.QueryEvent = func(e *hooked.Event) (bool, error) {
