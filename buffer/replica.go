@@ -334,19 +334,21 @@ func (s *storage) tightenGuard() {
 
 func (s *storage) tighten() {
 	want := hostmem.Shut
-	s.find(func(x *access) bool {
+	s.queue.Opened(func(x *access) {
 		if x.stream == nil {
 			want = max(want, hostmem.LevelOf(x.writes))
 		}
-		return false
 	})
-	s.host.Tighten(want, &s.host.order, func(over func() bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if over() {
-			s.tighten()
-		}
-	})
+	s.host.Tighten(want, &s.host.order, s)
+}
+
+// TightenAgain implements hostmem.Tightener.
+func (s *storage) TightenAgain(over func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if over() {
+		s.tighten()
+	}
 }
 
 // dropHost frees the host's replica, and passes each error to keep. The caller calls Over of the result without the lock, or at the end

@@ -14,7 +14,7 @@ import (
 type guard struct {
 	pages    []byte
 	level    Level
-	watching bool // Tighten will be called when work has ended
+	watching bool // TightenAgain will be called when work has ended
 }
 
 // Level says how guarded memory can be accessed.
@@ -65,30 +65,40 @@ func (m *Memory) Permit(write bool) error {
 	return nil
 }
 
-// Tighten makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. When work has
-// ended that prevents it, Tighten calls later on another goroutine. There the caller locks what has the memory, calls over, and calls
-// Tighten again if over returns true. If the system refuses, the memory stays accessible.
-func (m *Memory) Tighten(want Level, works *order.Order, later func(over func() bool)) {
+// Tightener has guarded memory, and calls Tighten.
+type Tightener interface {
+	// TightenAgain is called on another goroutine when work has ended that prevented Tighten from making the memory inaccessible. It locks
+	// what has the memory, calls over, and calls Tighten if over returns true.
+	TightenAgain(over func() bool)
+}
+
+// Tighten makes guarded memory as inaccessible as open accesses, which need the level want, and unfinished work allow. If the system
+// refuses, the memory stays accessible.
+func (m *Memory) Tighten(want Level, works *order.Order, t Tightener) {
 	g := m.guard
 	works.Works(func(w *order.Work, writes bool) {
-		if done, _ := w.End(); done {
-			return
+		if done, _ := w.End(); !done {
+			want = max(want, LevelOf(writes))
+			m.tightenAfter(w, t)
 		}
-		want = max(want, LevelOf(writes))
-		if g.watching {
-			return
-		}
-		g.watching = true
-		w.OnEnd(func() {
-			later(func() bool {
-				g.watching = false
-				return m.guard == g
-			})
-		})
 	})
 	if want < g.level && protect(g.pages, want) == nil {
 		g.level = want
 	}
+}
+
+func (m *Memory) tightenAfter(w *order.Work, t Tightener) {
+	g := m.guard
+	if g.watching {
+		return
+	}
+	g.watching = true
+	w.OnEnd(func() {
+		t.TightenAgain(func() bool {
+			g.watching = false
+			return m.guard == g
+		})
+	})
 }
 
 // retired are the pages of the guards that were dropped last. Their addresses stay reserved.

@@ -328,6 +328,16 @@ func (q *Queue[V]) Find(fn func(V) bool) *Entry[V] {
 	return nil
 }
 
+// Opened calls fn with every open entry. It looks at all entries.
+func (q *Queue[V]) Opened(fn func(V)) {
+	q.flush()
+	for _, e := range q.live {
+		if e.open {
+			fn(e.Of)
+		}
+	}
+}
+
 // Writers calls fn with every open entry that writes bytes of [lo, hi), in the order of these bytes, until fn returns false.
 func (q *Queue[V]) Writers(lo, hi uint64, fn func(of V, lo, hi uint64) bool) {
 	q.users(&q.write, lo, hi, fn)
