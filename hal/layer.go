@@ -133,10 +133,13 @@ func (e *Event) doneAlone() (bool, error) { return e.s.DoneAlone() }
 func (s *Stream) idle() (bool, error) {
 	st := s.state()
 	if err := st.begin("query"); err != nil {
-		if isKind(err, ErrClosed) {
-			return st.Gone.Load(), nil
+		if !isKind(err, ErrClosed) {
+			return true, err // the device is lost
 		}
-		return true, err // the device is lost
+		if !st.Gone.Load() {
+			return false, nil
+		}
+		return true, st.Failed()
 	}
 	defer st.Leave()
 	return st.Peek()
@@ -157,7 +160,7 @@ func (s *Stream) drain(ctx context.Context) error {
 	}
 	select {
 	case <-st.drained.Opened():
-		return nil
+		return st.Failed()
 	case <-ctx.Done():
 		return wait.Interrupted(op, ctx)
 	}

@@ -90,12 +90,12 @@ func Rename(k *hal.Kernel, name string, params []string) { under.Rename(k, name,
 // that. Otherwise it may report only how the last command has ended, as in OpenCL.
 func KeepsFailures(s *hal.Stream) bool { return under.KeepsFailures(s) }
 
-// Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished. It leaves an error to the
-// program's next Done or Sync.
+// Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished, and its error. It leaves an
+// error to the program's next Done or Sync.
 func Idle(s *hal.Stream) (bool, error) { return under.Idle(s) }
 
-// Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way. It leaves an error to the program's next
-// Done or Sync.
+// Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way, and returns its error. It leaves an error to
+// the program's next Done or Sync.
 func Drain(s *hal.Stream, ctx context.Context) error { return under.Drain(s, ctx) }
 
 // Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.

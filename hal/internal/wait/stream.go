@@ -113,6 +113,14 @@ func (s *Stream) keep(err error) error {
 	return n.err
 }
 
+// Failed returns the error of the stream's work that the program has not been told, or nil if none is known. It does not ask the driver.
+func (s *Stream) Failed() error {
+	if n := s.unreported.Load(); n != nil && n.work {
+		return n.err
+	}
+	return nil
+}
+
 // KeepFunction keeps the error of a function given to Do for the program, unless another error is kept.
 func (s *Stream) KeepFunction(err error) { s.unreported.CompareAndSwap(nil, &failure{err, false}) }
 

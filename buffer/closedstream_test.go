@@ -1,0 +1,58 @@
+package buffer_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+)
+
+// A stream is closed while a lease is open, so no event can stand for the work under the lease. What the work wrote is lost if it fails, before or after
+// Release.
+func TestFailureOfWorkWhoseStreamWasClosed(t *testing.T) {
+	d := fixture.Device(t, host.New(host.Options{Name: "shut", Discrete: 1}), 1)
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	k, err := m.Kernel("fail")
+	require.NoError(t, err)
+	for name, alone := range map[string]bool{"a lease": true, "leases": false} {
+		for when, ended := range map[string]bool{"before Release": true, "after Release": false} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				s, err := d.NewStream()
+				require.NoError(t, err)
+				b := newBuffer(t, []uint32{1, 2, 3})
+				acquire := func() (func() error, error) { l, err := b.Acquire(ctx, s, coherence.ReadWrite); return l.Release, err }
+				if !alone {
+					acquire = func() (func() error, error) {
+						l, err := buffer.AcquireAll(ctx, s, b.Want(coherence.ReadWrite))
+						return l.Release, err
+					}
+				}
+				release, err := acquire()
+				require.NoError(t, err)
+				g := hold(t, s)
+				require.NoError(t, s.Launch(k, hal.Over(1)))
+				require.NoError(t, s.Close())
+				if ended {
+					require.NoError(t, g.Signal())
+					require.NoError(t, d.Reclaim(ctx))
+				}
+				require.ErrorIs(t, release(), hal.ErrClosed)
+				require.NoError(t, g.Signal())
+				for range 2 {
+					err := b.View(ctx, nothing)
+					require.ErrorIs(t, err, hal.ErrDeviceLost)
+					require.ErrorIs(t, err, hal.ErrKernel)
+				}
+				fill(t, newStream(t, d), b, 7)
+				require.Equal(t, []uint32{7, 7, 7}, contents(t, b))
+			})
+		}
+	}
+}
