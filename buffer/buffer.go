@@ -305,3 +305,6 @@ func (l Lease) String() string {
 	}
 	return fmt.Sprintf("lease of bytes [%d, %d)", l.lo, l.hi)
 }
+
+// Element returns the zero value of the element type, for interfaces whose arguments are buffers of one type.
+func (b *Buffer[T]) Element() (zero T) { return zero }

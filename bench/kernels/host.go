@@ -24,17 +24,17 @@ func onHost(n int) []contest {
 	return []contest{
 		{"saxpy", fmt.Sprint(count), host, "host", loop([][]float32{x, y}, [][]float32{x, axpy(1.7, x, y)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
-				return saxpy.Saxpy(ctx, s, hal.Over(count), 1.7, b[0], b[1])
+				return saxpy.SaxpyOn(ctx, s, hal.Over(count), 1.7, b[0], b[1])
 			},
 			func(b [][]float32) { addScaled(1.7, b[0], b[1]) })},
 		{"5-point stencil", square(n), host, "host", loop([][]float32{x, y}, [][]float32{x, smoothed(n, x)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
-				return stencil.Smooth(ctx, s, hal.Over(n, n), int32(n), int32(n), b[0], b[1])
+				return stencil.SmoothOn(ctx, s, hal.Over(n, n), int32(n), int32(n), b[0], b[1])
 			},
 			func(b [][]float32) { smooth(n, b[0], b[1]) })},
 		{"Mandelbrot", square(n), host, "host", loop([][]int32{make([]int32, count)}, [][]int32{rounds(&view)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[int32]) error {
-				return mandelbrot.Mandelbrot(ctx, s, hal.Over(n, n), view, b[0])
+				return mandelbrot.MandelbrotOn(ctx, s, hal.Over(n, n), view, b[0])
 			},
 			func(b [][]int32) { leave(&view, b[0]) })},
 	}

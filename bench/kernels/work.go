@@ -67,23 +67,23 @@ func works(n int) []work {
 	return []work{
 		{"saxpy", fmt.Sprint(count), [][]float32{x, y}, [][]float32{x, axpy(1.7, x, y)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
-				return func() error { return saxpy.Saxpy(ctx, s, all, 1.7, b[0], b[1]) },
+				return func() error { return saxpy.SaxpyOn(ctx, s, all, 1.7, b[0], b[1]) },
 					launch(ctx, s, "saxpy", all, length, kernel.Value(float32(1.7)), kernel.In(b[0]), kernel.InOut(b[1]))
 			}},
 		{"5-point stencil", square(n), [][]float32{x, y}, [][]float32{x, smoothed(n, x)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
-				return func() error { return stencil.Smooth(ctx, s, plane, int32(n), int32(n), b[0], b[1]) },
+				return func() error { return stencil.SmoothOn(ctx, s, plane, int32(n), int32(n), b[0], b[1]) },
 					launch(ctx, s, "smooth", plane, i32, i32, kernel.In(b[0]), kernel.Out(b[1]))
 			}},
 		{"tiled matrix product", square(m), [][]float32{u, v, make([]float32, m*m)}, [][]float32{u, v, product(m, u, v)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
 				tiles := hal.Over(m, m).Of(tile, tile)
-				return func() error { return matmul.Matmul(ctx, s, tiles, int32(m), int32(m), int32(m), b[0], b[1], b[2]) },
+				return func() error { return matmul.MatmulOn(ctx, s, tiles, int32(m), int32(m), int32(m), b[0], b[1], b[2]) },
 					launch(ctx, s, "matmul", tiles, m32, m32, m32, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]))
 			}},
 		{"CG: matrix", square(n), [][]float32{x, y}, [][]float32{x, laplacian(n, x)},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
-				return func() error { return cg.Laplace(ctx, s, plane, b[0], b[1], n) },
+				return func() error { return cg.LaplaceOn(ctx, s, plane, b[0], b[1], n) },
 					launch(ctx, s, "laplace", plane, kernel.In(b[0]), kernel.Out(b[1]), i32)
 			}},
 		{"CG: dot product", square(n), [][]float32{x, y, make([]float32, n), {0}}, [][]float32{x, y, rowSums(n, x, y), {blockSum(rowSums(n, x, y))}},
@@ -92,19 +92,19 @@ func works(n int) []work {
 				first := launch(ctx, s, "product", rows, kernel.In(b[0]), kernel.In(b[1]), kernel.Out(b[2]), i32)
 				second := launch(ctx, s, "total", one, kernel.In(b[2]), i32, kernel.Out(b[3]))
 				return func() error {
-						return errors.Join(cg.Product(ctx, s, rows, b[0], b[1], b[2], n), cg.Total(ctx, s, one, b[2], b[3]))
+						return errors.Join(cg.ProductOn(ctx, s, rows, b[0], b[1], b[2], n), cg.TotalOn(ctx, s, one, b[2], b[3]))
 					}, func() error {
 						return errors.Join(first(), second())
 					}
 			}},
 		{"CG: step", fmt.Sprint(count), [][]float32{x, y, x, y, {2}, {3}}, [][]float32{axpy(2.0/3, x, x), axpy(-2.0/3, y, y), x, y, {2}, {3}},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
-				return func() error { return cg.Advance(ctx, s, all, b[0], b[1], b[2], b[3], b[4], b[5]) },
+				return func() error { return cg.AdvanceOn(ctx, s, all, b[0], b[1], b[2], b[3], b[4], b[5]) },
 					launch(ctx, s, "advance", all, length, kernel.InOut(b[0]), kernel.InOut(b[1]), kernel.In(b[2]), kernel.In(b[3]), kernel.In(b[4]), kernel.In(b[5]))
 			}},
 		{"CG: direction", fmt.Sprint(count), [][]float32{x, y, {2}, {3}}, [][]float32{axpy(2.0/3, x, y), y, {2}, {3}},
 			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) (ours, hand func() error) {
-				return func() error { return cg.Direct(ctx, s, all, b[0], b[1], b[2], b[3]) },
+				return func() error { return cg.DirectOn(ctx, s, all, b[0], b[1], b[2], b[3]) },
 					launch(ctx, s, "direct", all, length, kernel.InOut(b[0]), kernel.In(b[1]), kernel.In(b[2]), kernel.In(b[3]))
 			}},
 	}

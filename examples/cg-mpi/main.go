@@ -126,7 +126,7 @@ func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result,
 		return res, err
 	}
 	dot := func(a, b, out *buffer.Buffer[float32]) error {
-		err := errors.Join(cg.Product(ctx, s, hal.Blocks(rows).Of(block), a, b, sums, n), cg.Total(ctx, s, hal.Blocks(1).Of(block), sums, mine))
+		err := errors.Join(cg.ProductOn(ctx, s, hal.Blocks(rows).Of(block), a, b, sums, n), cg.TotalOn(ctx, s, hal.Blocks(1).Of(block), sums, mine))
 		if err != nil {
 			return err
 		}
@@ -143,19 +143,19 @@ func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result,
 		if _, err := p.Exchange(ctx); err != nil {
 			return res, err
 		}
-		if err := RowsLaplace(ctx, s, hal.Over(n, rows), p.Local(), q, n, above, below); err != nil {
+		if err := RowsLaplaceOn(ctx, s, hal.Over(n, rows), p.Local(), q, n, above, below); err != nil {
 			return res, err
 		}
 		if err := dot(own, q, pq); err != nil {
 			return res, err
 		}
-		if err := cg.Advance(ctx, s, hal.Over(len(b)), x, r, own, q, rr, pq); err != nil {
+		if err := cg.AdvanceOn(ctx, s, hal.Over(len(b)), x, r, own, q, rr, pq); err != nil {
 			return res, err
 		}
 		if err := dot(r, r, next); err != nil {
 			return res, err
 		}
-		if err := cg.Direct(ctx, s, hal.Over(len(b)), own, r, next, rr); err != nil {
+		if err := cg.DirectOn(ctx, s, hal.Over(len(b)), own, r, next, rr); err != nil {
 			return res, err
 		}
 		rr, next = next, rr

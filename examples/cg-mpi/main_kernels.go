@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -15,18 +14,18 @@ import (
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"rowsLaplace": kernel.Go(func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
-		q := kernel.Slice[float32](blk, 2)
+		q_ := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))
 		above := int(kernel.Number[int64](blk, 5))
 		below := int(kernel.Number[int64](blk, 6))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				rowsLaplaceRow(row, p, q, n, above, below)
+				rowsLaplaceRow(row, p, q_, n, above, below)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			rowsLaplace(t, p, q, n, above, below)
+			rowsLaplace(t, p, q_, n, above, below)
 		}
 	}),
 }, Indexes: []string{"main.go:45", "main.go:47", "main.go:50", "main.go:53", "main.go:56", "main.go:58"}, Kernels: map[string]kernel.Written{
@@ -71,9 +70,16 @@ var (
 	rowsLaplaceKernel = kernels.Kernel("rowsLaplace")
 )
 
-// RowsLaplace launches rowsLaplace.
-func RowsLaplace(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[float32], q *buffer.Buffer[float32], n int, above int, below int) error {
-	return rowsLaplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())), kernel.Value(int64(n)), kernel.Value(int64(above)), kernel.Value(int64(below)))
+// RowsLaplace launches rowsLaplace on a queue, on the grid of q.Over or q.Grid.
+func RowsLaplace(q kernel.Queue, p kernel.Vector[float32], q_ kernel.Vector[float32], n int, above int, below int) {
+	if ctx, s, over, ok := q.Launching("rowsLaplace", hal.Grid{}); ok {
+		q.Launched(RowsLaplaceOn(ctx, s, over, p, q_, n, above, below))
+	}
+}
+
+// RowsLaplaceOn launches rowsLaplace on a stream.
+func RowsLaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], q_ kernel.Vector[float32], n int, above int, below int) error {
+	return rowsLaplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)), kernel.Value(int64(above)), kernel.Value(int64(below)))
 }
 
 // rowsLaplaceRow runs rowsLaplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -124,7 +130,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:128
+//line main_kernels.go:134
 			}
 			x = to - 1
 			continue
@@ -149,6 +155,6 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:153
+//line main_kernels.go:159
 	}
 }

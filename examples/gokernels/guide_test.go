@@ -23,8 +23,8 @@ func Example_goKernels() {
 	check(err)
 	defer func() { check(hal.CloseAll(dev, stream, x, y)) }()
 
-	check(saxpy.Saxpy(ctx, stream, hal.Over(3), 2, x, y)) // does not wait
-	fmt.Println(y.At(ctx, 2))                             // waits
+	check(saxpy.SaxpyOn(ctx, stream, hal.Over(3), 2, x, y)) // does not wait
+	fmt.Println(y.At(ctx, 2))                               // waits
 	// Output: 36 <nil>
 }
 

@@ -75,10 +75,13 @@ func Beyond(s *Site, pkg string) {
 // launchers are the packages of this module that take leases for their callers. Their calls are reported where they were called.
 var launchers = [...]string{"github.com/go-halyard/halyard/kernel", "github.com/go-halyard/halyard/comm"}
 
-// Within reports whether a function is of the package, of a launcher, of a package below one of these, or in a file that the command "halyard kernels"
+// root is how the names of the functions of package halyard begin.
+const root = "github.com/go-halyard/halyard."
+
+// Within reports whether a function is of the package, of package halyard, of a launcher, of a package below one of these, or in a file that the command "halyard kernels"
 // wrote.
 func Within(f *runtime.Frame, pkg string) bool {
-	if below(f.Function, pkg) || strings.HasSuffix(f.File, "_kernels.go") {
+	if below(f.Function, pkg) || strings.HasPrefix(f.Function, root) || strings.HasSuffix(f.File, "_kernels.go") {
 		return true
 	}
 	for _, l := range launchers {

@@ -39,7 +39,7 @@ import (
 )
 
 type (
-	launch   = func(context.Context, *hal.Stream, hal.Grid, int64, Par, *buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error
+	launch   = func(context.Context, *hal.Stream, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32]) error
 	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32)
 )
 
@@ -337,7 +337,7 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	for k := range kernels {
 		all[k] = k
 		s := shaped(kernels[k].seed)
-		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]d, k%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails())
+		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]dOn, k%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails())
 	}
 	src, made, err := translateTexts(kernels, all)
 	if err != nil {

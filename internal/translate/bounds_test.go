@@ -69,6 +69,7 @@ import (
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 func main() {
@@ -86,8 +87,8 @@ func main() {
 			}
 			fmt.Println()
 		}
-		for name, launch := range map[string]func(context.Context, *hal.Stream, hal.Grid, *buffer.Buffer[int32], *buffer.Buffer[int32]) error{
-			"write": Write, "read": Read, "helper": Helper, "shared": Shared, "update": Update, "right": Right, "none": None} {
+		for name, launch := range map[string]func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[int32], kernel.Vector[int32]) error{
+			"write": WriteOn, "read": ReadOn, "helper": HelperOn, "shared": SharedOn, "update": UpdateOn, "right": RightOn, "none": NoneOn} {
 			x, all := must(buffer.From([]int32{1, 2, 3, 4, 5, 6, 7, 8})), must(buffer.New[int32](64))
 			must(0, all.Fill(ctx, 77))
 			y := must(all.Slice(16, 24))

@@ -109,13 +109,17 @@ func (p *program) kernel(decl *ast.FuncDecl) (*function, string) {
 	first, size := utf8.DecodeRuneInString(name)
 	upper := string(unicode.ToUpper(first)) + name[size:]
 	launcher := upper
-	if p.pkg.types.Scope().Lookup(upper) != nil || upper == name {
+	exists := func(name string) bool {
+		return p.pkg.types.Scope().Lookup(name) != nil || p.pkg.taken[name] || p.pkg.types.Scope().Lookup(name+"On") != nil || p.pkg.taken[name+"On"]
+	}
+	if exists(upper) || upper == name {
 		launcher = "Launch" + upper
 	}
-	if p.pkg.types.Scope().Lookup(launcher) != nil || p.pkg.taken[launcher] {
-		refuse(decl.Name.Pos(), "the function that launches this kernel would be called %s or Launch%s, and both names exist already; rename the kernel",
-			upper, upper)
+	if exists(launcher) {
+		refuse(decl.Name.Pos(), "the functions that launch this kernel would be called %s and %[1]sOn, or Launch%[1]s and Launch%[1]sOn, and such names exist already; "+
+			"rename the kernel", upper)
 	}
+	p.pkg.taken[launcher+"On"] = true
 	p.pkg.taken[launcher] = true
 	return p.function(obj, nil, nil, decl.Pos()), launcher
 }
@@ -181,15 +185,6 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 		return nil, err
 	}
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
-	buffers := false
-	for _, f := range kernels {
-		for _, m := range f.params {
-			buffers = buffers || m.kind == slice
-		}
-	}
-	if buffers {
-		b.WriteString("\t\"github.com/go-halyard/halyard/buffer\"\n")
-	}
 	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
 	fmt.Fprintf(&b, "// %s contains the kernels: as Go functions for the host, and in C for devices.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
@@ -262,28 +257,37 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	}
 	b.WriteString(")\n")
 	for i, f := range kernels {
-		params := []string{"ctx context.Context", "s *hal.Stream", "over hal.Grid"}
-		var args []string
+		var params, names, args []string
 		for i, m := range f.params {
 			arg := f.argNames[i]
 			switch m.kind {
 			case thread:
+				continue
 			case slice:
-				params = append(params, fmt.Sprintf("%s *buffer.Buffer[%s]", arg, p.typeName(elem(m))))
+				params = append(params, fmt.Sprintf(", %s kernel.Vector[%s]", arg, p.typeName(elem(m))))
 				mode := "In"
 				if m.out {
 					mode = "Out"
 				} else if m.written {
 					mode = "InOut"
 				}
-				args = append(args, fmt.Sprintf(", kernel.%s(%s), kernel.Value(int64(%s.Len()))", mode, arg, arg))
+				args = append(args, fmt.Sprintf(", kernel.%s(%s), kernel.Value(int64(kernel.Len(%s)))", mode, arg, arg))
 			default:
-				params = append(params, fmt.Sprintf("%s %s", arg, p.typeName(m.typ)))
+				params = append(params, fmt.Sprintf(", %s %s", arg, p.typeName(m.typ)))
 				args = append(args, ", "+launched(m, arg))
 			}
+			names = append(names, ", "+arg)
 		}
-		fmt.Fprintf(&b, "\n// %s launches %s.\nfunc %s(%s) error {\n\treturn %s.Launch(ctx, s, over%s)\n}\n",
-			launchers[i], f.decl.Name.Name, launchers[i], strings.Join(params, ", "), vars[i], strings.Join(args, ""))
+		name, list := f.decl.Name.Name, strings.Join(params, "")
+		over, how := f.over(), "with as many threads as its data have places for"
+		if over == "" {
+			over, how = "hal.Grid{}", "on the grid of q.Over or q.Grid"
+		}
+		fmt.Fprintf(&b, "\n// %s launches %s on a queue, %s.\nfunc %[1]s(q kernel.Queue%[4]s) {\n"+
+			"\tif ctx, s, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\tq.Launched(%[1]sOn(ctx, s, over%[6]s))\n\t}\n}\n",
+			launchers[i], name, how, list, over, strings.Join(names, ""))
+		fmt.Fprintf(&b, "\n// %sOn launches %s on a stream.\nfunc %[1]sOn(ctx context.Context, s *hal.Stream, over hal.Grid%[3]s) error {\n\treturn %[4]s.Launch(ctx, s, over%[5]s)\n}\n",
+			launchers[i], name, list, vars[i], strings.Join(args, ""))
 	}
 	if ptx != "" {
 		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free("ptx", programName+"PTX"), p.free("ptx", programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
@@ -333,7 +337,7 @@ func (p *Package) arguments(params []*param) (names []string) {
 }
 
 // reserved are the names of variables in the functions of the generated file.
-var reserved = []string{"ctx", "s", "over", "t", "row", "blk"}
+var reserved = []string{"ctx", "s", "over", "t", "row", "blk", "q", "ok"}
 
 func (p *Package) typeName(t types.Type) string {
 	return types.TypeString(t, func(q *types.Package) string {

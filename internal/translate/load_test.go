@@ -172,9 +172,9 @@ func k(t grid.Thread, a, b, c, d, e, f, g []int32, h, i grid.Out[int32]) {
 }
 `)
 	require.NoError(t, err)
-	assert.Contains(t, string(made.Go), "ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.InOut(b), kernel.Value(int64(b.Len())), "+
-		"kernel.InOut(c), kernel.Value(int64(c.Len())), kernel.InOut(d), kernel.Value(int64(d.Len())), kernel.In(e), kernel.Value(int64(e.Len())), "+
-		"kernel.InOut(f), kernel.Value(int64(f.Len())), kernel.In(g), kernel.Value(int64(g.Len())), kernel.Out(h), kernel.Value(int64(h.Len())), kernel.Out(i), kernel.Value(int64(i.Len())))")
+	assert.Contains(t, string(made.Go), "ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.InOut(b), kernel.Value(int64(kernel.Len(b))), "+
+		"kernel.InOut(c), kernel.Value(int64(kernel.Len(c))), kernel.InOut(d), kernel.Value(int64(kernel.Len(d))), kernel.In(e), kernel.Value(int64(kernel.Len(e))), "+
+		"kernel.InOut(f), kernel.Value(int64(kernel.Len(f))), kernel.In(g), kernel.Value(int64(kernel.Len(g))), kernel.Out(h), kernel.Value(int64(kernel.Len(h))), kernel.Out(i), kernel.Value(int64(kernel.Len(i))))")
 }
 
 // generated translates the package in a folder and writes its file.

@@ -36,12 +36,13 @@ import (
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 type tested struct {
 	name   string
-	single func(context.Context, *hal.Stream, hal.Grid, *buffer.Buffer[float32], *buffer.Buffer[float32], *buffer.Buffer[float32]) error
-	double func(context.Context, *hal.Stream, hal.Grid, *buffer.Buffer[float64], *buffer.Buffer[float64], *buffer.Buffer[float64]) error
+	single func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[float32]) error
+	double func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[float64], kernel.Vector[float64], kernel.Vector[float64]) error
 	exact  func(x, y float64) float64
 }
 
@@ -96,7 +97,7 @@ func main() {
 }
 
 func measure[T float32 | float64](ctx context.Context, s *hal.Stream, xs, ys []float64, name string,
-	launch func(context.Context, *hal.Stream, hal.Grid, *buffer.Buffer[T], *buffer.Buffer[T], *buffer.Buffer[T]) error, exact func(x, y float64) float64) (worst float64, at string) {
+	launch func(context.Context, *hal.Stream, hal.Grid, kernel.Vector[T], kernel.Vector[T], kernel.Vector[T]) error, exact func(x, y float64) float64) (worst float64, at string) {
 	n := len(xs)
 	x, y, z := must(buffer.New[T](n)), must(buffer.New[T](n)), must(buffer.New[T](n))
 	defer func() { check(hal.CloseAll(x, y, z)) }()
@@ -201,7 +202,7 @@ func TestMathBounds(t *testing.T) {
 			fmt.Fprintf(&kernels, "\n//halyard:kernel\nfunc go%s%s(t grid.Thread, x, y, z []float%s) {\n\tif i := t.Global(0); i < len(z) {\n\t\tz[i] = float%s(math.%s(%s))\n\t}\n}\n",
 				name, width, width, width, name, args)
 		}
-		fmt.Fprintf(&table, "\t{%q, Go%s32, Go%s64, func(x, y float64) float64 { return %s }},\n", name, name, name, exact)
+		fmt.Fprintf(&table, "\t{%q, Go%s32On, Go%s64On, func(x, y float64) float64 { return %s }},\n", name, name, name, exact)
 	}
 	table.WriteString("}\n")
 	dir := module(t, map[string]string{"kernels.go": kernels.String(), "main.go": mathRunner, "table.go": table.String()})

@@ -36,7 +36,7 @@ var words = strings.Fields(`
 func TestNames(t *testing.T) {
 	t.Parallel()
 	require.Greater(t, len(words), 300)
-	src, names := head, []string{"K"}
+	src, names := head, []string{"KOn"}
 	src += "//halyard:kernel\nfunc k(t grid.Thread, a int64, x []uint32, f []float32, y []uint64, z []int32) {\n" +
 		"\tr := struct{ é, _ue9_, _e9_, hu__e9_ uint64 }{1, 2, 3, 4}\n\ty[t.Global(0)] = r.é + 10*r._ue9_ + 100*r._e9_ + 1000*r.hu__e9_\n}\n\n"
 	kernel := func(name, param, local string) {

@@ -148,7 +148,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	for _, launch := range []func(context.Context, *hal.Stream, hal.Grid, int32, S, *buffer.Buffer[int32]) error{Outside, Unformatted} {
+	for _, launch := range []func(context.Context, *hal.Stream, hal.Grid, int32, S, kernel.Vector[int32]) error{OutsideOn, UnformattedOn} {
 		y, err := buffer.New[int32](4)
 		if err != nil {
 			panic(err)

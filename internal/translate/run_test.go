@@ -81,7 +81,7 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-type launch = func(context.Context, *hal.Stream, hal.Grid, int64, *buffer.Buffer[uint32], *buffer.Buffer[float32], *buffer.Buffer[uint64], *buffer.Buffer[int32]) error
+type launch = func(context.Context, *hal.Stream, hal.Grid, int64, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32]) error
 
 const n, block = 48, 16
 
@@ -241,7 +241,7 @@ func TestMeaning(t *testing.T) {
 	t.Parallel()
 	src, names := head+readKernels(t), []string(nil)
 	for k := range strings.Count(src, "//halyard:kernel") {
-		names = append(names, fmt.Sprintf("K%d", k))
+		names = append(names, fmt.Sprintf("K%dOn", k))
 	}
 	for i, name := range []string{"step", "dot", "half", "abs", "exp2f", "barrier", "mul24", "rsqrt", "atomicAdd", "memcpy", "isnan", "assert", "clamp", "mix", "printf", "float4", "double",
 		"this", "template", "new_", "int2", "i32", "INDEX", "KERNEL", "asin", "popcount", "sinf", "erf", "floorf", "clock64", "größe", "f_x", "y0", "threadIdx", "warpSize", "native_sin", "fract"} {
@@ -253,7 +253,7 @@ func TestMeaning(t *testing.T) {
 		if launcher == name {
 			launcher = "Launch" + name
 		}
-		names = append(names, launcher)
+		names = append(names, launcher+"On")
 	}
 	compare(t, src, names)
 }

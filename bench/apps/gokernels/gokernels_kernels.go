@@ -5,7 +5,6 @@ package gokernels
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -17,15 +16,15 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		n := kernel.Number[int32](blk, 0)
 		rows := kernel.Number[int32](blk, 1)
 		p := kernel.Slice[float32](blk, 2)
-		q := kernel.Slice[float32](blk, 4)
+		q_ := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				laplaceRow(row, n, rows, p, q)
+				laplaceRow(row, n, rows, p, q_)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			laplace(t, n, rows, p, q)
+			laplace(t, n, rows, p, q_)
 		}
 	}),
 	"spread": kernel.Go(func(blk *kernel.Block) {
@@ -351,49 +350,112 @@ var (
 	innerKernel      = kernels.Kernel("inner")
 )
 
-// Laplace launches laplace.
-func Laplace(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, p *buffer.Buffer[float32], q *buffer.Buffer[float32]) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())))
+// Laplace launches laplace on a queue, with as many threads as its data have places for.
+func Laplace(q kernel.Queue, n int32, rows int32, p kernel.Vector[float32], q_ kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n), int(rows))); ok {
+		q.Launched(LaplaceOn(ctx, s, over, n, rows, p, q_))
+	}
 }
 
-// Spread launches spread.
-func Spread(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, from *buffer.Buffer[float32], to *buffer.Buffer[float32]) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
+// LaplaceOn launches laplace on a stream.
+func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, p kernel.Vector[float32], q_ kernel.Vector[float32]) error {
+	return laplaceKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))))
 }
 
-// Mandelbrot launches mandelbrot.
-func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, first int32, limit int32, out *buffer.Buffer[uint16]) error {
-	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.Value(first), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(out.Len())))
+// Spread launches spread on a queue, with as many threads as its data have places for.
+func Spread(q kernel.Queue, n int32, rows int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(n), int(rows))); ok {
+		q.Launched(SpreadOn(ctx, s, over, n, rows, from, to))
+	}
 }
 
-// Copies launches copies.
-func Copies(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], c *buffer.Buffer[float64]) error {
-	return copiesKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.Out(c), kernel.Value(int64(c.Len())))
+// SpreadOn launches spread on a stream.
+func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return spreadKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
-// Mul launches mul.
-func Mul(ctx context.Context, s *hal.Stream, over hal.Grid, b *buffer.Buffer[float64], c *buffer.Buffer[float64]) error {
-	return mulKernel.Launch(ctx, s, over, kernel.Out(b), kernel.Value(int64(b.Len())), kernel.In(c), kernel.Value(int64(c.Len())))
+// Mandelbrot launches mandelbrot on a queue, with as many threads as its data have places for.
+func Mandelbrot(q kernel.Queue, n int32, rows int32, first int32, limit int32, out kernel.Vector[uint16]) {
+	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Over(int(n), int(rows))); ok {
+		q.Launched(MandelbrotOn(ctx, s, over, n, rows, first, limit, out))
+	}
 }
 
-// Add launches add.
-func Add(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], b *buffer.Buffer[float64], c *buffer.Buffer[float64]) error {
-	return addKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(c), kernel.Value(int64(c.Len())))
+// MandelbrotOn launches mandelbrot on a stream.
+func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows int32, first int32, limit int32, out kernel.Vector[uint16]) error {
+	return mandelbrotKernel.Launch(ctx, s, over, kernel.Value(n), kernel.Value(rows), kernel.Value(first), kernel.Value(limit), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
 }
 
-// Triad launches triad.
-func Triad(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], b *buffer.Buffer[float64], c *buffer.Buffer[float64]) error {
-	return triadKernel.Launch(ctx, s, over, kernel.Out(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.In(c), kernel.Value(int64(c.Len())))
+// Copies launches copies on a queue, with as many threads as its data have places for.
+func Copies(q kernel.Queue, a kernel.Vector[float64], c kernel.Vector[float64]) {
+	if ctx, s, over, ok := q.Launching("copies", hal.Over(kernel.Len(c))); ok {
+		q.Launched(CopiesOn(ctx, s, over, a, c))
+	}
 }
 
-// Nstream launches nstream.
-func Nstream(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], b *buffer.Buffer[float64], c *buffer.Buffer[float64]) error {
-	return nstreamKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.In(c), kernel.Value(int64(c.Len())))
+// CopiesOn launches copies on a stream.
+func CopiesOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return copiesKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
-// Inner launches inner.
-func Inner(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float64], b *buffer.Buffer[float64], sums *buffer.Buffer[float64]) error {
-	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
+// Mul launches mul on a queue, with as many threads as its data have places for.
+func Mul(q kernel.Queue, b kernel.Vector[float64], c kernel.Vector[float64]) {
+	if ctx, s, over, ok := q.Launching("mul", hal.Over(kernel.Len(b))); ok {
+		q.Launched(MulOn(ctx, s, over, b, c))
+	}
+}
+
+// MulOn launches mul on a stream.
+func MulOn(ctx context.Context, s *hal.Stream, over hal.Grid, b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return mulKernel.Launch(ctx, s, over, kernel.Out(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
+}
+
+// Add launches add on a queue, with as many threads as its data have places for.
+func Add(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
+	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(c))); ok {
+		q.Launched(AddOn(ctx, s, over, a, b, c))
+	}
+}
+
+// AddOn launches add on a stream.
+func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return addKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
+}
+
+// Triad launches triad on a queue, with as many threads as its data have places for.
+func Triad(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
+	if ctx, s, over, ok := q.Launching("triad", hal.Over(kernel.Len(a))); ok {
+		q.Launched(TriadOn(ctx, s, over, a, b, c))
+	}
+}
+
+// TriadOn launches triad on a stream.
+func TriadOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return triadKernel.Launch(ctx, s, over, kernel.Out(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
+}
+
+// Nstream launches nstream on a queue, with as many threads as its data have places for.
+func Nstream(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
+	if ctx, s, over, ok := q.Launching("nstream", hal.Over(kernel.Len(a))); ok {
+		q.Launched(NstreamOn(ctx, s, over, a, b, c))
+	}
+}
+
+// NstreamOn launches nstream on a stream.
+func NstreamOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) error {
+	return nstreamKernel.Launch(ctx, s, over, kernel.InOut(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.In(c), kernel.Value(int64(kernel.Len(c))))
+}
+
+// Inner launches inner on a queue, on the grid of q.Over or q.Grid.
+func Inner(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) {
+	if ctx, s, over, ok := q.Launching("inner", hal.Grid{}); ok {
+		q.Launched(InnerOn(ctx, s, over, a, b, sums))
+	}
+}
+
+// InnerOn launches inner on a stream.
+func InnerOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) error {
+	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -442,7 +504,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:446
+//line gokernels_kernels.go:508
 			}
 			x = to - 1
 			continue
@@ -461,7 +523,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:465
+//line gokernels_kernels.go:527
 	}
 }
 
@@ -511,7 +573,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:515
+//line gokernels_kernels.go:577
 			}
 			x = to_ - 1
 			continue
@@ -530,7 +592,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:534
+//line gokernels_kernels.go:596
 	}
 }
 
@@ -556,7 +618,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:560
+//line gokernels_kernels.go:622
 	}
 }
 
@@ -585,7 +647,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:589
+//line gokernels_kernels.go:651
 				}
 				{
 					at := at + 1
@@ -595,7 +657,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:599
+//line gokernels_kernels.go:661
 				}
 			}
 			if at < count {
@@ -605,7 +667,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:609
+//line gokernels_kernels.go:671
 			}
 			x = to - 1
 			continue
@@ -614,7 +676,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:618
+//line gokernels_kernels.go:680
 	}
 }
 
@@ -643,7 +705,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:647
+//line gokernels_kernels.go:709
 				}
 				{
 					at := at + 1
@@ -653,7 +715,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:657
+//line gokernels_kernels.go:719
 				}
 			}
 			if at < count {
@@ -663,7 +725,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:667
+//line gokernels_kernels.go:729
 			}
 			x = to - 1
 			continue
@@ -672,7 +734,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:676
+//line gokernels_kernels.go:738
 	}
 }
 
@@ -703,7 +765,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:707
+//line gokernels_kernels.go:769
 				}
 				{
 					at := at + 1
@@ -713,7 +775,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:717
+//line gokernels_kernels.go:779
 				}
 			}
 			if at < count {
@@ -723,7 +785,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:727
+//line gokernels_kernels.go:789
 			}
 			x = to - 1
 			continue
@@ -732,7 +794,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:736
+//line gokernels_kernels.go:798
 	}
 }
 
@@ -763,7 +825,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:767
+//line gokernels_kernels.go:829
 				}
 				{
 					at := at + 1
@@ -773,7 +835,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:777
+//line gokernels_kernels.go:839
 				}
 			}
 			if at < count {
@@ -783,7 +845,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:787
+//line gokernels_kernels.go:849
 			}
 			x = to - 1
 			continue
@@ -792,7 +854,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:796
+//line gokernels_kernels.go:858
 	}
 }
 
@@ -823,7 +885,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:827
+//line gokernels_kernels.go:889
 				}
 				{
 					at := at + 1
@@ -833,7 +895,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:837
+//line gokernels_kernels.go:899
 				}
 			}
 			if at < count {
@@ -843,7 +905,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:847
+//line gokernels_kernels.go:909
 			}
 			x = to - 1
 			continue
@@ -852,7 +914,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:856
+//line gokernels_kernels.go:918
 	}
 }
 
@@ -882,14 +944,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:886
+//line gokernels_kernels.go:948
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:893
+//line gokernels_kernels.go:955
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -901,12 +963,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:905
+//line gokernels_kernels.go:967
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:910
+//line gokernels_kernels.go:972
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -918,7 +980,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:922
+//line gokernels_kernels.go:984
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // heat lets heat spread on a square, whose border is cold. A rank keeps its rows with one more row on each side: the halo, which comes from its
 // neighbours. Each of its devices computes some of the rows.
 func heat(ctx context.Context, j *job) (err error) {
-	spread := gokernels.Spread
+	spread := gokernels.SpreadOn
 	if !j.inGo {
 		spread = spreadC
 	}

@@ -13,7 +13,7 @@ type pixels = *buffer.Buffer[uint16]
 
 // mandelbrot computes a picture. Each device has some of its rows.
 func mandelbrot(ctx context.Context, j *job) (err error) {
-	launch := gokernels.Mandelbrot
+	launch := gokernels.MandelbrotOn
 	if !j.inGo {
 		launch = mandelbrotC
 	}

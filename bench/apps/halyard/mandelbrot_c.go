@@ -22,6 +22,6 @@ KERNEL void mandelbrot(GLOBAL u16 *out, u32 n, u32 first, u32 rows, u32 limit) {
 	out[(u64)py * n + px] = (u16)count;
 }`}).Kernel("mandelbrot")
 
-func mandelbrotC(ctx context.Context, s *hal.Stream, over hal.Grid, n, rows, first, limit int32, out pixels) error {
+func mandelbrotC(ctx context.Context, s *hal.Stream, over hal.Grid, n, rows, first, limit int32, out kernel.Vector[uint16]) error {
 	return mandelbrotText.Launch(ctx, s, over, kernel.Out(out), kernel.Value(uint32(n)), kernel.Value(uint32(first)), kernel.Value(uint32(rows)), kernel.Value(uint32(limit)))
 }

@@ -13,7 +13,7 @@ type floats = *buffer.Buffer[float32]
 
 // nbody moves bodies. Each device moves some of them, and reads all.
 func nbody(ctx context.Context, j *job) (err error) {
-	step := nbodies.Step
+	step := nbodies.StepOn
 	if !j.inGo {
 		step = stepC
 	}

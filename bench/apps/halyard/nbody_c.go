@@ -33,7 +33,7 @@ KERNEL void move(const GLOBAL f32x4 *old, GLOBAL f32 *v, GLOBAL f32x4 *now, u32 
 	now[i] = F32X4(b.x + v[3 * i] * dt, b.y + v[3 * i + 1] * dt, b.z + v[3 * i + 2] * dt, b.w);
 }`}).Kernel("move")
 
-func stepC(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first int32, old, v, now floats) error {
+func stepC(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first int32, old, v, now kernel.Vector[float32]) error {
 	return moveText.Launch(ctx, s, over, kernel.In(old), kernel.InOut(v), kernel.Out(now), kernel.Value(uint32(old.Len()/4)), kernel.Value(uint32(first)),
 		kernel.Value(uint32(now.Len()/4)), kernel.Value(dt))
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -150,9 +149,16 @@ var (
 	priceKernel = kernels.Kernel("price")
 )
 
-// Price launches price.
-func Price(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, volatility float32, share *buffer.Buffer[float32], strike *buffer.Buffer[float32], years *buffer.Buffer[float32], call *buffer.Buffer[float32], put *buffer.Buffer[float32]) error {
-	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(share.Len())), kernel.In(strike), kernel.Value(int64(strike.Len())), kernel.In(years), kernel.Value(int64(years.Len())), kernel.Out(call), kernel.Value(int64(call.Len())), kernel.Out(put), kernel.Value(int64(put.Len())))
+// Price launches price on a queue, with as many threads as its data have places for.
+func Price(q kernel.Queue, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
+		q.Launched(PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put))
+	}
+}
+
+// PriceOn launches price on a stream.
+func PriceOn(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) error {
+	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
 }
 
 // priceRow runs price for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -195,7 +201,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:199
+//line blackscholes_kernels.go:205
 			}
 			x = to - 1
 			continue
@@ -213,6 +219,6 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:217
+//line blackscholes_kernels.go:223
 	}
 }

@@ -30,7 +30,7 @@ func TestPrice(t *testing.T) {
 		put, e5 := buffer.New[float32](n)
 		err := errors.Join(e1, e2, e3, e4, e5)
 		if err == nil {
-			err = Price(t.Context(), stream, hal.Over(n), rate, volatility, share, strike, years, call, put)
+			err = PriceOn(t.Context(), stream, hal.Over(n), rate, volatility, share, strike, years, call, put)
 		}
 		calls, puts := make([]float32, n), make([]float32, n)
 		if err := errors.Join(err, call.CopyOut(t.Context(), calls), put.CopyOut(t.Context(), puts), hal.CloseAll(share, strike, years, call, put)); err != nil {

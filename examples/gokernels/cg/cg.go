@@ -31,7 +31,7 @@ func Solve(ctx context.Context, stream *hal.Stream, n int, b []float32) (x []flo
 	sums, rr, next, pq := vector(buffer.New[float32](n)), vector(buffer.New[float32](1)), vector(buffer.New[float32](1)), vector(buffer.New[float32](1))
 	defer func() { err = errors.Join(err, hal.CloseAll(xs, q, r, p, sums, rr, next, pq)) }()
 	dot := func(a, b, out *buffer.Buffer[float32]) error {
-		return errors.Join(Product(ctx, stream, hal.Blocks(n).Of(block), a, b, sums, n), Total(ctx, stream, hal.Blocks(1).Of(block), sums, out))
+		return errors.Join(ProductOn(ctx, stream, hal.Blocks(n).Of(block), a, b, sums, n), TotalOn(ctx, stream, hal.Blocks(1).Of(block), sums, out))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, 0, err
@@ -43,11 +43,11 @@ func Solve(ctx context.Context, stream *hal.Stream, n int, b []float32) (x []flo
 	limit *= tolerance * tolerance
 	for residual := limit + 1; err == nil && residual > limit; {
 		err = errors.Join(
-			Laplace(ctx, stream, hal.Over(n, n), p, q, n),
+			LaplaceOn(ctx, stream, hal.Over(n, n), p, q, n),
 			dot(p, q, pq),
-			Advance(ctx, stream, hal.Over(n*n), xs, r, p, q, rr, pq),
+			AdvanceOn(ctx, stream, hal.Over(n*n), xs, r, p, q, rr, pq),
 			dot(r, r, next),
-			Direct(ctx, stream, hal.Over(n*n), p, r, next, rr))
+			DirectOn(ctx, stream, hal.Over(n*n), p, r, next, rr))
 		rr, next = next, rr
 		if steps++; err == nil && steps%between == 0 {
 			residual, err = rr.At(ctx, 0)

@@ -5,7 +5,6 @@ package cg
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -15,16 +14,16 @@ import (
 var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"laplace": kernel.Go(func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
-		q := kernel.Slice[float32](blk, 2)
+		q_ := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				laplaceRow(row, p, q, n)
+				laplaceRow(row, p, q_, n)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			laplace(t, p, q, n)
+			laplace(t, p, q_, n)
 		}
 	}),
 	"product": kernel.Go(func(blk *kernel.Block) {
@@ -51,17 +50,17 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		x := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		p := kernel.Slice[float32](blk, 4)
-		q := kernel.Slice[float32](blk, 6)
+		q_ := kernel.Slice[float32](blk, 6)
 		rr := kernel.Slice[float32](blk, 8)
 		pq := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				advanceRow(row, x, r, p, q, rr, pq)
+				advanceRow(row, x, r, p, q_, rr, pq)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			advance(t, x, r, p, q, rr, pq)
+			advance(t, x, r, p, q_, rr, pq)
 		}
 	}),
 	"direct": kernel.Go(func(blk *kernel.Block) {
@@ -246,29 +245,64 @@ var (
 	directKernel  = kernels.Kernel("direct")
 )
 
-// Laplace launches laplace.
-func Laplace(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[float32], q *buffer.Buffer[float32], n int) error {
-	return laplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(p.Len())), kernel.Out(q), kernel.Value(int64(q.Len())), kernel.Value(int64(n)))
+// Laplace launches laplace on a queue, with as many threads as its data have places for.
+func Laplace(q kernel.Queue, p kernel.Vector[float32], q_ kernel.Vector[float32], n int) {
+	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n), int(n))); ok {
+		q.Launched(LaplaceOn(ctx, s, over, p, q_, n))
+	}
 }
 
-// Product launches product.
-func Product(ctx context.Context, s *hal.Stream, over hal.Grid, a *buffer.Buffer[float32], b *buffer.Buffer[float32], sums *buffer.Buffer[float32], n int) error {
-	return productKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())), kernel.Value(int64(n)))
+// LaplaceOn launches laplace on a stream.
+func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], q_ kernel.Vector[float32], n int) error {
+	return laplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)))
 }
 
-// Total launches total.
-func Total(ctx context.Context, s *hal.Stream, over hal.Grid, sums *buffer.Buffer[float32], out *buffer.Buffer[float32]) error {
-	return totalKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(sums.Len())), kernel.Out(out), kernel.Value(int64(out.Len())))
+// Product launches product on a queue, on the grid of q.Over or q.Grid.
+func Product(q kernel.Queue, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32], n int) {
+	if ctx, s, over, ok := q.Launching("product", hal.Grid{}); ok {
+		q.Launched(ProductOn(ctx, s, over, a, b, sums, n))
+	}
 }
 
-// Advance launches advance.
-func Advance(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[float32], r *buffer.Buffer[float32], p *buffer.Buffer[float32], q *buffer.Buffer[float32], rr *buffer.Buffer[float32], pq *buffer.Buffer[float32]) error {
-	return advanceKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(x.Len())), kernel.InOut(r), kernel.Value(int64(r.Len())), kernel.In(p), kernel.Value(int64(p.Len())), kernel.In(q), kernel.Value(int64(q.Len())), kernel.In(rr), kernel.Value(int64(rr.Len())), kernel.In(pq), kernel.Value(int64(pq.Len())))
+// ProductOn launches product on a stream.
+func ProductOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32], n int) error {
+	return productKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Value(int64(n)))
 }
 
-// Direct launches direct.
-func Direct(ctx context.Context, s *hal.Stream, over hal.Grid, p *buffer.Buffer[float32], r *buffer.Buffer[float32], now *buffer.Buffer[float32], before *buffer.Buffer[float32]) error {
-	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(p.Len())), kernel.In(r), kernel.Value(int64(r.Len())), kernel.In(now), kernel.Value(int64(now.Len())), kernel.In(before), kernel.Value(int64(before.Len())))
+// Total launches total on a queue, on the grid of q.Over or q.Grid.
+func Total(q kernel.Queue, sums kernel.Vector[float32], out kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
+		q.Launched(TotalOn(ctx, s, over, sums, out))
+	}
+}
+
+// TotalOn launches total on a stream.
+func TotalOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[float32], out kernel.Vector[float32]) error {
+	return totalKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.Out(out), kernel.Value(int64(kernel.Len(out))))
+}
+
+// Advance launches advance on a queue, with as many threads as its data have places for.
+func Advance(q kernel.Queue, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
+		q.Launched(AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq))
+	}
+}
+
+// AdvanceOn launches advance on a stream.
+func AdvanceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) error {
+	return advanceKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(r), kernel.Value(int64(kernel.Len(r))), kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.In(q_), kernel.Value(int64(kernel.Len(q_))), kernel.In(rr), kernel.Value(int64(kernel.Len(rr))), kernel.In(pq), kernel.Value(int64(kernel.Len(pq))))
+}
+
+// Direct launches direct on a queue, with as many threads as its data have places for.
+func Direct(q kernel.Queue, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
+		q.Launched(DirectOn(ctx, s, over, p, r, now, before))
+	}
+}
+
+// DirectOn launches direct on a stream.
+func DirectOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) error {
+	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -323,7 +357,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:327
+//line cg_kernels.go:361
 			}
 			x = to - 1
 			continue
@@ -348,7 +382,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:352
+//line cg_kernels.go:386
 	}
 }
 
@@ -371,13 +405,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line cg_kernels.go:375
+//line cg_kernels.go:409
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:381
+//line cg_kernels.go:415
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -387,12 +421,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:391
+//line cg_kernels.go:425
 				}
 			}
 		}
 	}
-//line cg_kernels.go:396
+//line cg_kernels.go:430
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range int(b_.Size[0]) {
@@ -402,7 +436,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:406
+//line cg_kernels.go:440
 			}
 		}
 	}
@@ -425,13 +459,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line cg_kernels.go:429
+//line cg_kernels.go:463
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:435
+//line cg_kernels.go:469
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -441,12 +475,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:445
+//line cg_kernels.go:479
 				}
 			}
 		}
 	}
-//line cg_kernels.go:450
+//line cg_kernels.go:484
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -456,7 +490,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:460
+//line cg_kernels.go:494
 			}
 		}
 	}
@@ -491,7 +525,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:495
+//line cg_kernels.go:529
 			}
 			x_ = to - 1
 			continue
@@ -502,7 +536,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:506
+//line cg_kernels.go:540
 	}
 }
 
@@ -530,7 +564,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:534
+//line cg_kernels.go:568
 			}
 			x = to - 1
 			continue
@@ -540,6 +574,6 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:544
+//line cg_kernels.go:578
 	}
 }

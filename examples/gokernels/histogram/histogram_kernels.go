@@ -5,7 +5,6 @@ package histogram
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -61,9 +60,16 @@ var (
 	countKernel = kernels.Kernel("count")
 )
 
-// Count launches count.
-func Count(ctx context.Context, s *hal.Stream, over hal.Grid, data *buffer.Buffer[uint8], counts *buffer.Buffer[uint32]) error {
-	return countKernel.Launch(ctx, s, over, kernel.In(data), kernel.Value(int64(data.Len())), kernel.InOut(counts), kernel.Value(int64(counts.Len())))
+// Count launches count on a queue, on the grid of q.Over or q.Grid.
+func Count(q kernel.Queue, data kernel.Vector[uint8], counts kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
+		q.Launched(CountOn(ctx, s, over, data, counts))
+	}
+}
+
+// CountOn launches count on a stream.
+func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, data kernel.Vector[uint8], counts kernel.Vector[uint32]) error {
+	return countKernel.Launch(ctx, s, over, kernel.In(data), kernel.Value(int64(kernel.Len(data))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -81,7 +87,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:85
+//line histogram_kernels.go:91
 			}
 		}
 	}
@@ -95,7 +101,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:99
+//line histogram_kernels.go:105
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func TestCount(t *testing.T) {
 			counts, e2 := buffer.New[uint32](bins)
 			err := errors.Join(e1, e2)
 			if err == nil {
-				err = Count(t.Context(), stream, hal.Blocks(5).Of(64), data, counts)
+				err = CountOn(t.Context(), stream, hal.Blocks(5).Of(64), data, counts)
 			}
 			got := make([]uint32, bins)
 			if err := errors.Join(err, counts.CopyOut(t.Context(), got), hal.CloseAll(data, counts)); err != nil {

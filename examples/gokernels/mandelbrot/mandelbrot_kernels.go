@@ -5,7 +5,6 @@ package mandelbrot
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -69,9 +68,16 @@ var (
 	mandelbrotKernel = kernels.Kernel("mandelbrot")
 )
 
-// Mandelbrot launches mandelbrot.
-func Mandelbrot(ctx context.Context, s *hal.Stream, over hal.Grid, v View, rounds *buffer.Buffer[int32]) error {
-	return mandelbrotKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(rounds.Len())))
+// Mandelbrot launches mandelbrot on a queue, with as many threads as its data have places for.
+func Mandelbrot(q kernel.Queue, v View, rounds kernel.Vector[int32]) {
+	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Over(int(v.Width), int(v.Height))); ok {
+		q.Launched(MandelbrotOn(ctx, s, over, v, rounds))
+	}
+}
+
+// MandelbrotOn launches mandelbrot on a stream.
+func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, v View, rounds kernel.Vector[int32]) error {
+	return mandelbrotKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(kernel.Len(rounds))))
 }
 
 // mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -102,7 +108,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:106
+//line mandelbrot_kernels.go:112
 			}
 			x = to - 1
 			continue
@@ -113,6 +119,6 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:117
+//line mandelbrot_kernels.go:123
 	}
 }

@@ -21,7 +21,7 @@ func TestMandelbrot(t *testing.T) {
 			return err
 		}
 		got := make([]int32, n)
-		err = Mandelbrot(t.Context(), stream, hal.Over(int(v.Width), int(v.Height)), v, rounds)
+		err = MandelbrotOn(t.Context(), stream, hal.Over(int(v.Width), int(v.Height)), v, rounds)
 		if err := errors.Join(err, rounds.CopyOut(t.Context(), got), hal.CloseAll(rounds)); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ package matmul
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -99,9 +98,16 @@ var (
 	matmulKernel = kernels.Kernel("matmul")
 )
 
-// Matmul launches matmul.
-func Matmul(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, cols int32, inner int32, a *buffer.Buffer[float32], b *buffer.Buffer[float32], c *buffer.Buffer[float32]) error {
-	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(a.Len())), kernel.In(b), kernel.Value(int64(b.Len())), kernel.Out(c), kernel.Value(int64(c.Len())))
+// Matmul launches matmul on a queue, on the grid of q.Over or q.Grid.
+func Matmul(q kernel.Queue, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("matmul", hal.Grid{}); ok {
+		q.Launched(MatmulOn(ctx, s, over, rows, cols, inner, a, b, c))
+	}
+}
+
+// MatmulOn launches matmul on a stream.
+func MatmulOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) error {
+	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
 // matmulPhasesKept holds what a thread of matmul keeps for later phases.
@@ -131,14 +137,14 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				_, _, _ = tx, ty, tz
 //line matmul.go:19
 				sum := float32(0)
-//line matmul_kernels.go:135
+//line matmul_kernels.go:141
 				row_[tx].sum = sum
 			}
 		}
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:142
+//line matmul_kernels.go:148
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -156,7 +162,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:160
+//line matmul_kernels.go:166
 				}
 			}
 		}
@@ -173,13 +179,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:177
+//line matmul_kernels.go:183
 					row_[tx].sum = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:183
+//line matmul_kernels.go:189
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -193,7 +199,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				if row < m && col < n {
 					c[row*n+col] = sum
 				}
-//line matmul_kernels.go:197
+//line matmul_kernels.go:203
 			}
 		}
 	}

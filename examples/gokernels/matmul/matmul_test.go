@@ -21,7 +21,7 @@ func TestMatmul(t *testing.T) {
 			c, e3 := buffer.New[float32](s.rows * s.cols)
 			err := errors.Join(e1, e2, e3)
 			if err == nil {
-				err = Matmul(t.Context(), stream, hal.Over(s.cols, s.rows).Of(tile, tile), int32(s.rows), int32(s.cols), int32(s.inner), a, b, c)
+				err = MatmulOn(t.Context(), stream, hal.Over(s.cols, s.rows).Of(tile, tile), int32(s.rows), int32(s.cols), int32(s.inner), a, b, c)
 			}
 			got := make([]float32, s.rows*s.cols)
 			if err := errors.Join(err, c.CopyOut(t.Context(), got), hal.CloseAll(a, b, c)); err != nil {

@@ -5,7 +5,6 @@ package nbody
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -118,9 +117,16 @@ var (
 	stepKernel = kernels.Kernel("step")
 )
 
-// Step launches step.
-func Step(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first int32, old *buffer.Buffer[float32], v *buffer.Buffer[float32], now *buffer.Buffer[float32]) error {
-	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(old.Len())), kernel.InOut(v), kernel.Value(int64(v.Len())), kernel.Out(now), kernel.Value(int64(now.Len())))
+// Step launches step on a queue, on the grid of q.Over or q.Grid.
+func Step(q kernel.Queue, dt float32, first int32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("step", hal.Grid{}); ok {
+		q.Launched(StepOn(ctx, s, over, dt, first, old, v, now))
+	}
+}
+
+// StepOn launches step on a stream.
+func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first int32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) error {
+	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
 }
 
 // stepPhasesKept holds what a thread of step keeps for later phases.
@@ -155,14 +161,14 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:159
+//line nbody_kernels.go:165
 				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
 			}
 		}
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:166
+//line nbody_kernels.go:172
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -173,7 +179,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:177
+//line nbody_kernels.go:183
 				}
 			}
 		}
@@ -194,13 +200,13 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:198
+//line nbody_kernels.go:204
 					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
 				}
 			}
 		}
 	}
-//line nbody_kernels.go:204
+//line nbody_kernels.go:210
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -219,7 +225,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:223
+//line nbody_kernels.go:229
 			}
 		}
 	}

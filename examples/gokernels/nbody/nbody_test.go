@@ -54,7 +54,7 @@ func move(ctx context.Context, stream *hal.Stream, dt float32, lo, hi int, from,
 	if err := errors.Join(e1, e2); err != nil {
 		return err
 	}
-	return Step(ctx, stream, hal.Over(hi-lo).Of(block), dt, int32(lo), from, speeds, now)
+	return StepOn(ctx, stream, hal.Over(hi-lo).Of(block), dt, int32(lo), from, speeds, now)
 }
 
 // plain is a step in plain Go. It changes v and returns where the bodies are.

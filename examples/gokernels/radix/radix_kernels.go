@@ -5,7 +5,6 @@ package radix
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -170,19 +169,40 @@ var (
 	scatterKernel = kernels.Kernel("scatter")
 )
 
-// Count launches count.
-func Count(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys *buffer.Buffer[uint32], counts *buffer.Buffer[uint32]) error {
-	return countKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(keys.Len())), kernel.Out(counts), kernel.Value(int64(counts.Len())))
+// Count launches count on a queue, on the grid of q.Over or q.Grid.
+func Count(q kernel.Queue, shift uint32, keys kernel.Vector[uint32], counts kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
+		q.Launched(CountOn(ctx, s, over, shift, keys, counts))
+	}
 }
 
-// Starts launches starts.
-func Starts(ctx context.Context, s *hal.Stream, over hal.Grid, counts *buffer.Buffer[uint32]) error {
-	return startsKernel.Launch(ctx, s, over, kernel.InOut(counts), kernel.Value(int64(counts.Len())))
+// CountOn launches count on a stream.
+func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[uint32], counts kernel.Vector[uint32]) error {
+	return countKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.Out(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
-// Scatter launches scatter.
-func Scatter(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys *buffer.Buffer[uint32], starts_ *buffer.Buffer[uint32], sorted *buffer.Buffer[uint32]) error {
-	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(keys.Len())), kernel.In(starts_), kernel.Value(int64(starts_.Len())), kernel.Out(sorted), kernel.Value(int64(sorted.Len())))
+// Starts launches starts on a queue, on the grid of q.Over or q.Grid.
+func Starts(q kernel.Queue, counts kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("starts", hal.Grid{}); ok {
+		q.Launched(StartsOn(ctx, s, over, counts))
+	}
+}
+
+// StartsOn launches starts on a stream.
+func StartsOn(ctx context.Context, s *hal.Stream, over hal.Grid, counts kernel.Vector[uint32]) error {
+	return startsKernel.Launch(ctx, s, over, kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
+}
+
+// Scatter launches scatter on a queue, on the grid of q.Over or q.Grid.
+func Scatter(q kernel.Queue, shift uint32, keys kernel.Vector[uint32], starts_ kernel.Vector[uint32], sorted kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("scatter", hal.Grid{}); ok {
+		q.Launched(ScatterOn(ctx, s, over, shift, keys, starts_, sorted))
+	}
+}
+
+// ScatterOn launches scatter on a stream.
+func ScatterOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[uint32], starts_ kernel.Vector[uint32], sorted kernel.Vector[uint32]) error {
+	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(starts_), kernel.Value(int64(kernel.Len(starts_))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))))
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -200,7 +220,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:204
+//line radix_kernels.go:224
 			}
 		}
 	}
@@ -212,7 +232,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:216
+//line radix_kernels.go:236
 			}
 		}
 	}
@@ -249,7 +269,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:253
+//line radix_kernels.go:273
 				row[tx].from, row[tx].to, row[tx].sum = from, to, sum
 			}
 		}
@@ -272,7 +292,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:276
+//line radix_kernels.go:296
 			}
 		}
 	}
@@ -307,7 +327,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:311
+//line radix_kernels.go:331
 				row[tx].digit = digit
 			}
 		}
@@ -331,7 +351,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:335
+//line radix_kernels.go:355
 			}
 		}
 	}

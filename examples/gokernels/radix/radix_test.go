@@ -46,9 +46,9 @@ func sorted(t *testing.T, stream *hal.Stream, keys []uint32, steps int) ([]uint3
 	for s := range uint32(steps) {
 		if err == nil {
 			err = errors.Join(
-				Count(ctx, stream, over, 4*s, from, counts),
-				Starts(ctx, stream, hal.Blocks(1).Of(block), counts),
-				Scatter(ctx, stream, over, 4*s, from, counts, to))
+				CountOn(ctx, stream, over, 4*s, from, counts),
+				StartsOn(ctx, stream, hal.Blocks(1).Of(block), counts),
+				ScatterOn(ctx, stream, over, 4*s, from, counts, to))
 		}
 		from, to = to, from
 	}

@@ -5,7 +5,6 @@ package reduce
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -142,19 +141,40 @@ var (
 	shiftKernel = kernels.Kernel("shift")
 )
 
-// Sum launches sum.
-func Sum(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[uint32], sums *buffer.Buffer[uint32]) error {
-	return sumKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(x.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
+// Sum launches sum on a queue, on the grid of q.Over or q.Grid.
+func Sum(q kernel.Queue, x kernel.Vector[uint32], sums kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("sum", hal.Grid{}); ok {
+		q.Launched(SumOn(ctx, s, over, x, sums))
+	}
 }
 
-// Scan launches scan.
-func Scan(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[uint32], upTo *buffer.Buffer[uint32], sums *buffer.Buffer[uint32]) error {
-	return scanKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(x.Len())), kernel.Out(upTo), kernel.Value(int64(upTo.Len())), kernel.Out(sums), kernel.Value(int64(sums.Len())))
+// SumOn launches sum on a stream.
+func SumOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], sums kernel.Vector[uint32]) error {
+	return sumKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
-// Shift launches shift.
-func Shift(ctx context.Context, s *hal.Stream, over hal.Grid, x *buffer.Buffer[uint32], upTo *buffer.Buffer[uint32]) error {
-	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(x.Len())), kernel.In(upTo), kernel.Value(int64(upTo.Len())))
+// Scan launches scan on a queue, on the grid of q.Over or q.Grid.
+func Scan(q kernel.Queue, x kernel.Vector[uint32], upTo kernel.Vector[uint32], sums kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
+		q.Launched(ScanOn(ctx, s, over, x, upTo, sums))
+	}
+}
+
+// ScanOn launches scan on a stream.
+func ScanOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], upTo kernel.Vector[uint32], sums kernel.Vector[uint32]) error {
+	return scanKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(upTo), kernel.Value(int64(kernel.Len(upTo))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
+}
+
+// Shift launches shift on a queue, with as many threads as its data have places for.
+func Shift(q kernel.Queue, x kernel.Vector[uint32], upTo kernel.Vector[uint32]) {
+	if ctx, s, over, ok := q.Launching("shift", hal.Over(kernel.Len(x))); ok {
+		q.Launched(ShiftOn(ctx, s, over, x, upTo))
+	}
+}
+
+// ShiftOn launches shift on a stream.
+func ShiftOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[uint32], upTo kernel.Vector[uint32]) error {
+	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.In(upTo), kernel.Value(int64(kernel.Len(upTo))))
 }
 
 // sumPhases runs sum for a block: the code between two barriers runs for one thread after the other.
@@ -173,13 +193,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if i := (firstX + tx); i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:177
+//line reduce_kernels.go:197
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:183
+//line reduce_kernels.go:203
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -189,12 +209,12 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line reduce_kernels.go:193
+//line reduce_kernels.go:213
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:198
+//line reduce_kernels.go:218
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -204,7 +224,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:208
+//line reduce_kernels.go:228
 			}
 		}
 	}
@@ -235,13 +255,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:239
+//line reduce_kernels.go:259
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:245
+//line reduce_kernels.go:265
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -253,7 +273,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					if me >= step {
 						before = part[me-step]
 					}
-//line reduce_kernels.go:257
+//line reduce_kernels.go:277
 					row[tx].before = before
 				}
 			}
@@ -268,12 +288,12 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					_ = before
 //line reduce.go:46
 					part[me] += before
-//line reduce_kernels.go:272
+//line reduce_kernels.go:292
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:277
+//line reduce_kernels.go:297
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -287,7 +307,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:291
+//line reduce_kernels.go:311
 			}
 		}
 	}

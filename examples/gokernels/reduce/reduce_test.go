@@ -30,11 +30,11 @@ func TestSumAndScan(t *testing.T) {
 			err := errors.Join(e1, e2, e3, e4, e5)
 			if err == nil {
 				err = errors.Join(
-					Sum(ctx, stream, over, x, sums),
-					Sum(ctx, stream, hal.Blocks(1).Of(block), sums, one),
-					Scan(ctx, stream, over, x, upTo, sums),
-					Scan(ctx, stream, hal.Blocks(1).Of(block), sums, upToSums, one),
-					Shift(ctx, stream, over, upTo, upToSums))
+					SumOn(ctx, stream, over, x, sums),
+					SumOn(ctx, stream, hal.Blocks(1).Of(block), sums, one),
+					ScanOn(ctx, stream, over, x, upTo, sums),
+					ScanOn(ctx, stream, hal.Blocks(1).Of(block), sums, upToSums, one),
+					ShiftOn(ctx, stream, over, upTo, upToSums))
 			}
 			got := make([]uint32, n)
 			sum, e6 := one.At(ctx, 0)
@@ -59,7 +59,7 @@ func TestSum(t *testing.T) {
 		sums, e2 := buffer.New[uint32](3)
 		err := errors.Join(e1, e2)
 		if err == nil {
-			err = Sum(t.Context(), stream, hal.Over(len(xs)).Of(block), x, sums)
+			err = SumOn(t.Context(), stream, hal.Over(len(xs)).Of(block), x, sums)
 		}
 		got := make([]uint32, 3)
 		if err := errors.Join(err, sums.CopyOut(t.Context(), got), hal.CloseAll(x, sums)); err != nil {

@@ -5,7 +5,6 @@ package saxpy
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -48,9 +47,16 @@ var (
 	saxpyKernel = kernels.Kernel("saxpy")
 )
 
-// Saxpy launches saxpy.
-func Saxpy(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x *buffer.Buffer[float32], y *buffer.Buffer[float32]) error {
-	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(x.Len())), kernel.InOut(y), kernel.Value(int64(y.Len())))
+// Saxpy launches saxpy on a queue, with as many threads as its data have places for.
+func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
+		q.Launched(SaxpyOn(ctx, s, over, a, x, y))
+	}
+}
+
+// SaxpyOn launches saxpy on a stream.
+func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) error {
+	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -78,7 +84,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:82
+//line saxpy_kernels.go:88
 				}
 				{
 					at := at + 1
@@ -88,7 +94,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:92
+//line saxpy_kernels.go:98
 				}
 			}
 			if at < count {
@@ -98,7 +104,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line saxpy_kernels.go:102
+//line saxpy_kernels.go:108
 			}
 			x_ = to - 1
 			continue
@@ -107,6 +113,6 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:111
+//line saxpy_kernels.go:117
 	}
 }

@@ -23,7 +23,7 @@ func TestSaxpy(t *testing.T) {
 			y, e2 := buffer.From(want)
 			err := errors.Join(e1, e2)
 			if err == nil {
-				err = Saxpy(t.Context(), stream, hal.Over(n), 1.7, x, y)
+				err = SaxpyOn(t.Context(), stream, hal.Over(n), 1.7, x, y)
 			}
 			got := make([]float32, n)
 			if err := errors.Join(err, y.CopyOut(t.Context(), got), hal.CloseAll(x, y)); err != nil {

@@ -5,7 +5,6 @@ package stencil
 import (
 	"context"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -55,9 +54,16 @@ var (
 	smoothKernel = kernels.Kernel("smooth")
 )
 
-// Smooth launches smooth.
-func Smooth(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, from *buffer.Buffer[float32], to *buffer.Buffer[float32]) error {
-	return smoothKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(from.Len())), kernel.Out(to), kernel.Value(int64(to.Len())))
+// Smooth launches smooth on a queue, with as many threads as its data have places for.
+func Smooth(q kernel.Queue, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("smooth", hal.Over(int(width), int(height))); ok {
+		q.Launched(SmoothOn(ctx, s, over, width, height, from, to))
+	}
+}
+
+// SmoothOn launches smooth on a stream.
+func SmoothOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
+	return smoothKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
 }
 
 // smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -105,7 +111,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:109
+//line stencil_kernels.go:115
 			}
 			x_ = to_ - 1
 			continue
@@ -121,6 +127,6 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:125
+//line stencil_kernels.go:131
 	}
 }

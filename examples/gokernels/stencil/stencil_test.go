@@ -24,7 +24,7 @@ func TestSmooth(t *testing.T) {
 			to, e2 := buffer.New[float32](n)
 			err := errors.Join(e1, e2)
 			if err == nil {
-				err = Smooth(t.Context(), stream, hal.Over(s.width, s.height), int32(s.width), int32(s.height), from, to)
+				err = SmoothOn(t.Context(), stream, hal.Over(s.width, s.height), int32(s.width), int32(s.height), from, to)
 			}
 			got := make([]float32, n)
 			if err := errors.Join(err, to.CopyOut(t.Context(), got), hal.CloseAll(from, to)); err != nil {

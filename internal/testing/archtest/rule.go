@@ -17,6 +17,7 @@ type Rule struct {
 
 // Rules is the table. A package that no rule covers is a violation too.
 var Rules = []Rule{
+	{".", []string{"backends", "buffer", "coherence", "hal", "internal/layer"}, "the short way stands on what programs use, and launchers reach it by an interface"},
 	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver", "hal/internal/...", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/span"}, "what programs use needs only the narrow interface"},
@@ -62,6 +63,7 @@ var Rules = []Rule{
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/gpuaware", []string{"comm/driver", "hal"}, "an engine does not know that buffers exist"},
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
+	{"internal/testing/small", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
 	{"internal/protocol", []string{"coherence"}, "the state machine is pure: it knows no device and no library"},
 	{"internal/protocol/diagram", []string{"internal/protocol", "internal/svg"}, "it draws the table and does nothing else"},

@@ -1,0 +1,212 @@
+package halyard
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go to the queue's
+// stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program does not reach any more is
+// freed; Close frees it at once, and closing the queue frees all.
+type Buffer[T buffer.Element] struct {
+	q   *core
+	b   *buffer.Buffer[T] // nil after an error
+	n   int
+	own *owner
+}
+
+// owner is referred to by a buffer and its slices. When it is unreachable the buffer is closed.
+type owner struct {
+	id      uint64
+	cleanup runtime.Cleanup
+}
+
+// New makes a buffer of n elements that are zero.
+func New[T buffer.Element](q *Queue, n int, opts ...buffer.Option) *Buffer[T] {
+	return made(q, n, func() (*buffer.Buffer[T], error) { return buffer.New[T](n, opts...) })
+}
+
+// From makes a buffer with a copy of data.
+func From[T buffer.Element](q *Queue, data []T, opts ...buffer.Option) *Buffer[T] {
+	return made(q, len(data), func() (*buffer.Buffer[T], error) { return buffer.From(data, opts...) })
+}
+
+func made[T buffer.Element](q *Queue, n int, make func() (*buffer.Buffer[T], error)) *Buffer[T] {
+	x := &Buffer[T]{n: max(n, 0)}
+	x.q = q.core()
+	if x.q.ended() {
+		return x
+	}
+	b, err := make()
+	if x.q.keep(err) {
+		return x
+	}
+	x.b, x.own = b, &owner{id: x.q.add(b)}
+	x.own.cleanup = runtime.AddCleanup(x.own, x.q.lost, x.own.id)
+	return x
+}
+
+// usable reports whether calls on the buffer do something.
+func (x *Buffer[T]) usable() bool { return x != nil && !x.q.ended() && x.b != nil }
+
+// Len is the number of elements.
+func (x *Buffer[T]) Len() int {
+	if x == nil {
+		return 0
+	}
+	return x.n
+}
+
+// Values waits for the work that writes the elements, and returns a copy of them. After an error they are zeros.
+func (x *Buffer[T]) Values() []T {
+	values := make([]T, x.Len())
+	if x.usable() {
+		if x.q.keep(x.b.CopyOut(x.q.ctx, values)) {
+			clear(values)
+		}
+	}
+	return values
+}
+
+// At returns element i, 0 after an error. It waits for the work that writes it.
+func (x *Buffer[T]) At(i int) (v T) {
+	if x.usable() {
+		got, err := x.b.At(x.q.ctx, i)
+		if !x.q.keep(err) {
+			v = got
+		}
+	}
+	return v
+}
+
+// Set sets element i. It waits for the work that uses it.
+func (x *Buffer[T]) Set(i int, v T) {
+	if x.usable() {
+		x.q.keep(x.b.Set(x.q.ctx, i, v))
+	}
+}
+
+// Fill sets all elements, in the queue's order. It does not wait.
+func (x *Buffer[T]) Fill(v T) {
+	if x.usable() {
+		x.q.keep(x.b.FillOn(x.q.stream, v))
+	}
+}
+
+// CopyFrom copies the elements of src, which has as many.
+func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
+	if !x.usable() {
+		return
+	}
+	if src == nil || src.b == nil {
+		x.q.keep(hal.Errorf("CopyFrom", hal.ErrInvalidArgument, "nil buffer, or one of a queue with an error"))
+		return
+	}
+	x.q.keep(x.b.CopyFrom(x.q.ctx, src.b))
+}
+
+// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it.
+func (x *Buffer[T]) View(fn func([]T)) {
+	if x.usable() {
+		x.q.keep(x.b.View(x.q.ctx, returning(fn)))
+	}
+}
+
+// Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice.
+func (x *Buffer[T]) Update(fn func([]T)) {
+	if x.usable() {
+		x.q.keep(x.b.Update(x.q.ctx, returning(fn)))
+	}
+}
+
+// returning gives fn the result that package buffer wants.
+func returning[T any](fn func([]T)) func([]T) error {
+	if fn == nil {
+		return nil // which package buffer refuses
+	}
+	return func(s []T) error { fn(s); return nil }
+}
+
+// View2 is View of two buffers at once.
+func View2[T, U buffer.Element](x *Buffer[T], y *Buffer[U], fn func([]T, []U)) {
+	x.View(func(s []T) { y.View(func(t []U) { fn(s, t) }) })
+}
+
+// Slice returns the elements [i, j), which it shares with x.
+func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
+	part := &Buffer[T]{}
+	if x == nil {
+		return part
+	}
+	part.q, part.own = x.q, x.own
+	if 0 <= i && i <= j && j <= x.n {
+		part.n = j - i
+	}
+	if x.usable() {
+		b, err := x.b.Slice(i, j)
+		if !x.q.keep(err) {
+			part.b = b
+		}
+	}
+	return part
+}
+
+// As returns the bytes of x as elements of another type, which it shares with x.
+func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
+	y := &Buffer[U]{}
+	if x == nil {
+		return y
+	}
+	y.q, y.own = x.q, x.own
+	if x.usable() {
+		b, err := buffer.Reinterpret[U](x.b)
+		if !x.q.keep(err) {
+			y.b, y.n = b, b.Len()
+		}
+	}
+	return y
+}
+
+// Close frees the buffer when the work that uses it has ended. It does not wait. A slice is closed with its buffer, and closing it is an error.
+func (x *Buffer[T]) Close() {
+	if !x.usable() {
+		return
+	}
+	if err := x.b.Close(); x.q.keep(err) && err != nil {
+		return
+	}
+	x.own.cleanup.Stop()
+	x.q.remove(x.own.id)
+}
+
+// Buffer returns the coherent buffer below, nil after an error. It belongs to the queue, and stays valid while x is reachable.
+func (x *Buffer[T]) Buffer() *buffer.Buffer[T] {
+	if x == nil {
+		return nil
+	}
+	return x.b
+}
+
+// Element returns the zero value of the element type.
+func (x *Buffer[T]) Element() (zero T) { return zero }
+
+// Want makes the buffer an argument of kernels: see [github.com/go-halyard/halyard/kernel.Operand].
+func (x *Buffer[T]) Want(mode coherence.Mode) buffer.Want { return x.Buffer().Want(mode) }
+
+// shown is the most elements that String shows.
+const shown = 16
+
+// String shows the elements, as fmt.Println shows a slice, or the first 16 of them and how many there are. It waits as Values does.
+func (x *Buffer[T]) String() string {
+	n := x.Len()
+	if n <= shown {
+		return fmt.Sprint(x.Values())
+	}
+	text := fmt.Sprint(x.Slice(0, shown).Values())
+	return fmt.Sprintf("%s ... %d]", strings.TrimSuffix(text, "]"), n)
+}

@@ -1,0 +1,31 @@
+// Package halyard is the short way to run kernels and to share data with them: a queue that remembers the first error, buffers that belong to it, and the
+// launchers that the command "halyard kernels" writes.
+//
+//	//halyard:kernel
+//	func saxpy(t grid.Thread, a float32, x, y []float32) {
+//		if i := t.Global(0); i < len(y) {
+//			y[i] += a * x[i]
+//		}
+//	}
+//
+//	q := halyard.Open(ctx)                          // the best device; Open(ctx, "cuda:0") for another
+//	x := halyard.From(q, []float32{1, 2, 3})
+//	y := halyard.From(q, []float32{10, 20, 30})
+//	Saxpy(q, 2, x, y)                               // a thread for each element of y; it does not wait
+//	fmt.Println(q, y)                               // waits, and copies back: "host:0 [12 24 36]"
+//	err := q.Close()                                // the first error of all calls; frees everything
+//
+// # Errors
+//
+// No call but Err and Close returns an error. The first one stays with the queue, together with the line of the program that made the call, and from then on
+// every call on the queue and on its buffers does nothing: New and From return buffers without memory, Values and At return zeros, View and
+// Update do not run their function. So a program may check once, at its end. If a queue becomes unreachable with an error that nobody asked for, the error is
+// reported as a leak is (see [hal.SetLeakHandler]).
+//
+// # Going further down
+//
+// Nothing is hidden: [Queue.Device] and [Queue.Stream] are those of package hal, [Buffer.Buffer] is the coherent buffer of package buffer, and [On] makes a
+// queue of a stream that the program has. These packages return every error where it happens, and know streams, events, leases and pools.
+//
+// The package links the backends that the build tags select, as package backends does.
+package halyard

@@ -1,0 +1,34 @@
+package kernel
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// Queue is where a launcher that the command "halyard kernels" wrote enqueues its kernel. The launcher returns no error, because the queue keeps it. A
+// [*halyard.Queue] is one; [github.com/go-halyard/halyard.On] makes one of a stream.
+type Queue interface {
+	// Launching returns what a launch of the named kernel needs. over is the grid that the launcher takes from the kernel's data, or the zero Grid if
+	// these do not say it. If ok is false nothing is to be launched.
+	Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool)
+
+	// Launched takes the result of the launch.
+	Launched(err error)
+}
+
+// Vector is what a launcher takes for a slice of the kernel with elements of type T: a *buffer.Buffer[T], a *halyard.Buffer[T], or a
+// contiguous *array.Array[T].
+type Vector[T any] interface {
+	Operand
+	Len() int
+	Element() T // the zero value; it says of which type the elements are
+}
+
+// Len returns the number of elements of x, 0 if x is nil.
+func Len[T any](x Vector[T]) int {
+	if x == nil {
+		return 0
+	}
+	return x.Len()
+}

@@ -1,0 +1,279 @@
+package halyard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	_ "github.com/go-halyard/halyard/backends" // those that the build tags select
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+)
+
+// Queue is a device, a stream on it, a context, the buffers that were made with it, and the first error of all calls. It may be used by several goroutines
+// at once; what they enqueue runs in the order of the calls. Open and On make one; on a nil or zero Queue calls do nothing, and Err and Close return an
+// error of kind hal.ErrInvalidArgument.
+type Queue struct {
+	c    *core
+	grid hal.Grid // of Over and Grid
+	set  bool
+}
+
+// core returns what q stands on, nil if q is nil or zero. The methods of a nil core do nothing.
+func (q *Queue) core() *core {
+	if q == nil {
+		return nil
+	}
+	return q.c
+}
+
+// core is what the queues that Over and Grid return share with the one that they come from.
+type core struct {
+	ctx    context.Context
+	dev    *hal.Device // nil after an error of Open
+	stream *hal.Stream // nil after an error of Open
+	lent   bool        // the stream is the program's
+	first  *first
+
+	mu     sync.Mutex
+	made   map[uint64]closer // buffers that are not closed
+	next   uint64
+	closed bool
+}
+
+type closer interface{ Close() error }
+
+// first is the first error of a queue. It has no reference to the queue, so that it can be reported when the queue is unreachable.
+type first struct {
+	mu   sync.Mutex
+	err  *Error
+	told bool
+}
+
+// Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The names are
+// those of [hal.Open]: "cuda:0", "opencl:gpu", "host". ctx is the context of all waits of the queue: when it ends they end, with an error.
+func Open(ctx context.Context, device ...string) *Queue {
+	q := newQueue(ctx)
+	c := q.c
+	err := error(nil)
+	switch len(device) {
+	case 0:
+		c.dev, err = hal.Default(ctx)
+	case 1:
+		c.dev, err = hal.Open(ctx, device[0])
+	default:
+		err = hal.Errorf("Open", hal.ErrInvalidArgument, "%d names of devices; a queue has one device", len(device))
+	}
+	if err == nil {
+		c.stream, err = c.dev.NewStream()
+	}
+	c.keep(err)
+	return q
+}
+
+// On makes a queue of a stream, which stays the program's: Close waits for its work and leaves it open.
+func On(ctx context.Context, stream *hal.Stream) *Queue {
+	q := newQueue(ctx)
+	q.c.lent = true
+	if stream == nil {
+		q.c.keep(hal.Errorf("On", hal.ErrInvalidArgument, "nil stream"))
+		return q
+	}
+	q.c.dev, q.c.stream = stream.Device(), stream
+	return q
+}
+
+func newQueue(ctx context.Context) *Queue {
+	c := &core{ctx: ctx, first: &first{}, made: map[uint64]closer{}}
+	runtime.AddCleanup(c, (*first).dropped, c.first)
+	return &Queue{c: c}
+}
+
+// dropped reports the error of a queue that nobody can ask any more.
+func (f *first) dropped() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil && !f.told {
+		f.told = true
+		err := f.err
+		go layer.ReportLeak(hal.Leak{Object: "queue with an error that was not read: " + err.Error()})
+	}
+}
+
+// keep remembers the first error, and reports whether there is one now or was one before.
+func (c *core) keep(err error) bool {
+	if c == nil {
+		return true
+	}
+	f := c.first
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && f.err == nil {
+		f.err = &Error{site(), err}
+	}
+	return f.err != nil
+}
+
+// Err returns the first error of the queue, or nil. It does not wait: work that is still under way may fail later. The error is a [*Error].
+func (q *Queue) Err() error {
+	c := q.core()
+	if c == nil {
+		return hal.Errorf("Err", hal.ErrInvalidArgument, "nil or zero queue")
+	}
+	f := c.first
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = true
+	if f.err == nil {
+		return nil
+	}
+	return f.err
+}
+
+// Fail makes err the queue's first error, unless it has one: for what the program itself finds wrong. Nil does nothing.
+func (q *Queue) Fail(err error) { q.core().keep(err) }
+
+// Sync waits for everything that was enqueued on the queue.
+func (q *Queue) Sync() {
+	if c := q.core(); !c.ended() {
+		c.keep(c.stream.Sync(c.ctx))
+	}
+}
+
+// ended reports whether calls on the queue do nothing.
+func (c *core) ended() bool {
+	if c == nil || c.keep(nil) {
+		return true
+	}
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		c.keep(hal.Errorf("use", hal.ErrClosed, "the queue is closed"))
+	}
+	return closed
+}
+
+// Close waits for everything that was enqueued, closes the queue's buffers, its stream and its handle on the device, and returns the first error of all
+// calls on the queue. Closing again returns it again.
+func (q *Queue) Close() error {
+	c := q.core()
+	if c == nil {
+		return hal.Errorf("close", hal.ErrInvalidArgument, "nil or zero queue")
+	}
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	made := c.made
+	c.made = nil
+	c.mu.Unlock()
+	if closed {
+		return q.Err()
+	}
+	var errs []error
+	if c.stream != nil {
+		errs = append(errs, c.stream.Sync(c.ctx))
+	}
+	for _, b := range made {
+		errs = append(errs, b.Close())
+	}
+	if !c.lent {
+		if c.stream != nil {
+			errs = append(errs, c.stream.Close())
+		}
+		if c.dev != nil {
+			errs = append(errs, c.dev.Close())
+		}
+	}
+	c.keep(errors.Join(errs...))
+	return q.Err()
+}
+
+// Device returns the queue's device, nil if Open could not open one.
+func (q *Queue) Device() *hal.Device {
+	if c := q.core(); c != nil {
+		return c.dev
+	}
+	return nil
+}
+
+// Stream returns the queue's stream, nil if Open could not make one. The program may enqueue work of its own on it.
+func (q *Queue) Stream() *hal.Stream {
+	if c := q.core(); c != nil {
+		return c.stream
+	}
+	return nil
+}
+
+// String returns the device's name: "cuda:0".
+func (q *Queue) String() string {
+	if d := q.Device(); d != nil {
+		return d.Name()
+	}
+	return "no device"
+}
+
+// Over returns the queue for one launch with at least n threads in each dimension, in place of the grid that the launcher takes from its data:
+//
+//	Blur(q.Over(width, height), image)
+func (q *Queue) Over(n ...int) *Queue { return q.Grid(hal.Over(n...)) }
+
+// Grid returns the queue for launches with that grid.
+func (q *Queue) Grid(grid hal.Grid) *Queue {
+	return &Queue{q.core(), grid, true}
+}
+
+// Launching is called by generated launchers: see [github.com/go-halyard/halyard/kernel.Queue].
+func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
+	c := q.core()
+	if c.ended() {
+		return nil, nil, grid, false
+	}
+	if q.set {
+		over = q.grid
+	} else if layer.Dimensions(over) == 0 {
+		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument, "the data of kernel %s do not say how many threads it needs; launch it on q.Over(n)", kernel))
+		return nil, nil, grid, false
+	}
+	return c.ctx, c.stream, over, true
+}
+
+// Launched is called by generated launchers.
+func (q *Queue) Launched(err error) { q.core().keep(err) }
+
+// add makes the queue the owner of a buffer.
+func (c *core) add(b closer) (id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	if c.made != nil {
+		c.made[c.next] = b
+	}
+	return c.next
+}
+
+// remove ends the ownership, and returns the buffer if it was not closed before.
+func (c *core) remove(id uint64) closer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.made[id]
+	delete(c.made, id)
+	return b
+}
+
+// lost closes a buffer that the program cannot reach any more.
+func (c *core) lost(id uint64) {
+	go func() {
+		if b := c.remove(id); b != nil && b.Close() != nil { // a launch that is under way has it
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.made != nil {
+				c.made[id] = b
+			}
+		}
+	}()
+}
+
+var _ fmt.Stringer = (*Queue)(nil)

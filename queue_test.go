@@ -1,0 +1,237 @@
+package halyard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/small"
+)
+
+func Example() {
+	q := halyard.Open(context.Background(), "host")
+	x, y := halyard.From(q, []float32{1, 2, 3}), halyard.From(q, []float32{10, 20, 30})
+	small.Saxpy(q, 2, x, y) // as many threads as y has elements
+	fmt.Println(q, y)
+	if err := q.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// host:0 [12 24 36]
+}
+
+func open(t *testing.T) *halyard.Queue {
+	q := halyard.Open(t.Context(), "host")
+	t.Cleanup(func() { _ = q.Close() })
+	return q
+}
+
+func TestGridComesFromTheData(t *testing.T) {
+	q := open(t)
+	image := halyard.New[int32](q, 12)
+	small.Paint(q, small.Frame{Width: 4, Height: 3}, image)
+	assert.Equal(t, []int32{0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}, image.Values())
+	sums := halyard.New[int32](q, 3)
+	small.Pairs(q, halyard.From(q, []int32{1, 2, 3, 4, 5, 6, 7}), sums)
+	assert.Equal(t, []int32{3, 7, 11}, sums.Values())
+	require.NoError(t, q.Err())
+	out := halyard.New[int32](q, 4)
+	small.Number(q.Grid(hal.Blocks(4).Of(1)), out)
+	assert.Equal(t, []int32{0, 1, 2, 3}, out.Values())
+	require.NoError(t, q.Err())
+	small.Number(q, out)
+	require.ErrorContains(t, q.Err(), "the data of kernel number do not say how many threads it needs; launch it on q.Over(n)")
+	require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
+	require.Equal(t, q.Err(), q.Close())
+}
+
+// After the first error, which names the program's line, calls do nothing and have values that a loop over them survives.
+func TestFirstErrorStays(t *testing.T) {
+	q := open(t)
+	x := halyard.From(q, []int32{1, 2, 3})
+	require.Zero(t, x.At(7)) // line A
+	first := q.Err()
+	var e *halyard.Error
+	require.ErrorAs(t, first, &e)
+	require.ErrorIs(t, first, hal.ErrOutOfRange)
+	require.Equal(t, "OutOfRange", hal.KindName(first))
+	require.Regexp(t, `queue_test\.go:\d+$`, e.Site)
+
+	y := halyard.New[int32](q, 5)
+	require.Equal(t, 5, y.Len())
+	require.Equal(t, make([]int32, 5), y.Values())
+	require.Equal(t, make([]int32, 3), x.Values())
+	require.Equal(t, 2, x.Slice(1, 3).Len())
+	require.Zero(t, halyard.As[uint8](x).Len())
+	require.Nil(t, y.Buffer())
+	x.Set(0, 9)
+	x.Fill(9)
+	x.CopyFrom(y)
+	ran := false
+	x.View(func([]int32) { ran = true })
+	x.Update(func([]int32) { ran = true })
+	halyard.View2(x, y, func(_, _ []int32) { ran = true })
+	require.False(t, ran)
+	small.Number(q.Over(3), x)
+	q.Sync()
+	x.Close()
+	require.Equal(t, "[0 0 0]", x.String())
+	q.Fail(errors.New("a later one"))
+	require.Equal(t, first, q.Err())
+	require.Equal(t, first, q.Close())
+	require.Equal(t, first, q.Close())
+}
+
+func TestNilAndZeroValuesDoNothing(t *testing.T) {
+	for _, q := range []*halyard.Queue{nil, {}} {
+		require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
+		require.ErrorIs(t, q.Close(), hal.ErrInvalidArgument)
+		q.Sync()
+		q.Fail(hal.ErrBusy)
+		require.Nil(t, q.Device())
+		require.Nil(t, q.Stream())
+		require.Equal(t, "no device", q.String())
+		x := halyard.New[int32](q, 2)
+		small.Number(q.Over(1), x)
+		require.Equal(t, []int32{0, 0}, halyard.From(q, []int32{1, 2}).Values())
+	}
+	var x *halyard.Buffer[int32]
+	x.Set(0, 1)
+	x.Fill(1)
+	x.Close()
+	x.CopyFrom(nil)
+	x.View(nil)
+	require.Empty(t, x.Values())
+	require.Zero(t, x.At(0))
+	require.Empty(t, x.Slice(0, 1).Values())
+	q := open(t)
+	small.Saxpy(q, 1, nil, (*halyard.Buffer[float32])(nil))
+	require.ErrorContains(t, q.Err(), "argument x")
+}
+
+func TestOpenThatFails(t *testing.T) {
+	q := halyard.Open(t.Context(), "host:77")
+	require.ErrorIs(t, q.Err(), hal.ErrOutOfRange)
+	require.Equal(t, "no device", q.String())
+	require.ErrorIs(t, halyard.Open(t.Context(), "host", "host").Err(), hal.ErrInvalidArgument)
+	require.ErrorIs(t, halyard.On(t.Context(), nil).Err(), hal.ErrInvalidArgument)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, halyard.Open(over, "host").Close())
+}
+
+func TestStreamOfTheProgramStaysOpen(t *testing.T) {
+	d, err := hal.Open(t.Context(), "host")
+	require.NoError(t, err)
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	q := halyard.On(t.Context(), s)
+	x := halyard.From(q, []int32{1, 2})
+	x.Fill(5)
+	require.Equal(t, []int32{5, 5}, x.Values())
+	require.NoError(t, q.Close())
+	require.NoError(t, s.Sync(t.Context()))
+	require.Zero(t, x.At(0))
+	require.ErrorIs(t, q.Err(), hal.ErrClosed)
+	require.NoError(t, errors.Join(s.Close(), d.Close()))
+}
+
+func TestSlicesShareElements(t *testing.T) {
+	q := open(t)
+	x := halyard.From(q, []int32{1, 2, 3, 4})
+	x.Slice(1, 3).Fill(-1)
+	x.Set(0, 7)
+	x.Update(func(s []int32) { s[3]++ })
+	require.Equal(t, "[7 -1 -1 5]", x.String())
+	require.Equal(t, []uint8{7, 0, 0, 0}, halyard.As[uint8](x).Slice(0, 4).Values())
+	y := halyard.New[int32](q, 4)
+	y.CopyFrom(x)
+	halyard.View2(x, y, func(a, b []int32) { require.Equal(t, a, b) })
+	require.Equal(t, "[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... 100]", halyard.New[uint8](q, 100).String())
+	require.NoError(t, q.Close())
+}
+
+// Buffers that a loop drops are freed, and the queue keeps nothing of them.
+func TestDroppedBuffersAreFreed(t *testing.T) {
+	q := open(t)
+	for range 200 {
+		x := halyard.New[float32](q, 1<<10)
+		small.Saxpy(q, 2, x, x)
+	}
+	q.Sync()
+	require.NoError(t, q.Err())
+	require.Eventually(t, func() bool { runtime.GC(); return halyard.Made(q) == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// An error that nobody reads is reported when the queue is gone.
+func TestUnreadErrorIsReported(t *testing.T) {
+	leaks := make(chan hal.Leak, 100)
+	before := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
+	defer hal.SetLeakHandler(before)
+	func() {
+		q := halyard.Open(t.Context(), "host:77")
+		q.Sync()
+	}()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case l := <-leaks:
+			return strings.Contains(l.Object, "queue with an error that was not read") && strings.Contains(l.Object, "queue_test.go:")
+		default:
+			return false
+		}
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestManyGoroutines(t *testing.T) {
+	q := open(t)
+	x := halyard.New[float32](q, 64)
+	done := make(chan struct{})
+	for range 8 {
+		go func() {
+			for range 50 {
+				y := halyard.From(q, ones(64))
+				small.Saxpy(q, 1, y, x)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range 8 {
+		<-done
+	}
+	require.Equal(t, float32(400), x.At(63))
+	require.NoError(t, q.Close())
+}
+
+func ones(n int) (s []float32) {
+	for range n {
+		s = append(s, 1)
+	}
+	return s
+}
+
+// Conflicts, traces and logs of package buffer name the program's line, not one of package halyard.
+func TestActivityNamesTheProgram(t *testing.T) {
+	q := open(t)
+	var sites []string
+	stop := buffer.Observe(func(a buffer.Activity) { sites = append(sites, a.Site()) })
+	x := halyard.From(q, []float32{1})
+	small.Saxpy(q, 1, x, x)
+	x.Fill(3)
+	_ = x.Values()
+	stop()
+	require.NotEmpty(t, sites)
+	for _, s := range sites {
+		require.Contains(t, s, "queue_test.go:")
+	}
+}
