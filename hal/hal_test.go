@@ -107,6 +107,7 @@ func TestCancelledContextOpensNothing(t *testing.T) {
 type stuck struct {
 	let     chan struct{}
 	watches bool
+	called  func()
 }
 
 func (s stuck) Name() string { return "stuck" }
@@ -114,6 +115,7 @@ func (s stuck) Devices(context.Context) ([]driver.Info, error) {
 	return nil, errors.New("listed to open")
 }
 func (s stuck) Open(ctx context.Context, _ int) (driver.Device, error) {
+	s.called()
 	if s.watches {
 		<-ctx.Done()
 		return nil, &driver.Error{Kind: driver.ErrNotReady, Detail: "platform 3 is slow", Err: context.Cause(ctx)}
@@ -124,10 +126,9 @@ func (s stuck) Open(ctx context.Context, _ int) (driver.Device, error) {
 
 func TestBackendThatHangsCostsADeadline(t *testing.T) {
 	for watches, want := range map[bool]string{false: "no answer before the deadline", true: "platform 3 is slow"} {
-		b := stuck{make(chan struct{}), watches}
+		short, cancel := context.WithCancelCause(ctx)
+		b := &stuck{make(chan struct{}), watches, func() { cancel(context.DeadlineExceeded) }}
 		defer close(b.let)
-		short, cancel := context.WithTimeout(ctx, time.Millisecond)
-		defer cancel()
 		_, err := hal.OpenWith(short, b, 0)
 		require.ErrorIs(t, err, hal.ErrNotReady)
 		require.ErrorIs(t, err, context.DeadlineExceeded)

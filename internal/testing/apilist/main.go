@@ -98,7 +98,7 @@ func list(root string) (map[string]string, error) {
 		rel = filepath.ToSlash(rel)
 		switch name := d.Name(); {
 		case rel == ".":
-			return nil
+			rel = "halyard"
 		case strings.HasPrefix(name, "."), name == "internal", name == "testdata", name == "bin",
 			rel == "examples", rel == "docs", rel == "scripts", rel == "cmd", rel == "bench":
 			return filepath.SkipDir
