@@ -51,7 +51,7 @@ func marked(r *run) {
 		r.must(err)
 		mode := []coherence.Mode{coherence.Read, coherence.ReadWrite, coherence.Overwrite}[r.rng.IntN(3)]
 		seen := make([]byte, 4)
-		l, err := rest.TryAcquire(u, mode)
+		l, err := r.acquire(rest, u, mode)
 		r.must(err)
 		before := want[mid]
 		if mode == coherence.Read {
@@ -81,7 +81,7 @@ func marked(r *run) {
 				want[i] = 9
 			}
 		} else {
-			r.must(b.Prefetch(t))
+			r.must(r.prefetch(b, t))
 		}
 		r.must(g.Signal())
 		r.must(b.View(r.ctx, func(got []uint32) error {
@@ -134,7 +134,7 @@ func failingLoans(r *run) {
 		r.must(b.SyncTo(r.ctx, d))
 		g, err := s.Gate()
 		r.must(err)
-		l, err := b.TryAcquire(s, []coherence.Mode{coherence.Read, coherence.ReadWrite}[r.rng.IntN(2)])
+		l, err := r.acquire(b, s, []coherence.Mode{coherence.Read, coherence.ReadWrite}[r.rng.IntN(2)])
 		r.must(err)
 		r.must(l.Release())
 		before := b.State()

@@ -116,7 +116,7 @@ func guards(r *run) {
 	for range 20 {
 		r.actions.Add(1)
 		r.explain(b.Update(r.ctx, func(x []uint32) error { x[0]++; return nil }))
-		l, err := b.TryAcquire(s, coherence.ReadWrite)
+		l, err := r.acquire(b, s, coherence.ReadWrite)
 		if r.explain(err) {
 			continue
 		}

@@ -130,7 +130,7 @@ func lostInCopy(r *run) {
 		s, v := streams[at], uint32(r.seed)<<8|uint32(k+1)
 		switch r.rng.IntN(5) {
 		case 0, 1:
-			l, err := i.b.TryAcquire(s, coherence.Overwrite)
+			l, err := r.acquire(i.b, s, coherence.Overwrite)
 			i.did(err, "write at %s", s.Device().Name())
 			if r.explain(err) {
 				continue // nothing was written
@@ -144,7 +144,7 @@ func lostInCopy(r *run) {
 				i.maybe, i.alone = append(i.maybe[:0], v), at == 0
 			}
 		case 2:
-			err := i.b.Prefetch(s)
+			err := r.prefetch(i.b, s)
 			i.did(err, "prefetch to %s", s.Device().Name())
 			r.explain(err)
 		case 3:

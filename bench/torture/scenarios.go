@@ -237,7 +237,7 @@ func accesses(r *run, devs []*hal.Device) {
 			}
 			look()
 		case 1, 2:
-			l, err := part.TryAcquire(s, coherence.ReadWrite)
+			l, err := r.acquire(part, s, coherence.ReadWrite)
 			if r.explain(err) {
 				continue
 			}
@@ -248,7 +248,7 @@ func accesses(r *run, devs []*hal.Device) {
 				look()
 			}
 		case 3:
-			r.explain(part.Prefetch(s))
+			r.explain(r.prefetch(part, s))
 		case 4:
 			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
 				r.explain(b.Evict(r.ctx, s.Device()))
@@ -315,7 +315,7 @@ func outOfMemory(r *run) {
 				r.same(all[i], want[i])
 				continue
 			}
-			l, err := all[i].TryAcquire(s, coherence.ReadWrite)
+			l, err := r.acquire(all[i], s, coherence.ReadWrite)
 			if r.explain(err) {
 				continue // leases of the others may hold all of it
 			}
@@ -378,7 +378,7 @@ func lostDevice(r *run) {
 		r.must(err)
 		v := uint32(r.seed)<<8 | uint32(k+1)
 		at := r.rng.IntN(len(streams))
-		l, err := b.TryAcquire(streams[at], coherence.Overwrite)
+		l, err := r.acquire(b, streams[at], coherence.Overwrite)
 		r.must(err)
 		r.must(streams[at].Fill(l.Region(), hal.Pattern32(v)))
 		r.must(l.Release())
@@ -389,7 +389,7 @@ func lostDevice(r *run) {
 			i.alone = false
 		case 1:
 			// The transfer may be under way when the device goes: then the bytes may be lost.
-			r.must(b.Prefetch(streams[r.rng.IntN(len(streams))]))
+			r.must(r.prefetch(b, streams[r.rng.IntN(len(streams))]))
 		}
 		all = append(all, i)
 	}
@@ -490,14 +490,14 @@ func closing(r *run) {
 							return nil
 						}))
 					case 1:
-						l, err := b.TryAcquire(s, coherence.ReadWrite)
+						l, err := r.acquire(b, s, coherence.ReadWrite)
 						if r.explain(err) {
 							continue
 						}
 						r.explain(s.Fill(l.Region(), hal.Pattern32(v)))
 						r.explain(l.Release())
 					case 2:
-						r.explain(b.Prefetch(s))
+						r.explain(r.prefetch(b, s))
 					case 3:
 						if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
 							r.explain(b.Evict(r.ctx, s.Device()))
@@ -549,7 +549,7 @@ func (r *run) afterlife(first, last *hal.Device) {
 	}()
 	fill := func(b *buffer.Buffer[uint32], s *hal.Stream, v uint32) {
 		r.actions.Add(1)
-		l, err := b.TryAcquire(s, coherence.ReadWrite)
+		l, err := r.acquire(b, s, coherence.ReadWrite)
 		r.must(err)
 		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
 		r.must(l.Release())
@@ -629,7 +629,7 @@ func migration(r *run) {
 		for k := range 12 {
 			r.actions.Add(1)
 			s := streams[k%2]
-			l, err := b.TryAcquire(s, coherence.ReadWrite)
+			l, err := r.acquire(b, s, coherence.ReadWrite)
 			r.must(err)
 			want = rng.Uint32()
 			past += fmt.Sprintf(" %#x at %#x", want, l.Pointer())
@@ -677,14 +677,14 @@ func manyBuffers(r *run) {
 		r.must(err)
 		all[i] = b
 		s := streams[r.rng.IntN(len(streams))]
-		l, err := b.TryAcquire(s, coherence.Overwrite)
+		l, err := r.acquire(b, s, coherence.Overwrite)
 		r.must(err)
 		r.must(s.Fill(l.Region(), hal.Pattern32(uint32(i))))
 		r.must(l.Release())
 	}
 	for i, b := range all {
 		r.actions.Add(1)
-		r.must(b.Prefetch(streams[r.rng.IntN(len(streams))]))
+		r.must(r.prefetch(b, streams[r.rng.IntN(len(streams))]))
 		r.same(b, uint32(i))
 	}
 	for _, b := range all {

@@ -163,7 +163,7 @@ func launches(r *run, devs []*hal.Device) {
 				look(i)
 			}
 		case 2:
-			r.explain(all[i].Prefetch(s))
+			r.explain(r.prefetch(all[i], s))
 		case 3:
 			if !s.Device().Info().SharesHostMemory { // a unified device's replica is the host's
 				r.explain(all[i].Evict(r.ctx, s.Device()))

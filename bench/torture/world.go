@@ -17,6 +17,8 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
@@ -240,4 +242,25 @@ func (r *run) stream(d *hal.Device) *hal.Stream {
 	s, err := d.NewStream()
 	r.must(err)
 	return s
+}
+
+// acquire acquires without waiting, and only where the host has to wait for work on its replica first, which a device that shares it then does, by waiting.
+func (r *run) acquire(b *buffer.Buffer[uint32], s *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
+	l, err := b.TryAcquire(s, mode)
+	if errors.Is(err, hal.ErrNotReady) {
+		return b.Acquire(r.ctx, s, mode)
+	}
+	return l, err
+}
+
+// prefetch is acquire for reading and nothing else.
+func (r *run) prefetch(b *buffer.Buffer[uint32], s *hal.Stream) error {
+	err := b.Prefetch(s)
+	if errors.Is(err, hal.ErrNotReady) {
+		var l buffer.Lease
+		if l, err = b.Acquire(r.ctx, s, coherence.Read); err == nil {
+			err = l.Release()
+		}
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-// First is the program of the README: a device writes part of a buffer, and the host reads all of it.
+// First shows streams and leases: a device writes part of a buffer, and the host reads all of it.
 package main
 
 import (

@@ -24,7 +24,13 @@ func (m *state[T]) operations() map[string]func(o Operation) error {
 		"rewrite":   m.rewrite,
 		"mark":      m.mark,
 		"prefetch": func(o Operation) error {
-			return m.moved(o, false, func(part *buffer.Buffer[T]) error { return part.Prefetch(m.stream(o)) })
+			return m.moved(o, false, func(part *buffer.Buffer[T]) error {
+				err := part.Prefetch(m.stream(o))
+				if errors.Is(err, hal.ErrNotReady) {
+					err = part.SyncTo(m.ctx, m.device(o))
+				}
+				return err
+			})
 		},
 		"sync": func(o Operation) error {
 			return m.moved(o, false, func(part *buffer.Buffer[T]) error { return part.SyncTo(m.ctx, m.device(o)) })

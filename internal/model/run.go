@@ -134,6 +134,9 @@ func (m *state[T]) leased(o Operation, mode coherence.Mode, do func(s *hal.Strea
 	return m.moved(o, mode == coherence.Overwrite, func(part *buffer.Buffer[T]) error {
 		s := m.stream(o)
 		l, err := part.TryAcquire(s, mode)
+		if errors.Is(err, hal.ErrNotReady) { // a device that shares the host's replica has to wait for work on it, once
+			l, err = part.Acquire(m.ctx, s, mode)
+		}
 		if err != nil {
 			return err
 		}
