@@ -266,3 +266,20 @@ func TestPoolsLimitEvicts(t *testing.T) {
 	require.ErrorIs(t, huge.SyncTo(ctx, d), hal.ErrOutOfMemory)
 	require.Equal(t, uint32(15), contents(t, bs[15])[0])
 }
+
+// A replica whose memory goes back to another allocator is evicted too, also if it was clean when it came and has the only copy now.
+func TestReplicasOfAnotherAllocatorMakeRoom(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	p := pooled(t, d)
+	buffer.SetBudget(d, 600)
+	direct := newBuffer(t, make([]uint32, 100))
+	use(t, direct, s, coherence.Read)
+	fill(t, s, direct, 7)
+	b, err := buffer.New[uint32](100, buffer.WithAllocator(d, p))
+	require.NoError(t, err)
+	use(t, b, s, coherence.Read)
+	require.EqualValues(t, 1, buffer.ResidencyOf(d).Evictions)
+	require.EqualValues(t, 7, contents(t, direct)[99])
+	require.NoError(t, b.Close())
+}

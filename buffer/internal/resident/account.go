@@ -205,6 +205,11 @@ func (a *Account) insert(e *Entry) {
 	if e.sole.Load() {
 		q = &qs[1]
 	}
+	e.enlist(q)
+}
+
+// enlist puts an entry that is in no ranking into one; the account's mu is held.
+func (e *Entry) enlist(q *ranking) {
 	e.ranking, e.stamp = q, e.used.Load()
 	heap.Push(q, e)
 }
@@ -318,8 +323,8 @@ func (a *Account) first(qs *rankings) *Entry {
 			a.steps++
 			switch {
 			case i == 0 && e.sole.Load():
-				a.remove(e)
-				a.insert(e)
+				heap.Pop(q) // not remove, which would take empty rankings out of the map that victim ranges over
+				e.enlist(&qs[1])
 			case e.stamp != e.used.Load():
 				e.stamp = e.used.Load()
 				heap.Fix(q, 0)
