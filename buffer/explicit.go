@@ -63,10 +63,11 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	if dev == nil {
 		return hal.Region{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
 	}
-	if m := s.host.On(dev); m != nil {
-		return s.host.replica.regionAs(m, b.lo, b.hi), nil
-	}
-	if r := s.replicaOn(dev); r != nil && r.Mem != nil {
+	r := s.replicaOn(dev)
+	switch {
+	case r != nil && r.place == protocol.Host:
+		return r.regionAs(s.host.On(dev), b.lo, b.hi), nil
+	case r != nil && r.Mem != nil:
 		if r.Leaving() {
 			r.stay()
 		}

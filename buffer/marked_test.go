@@ -7,9 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // Earlier work on the elements may not have ended when MarkModified is called. What comes later waits for it, too.
@@ -198,3 +201,31 @@ var _ interface {
 	Evict(ctx context.Context, dev *hal.Device) error
 	Close() error
 } = (*buffer.Buffer[uint32])(nil)
+
+// A device that shares the host's memory has a replica of its own if there was no page-locked memory at its first access. Memory is that replica's, and
+// not that of the host, which is page-locked later.
+func TestMemoryIsThatOfTheReplica(t *testing.T) {
+	fails := 0
+	f := &hooked.Backend{Backend: host.New(host.Options{Name: "short"})}
+	f.Call = func(op string, _ int) error {
+		if fails > 0 && op == "Alloc" {
+			fails--
+			return hal.Errorf(op, hal.ErrDriver, "not now")
+		}
+		return nil
+	}
+	d := fixture.Device(t, f, 0)
+	s := newStream(t, d)
+	b, err := buffer.New[uint32](4, buffer.WithPinnedHost(d))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	fails = 1
+	use(t, b, s, coherence.Read)
+	require.NoError(t, b.Fill(ctx, 3))
+	require.NoError(t, b.SyncTo(ctx, d))
+	m, err := b.Memory(d)
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(m, hal.Pattern32(7)))
+	require.NoError(t, b.MarkModified(s))
+	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, b))
+}
