@@ -56,3 +56,27 @@ func TestFailureOfWorkWhoseStreamWasClosed(t *testing.T) {
 		}
 	}
 }
+
+// The same for a stream that the program shares with a library, which goes on after Close.
+func TestFailureOfWorkWhoseImportedStreamWasClosed(t *testing.T) {
+	d := fixture.Device(t, host.New(host.Options{Name: "shut", Discrete: 1}), 1)
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	k, err := m.Kernel("fail")
+	require.NoError(t, err)
+	theirs := newStream(t, d)
+	s, err := d.ImportStream(theirs.Handle(), nil)
+	require.NoError(t, err)
+	b := newBuffer(t, []uint32{1, 2, 3})
+	l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+	require.NoError(t, err)
+	g := hold(t, theirs)
+	require.NoError(t, s.Launch(k, hal.Over(1)))
+	require.NoError(t, s.Close())
+	later := hold(t, theirs)
+	require.ErrorIs(t, l.Release(), hal.ErrClosed)
+	require.NoError(t, g.Signal())
+	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrKernel)
+	require.NoError(t, later.Signal())
+}

@@ -451,7 +451,7 @@ func (st *streamState) Pending() func() bool {
 		return nil
 	}
 	if st.outside {
-		if passed := st.WorkSoFar(); passed != nil {
+		if passed := st.WorkSoFar(true); passed != nil {
 			return passed
 		}
 	}
@@ -480,7 +480,7 @@ func (st *streamState) pendingWork() func() bool {
 	if st.Idle() {
 		return nil
 	}
-	if passed := st.WorkSoFar(); passed != nil {
+	if passed := st.WorkSoFar(false); passed != nil {
 		return passed
 	}
 	// Without an event, wait for the stream as a whole.

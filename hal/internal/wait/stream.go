@@ -214,14 +214,18 @@ func (s *Stream) Drain(ctx context.Context, op string) error {
 	return err
 }
 
-// WorkSoFar returns a function that reports whether the work enqueued so far has finished, or nil if no event can be recorded.
-func (s *Stream) WorkSoFar() func() bool {
+// WorkSoFar returns a function that reports whether the work enqueued so far has finished, or nil if no event can be recorded. With keep,
+// an error of that work is kept, as Idle does.
+func (s *Stream) WorkSoFar(keep bool) func() bool {
 	e, err := s.Event(false)
 	if err != nil {
 		return nil
 	}
 	return func() bool {
-		done, _ := e.Done()
+		done, err := e.Done()
+		if done && err != nil && keep {
+			_ = s.keep(err)
+		}
 		if done {
 			e.Release()
 		}
