@@ -81,3 +81,34 @@ func TestNothingIsCopiedFromALostDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []uint32{9, 9, 9, 9}, got)
 }
+
+// A device goes away as it is about to copy from another device. That one can be used as before.
+func TestADeviceLostDuringACopyHoldsUpNoOther(t *testing.T) {
+	lost := atomic.Bool{}
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "passing", Discrete: 2})}
+	b.Call = func(op string, ordinal int) error {
+		if lost.Load() && ordinal == 1 {
+			return hal.Errorf(op, hal.ErrDeviceLost, "it has gone")
+		}
+		return nil
+	}
+	var streams []*hal.Stream
+	for ordinal := 1; ordinal <= 2; ordinal++ {
+		d, err := hal.OpenWith(context.Background(), b, ordinal)
+		require.NoError(t, err)
+		s, err := d.NewStream()
+		require.NoError(t, err)
+		streams = append(streams, s)
+	}
+	x, err := buffer.New[uint32](4)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = x.Close() })
+	require.NoError(t, x.Prefetch(streams[0]))
+	fill(t, streams[1], x, 7)
+	lost.Store(true)
+	require.ErrorIs(t, x.Prefetch(streams[0]), hal.ErrDeviceLost)
+	other, err := streams[1].Device().NewStream()
+	require.NoError(t, err)
+	fill(t, other, x, 8)
+	require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, x))
+}

@@ -219,6 +219,9 @@ func (w *Work) Before(stream *hal.Stream) error {
 	if event := w.recorded(); event != nil {
 		return stream.WaitEvent(event)
 	}
+	if passed, _, _ := w.end(); passed {
+		return nil // also if the device is lost, for which no stream can wait
+	}
 	return stream.WaitStream(w.Stream)
 }
 
