@@ -23,7 +23,7 @@ type access struct {
 	queue.Entry[*access]
 
 	// The fields that every access uses come first.
-	inside  bool // the bytes are ready, and the program may use them
+	ready   bool // the bytes are ready, and the program may use them
 	writes  bool // some part writes
 	awaited bool // of a device, for calls of the host: no stream has work of it
 	place   protocol.Place
@@ -71,7 +71,7 @@ func (s *storage) newAccess() *access {
 
 // recycle ends an access, open or not, and opens the accesses that waited only for it.
 func (s *storage) recycle(x *access) {
-	x.inside, x.own = false, nil
+	x.ready, x.own = false, nil
 	if x.group != nil { // a store costs more here than a test
 		x.group = nil
 	}
@@ -148,7 +148,7 @@ func (s *storage) unwritten(x *access, p protocol.Place, lo, hi uint64) (list []
 // place's Order yet.
 func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
 	s.queue.Writers(lo, hi, func(o *access, _, _ uint64) bool {
-		if o.inside && o.place == p {
+		if o.ready && o.place == p {
 			x = o
 		}
 		return x == nil
@@ -160,15 +160,15 @@ func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
 // longer in the place's Order, so the work of these accesses would not find it among its sources.
 func (s *storage) taintReaders(p protocol.Place, lo, hi uint64, err error) {
 	s.queue.Readers(lo, hi, func(o *access, _, _ uint64) bool {
-		if o.inside && o.place == p && o.bad == nil {
+		if o.ready && o.place == p && o.bad == nil {
 			o.bad = err
 		}
 		return true
 	})
 }
 
-// here records the call site of an access, for the ConflictErrors of other accesses: always if it writes, else only with recordSites.
-func (x *access) here() {
+// recordSite records the call site of an access, for the ConflictErrors of other accesses: always if it writes, else only with recordSites.
+func (x *access) recordSite() {
 	if x.writes || recordSites {
 		callsite.Here(&x.site)
 		if callsite.Marked() {

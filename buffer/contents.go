@@ -288,7 +288,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 	x.replica, x.place = nil, protocol.NoPlace
 	ready := false
 	defer x.endUnless(&ready)
-	if err = s.failed(q.op, q.Lo, q.Hi, s.learn(x, q.Lo, q.Hi)); err != nil {
+	if err = s.failedError(q.op, q.Lo, q.Hi, s.learn(x, q.Lo, q.Hi)); err != nil {
 		return nil, nil, err
 	}
 	ready = true

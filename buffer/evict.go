@@ -65,7 +65,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			if len(pending) > 0 {
 				if err = s.await(ctx, x.cause(), nil, 0, s.size, pending); err == nil {
 					if failed := s.learn(nil, 0, s.size); failed != nil {
-						err = s.failed(op, 0, s.size, failed)
+						err = s.failedError(op, 0, s.size, failed)
 					}
 				}
 				if err == nil {
@@ -193,7 +193,7 @@ func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 // notArrived is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
 func (s *storage) notArrived(c cause) error {
 	if failed := s.learn(nil, 0, s.size); failed != nil && c.client == 0 {
-		return s.failed(c.op, 0, s.size, failed)
+		return s.failedError(c.op, 0, s.size, failed)
 	}
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
 }

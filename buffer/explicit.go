@@ -109,7 +109,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return x.staleError(dev.Name() + " has no replica")
 	}
 	if failed := r.learn(x, b.lo, b.hi, true); failed != nil {
-		return s.failed(op, b.lo, b.hi, failed)
+		return s.failedError(op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)
@@ -164,7 +164,7 @@ func (b *Buffer[T]) MarkHostModified() error {
 		return x.conflictWith(other)
 	}
 	if failed := r.learn(x, b.lo, b.hi, false); failed != nil {
-		return s.failed(op, b.lo, b.hi, failed)
+		return s.failedError(op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, protocol.Host, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)

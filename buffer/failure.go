@@ -56,9 +56,9 @@ func (l *losses) in(op string, lo, hi uint64) error {
 	return nil
 }
 
-// failed returns the error of an access of [lo, hi) after learn has returned err: bytes of the range are lost, or err says why bytes of
+// failedError is the error of an access of [lo, hi) after learn has returned err: bytes of the range are lost, or err says why bytes of
 // it have to be copied again.
-func (s *storage) failed(op string, lo, hi uint64, err error) error {
+func (s *storage) failedError(op string, lo, hi uint64, err error) error {
 	if lost := s.lost.in(op, lo, hi); lost != nil || err == nil {
 		return lost
 	}

@@ -66,7 +66,7 @@ func (s *storage) acquireAtOnce(op string, own *owner, stream *hal.Stream, p par
 	var asked order.Asked
 	s.mu.Lock()
 	if s.repeats(stream, &p, &asked) {
-		x = s.again(op, own, p, reserve)
+		x = s.beginAgain(op, own, p, reserve)
 	}
 	s.mu.Unlock()
 	return x
@@ -80,8 +80,8 @@ func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool 
 		r.order.Quiet(stream, p.Reads(), p.Writes(), asked) && (!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, r.place))
 }
 
-// again begins an access of a device for which repeats returned true. With reserve it leaves access.commit to the caller.
-func (s *storage) again(op string, own *owner, p part, reserve bool) *access {
+// beginAgain begins an access of a device for which repeats returned true. With reserve it leaves access.commit to the caller.
+func (s *storage) beginAgain(op string, own *owner, p part, reserve bool) *access {
 	x := s.newAccess()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
 	s.recent.replica.Touch()
@@ -132,11 +132,11 @@ func (s *storage) undisturbed(p *part) bool {
 // beginAtOnce shortens admit and prepare for an access whose bytes are ready.
 func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
 	s := x.storage
-	x.op, x.own, x.Part, x.writes, x.replica, x.place, x.inside = op, own, p, p.Writes(), r, r.place, true
+	x.op, x.own, x.Part, x.writes, x.replica, x.place, x.ready = op, own, p, p.Writes(), r, r.place, true
 	if x.since != 0 { // of the last use of the slot; a store costs more here than this test
 		x.since = 0
 	}
-	x.here()
+	x.recordSite()
 	r.AddLease()
 	s.queue.Alone(&x.Entry)
 	if p.Reads() {
@@ -175,7 +175,7 @@ func (g *group) beginAtOnce() bool {
 	}
 	for i := range g.list {
 		m := &g.list[i]
-		m.x = m.s.again(m.q.op, m.q.own, m.q.part, g.reserved)
+		m.x = m.s.beginAgain(m.q.op, m.q.own, m.q.part, g.reserved)
 		m.x.group = g
 	}
 	return true
@@ -187,12 +187,12 @@ func (g *group) renew() bool {
 	if !shortcuts {
 		return false
 	}
-	var again order.Renewal
+	var renewal order.Renewal
 	for i := range g.list {
 		x := g.list[i].x
-		if x.Parts != nil || !again.Add(&x.replica.order, x.stream, x.Lo, x.Hi, x.writes, x.Reads()) {
+		if x.Parts != nil || !renewal.Add(&x.replica.order, x.stream, x.Lo, x.Hi, x.writes, x.Reads()) {
 			return false
 		}
 	}
-	return again.Do()
+	return renewal.Do()
 }

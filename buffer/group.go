@@ -192,7 +192,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 			m.s.remember(m.x)
 		}
 		m.x.group = g
-		m.x.begun()
+		m.x.noteReady()
 	}
 	ready = true
 	return g, nil
@@ -358,7 +358,7 @@ func (g *group) release(check func() error) (err error) {
 	g.lock()
 	if g.stream != nil && !g.reserved {
 		for i := range g.list {
-			if e := g.list[i].x.keep(); err == nil {
+			if e := g.list[i].x.recordUse(); err == nil {
 				err = e
 			}
 		}

@@ -239,8 +239,8 @@ func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 // because a since of 0 means that there is no observer.
 var began = time.Now().Add(-time.Nanosecond)
 
-// begun records the time at which the bytes of an access are ready.
-func (x *access) begun() {
+// noteReady records the time at which the bytes of an access are ready.
+func (x *access) noteReady() {
 	if observed() {
 		x.since = time.Since(began)
 	}

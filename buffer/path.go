@@ -83,7 +83,7 @@ func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 		s.commit(x)
 	}
 	s.remember(x)
-	x.begun()
+	x.noteReady()
 	s.tightenGuard()
 	ready = true
 	return nil
@@ -99,7 +99,7 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 	defer s.unlock()
 	q := request{op: op, own: own, part: p, awaited: true}
 	for x == nil {
-		r := s.having(p, fits)
+		r := s.replicaWith(p, fits)
 		if r == nil {
 			return nil, nil
 		}
@@ -112,7 +112,7 @@ func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p p
 		if x, err = s.admit(ctx, &q); err != nil {
 			return nil, err
 		}
-		if s.having(p, fits) != r { // another access has changed that while this one waited for it
+		if s.replicaWith(p, fits) != r { // another access has changed that while this one waited for it
 			s.end(x)
 			x = nil
 		}
@@ -140,7 +140,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		x.replica, x.place = &s.host.replica, protocol.Host
 	}
 	x.counted, x.since = false, 0
-	x.here()
+	x.recordSite()
 	switch {
 	case s.queue.Empty():
 		s.queue.Open(&x.Entry)
@@ -201,7 +201,7 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 		}
 		zeros := false
 		if x.stream == nil {
-			plan, zeros = withoutZeros(plan) // the host clears them itself, in show
+			plan, zeros = withoutZeros(plan) // the host clears them itself, in makeReady
 		}
 		left, again, err := s.move(x, plan)
 		switch {
@@ -220,7 +220,7 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 			}
 			waits = false
 		case !again:
-			return s.show(x, zeros)
+			return s.makeReady(x, zeros)
 		}
 	}
 }
@@ -287,7 +287,7 @@ func (s *storage) decidePart(x *access, p part, plan []protocol.Transfer) ([]pro
 			failed = other
 		}
 	}
-	if err := s.failed(x.op, p.Lo, p.Hi, failed); err != nil {
+	if err := s.failedError(x.op, p.Lo, p.Hi, failed); err != nil {
 		return plan, err
 	}
 	if !valid {
@@ -509,7 +509,7 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 		if err != nil {
 			return err
 		}
-		s.account(t, r.into, c, begin, reached)
+		s.countTransfer(t, r.into, c, begin, reached)
 		if t.From != protocol.NoPlace {
 			s.replica(t.From).classify()
 		}
@@ -587,8 +587,8 @@ func (s *storage) record(t protocol.Transfer, r route) {
 	w.Release()
 }
 
-// account counts a transfer that was applied to the state, and reports it to observers.
-func (s *storage) account(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
+// countTransfer counts a transfer that was applied to the state, and reports it to observers.
+func (s *storage) countTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
 	n := t.Hi - t.Lo
 	if t.From == protocol.NoPlace {
 		s.stats.Fills++
@@ -621,7 +621,7 @@ func (s *storage) pending(x *access, zeros bool) (list []*order.Work) {
 	return list
 }
 
-// await waits until work has ended, or fails if try is set. It releases the references to the work.
+// awaitFor waits until work has ended, or fails if try is set. It releases the references to the work.
 func (s *storage) awaitFor(ctx context.Context, x *access, list []*order.Work, try bool) error {
 	if try {
 		for _, w := range list {
@@ -665,9 +665,9 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 	return nil
 }
 
-// show is the last step of bring. If the bytes have to be there, all work on them has ended, so show checks for failures again: some work
+// makeReady is the last step of bring. If the bytes have to be there, all work on them has ended, so makeReady checks for failures again: some work
 // may have failed since decide.
-func (s *storage) show(x *access, zeros bool) error {
+func (s *storage) makeReady(x *access, zeros bool) error {
 	if x.present() {
 		var failed error
 		x.Each(func(p part) {
@@ -677,7 +677,7 @@ func (s *storage) show(x *access, zeros bool) error {
 		})
 		if failed != nil {
 			_ = s.learn(x, x.Lo, x.Hi) // one error reports all failures in the range
-			return s.failed(x.op, x.Lo, x.Hi, failed)
+			return s.failedError(x.op, x.Lo, x.Hi, failed)
 		}
 	}
 	if x.stream == nil {
@@ -688,11 +688,11 @@ func (s *storage) show(x *access, zeros bool) error {
 			s.clearUnwritten(x)
 		}
 	}
-	x.inside = true
+	x.ready = true
 	return nil
 }
 
-// clear zeroes the bytes of an access of the host that were never written. Nothing else uses them.
+// clearUnwritten zeroes the bytes of an access of the host that were never written. Nothing else uses them.
 func (s *storage) clearUnwritten(x *access) {
 	x.Each(func(p part) {
 		if !p.Reads() {
@@ -712,7 +712,7 @@ func (s *storage) clearUnwritten(x *access) {
 				clear(s.host.Slice(t.Lo, t.Hi))
 			}
 			_ = s.m.Apply(t)
-			s.account(t, nil, x.cause(), begin, nil)
+			s.countTransfer(t, nil, x.cause(), begin, nil)
 		}
 	})
 }
@@ -767,7 +767,7 @@ func (s *storage) release(x *access, gen uint64, check func() error) error {
 		}
 		s.end(x)
 	default:
-		err = x.keep()
+		err = x.recordUse()
 		s.conclude(x, check)
 	}
 	s.unlock()
@@ -788,8 +788,8 @@ func (x *access) releasable(gen uint64, check func() error) error {
 	return nil
 }
 
-// keep records that the stream's work uses the memory, so that the memory is not freed before.
-func (x *access) keep() error {
+// recordUse records that the stream's work uses the memory, so that the memory is not freed before.
+func (x *access) recordUse() error {
 	if x.mem == nil {
 		return nil
 	}

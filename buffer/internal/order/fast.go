@@ -83,7 +83,7 @@ func (u *use) fine(asked *Asked) bool {
 // failures.
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
-	if u == nil || !u.replaceable(reads) || !u.work.again(1, reads, write) {
+	if u == nil || !u.replaceable(reads) || !u.work.extend(1, reads, write) {
 		return false
 	}
 	o.renewed(u)
@@ -141,7 +141,7 @@ func (r *Renewal) Do() bool {
 			break
 		}
 	}
-	if r.n == 0 || !r.work.again(r.n, true, true) {
+	if r.n == 0 || !r.work.extend(r.n, true, true) {
 		return false
 	}
 	for i := range r.n {
@@ -177,15 +177,15 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	return nil
 }
 
-// again extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
+// extend extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
 // all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes
 // nothing is not used and stays as it is.
-func (w *Work) again(holders int32, reads, writes bool) bool {
+func (w *Work) extend(holders int32, reads, writes bool) bool {
 	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !layer.RecordAgain(w.Stream, w.event) {
 		return false
 	}
 	if writes {
-		w.seq = recorded.Add(1)
+		w.seq = lastSeq.Add(1)
 	}
 	if w.ended.Load() {
 		w.ended.Store(false)

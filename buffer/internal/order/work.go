@@ -36,8 +36,8 @@ type Work struct {
 	place   int          // in waiting.list, counted from 1, 0 if the Work is not there; guarded by waiting.mu
 }
 
-// recorded counts the Works.
-var recorded atomic.Uint64
+// lastSeq is the seq of the Work that was made last.
+var lastSeq atomic.Uint64
 
 // spare are Works without references, for reuse.
 var spare = sync.Pool{New: func() any { return new(Work) }}
@@ -46,7 +46,7 @@ var spare = sync.Pool{New: func() any { return new(Work) }}
 // be recorded, the Work ends when the whole stream is idle.
 func NewWork(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
-	w.Stream, w.seq = stream, recorded.Add(1)
+	w.Stream, w.seq = stream, lastSeq.Add(1)
 	w.refs.Add(1)
 	w.event, _ = layer.RecordShared(stream)
 	return w
