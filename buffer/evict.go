@@ -302,7 +302,7 @@ func (r *replica) Evict(why resident.Cause) (freed, written uint64, leased, ok b
 	switch {
 	case s.closed || r.Mem == nil || r.Leaving():
 		return 0, 0, false, false
-	case r.Leased():
+	case r.ParkIfLeased():
 		return 0, 0, true, false
 	}
 	before := s.stats.BytesCopied

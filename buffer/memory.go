@@ -153,7 +153,7 @@ func alignmentOf(addresses uint64) uint64 {
 // A device that works on the host's replica in place (SharesHostMemory in [hal.Info]) has no replicas of its own, so a budget has no
 // effect there.
 func SetBudget(dev *hal.Device, bytes uint64) {
-	resident.Of(dev).SetLimit(bytes)
+	resident.Of(dev).SetBudget(bytes)
 }
 
 // Residency describes the memory of all replicas on one device.
@@ -168,7 +168,7 @@ type Residency struct {
 // ResidencyOf returns the residency of a device.
 func ResidencyOf(dev *hal.Device) Residency {
 	f := resident.Of(dev).Figures()
-	return Residency{f.Limit, f.Used, f.Replicas, f.Evictions, f.Written}
+	return Residency{f.Budget, f.Used, f.Replicas, f.Evictions, f.Written}
 }
 
 // allocatorOn is the choice of an allocator for one device.

@@ -55,7 +55,7 @@ func (r *replica) free(c cause) error {
 		r.storage.leaving--
 	}
 	if !r.adopted {
-		r.Give()
+		r.Uncount()
 	}
 	r.decided()
 	r.storage.noteReplica(ActivityFree, r.dev, c)

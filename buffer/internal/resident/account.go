@@ -42,7 +42,7 @@ type Account struct {
 	clock atomic.Uint64
 
 	mu        sync.Mutex
-	limit     uint64
+	budget    uint64 // bytes, 0 for none
 	used      uint64 // bytes
 	coming    uint64 // bytes of used that are freed when copies have ended
 	replicas  int
@@ -58,10 +58,10 @@ type Account struct {
 
 // Figures are what [Account.Figures] reports, in bytes but for Replicas and Evictions.
 type Figures struct {
-	Limit, Used uint64
-	Replicas    int
-	Evictions   uint64
-	Written     uint64
+	Budget, Used uint64
+	Replicas     int
+	Evictions    uint64
+	Written      uint64
 }
 
 // Entry is a replica in the account of its device.
@@ -77,11 +77,11 @@ type Entry struct {
 	sole    atomic.Bool   // bytes may be current nowhere else
 
 	// Guarded by account.mu.
-	in      bool     // the replica has memory that may be evicted
-	key     any      // the allocator to which the memory goes back
-	ranking *ranking // nil if the replica is in no ranking
-	index   int      // in the ranking, or in account.leaving
-	stamp   uint64   // the use that decides its position in the ranking
+	evictable bool     // the replica has memory that may be evicted
+	key       any      // the allocator to which the memory goes back
+	ranking   *ranking // nil if the replica is in no ranking
+	index     int      // in the ranking, or in account.leaving
+	stamp     uint64   // the use that decides its position in the ranking
 }
 
 // rankings are the replicas with memory of one allocator: in the first those whose bytes are all current elsewhere, in the second the
@@ -118,10 +118,10 @@ func Of(dev *hal.Device) *Account {
 	return layer.Value(dev, accountKey{}, func() any { return &Account{rankings: map[any]*rankings{}} }).(*Account)
 }
 
-// SetLimit sets the budget in bytes, 0 for none.
-func (a *Account) SetLimit(bytes uint64) {
+// SetBudget sets the budget in bytes, 0 for none.
+func (a *Account) SetBudget(bytes uint64) {
 	a.mu.Lock()
-	a.limit = bytes
+	a.budget = bytes
 	a.mu.Unlock()
 }
 
@@ -129,7 +129,7 @@ func (a *Account) SetLimit(bytes uint64) {
 func (a *Account) Figures() Figures {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Figures{a.limit, a.used, a.replicas, a.evictions, a.written}
+	return Figures{a.budget, a.used, a.replicas, a.evictions, a.written}
 }
 
 // Steps returns the number of replicas examined so far in searches for one to evict. Tests measure with it how costs grow.
@@ -144,13 +144,13 @@ func (e *Entry) Init(dev *hal.Device, replica Replica, size uint64) {
 	e.account, e.replica, e.size = Of(dev), replica, size
 }
 
-// take counts the replica and returns the device's allocator, if it has one. ok is false, and nothing is counted, if the replica would
+// count adds the replica to the account and returns the device's allocator, if it has one. ok is false, and nothing is counted, if the replica would
 // exceed the budget.
-func (e *Entry) take() (alloc pool.Allocator, ok bool) {
+func (e *Entry) count() (alloc pool.Allocator, ok bool) {
 	a := e.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.limit != 0 && e.size > a.limit-min(a.limit, a.used) {
+	if a.budget != 0 && e.size > a.budget-min(a.budget, a.used) {
 		return nil, false
 	}
 	a.used += e.size
@@ -159,7 +159,7 @@ func (e *Entry) take() (alloc pool.Allocator, ok bool) {
 }
 
 // Give removes a replica that has lost its memory from the account.
-func (e *Entry) Give() {
+func (e *Entry) Uncount() {
 	a := e.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,7 +170,7 @@ func (e *Entry) Give() {
 		a.replicas--
 	}
 	a.remove(e)
-	e.in = false
+	e.evictable = false
 	a.used -= e.size
 }
 
@@ -180,7 +180,7 @@ func (e *Entry) enter(from pool.Allocator) {
 	a := e.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	e.key, e.in = keyOf(from), true
+	e.key, e.evictable = keyOf(from), true
 	e.sole.Store(false)
 	e.parked = true
 }
@@ -261,8 +261,9 @@ func (e *Entry) unpark() {
 	}
 }
 
-// Leased reports whether an access is open. If so, the replica is in no ranking until the access ends.
-func (e *Entry) Leased() bool {
+// ParkIfLeased reports whether an access is open. If so, it parks the replica: victim has removed it from its ranking, and the end of the
+// access puts it back.
+func (e *Entry) ParkIfLeased() bool {
 	e.parked = e.parked || e.leases > 0
 	return e.leases > 0
 }
@@ -342,7 +343,7 @@ func (a *Account) restore(list ...*Entry) {
 	defer a.mu.Unlock()
 	for _, e := range list {
 		a.steps++
-		if e.in && e.ranking == nil {
+		if e.evictable && e.ranking == nil {
 			a.insert(e)
 		}
 	}
@@ -366,7 +367,7 @@ func (e *Entry) Leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.remove(e)
-	e.in = false
+	e.evictable = false
 	a.replicas--
 	a.coming += e.size
 	e.index = len(a.leaving)
@@ -381,7 +382,7 @@ func (e *Entry) Stay() {
 	defer a.mu.Unlock()
 	a.left(e)
 	a.replicas++
-	e.in = true
+	e.evictable = true
 	a.insert(e)
 }
 

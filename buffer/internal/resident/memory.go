@@ -50,7 +50,7 @@ func Obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 // Allocate allocates memory for the entry's replica, from own if that is not nil, else from the allocator of the device. The error is a
 // Pressure if there is no room.
 func (e *Entry) Allocate(own pool.Allocator, dev *hal.Device, stream *hal.Stream) (m Memory, err error) {
-	a, ok := e.take()
+	a, ok := e.count()
 	if !ok {
 		return m, &Pressure{Dev: dev, Need: e.size}
 	}
@@ -60,7 +60,7 @@ func (e *Entry) Allocate(own pool.Allocator, dev *hal.Device, stream *hal.Stream
 	entered := false
 	defer func() {
 		if !entered { // also if the allocator, which may be the program's, panics
-			e.Give()
+			e.Uncount()
 		}
 	}()
 	if m, err = Obtain(a, dev, stream, hal.KindDevice, e.size); err != nil {
@@ -72,7 +72,7 @@ func (e *Entry) Allocate(own pool.Allocator, dev *hal.Device, stream *hal.Stream
 	e.enter(a)
 	entered = true
 	if m.Block.Valid() {
-		e.account.know(m.Block.Pool())
+		e.account.rememberPool(m.Block.Pool())
 	}
 	return m, nil
 }
@@ -134,8 +134,8 @@ func (a *Account) Allocator() pool.Allocator {
 	return a.alloc
 }
 
-// know remembers a pool, so that trim can make it free memory.
-func (a *Account) know(p *pool.Pool) {
+// rememberPool remembers a pool, so that trim can make it free memory.
+func (a *Account) rememberPool(p *pool.Pool) {
 	if p == nil {
 		return
 	}

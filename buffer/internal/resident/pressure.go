@@ -19,8 +19,8 @@ type Pressure struct {
 
 func (p *Pressure) Error() string { return "no room on " + p.Dev.Name() }
 
-// errTry says that there will be room when copies have ended, and that the caller does not wait for them.
-var errTry = errors.New("there is room later")
+// errLater says that there will be room when copies have ended, and that the caller does not wait for them.
+var errLater = errors.New("there is room later")
 
 // Relieve makes room for a new replica of the buffer number client; op is the call that needs it. No owner of a replica is locked. It
 // waits for copies under way until ctx ends, or fails if try is set. wait says that, if there is still no room, freed memory is on its
@@ -73,7 +73,7 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 			return false, p.Exhausted(op)
 		}
 		if try {
-			return false, errTry
+			return false, errLater
 		}
 		stays, err := first.replica.AwaitLeaving(ctx, c)
 		switch {
@@ -92,7 +92,7 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 }
 
 // IsLater reports whether an error of Relieve says that there will be room when earlier work has ended.
-func IsLater(err error) bool { return err == errTry }
+func IsLater(err error) bool { return err == errLater }
 
 // room reports whether there is enough room, and whether there soon will be without another eviction. first is the leaving
 // replica to wait for, nil if none is leaving.
@@ -105,7 +105,7 @@ func (p *Pressure) room(a *Account, freed uint64) (enough, soon bool, first *Ent
 	if p.cause != nil {
 		return freed >= p.Need, freed+a.coming >= p.Need, first
 	}
-	fits := func(used uint64) bool { return a.limit == 0 || used <= a.limit && p.Need <= a.limit-used }
+	fits := func(used uint64) bool { return a.budget == 0 || used <= a.budget && p.Need <= a.budget-used }
 	return fits(a.used), fits(a.used - a.coming), first
 }
 
@@ -114,7 +114,7 @@ func (p *Pressure) hopeless(a *Account) bool {
 	if p.cause == nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.limit != 0 && p.Need > a.limit
+		return a.budget != 0 && p.Need > a.budget
 	}
 	for err := p.cause; err != nil; err = errors.Unwrap(err) {
 		if e, ok := err.(*hal.Error); ok && e.Shortage != nil {
@@ -132,7 +132,7 @@ func (p *Pressure) Exhausted(op string) error {
 	a := Of(p.Dev)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	detail := fmt.Sprintf("the buffer needs %d bytes on %s; its budget is %d", p.Need, p.Dev.Name(), a.limit)
+	detail := fmt.Sprintf("the buffer needs %d bytes on %s; its budget is %d", p.Need, p.Dev.Name(), a.budget)
 	if kept := a.used - a.coming; kept > 0 {
 		detail += fmt.Sprintf(", and %d replicas that cannot be evicted now have %d bytes", a.replicas, kept)
 	}
