@@ -25,7 +25,7 @@ type access struct {
 	// The fields that every access uses come first.
 	ready   bool // the bytes are ready, and the program may use them
 	writes  bool // some part writes
-	awaited bool // of a device, for calls of the host: no stream has work of it
+	awaited bool // of a device, for a caller that uses the bytes without the stream: no work is recorded at its end
 	place   protocol.Place
 	storage *storage
 	gen     uint64 // distinguishes a lease from later ones with the same access
@@ -98,7 +98,7 @@ func (s *storage) recycle(x *access) {
 	}
 }
 
-// standIn returns an access that stands for a call which begins none.
+// standIn returns an access for a call that begins none, such as Evict: it is compared with the accesses in the queue, and named in errors.
 func (s *storage) standIn(op string, p part) *access {
 	x := &access{storage: s, op: op, writes: p.Writes()}
 	x.Part, x.Of = p, x

@@ -233,7 +233,7 @@ func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 	return c, nil
 }
 
-// closeUnless closes a buffer that a call has made, unless it is going to return it.
+// closeUnless closes a new buffer unless returned is true. The call that has made b defers it.
 func (b *Buffer[T]) closeUnless(returned *bool) {
 	if !*returned {
 		_ = b.Close()

@@ -56,8 +56,8 @@ func (l *losses) in(op string, lo, hi uint64) error {
 	return nil
 }
 
-// failedError is the error of an access of [lo, hi) after learn has returned err: bytes of the range are lost, or err says why bytes of
-// it have to be copied again.
+// failedError is the error of an access of [lo, hi) after learn has returned err, or nil: bytes of the range are lost, or err, if it is not
+// nil, says why bytes of it have to be copied again.
 func (s *storage) failedError(op string, lo, hi uint64, err error) error {
 	if lost := s.lost.in(op, lo, hi); lost != nil || err == nil {
 		return lost
@@ -99,7 +99,7 @@ func (r *replica) gone() error {
 	return nil
 }
 
-// learn is learn for one place. keep is as for [order.Order.Failed].
+// learn is storage.learn for one place. keep is as for [order.Order.Failed].
 //
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
 // the bad bytes.

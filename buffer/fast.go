@@ -21,7 +21,7 @@ var shortcuts = true
 type recent struct {
 	replica *replica // nil if no device has used the buffer
 	stream  *hal.Stream
-	mem     *hal.Memory // as access.mem; nil if the host's replica has lost it
+	mem     *hal.Memory // as access.mem; nil if the host's replica has been freed
 }
 
 // acquirePart begins an access of a device to one range.
@@ -37,7 +37,7 @@ func (s *storage) acquirePart(ctx context.Context, op string, own *owner, stream
 	return s.begin(ctx, &request{op: op, own: own, stream: stream, part: p})
 }
 
-// tryAcquirePart is acquirePart that fails at once instead of waiting. With reserve it leaves access.commit to the caller.
+// tryAcquirePart is acquirePart that fails at once instead of waiting. With reserve it leaves storage.commit to the caller.
 func (s *storage) tryAcquirePart(op string, own *owner, stream *hal.Stream, p part, reserve bool) (*access, error) {
 	if x := s.acquireAtOnce(op, own, stream, p, reserve); x != nil {
 		return x, nil
@@ -80,7 +80,7 @@ func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool 
 		r.order.Quiet(stream, p.Reads(), p.Writes(), asked) && (!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, r.place))
 }
 
-// beginAgain begins an access of a device for which repeats returned true. With reserve it leaves access.commit to the caller.
+// beginAgain begins an access of a device for which repeats returned true. With reserve it leaves storage.commit to the caller.
 func (s *storage) beginAgain(op string, own *owner, p part, reserve bool) *access {
 	x := s.newAccess()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
@@ -89,7 +89,7 @@ func (s *storage) beginAgain(op string, own *owner, p part, reserve bool) *acces
 	return x
 }
 
-// recentMemory is the memory that the last access used, nil if the replica has lost it.
+// recentMemory is the memory that the last access used, nil if it has been freed.
 func (s *storage) recentMemory() *hal.Memory {
 	if s.recent.replica.place == protocol.Host {
 		return s.recent.mem
@@ -97,8 +97,8 @@ func (s *storage) recentMemory() *hal.Memory {
 	return s.recent.replica.Mem
 }
 
-// remember stores an access of a device, with which the next one is compared. It does not store an access of the host's replica where the
-// memory that holds the bytes has to be told of each use (hostmem.Memory.UsedOn).
+// remember stores an access of a device, with which the next one is compared. It stores no awaited access, and none for which each access
+// has to call hostmem.Memory.UsedOn, because the shortcut does not call it.
 func (s *storage) remember(x *access) {
 	if x.present() || x.place == protocol.Host && s.host.Owed(x.mem) {
 		return
@@ -133,7 +133,7 @@ func (s *storage) undisturbed(p *part) bool {
 func (x *access) beginAtOnce(op string, own *owner, p part, r *replica, reserve bool) {
 	s := x.storage
 	x.op, x.own, x.Part, x.writes, x.replica, x.place, x.ready = op, own, p, p.Writes(), r, r.place, true
-	if x.since != 0 { // of the last use of the slot; a store costs more here than this test
+	if x.since != 0 { // left over from the access that x was before; a store costs more here than this test
 		x.since = 0
 	}
 	x.recordSite()

@@ -91,7 +91,7 @@ func (e *Activity) Reached() time.Time {
 	return e.reached.at
 }
 
-// arrive notes when a stream comes to this point. It returns nil if the stream does not tell.
+// arrive notes when a stream comes to this point. It returns nil if the stream does not support that.
 func arrive(stream *hal.Stream) *arrival {
 	a := &arrival{done: make(chan struct{})}
 	if stream.OnDone(func() { a.at = time.Now(); close(a.done) }) != nil {

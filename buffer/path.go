@@ -14,8 +14,8 @@ import (
 )
 
 // This file is the path of every access that cannot begin at once (fast.go), in the order of the calls: begin, with its steps admit,
-// bring and commit; below bring the steps place, decide, orderCopies, copy and orderWork, and the waits between them; and release. The
-// storage is locked throughout, except during waits.
+// bring and commit; below bring the steps place, decide, move (with orderCopies and copy), orderWork and makeReady, and the waits between
+// them; and release. The storage is locked throughout, except during waits.
 
 // request describes an access that a call wants to begin.
 type request struct {
@@ -23,11 +23,11 @@ type request struct {
 	own    *owner
 	stream *hal.Stream // nil on the host
 	part
-	parts   []part  // as in access; without elements if there are several parts and all are empty
+	parts   []part  // as queue.Entry.Parts; not nil but of length 0 for several ranges that are all empty
 	try     bool    // fail at once instead of waiting
-	reserve bool    // leave access.commit to the caller
-	awaited bool    // of a device, for calls of the host: begin returns when the bytes are there
-	unread  bool    // of an awaited access or one on the host: begin also waits for work that reads the bytes
+	reserve bool    // leave storage.commit to the caller
+	awaited bool    // begin waits until the device has the bytes, because the caller uses them without the stream
+	unread  bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
 	under   *access // the access that this one is a part of, or nil
 }
 
@@ -190,7 +190,7 @@ func (x *access) present() bool { return x.stream == nil || x.awaited }
 // bring makes the access's replica current: for a lease in stream order, otherwise before it returns. If it has to wait, the storage is
 // unlocked, so anything may change, and the steps begin again. The access is open, so none that conflicts with it begins meanwhile.
 func (s *storage) bring(ctx context.Context, x *access, try bool) error {
-	waits := x.awaited && x.unread // SyncTo waits once in any case, so that an observer sees when its bytes were there
+	waits := x.awaited && x.unread // SyncTo reports a wait even if there is nothing to wait for: its end is when the bytes were there
 	for {
 		if err := s.place(ctx, x, try); err != nil {
 			return err
@@ -613,7 +613,7 @@ func (s *storage) pending(x *access, zeros bool) (list []*order.Work) {
 		return nil
 	}
 	list = o.Round(s.scratch.left[:0])
-	s.scratch.left = nil // other accesses may need it while the lock is released; await puts it back
+	s.scratch.left = nil // the list is in use while the lock is released; await puts it back
 	for _, w := range list {
 		w.Retain()
 	}
@@ -665,8 +665,8 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 	return nil
 }
 
-// makeReady is the last step of bring. If the bytes have to be there, all work on them has ended, so makeReady checks for failures again: some work
-// may have failed since decide.
+// makeReady is the last step of bring: the program may use the bytes from now on. If the bytes have to be there already, all work on them
+// has ended, and some may have failed since decide. So makeReady looks for failures again.
 func (s *storage) makeReady(x *access, zeros bool) error {
 	if x.present() {
 		var failed error

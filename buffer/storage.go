@@ -12,8 +12,9 @@
 //	which bytes were lost by failures               losses              failure.go
 //	which access the next one may repeat            recent              fast.go
 //
-// The five packages are below this one, and know nothing of buffers. A place is the host or a device; it has one replica (replica.go). An
-// access is one use of the bytes, from the beginning of the call to the end of the use (access.go).
+// The five packages are below this one, and know nothing of buffers. A place is the host or a device; it has one replica (replica.go).
+// Bytes are current at a place if its replica has what was written last, else they are stale there. An access is one use of the bytes,
+// from the beginning of the call to the end of the use (access.go).
 //
 // An order.Work is all work that was enqueued on one stream up to one point: a copy, or the program's work under a lease. A replica's
 // Order has for each byte the Work that wrote it last and the Works that have read it since. The sources of a Work are the Works that
@@ -29,8 +30,9 @@
 //     waits until the last access that excludes it ends.
 //  2. bring makes the bytes current on the device, in five steps. place finds the device's replica, or allocates one; if there is no
 //     room, withRoom (evict.go) evicts others. decide finds out which work has failed by now, fails if bytes are lost, and plans copies with
-//     protocol.Map. orderCopies makes the streams of the copies wait for the Works that they depend on. copy enqueues each copy, records it
-//     as a Work and applies it to protocol.Map. At last orderWork makes the access's own stream wait. If there is something that a stream
+//     protocol.Map; cost (replica.go) says from which place to copy. move carries the plan out: orderCopies makes the streams of the copies
+//     wait for the Works that they depend on, and copy enqueues each copy, records it as a Work and applies it to protocol.Map. At last
+//     orderWork makes the access's own stream wait, and makeReady lets the program use the bytes. If there is something that a stream
 //     cannot wait for, the calling goroutine waits for it without the lock, and bring begins again.
 //  3. commit makes the bytes that the access writes stale at the other places, and removes them from the losses.
 //
@@ -40,15 +42,15 @@
 // # One View
 //
 // Buffer.View comes to storage.begin, too. The steps are the same, but the access has no stream. So the calling goroutine waits for the
-// Works on the bytes, and clears bytes that were never written. Then View runs its function without the lock, and leave ends the access.
-// The access needs no Work, because all that it did has ended.
+// Works on the bytes, and makeReady clears bytes that were never written. Then View runs its function without the lock, and leave ends the
+// access. The access needs no Work, because all that it did has ended.
 //
 // # How a failure is found
 //
 // No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
 // the Work has failed too. learn (failure.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
 // all of it. If it is then current nowhere, it joins the losses until it is written again. The access that finds the failure fails if
-// bytes that it reads were current there; so does every later access of lost bytes.
+// bytes that it reads were current there; so does every later access of lost bytes. failedError makes the error of both.
 //
 // # How a replica leaves
 //
@@ -107,7 +109,7 @@ type storage struct {
 	queue  queue.Queue[*access]
 	pool   struct { // accesses that have ended, for reuse
 		free  []*access
-		spare *access // one more of these, which is reused first
+		spare *access // one more free access, which is reused first
 		taken int     // number of accesses that have not ended
 	}
 	m       protocol.Map

@@ -187,7 +187,7 @@ func (m *Memory) RegionOn(share *hal.Memory, lo, hi uint64) hal.Region {
 	return share.Region(lo, hi-lo)
 }
 
-// Owed reports whether work that uses share also has to be recorded for the home memory, which has the bytes.
+// Owed reports whether UsedOn has something to record: the bytes are in the home memory, and share is another memory over them.
 func (m *Memory) Owed(share *hal.Memory) bool { return m.home != nil && m.home != share }
 
 // UsedOn records that work of the stream may use the replica through share. The bytes are in the home memory, which
@@ -237,7 +237,7 @@ func (m *Memory) Lock(stream *hal.Stream) (ordered bool) {
 	}
 	known, locked := false, false
 	for _, l := range m.locks {
-		if l.mem != nil && stream.RecordUse(l.mem) != nil { // also for locks of other devices, because the driver may rely on them
+		if l.mem != nil && stream.RecordUse(l.mem) != nil { // also of another device: page-locked for one, it may be for all of the driver
 			return false
 		}
 		if l.dev.Same(dev) {

@@ -79,8 +79,8 @@ func (u *use) fine(asked *Asked) bool {
 // Renew extends the program's earlier work on the stream and on exactly these bytes to everything that has been enqueued since, instead
 // of adding another Work. That saves an event: the earlier work then counts as ended when the later has. Renew reports whether it could.
 // There must be such work, no one else may have a reference to it, and it must not be known to have failed. reads says whether the later
-// work reads the bytes; if it reads what it writes, the earlier work must be known to have ended, or the device's events must keep
-// failures.
+// work reads the bytes. If it reads what it writes, the earlier work must be known to have ended, or the later event must also report a
+// failure of the earlier work (KeepsFailures).
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, lo, hi, write)
 	if u == nil || !u.replaceable(reads) || !u.work.extend(1, reads, write) {
@@ -177,8 +177,8 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	return nil
 }
 
-// extend extends the work to everything that has been enqueued on its stream by now, and reports whether it could. The caller must have
-// all of its references; holders is their number. The work keeps its sources, unless it reads nothing. The seq of a work that writes
+// extend makes the Work stand for everything that has been enqueued on its stream by now, and reports whether it could. The caller must
+// have all of its references; holders is their number. The Work keeps its sources, unless it reads nothing. The seq of a Work that writes
 // nothing is not used and stays as it is.
 func (w *Work) extend(holders int32, reads, writes bool) bool {
 	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !layer.RecordAgain(w.Stream, w.event) {

@@ -6,8 +6,8 @@ import (
 )
 
 // Order has the Works that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so replaces
-// that work. Each Add removes a few Works that have ended without an error. So an Order contains the Works that have not ended,
-// about as many that have, and the failed ones whose failure has not been reported yet.
+// that work. Once there are more than a few Works, each Add asks two of them whether they have ended, and removes those that have. So an
+// Order contains the Works that have not ended, about as many that have, and the failed writes whose failure has not been reported yet.
 //
 // Its methods do not wait. They are not safe for concurrent use.
 type Order struct {
@@ -118,8 +118,8 @@ func (o *Order) Sources(w *Work, ranges ...span.Range) {
 
 // Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the
 // Work wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an
-// error. If keep is set and the Order has few Works, it does not remove the program's own.
-func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, err error) (digested []span.Range)) {
+// error. If keep is set and the Order has few Works, the program's own stay, so that Renew finds them.
+func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, err error) (handled []span.Range)) {
 	if o.writes.Len() == 0 || lo >= hi {
 		return
 	}

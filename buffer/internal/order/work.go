@@ -262,12 +262,12 @@ var waiting waitingList
 type waitingList struct {
 	mu   sync.Mutex
 	list []*Work // without references to them
-	hand int     // index of the Work to ask next
-	skip int     // how many Works still ask nothing
+	hand int     // index of the Work that was asked last
+	skip int     // how many of the next Works to join ask nothing
 }
 
 const (
-	shallow = 4 // Works with no longer sequences of sources need not join
+	shallow = 4 // a Work joins if its longest sequence of sources is longer than this
 	skipped = 4 // how many Works ask nothing after one that has found none to have ended
 )
 

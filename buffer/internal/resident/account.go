@@ -174,8 +174,8 @@ func (e *Entry) Uncount() {
 	a.used -= e.size
 }
 
-// enter allows the eviction of a new replica after the end of the access for which it was made; before that its use is not known. from
-// is the allocator of its memory, nil for the device.
+// enter allows the eviction of a new replica. It is parked until the access for which it was made ends, because that access would refuse
+// its eviction. from is the allocator of its memory, nil for the device.
 func (e *Entry) enter(from pool.Allocator) {
 	a := e.account
 	a.mu.Lock()
