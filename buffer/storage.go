@@ -59,6 +59,15 @@
 // and watchLeaving looks again when the copies have ended. Then the memory is freed, or the replica stays if a copy has failed. An access
 // at its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are current elsewhere.
 //
+// # Where a rule stands
+//
+//	what each mode copies and makes stale           the table of internal/protocol (table.go); the modes are those of package coherence
+//	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
+//	which mode several wants of the same bytes get  same and merged (group.go)
+//	from which place and on which streams to copy   cost (replica.go) and route (path.go)
+//	in which order to copy                          protocol.Map.Plan: ascending by byte, within each range of the access
+//	how much memory replicas on a device may have   Entry.count and Pressure.room (internal/resident)
+//
 // # Locks, from the outermost to the innermost
 //
 //	group.mu        the calls on one Leases
