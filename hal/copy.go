@@ -226,7 +226,7 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 		return st.foreign(op, m)
 	}
 	d, ok := st.Drv.(driver.Mapper)
-	if !m.s.needs {
+	if !m.s.needsMap {
 		return nil
 	}
 	if !ok {

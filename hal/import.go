@@ -119,7 +119,7 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 		return nil, s.Check(err)
 	}
 	st := makeStream(s, drv)
-	st.outside, st.Then = true, release
+	st.imported, st.Then = true, release
 	return newStream(d, op, st)
 }
 

@@ -21,16 +21,16 @@ type Memory struct {
 type memoryState struct {
 	life.Object
 	life.Uses
-	dev    *deviceState
-	drv    driver.Memory
-	kind   Kind
-	origin origin
-	needs  bool           // the host may touch it only while it is mapped
-	mapped atomic.Uint32  // a mapping
-	keep   unsafe.Pointer // registered host memory, kept reachable
+	dev      *deviceState
+	drv      driver.Memory
+	kind     Kind
+	origin   origin
+	needsMap bool           // the host may touch it only while it is mapped
+	mapped   atomic.Uint32  // a mapping
+	keep     unsafe.Pointer // registered host memory, kept reachable
 
-	view atomic.Pointer[view] // set while the program may hold a slice that Bytes returned
-	kept atomic.Int32         // unfinished events given to keepUntil
+	view    atomic.Pointer[view] // set while the program may hold a slice that Bytes returned
+	pending atomic.Int32         // unfinished events given to keepUntil
 }
 
 // origin is where memory came from.
@@ -130,7 +130,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 func newMemory(d *Device, op string, size uint64, s *memoryState) (*Memory, error) {
 	s.dev, s.Size, s.Allocated = d.s, size, s.origin == allocated
 	if m, ok := s.drv.(driver.NeedsMapper); ok {
-		s.needs = m.NeedsMap()
+		s.needsMap = m.NeedsMap()
 	}
 	if m, ok := s.drv.(driver.FreeBlocker); ok {
 		if s.MayBlock = m.FreeMayBlock(); s.MayBlock {
@@ -232,7 +232,7 @@ func (m *Memory) Handle() uintptr {
 // HostPointer returns the memory's address on the host. It is nil if the host cannot
 // access the memory, if the memory is closed or has 0 bytes, or if it must be mapped first ([Stream.Map]).
 func (m *Memory) HostPointer() unsafe.Pointer {
-	if m.state() == nil || m.s.Closed() || m.s.needs && m.s.mapped.Load() == unmapped {
+	if m.state() == nil || m.s.Closed() || m.s.needsMap && m.s.mapped.Load() == unmapped {
 		return nil
 	}
 	return m.s.drv.HostPointer()
@@ -242,7 +242,7 @@ func (m *Memory) HostPointer() unsafe.Pointer {
 // [Stream.Unmap].
 func (m *Memory) NeedsMap() bool {
 	s := m.state()
-	return s != nil && s.needs
+	return s != nil && s.needsMap
 }
 
 // Bytes returns the memory as a slice on the host. The slice must not be used after Close or
@@ -256,7 +256,7 @@ func (m *Memory) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	defer s.Leave()
-	if s.needs && s.mapped.Load() == unmapped {
+	if s.needsMap && s.mapped.Load() == unmapped {
 		return nil, s.dev.Failure(op, ErrNotReady, "the memory is not mapped")
 	}
 	if s.Size == 0 {
@@ -364,18 +364,18 @@ func (m *Memory) keepUntil(e *Event) error {
 	if done, _ := es.Done(); done {
 		return nil // the event's owner looks at the error
 	}
-	s.kept.Add(1)
-	es.OnDone(func(error) { s.kept.Add(-1) })
+	s.pending.Add(1)
+	es.OnDone(func(error) { s.pending.Add(-1) })
 	return nil
 }
 
 // Pending implements life.Vendored.
 func (s *memoryState) Pending() func() bool {
 	over := s.Over()
-	if over == nil && s.kept.Load() == 0 {
+	if over == nil && s.pending.Load() == 0 {
 		return nil
 	}
-	return func() bool { return (over == nil || over()) && s.kept.Load() == 0 }
+	return func() bool { return (over == nil || over()) && s.pending.Load() == 0 }
 }
 
 // GiveBack implements life.Vendored.

@@ -26,7 +26,7 @@ type streamState struct {
 	dev  *deviceState
 	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
 
-	outside bool // imported: the program's own work may keep it busy for ever
+	imported bool // the program's own work may keep it busy for ever
 
 	left    life.Latch // open when the stream is closed and no call or bridge uses it
 	drained life.Latch // open when it is Gone
@@ -85,7 +85,7 @@ func newStream(d *Device, op string, s *streamState) (*Stream, error) {
 
 // Describe implements life.Thing.
 func (st *streamState) Describe() string {
-	if st.outside {
+	if st.imported {
 		return "imported stream"
 	}
 	return "stream"
@@ -450,7 +450,7 @@ func (st *streamState) Pending() func() bool {
 	if st.Idle() {
 		return nil
 	}
-	if st.outside {
+	if st.imported {
 		if passed := st.WorkSoFar(true); passed != nil {
 			return passed
 		}
@@ -493,7 +493,7 @@ func (st *streamState) pendingWork() func() bool {
 	}
 }
 
-// Blame implements wait.Owner: it adds the last launches of the stream to an error of work that failed.
+// Blame implements wait.OuterStream: it adds the last launches of the stream to an error of work that failed.
 func (st *streamState) Blame(err error) error {
 	e, ok := err.(*Error)
 	if !ok || st.launched.n.Load() == 0 || strings.Contains(e.Detail, "kernel") {

@@ -65,16 +65,16 @@ func (c *Calls) Shut() {
 
 // Latch is opened once; its zero value is shut.
 type Latch struct {
-	mu  sync.Mutex
-	on  bool          // it is open
-	ch  chan struct{} // nil until a goroutine waits
-	fns []func()
+	mu     sync.Mutex
+	opened bool
+	ch     chan struct{} // nil until a goroutine waits
+	fns    []func()
 }
 
 // Open opens the latch.
 func (l *Latch) Open() {
 	l.mu.Lock()
-	l.on = true
+	l.opened = true
 	fns := l.fns
 	l.fns = nil
 	if l.ch != nil {
@@ -92,7 +92,7 @@ func (l *Latch) Opened() <-chan struct{} {
 	defer l.mu.Unlock()
 	if l.ch == nil {
 		l.ch = make(chan struct{})
-		if l.on {
+		if l.opened {
 			close(l.ch)
 		}
 	}
@@ -105,12 +105,12 @@ func (l *Latch) Wait() { <-l.Opened() }
 // Then calls fn when the latch is opened, on the goroutine that opens it, or at once if it is open.
 func (l *Latch) Then(fn func()) {
 	l.mu.Lock()
-	on := l.on
-	if !on {
+	opened := l.opened
+	if !opened {
 		l.fns = append(l.fns, fn)
 	}
 	l.mu.Unlock()
-	if on {
+	if opened {
 		fn()
 	}
 }

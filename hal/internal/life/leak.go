@@ -28,7 +28,7 @@ func newLookout() *Lookout {
 // leaked runs on the runtime's cleanup goroutine, which must not block.
 func (s *sentry) leaked() {
 	if c := s.object.Load(); c != nil {
-		c.owner.Leaked()
+		c.thing.Leaked()
 	}
 }
 

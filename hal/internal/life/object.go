@@ -89,9 +89,9 @@ func (x *Object) closed(at **Lookout, finish bool) error {
 	w := *at
 	*at = nil
 	if !finish {
-		x.of.owner.Retire(&x.Child, w)
+		x.holder.owner.Retire(&x.Child, w)
 		if x.Left != nil {
-			x.of.owner.Reaper.Await(x.Left)
+			x.holder.owner.Reaper.Await(x.Left)
 		}
 		return nil
 	}
@@ -110,13 +110,13 @@ func (x *Object) finish(closing bool, w *Lookout) error {
 	if x.Left != nil {
 		defer x.Left.Open()
 	}
-	pending := x.owner.(Vendored).Pending()
+	pending := x.thing.(Vendored).Pending()
 	if pending == nil && x.mayFree() {
 		w.forget()
 		return x.giveBack(closing, w)
 	}
 	if closing {
-		x.of.owner.Retire(&x.Child, w)
+		x.holder.owner.Retire(&x.Child, w)
 	}
 	x.reap(pending)
 	return nil
@@ -124,7 +124,7 @@ func (x *Object) finish(closing bool, w *Lookout) error {
 
 // reap hands the object to the reaper, which gives it back once pending, unless it is nil, has returned true.
 func (x *Object) reap(pending func() bool) {
-	x.of.owner.Reaper.put(reaped{slow: x.MayBlock, ready: func() bool {
+	x.holder.owner.Reaper.put(reaped{slow: x.MayBlock, ready: func() bool {
 		if pending != nil && !pending() {
 			return false
 		}
@@ -134,13 +134,13 @@ func (x *Object) reap(pending func() bool) {
 }
 
 // mayFree reports whether the object may be given back now. After true the caller must call giveBack.
-func (x *Object) mayFree() bool { return !x.MayBlock || x.of.owner.Frees.Begin() }
+func (x *Object) mayFree() bool { return !x.MayBlock || x.holder.owner.Frees.Begin() }
 
 // giveBack makes the vendor's call, and keeps w, the unused lookout of the object, unless it is nil. closing says that the caller is
 // Close: then the program's function is called here, else on a new goroutine, for which closing the device waits.
 func (x *Object) giveBack(closing bool, w *Lookout) error {
-	err := x.owner.(Vendored).GiveBack()
-	o, then := x.of.owner, x.Then
+	err := x.thing.(Vendored).GiveBack()
+	o, then := x.holder.owner, x.Then
 	if x.MayBlock {
 		o.Frees.End()
 	}
@@ -179,8 +179,8 @@ func (x *Object) Leaked() {
 	if !first {
 		return // closed with the device
 	}
-	o := x.of.owner
-	o.Report(x.owner.Describe())
+	o := x.holder.owner
+	o.Report(x.thing.Describe())
 	o.Retire(&x.Child, nil)
 	if finish {
 		o.Reaper.put(reaped{slow: x.MayBlock, ready: func() bool { return true }, finish: func() { _ = x.finish(false, nil) }})

@@ -49,8 +49,8 @@ type Holder struct {
 type Child struct {
 	Dependent  bool   // it is closed together with the device, if it was made through the device's own handle
 	prev, next *Child // nil when it is off the list
-	of         *Holder
-	owner      Thing
+	holder     *Holder
+	thing      Thing
 }
 
 // Thing is an object of package hal, as this package sees it.
@@ -157,7 +157,7 @@ func (o *Owner) names(h *Holder, last bool) string {
 				continue
 			}
 			if n++; n <= most {
-				names = append(names, c.owner.Describe())
+				names = append(names, c.thing.Describe())
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func (o *Owner) CloseDependents() {
 	o.mu.Lock()
 	for c := o.common.list.next; c != &o.common.list; c = c.next {
 		if c.Dependent {
-			list = append(list, c.owner.(closer))
+			list = append(list, c.thing.(closer))
 		}
 	}
 	o.mu.Unlock()
@@ -245,7 +245,7 @@ func (h *Holder) enlist(c *Child, t Thing, x *Object) (*Lookout, bool) {
 		o.mu.Unlock()
 		return nil, false
 	}
-	c.owner, c.of = t, h
+	c.thing, c.holder = t, h
 	c.prev, c.next = h.list.prev, &h.list
 	c.prev.next, h.list.prev = c, c
 	if x != nil {
@@ -280,7 +280,7 @@ func (o *Owner) unlink(c *Child) {
 	if c.next == nil {
 		return
 	}
-	h := c.of
+	h := c.holder
 	c.prev.next, c.next.prev = c.next, c.prev
 	c.prev, c.next = nil, nil
 	if h.empty() {

@@ -16,8 +16,8 @@ type Reaper struct {
 	items   []reaped
 	running bool
 
-	slow  []func() // functions that may block; runSlow calls one after the other
-	slows bool     // runSlow is running
+	slow     []func() // functions that may block; runSlow calls one after the other
+	slowRuns bool     // runSlow is running
 
 	outside  int           // functions run by Apart, and latches given to Await
 	sweeping int           // sweeps under way
@@ -118,8 +118,8 @@ func (r *Reaper) later(finish func()) {
 	defer r.mu.Unlock()
 	r.slow = append(r.slow, finish)
 	r.asked--
-	if !r.slows {
-		r.slows = true
+	if !r.slowRuns {
+		r.slowRuns = true
 		go r.runSlow()
 	}
 }
@@ -136,7 +136,7 @@ func (r *Reaper) runSlow() {
 		r.slow = r.slow[1:]
 		r.finished.Add(1)
 	}
-	r.slow, r.slows = nil, false
+	r.slow, r.slowRuns = nil, false
 	r.changed.Broadcast()
 }
 
@@ -147,7 +147,7 @@ func (r *Reaper) Count() uint64 { return r.finished.Load() }
 // has been finished since the count was taken.
 func (r *Reaper) Collect(since uint64) bool {
 	r.Sweep()
-	_ = r.until(context.Background(), func() bool { return r.sweeping == 0 && !r.slows })
+	_ = r.until(context.Background(), func() bool { return r.sweeping == 0 && !r.slowRuns })
 	return r.finished.Load() != since
 }
 
@@ -189,12 +189,12 @@ func (r *Reaper) pending() int { return len(r.items) + r.asked + len(r.slow) + r
 
 // Wait waits until everything has been given back, or ctx ends.
 func (r *Reaper) Wait(ctx context.Context) error {
-	return r.until(ctx, func() bool { return r.pending() == 0 && !r.slows })
+	return r.until(ctx, func() bool { return r.pending() == 0 && !r.slowRuns })
 }
 
 // Drain waits until everything has been given back and nothing runs any more.
 func (r *Reaper) Drain() {
-	_ = r.until(context.Background(), func() bool { return r.pending() == 0 && !r.slows && !r.running })
+	_ = r.until(context.Background(), func() bool { return r.pending() == 0 && !r.slowRuns && !r.running })
 }
 
 // until waits until so returns true, or until ctx ends. so is called with r.mu held.

@@ -24,10 +24,10 @@ type Event struct {
 
 	// round counts the records; only the owner of the sole reference changes it. ended is the latest round whose result
 	// is known, and err is that result, written before ended.
-	round   uint64
-	bridges uint64 // the number of the stream's bridges made before the record
-	ended   atomic.Uint64
-	err     error
+	round  uint64
+	before uint64 // the number of the stream's bridges made before the record
+	ended  atomic.Uint64
+	err    error
 
 	// early is a failure of the stream's work that the driver reported to this package before the record, and this package not yet to the
 	// program. The driver's event does not report it again (ForgetsToldFailures of driver.FailureKeeper).
@@ -43,7 +43,7 @@ type Event struct {
 	polled     int           // index in dev.watch.events
 	over       chan struct{} // closed at the end of the round; nil until a goroutine waits for it
 	waiters    int           // goroutines that wait for over
-	gates      []*bridge     // opened at the end of the round
+	bridges    []*bridge     // opened at the end of the round
 	fns        []func(error) // called at the end of the round, by the watch
 }
 
@@ -132,20 +132,20 @@ func (e *Event) block() bool {
 // setResult stores the result of the event's work, unless it is known, and wakes the waiters.
 func (e *Event) setResult(err error) {
 	e.mu.Lock()
-	gates := e.setResultLocked(err)
+	bridges := e.setResultLocked(err)
 	e.mu.Unlock()
-	for _, b := range gates {
+	for _, b := range bridges {
 		b.open()
 	}
 }
 
-// setResultLocked is setResult with e.mu held. It returns the gates, which the caller opens after unlocking.
+// setResultLocked is setResult with e.mu held. It returns the bridges, which the caller opens after unlocking.
 func (e *Event) setResultLocked(err error) []*bridge {
 	if e.Known() {
 		return nil
 	}
 	if err != nil {
-		e.err = e.dev.Check(e.stream.owner.Blame(err))
+		e.err = e.dev.Check(e.stream.outer.Blame(err))
 	} else {
 		e.err = e.early
 	}
@@ -155,9 +155,9 @@ func (e *Event) setResultLocked(err error) []*bridge {
 		e.over = nil
 	}
 	e.waiters = 0
-	gates := e.gates
-	e.gates = nil
-	return gates
+	bridges := e.bridges
+	e.bridges = nil
+	return bridges
 }
 
 // Wait waits until the event's work has finished, and returns its error. over is false if ctx has ended first.
@@ -165,7 +165,7 @@ func (e *Event) Wait(ctx context.Context, op string) (over bool, err error) {
 	if e.Known() {
 		return true, e.err
 	}
-	e.stream.bridges.help(ctx, e.bridges)
+	e.stream.bridges.help(ctx, e.before)
 	if ctx.Done() == nil && e.dev.watch.inline(e) {
 		return true, e.err
 	}

@@ -67,10 +67,10 @@ func (s *Stream) WaitLatch(l *life.Latch) error {
 	if err != nil {
 		return err
 	}
-	s.owner.Stay()
+	s.outer.Stay()
 	l.Then(func() {
 		_ = g.Open()
-		s.owner.Leave()
+		s.outer.Leave()
 	})
 	return nil
 }
@@ -133,7 +133,7 @@ func (s *Stream) bridge(e *Event) error {
 	}
 	b := &bridge{stream: s, event: e, gate: g}
 	e.Retain()
-	s.owner.Stay()
+	s.outer.Stay()
 	o := &s.bridges
 	o.shut.Add(1)
 	o.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Stream) bridge(e *Event) error {
 	e.mu.Lock()
 	known := e.Known()
 	if !known {
-		e.gates = append(e.gates, b)
+		e.bridges = append(e.bridges, b)
 		e.dev.watch.poll(e)
 	}
 	e.mu.Unlock()
@@ -173,7 +173,7 @@ func (b *bridge) open() {
 	}
 	_ = b.gate.Open() // the bridge does not report errors; those of the work are reported by the event
 	o.shut.Add(-1)
-	b.stream.owner.Leave()
+	b.stream.outer.Leave()
 	b.event.Release()
 }
 

@@ -15,15 +15,15 @@ type Stream struct {
 	Drv driver.Stream
 
 	dev        *Device
-	owner      Owner
+	outer      OuterStream
 	bridges    bridges
 	held       held
 	unreported atomic.Pointer[failure] // for the program's next Done or Sync
 	unanswered unanswered
 }
 
-// Owner is the stream of package hal that a Stream is a part of.
-type Owner interface {
+// OuterStream is the stream of package hal that a Stream is a part of.
+type OuterStream interface {
 	Stay()  // keeps the stream open for the driver until Leave
 	Leave() // ends it
 
@@ -38,7 +38,7 @@ type failure struct {
 }
 
 // Init prepares a stream.
-func (s *Stream) Init(d *Device, drv driver.Stream, o Owner) { s.dev, s.Drv, s.owner = d, drv, o }
+func (s *Stream) Init(d *Device, drv driver.Stream, o OuterStream) { s.dev, s.Drv, s.outer = d, drv, o }
 
 // Event records an event and returns it with one reference.
 func (s *Stream) Event(timing bool) (*Event, error) {
@@ -58,7 +58,7 @@ func (s *Stream) Record(e *Event) error {
 	if err := s.Drv.Record(e.drv); err != nil {
 		return s.dev.Check(err)
 	}
-	e.stream, e.bridges, e.err, e.early, e.unwaitable = s, s.bridges.made.Load(), nil, nil, false
+	e.stream, e.before, e.err, e.early, e.unwaitable = s, s.bridges.made.Load(), nil, nil, false
 	if n := s.unreported.Load(); n != nil && n.work && s.dev.forgets {
 		e.early = n.err
 	}
@@ -91,7 +91,7 @@ func (s *Stream) KeepNone() { s.held.drop(s.held.mark()) }
 // function given to Do says nothing about the device, so only the driver's error is checked.
 func (s *Stream) report(err error) error {
 	if err != nil {
-		err = s.dev.Check(s.owner.Blame(err))
+		err = s.dev.Check(s.outer.Blame(err))
 	}
 	if s.unreported.Load() == nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Stream) report(err error) error {
 
 // keep keeps an error of the stream's work for the program, and returns it. A driver may report it only once.
 func (s *Stream) keep(err error) error {
-	n := &failure{s.dev.Check(s.owner.Blame(err)), true}
+	n := &failure{s.dev.Check(s.outer.Blame(err)), true}
 	for earlier := s.unreported.Load(); earlier == nil || !earlier.work; earlier = s.unreported.Load() {
 		if s.unreported.CompareAndSwap(earlier, n) {
 			break

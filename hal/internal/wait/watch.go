@@ -15,16 +15,16 @@ import (
 type watch struct {
 	blocked atomic.Int32 // driver calls that block now
 
-	mu      sync.Mutex
-	events  []*Event // polled, the oldest first, nil where one was removed; the list holds a reference to each
-	first   int      // index before which events has only nil
-	live    int      // events that are not nil
-	blocks  int      // goroutines in block
-	asking  bool     // tick is polling the events
-	timer   *time.Timer
-	pause   time.Duration // the shortest pause before the next poll
-	took    time.Duration // duration of the last poll
-	changed life.Signal
+	mu       sync.Mutex
+	events   []*Event // polled, the oldest first, nil where one was removed; the list holds a reference to each
+	first    int      // index before which events has only nil
+	live     int      // events that are not nil
+	blockers int      // goroutines in block
+	asking   bool     // tick is polling the events
+	timer    *time.Timer
+	pause    time.Duration // the shortest pause before the next poll
+	took     time.Duration // duration of the last poll
+	changed  life.Signal
 }
 
 // watching says how an event is watched.
@@ -148,7 +148,7 @@ func (w *watch) promote(e *Event) bool {
 func (w *watch) goBlock(e *Event) {
 	e.watched = blocking
 	w.mu.Lock()
-	w.blocks++
+	w.blockers++
 	w.mu.Unlock()
 	go w.block(e)
 }
@@ -174,7 +174,7 @@ func (w *watch) block(e *Event) {
 	w.promoteOldest()
 	w.mu.Lock()
 	w.soon()
-	w.blocks--
+	w.blockers--
 	w.changed.Broadcast()
 	w.mu.Unlock()
 }
@@ -277,7 +277,7 @@ func (w *watch) strike(e *Event) {
 
 // unused removes e from the list if nothing waits for it any more, and reports whether it did; e.mu is held.
 func (w *watch) unused(e *Event) bool {
-	if e.watched != inTurn || e.waiters > 0 || len(e.gates) > 0 || len(e.fns) > 0 {
+	if e.watched != inTurn || e.waiters > 0 || len(e.bridges) > 0 || len(e.fns) > 0 {
 		return false
 	}
 	w.strike(e)
@@ -359,7 +359,7 @@ func (w *watch) drain() {
 	for {
 		w.sweep()
 		w.mu.Lock()
-		if w.live == 0 && !w.asking && w.blocks == 0 {
+		if w.live == 0 && !w.asking && w.blockers == 0 {
 			w.mu.Unlock()
 			return
 		}
