@@ -25,7 +25,7 @@ type Device struct {
 type deviceState struct {
 	life.Owner
 	wait.Device
-	forget func()  // has the next Open open the device anew
+	forget func()  // takes the device off the list of open devices, so that the next Open opens it anew
 	common *Device // the device's own handle, which a program cannot close
 
 	mu          sync.Mutex
@@ -232,7 +232,8 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	return nil
 }
 
-// collect frees closed objects that are no longer in use. It reports whether anything has been freed since the reaper's count was since.
+// collect frees closed objects that are no longer in use. It reports whether anything has been freed since the caller read since from
+// Reaper.Count.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.freeKept()
 	s.Sweep()

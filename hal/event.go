@@ -25,11 +25,11 @@ type Event struct {
 type eventState struct {
 	*wait.Event
 	life.Child       // in the list of the device's handle while the program has its reference
-	shared     Event // for shared references
+	shared     Event // what other packages of this module get (layer.RecordShared): it is in no list
 	dev        *deviceState
 }
 
-// newEvent completes an event of the device.
+// newEvent makes the eventState of a new event of the device.
 func (s *deviceState) newEvent(e *wait.Event) {
 	es := &eventState{Event: e, dev: s}
 	es.shared = Event{s: es, dev: s.common}

@@ -14,7 +14,7 @@ type Grid struct {
 	over      bool  // n counts threads, not blocks
 	shaped    bool  // Of was called
 	unchecked bool
-	none      bool // made by without
+	none      bool // the launch does nothing (layer: without)
 	unwaited  bool // the launch does not wait, even with EnvLaunchSync
 	bad       bool // more than three dimensions, or none
 }

@@ -176,7 +176,7 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	return err
 }
 
-// launched is the wait of EnvLaunchSync for a launch with a grid without it.
+// launched waits for the kernel if EnvLaunchSync asks for that. It is for a launch whose grid withoutWait has made.
 func (s *Stream) launched(k *Kernel) error {
 	if !launchSync.Load() {
 		return nil

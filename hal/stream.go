@@ -26,7 +26,7 @@ type streamState struct {
 	dev  *deviceState
 	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
 
-	imported bool // the program's own work may keep it busy for ever
+	imported bool // work that the program enqueues on its handle may keep it busy for ever
 
 	left    life.Latch // open when the stream is closed and no call or bridge uses it
 	drained life.Latch // open when it is Gone
@@ -326,7 +326,7 @@ func (s *Stream) Do(fn func() error) error {
 	e.OnDone(func(error) { // on a goroutine that others share
 		go func() {
 			defer func() { // even if fn ends its goroutine
-				st.dev.Frees.GateGoes() // a free that begins now waits at most for the next line
+				st.dev.Frees.GateGoes() // before Open: a free that begins now is held up only until the next line opens the gate
 				_ = g.Open()
 				st.Leave()
 			}()
@@ -429,7 +429,7 @@ func (s *gateState) signal(at **life.Lookout) error {
 		w := *at
 		*at = nil
 		dev.Retire(&s.Child, w)
-		dev.Frees.GateGoes() // a free that begins now waits at most for the next line
+		dev.Frees.GateGoes() // before Open: a free that begins now is held up only until the next line opens the gate
 		s.err = dev.Check(s.drv.Open())
 		s.stream.Leave()
 	})

@@ -7,8 +7,8 @@ import (
 
 const closedBit = int64(1) << 62
 
-// Handle counts the calls under way on an object and remembers that it was closed.
-// When it is closed and the last call has left, the object must be finished, exactly once.
+// Handle counts the calls under way on an object and remembers that it was closed. When it is closed and the last call has left, the object
+// must be finished, exactly once: an Object is then given back, or left to the Reaper.
 type Handle struct{ state atomic.Int64 }
 
 // Enter begins a call, or reports false if the handle is closed. A refused call is never counted, not even

@@ -8,7 +8,7 @@ type Object struct {
 	Allocated bool   // Size counts in the owner's usage
 	Size      uint64 // bytes, of memory
 	Then      func() // of the program, called once when it has been given back; nil if there is none
-	Left      *Latch // opened when it is closed and no call is under way; nil if nobody looks
+	Left      *Latch // opened when it is closed and no call is under way; nil if nothing waits for that
 }
 
 // Vendored is a Thing behind which stands an object of the vendor's.

@@ -13,7 +13,7 @@ type Owner struct {
 	Reaper Reaper
 	Frees  *Frees
 
-	// Report reports that the program lost what the text describes without closing it.
+	// Report reports a leak. The text describes the object, as Thing.Describe does.
 	Report func(object string)
 
 	// Close closes a handle that the program lost. It is called on a goroutine of its own once nothing is open on the handle, and again
@@ -47,7 +47,7 @@ type Holder struct {
 
 // Child is the part of an object that stands in the list of a Holder while the object is open.
 type Child struct {
-	Dependent  bool   // it is closed together with the device, if it was made through the device's own handle
+	Dependent  bool   // the device closes it when it closes itself; counts only for objects of the device's own handle
 	prev, next *Child // nil when it is off the list
 	holder     *Holder
 	thing      Thing
@@ -93,9 +93,9 @@ func (o *Owner) Join(gone func() bool) *Holder {
 // Closed reports whether the handle is closed.
 func (h *Holder) Closed() bool { return h.closed.Load() }
 
-// CloseHolder closes a handle, if nothing is open on it. refuse, which must not block, is called before, with the names of what is still
-// open, or with none if that would be the last handle; what it returns is the error. last says that this was the last handle: the device
-// accepts no calls any more, and the caller closes it.
+// CloseHolder closes a handle. If something is still open on it, the handle stays open, and the error is what refuse returns for the names
+// of that. Before the last handle is closed, refuse is called with "", and may return an error that keeps it open. refuse must not block.
+// last says that this was the last handle: the device accepts no calls any more, and the caller closes it.
 func (o *Owner) CloseHolder(h *Holder, refuse func(open string) error) (last bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,7 +209,7 @@ func (o *Owner) closeAbandoned(h *Holder) {
 	}
 	last := len(o.holders) == 1
 	if last {
-		for h = range o.holders { // the object that was closed may have kept the last handle open
+		for h = range o.holders { // objects of the device's own handle, too, keep the last handle open
 		}
 	}
 	if h.abandoned && !h.closed.Load() && !o.inUse(h, last) {

@@ -21,7 +21,7 @@ type Reaper struct {
 
 	outside  int           // functions run by Apart, and latches given to Await
 	sweeping int           // sweeps under way
-	asked    int           // items that these sweeps hold
+	asked    int           // items that these sweeps have taken out of items
 	finished atomic.Uint64 // items finished so far
 }
 

@@ -1,5 +1,5 @@
 // Package wait is how package hal waits for work, and makes work wait for other work. However many goroutines wait, at most four threads a
-// device are blocked, and no goroutine stands by for an event. The waits have no cycle.
+// device are blocked, and an event that is only polled needs no goroutine. The waits have no cycle.
 //
 // # What a wait costs
 //
@@ -31,7 +31,8 @@
 //	what waits                                               for what
 //	a free                                                   all work of its driver
 //	work                                                     work and gates before it on its stream, and events that it waits for
-//	a bridge                                                 the work of another driver that its event stands for
+//	a bridge                                                 the work of another driver that its event stands for, or the work of a
+//	                                                         closed stream, and the call that gives that stream back (WaitLatch)
 //	a gate of the program                                    some goroutine of the program
 //	a goroutine in Sync, View and the like                   work
 //	a goroutine in Close, Alloc or Reclaim                   frees, its own and those that the reaper makes
@@ -39,7 +40,8 @@
 //	a goroutine in WaitEvent or WaitStream that makes a      the frees under way, if a gate of the program is shut
 //	bridge
 //
-// Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Neither do frees, for which no work waits.
+// Work waits only for what was enqueued before it, so work and bridges alone make no cycle. Neither do frees, for which no work waits: the
+// call that gives a stream back is not one of them, because it does not wait for other work.
 // Every cycle has to lead from a free through work to a gate of the program, and from there through a goroutine back to a free. Three
 // rules see to it that no free ever reaches a gate of the program; then each free ends by itself, and with it each wait for a free:
 //

@@ -22,7 +22,7 @@ type Event struct {
 	stream *Stream      // nil while it is spare
 	place  int          // index in dev.events.live
 
-	// round counts the records; only the owner of the sole reference changes it. ended is the latest round whose result
+	// round counts the records; only the holder of the sole reference changes it. ended is the latest round whose result
 	// is known, and err is that result, written before ended.
 	round  uint64
 	before uint64 // the number of the stream's bridges made before the record
