@@ -306,7 +306,7 @@ func (s *deviceState) close(h *life.Holder) error {
 		switch {
 		case open != "":
 			return s.Failure("close", ErrBusy, "still open: %s", open)
-		case s.closeWaits.Load() && s.Frees.Held():
+		case s.closeWaits.Load() && s.Frees.HeldUp():
 			return s.Failure("close", ErrBusy, "closing could block on a gate that is still shut")
 		}
 		return nil

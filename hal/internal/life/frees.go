@@ -52,8 +52,8 @@ func (f *Frees) BridgeComes() {
 // BridgeGoes says that a gate of the library's own is open, or could not be made.
 func (f *Frees) BridgeGoes() { f.bridges.Add(-1) }
 
-// Held reports whether a free could block on a gate of the program.
-func (f *Frees) Held() bool {
+// HeldUp reports whether a free could block on a gate of the program.
+func (f *Frees) HeldUp() bool {
 	return f.gates.Load() > 0 || every.gates.Load() > 0 && f.bridges.Load() > 0
 }
 
@@ -63,7 +63,7 @@ func (f *Frees) Begin() bool {
 	if !every.freeing.TryRLock() {
 		return false
 	}
-	if f.Held() {
+	if f.HeldUp() {
 		every.freeing.RUnlock()
 		return false
 	}

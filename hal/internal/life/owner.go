@@ -230,7 +230,7 @@ func (o *Owner) abandon(h *Holder) {
 	o.Reaper.Add(func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		return len(o.holders) > 1 || !o.Frees.Held()
+		return len(o.holders) > 1 || !o.Frees.HeldUp()
 	}, func() { go o.abandon(h) })
 }
 
