@@ -134,7 +134,7 @@ func (b *Buffer[T]) CopyFrom(ctx context.Context, src *Buffer[T]) error {
 		return hal.Errorf(op, hal.ErrOverlap, "bytes [%d, %d) and their source, bytes [%d, %d)", b.lo, b.hi, src.lo, src.hi)
 	}
 	to, from := b.Want(coherence.Overwrite), src.Want(coherence.Read)
-	if dev := src.s.home(src.lo, src.hi); dev != nil {
+	if dev := src.s.deviceWith(src.lo, src.hi); dev != nil {
 		if err := copyOn(ctx, op, dev, to, from); !errors.Is(err, hal.ErrOutOfMemory) {
 			return err
 		}
@@ -201,8 +201,8 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 	return nil
 }
 
-// home returns a device at which all of [lo, hi) is current. It returns nil if all of it is current on the host, or at no single place.
-func (s *storage) home(lo, hi uint64) *hal.Device {
+// deviceWith returns a device at which all of [lo, hi) is current, or nil if all of it is current on the host, or at no single place.
+func (s *storage) deviceWith(lo, hi uint64) *hal.Device {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -391,7 +391,7 @@ func (b *Buffer[T]) moveInto(ctx context.Context, op string, c *Buffer[T]) (clos
 func (b *Buffer[T]) awaitRuns(ctx context.Context, runs []run) error {
 	for _, r := range runs {
 		copied := &Buffer[T]{s: b.s, own: b.own, lo: r.lo, hi: r.hi, slice: true} // a run may begin within an element
-		if err := copied.SyncTo(ctx, b.s.home(r.lo, r.hi)); err != nil {
+		if err := copied.SyncTo(ctx, b.s.deviceWith(r.lo, r.hi)); err != nil {
 			return err
 		}
 	}

@@ -117,15 +117,15 @@ func (s *storage) evict(r *replica, c cause) error {
 		return s.refused(r, c, err)
 	}
 	s.scratch.plan = plan[:0]
-	if left, err := s.carry(plan, c); err != nil {
+	if left, err := s.copyToEvict(plan, c); err != nil {
 		return err
 	} else if len(left) > 0 {
 		return &unready{left}
 	}
-	pending, ok := s.arriving(r)
+	pending, ok := s.currentElsewhere(r)
 	switch {
 	case !ok:
-		return s.notArrived(c)
+		return s.evictionFailed(c)
 	case pending == nil:
 		return s.finishEviction(r, c, begin)
 	case r.place == protocol.Host:
@@ -147,9 +147,9 @@ func (s *storage) refused(r *replica, c cause, err error) error {
 		s.placeName(r.place, nil))
 }
 
-// carry enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to each,
-// and enqueues nothing.
-func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
+// copyToEvict enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to
+// each, and enqueues nothing.
+func (s *storage) copyToEvict(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
 	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
 	// could overwrite what the group's work writes.
 	for _, t := range plan {
@@ -163,10 +163,10 @@ func (s *storage) carry(plan []protocol.Transfer, c cause) (left []*order.Work, 
 	return left, err
 }
 
-// arriving finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending is
-// nil and ok is true. If work has to end before that is known, pending is such work. If some of the bytes are known to be nowhere else,
+// currentElsewhere finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending
+// is nil and ok is true. If work has to end before that is known, pending is such work. If some of the bytes are known to be nowhere else,
 // ok is false.
-func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
+func (s *storage) currentElsewhere(r *replica) (pending *order.Work, ok bool) {
 	ok = true
 	s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
 		if !valid.Has(r.place) {
@@ -190,8 +190,8 @@ func (s *storage) arriving(r *replica) (pending *order.Work, ok bool) {
 	return pending, ok
 }
 
-// notArrived is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
-func (s *storage) notArrived(c cause) error {
+// evictionFailed is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
+func (s *storage) evictionFailed(c cause) error {
 	if failed := s.learn(nil, 0, s.size); failed != nil && c.client == 0 {
 		return s.failedError(c.op, 0, s.size, failed)
 	}
@@ -203,7 +203,7 @@ func (s *storage) finishEviction(r *replica, c cause, begin time.Time) (err erro
 	if err := s.m.Commit(protocol.Evict, r.place, 0, s.size); err != nil {
 		return s.refused(r, c, err)
 	}
-	s.classify()
+	s.updateSoles()
 	s.noteEviction(r, c, begin)
 	if r.place != protocol.Host {
 		return r.free(c)
@@ -228,7 +228,7 @@ func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
 		if !r.Leaving() {
 			return // it stays, because it has the only good copy
 		}
-		pending, ok := s.arriving(r)
+		pending, ok := s.currentElsewhere(r)
 		switch {
 		case !ok:
 			r.stay()
@@ -346,16 +346,16 @@ func (r *replica) AwaitLeaving(ctx context.Context, why resident.Cause) (stays b
 	return r.Mem != nil, nil
 }
 
-// classify records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
-func (r *replica) classify() {
+// updateSole records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
+func (r *replica) updateSole() {
 	if s := r.storage; s.m.Len() == 1 {
 		r.SetSole(s.m.State(0, s.size).Valid == protocol.Of(r.place))
 	}
 }
 
-// classify does that for every replica, after one of them has lost bytes.
-func (s *storage) classify() {
+// updateSoles does that for every replica, after one of them has lost bytes.
+func (s *storage) updateSoles() {
 	for _, r := range s.devs {
-		r.classify()
+		r.updateSole()
 	}
 }

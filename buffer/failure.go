@@ -133,19 +133,19 @@ func (r *replica) taint(lo, hi uint64, err error) (bad []span.Range) {
 		s.taintReaders(r.place, b.Lo, b.Hi, err)
 		switch rest := valid[i].Without(r.place); {
 		case rest != 0:
-			s.needed(rest)
+			s.stayIfLast(rest)
 		case s.version > 0: // else nothing was ever written, and the bytes are zeros again
 			s.lost.add(b.Lo, b.Hi, err)
 		}
 	}
 	if len(bad) > 0 {
-		s.classify()
+		s.updateSoles()
 	}
 	return bad
 }
 
-// needed makes one of the replicas at the places in valid stay if all of them are leaving: they have the only current copies of some bytes.
-func (s *storage) needed(valid protocol.Set) {
+// stayIfLast makes one of the replicas at the places in valid stay if all of them are leaving: only they have current copies of some bytes.
+func (s *storage) stayIfLast(valid protocol.Set) {
 	if s.leaving == 0 {
 		return
 	}

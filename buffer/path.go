@@ -190,7 +190,7 @@ func (x *access) present() bool { return x.stream == nil || x.awaited }
 // bring makes the access's replica current: for a lease in stream order, otherwise before it returns. If it has to wait, the storage is
 // unlocked, so anything may change, and the steps begin again. The access is open, so none that conflicts with it begins meanwhile.
 func (s *storage) bring(ctx context.Context, x *access, try bool) error {
-	waits := x.awaited && x.unread // SyncTo reports a wait even if there is nothing to wait for: its end is when the bytes were there
+	waitAnyway := x.awaited && x.unread // SyncTo reports a wait even if there is nothing to wait for: its end is when the bytes were there
 	for {
 		if err := s.place(ctx, x, try); err != nil {
 			return err
@@ -214,11 +214,11 @@ func (s *storage) bring(ctx context.Context, x *access, try bool) error {
 		switch {
 		case err != nil:
 			return err
-		case len(left) > 0 || waits:
+		case len(left) > 0 || waitAnyway:
 			if err := s.awaitFor(ctx, x, left, try); err != nil {
 				return err
 			}
-			waits = false
+			waitAnyway = false
 		case !again:
 			return s.makeReady(x, zeros)
 		}
@@ -511,7 +511,7 @@ func (s *storage) copy(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 		}
 		s.countTransfer(t, r.into, c, begin, reached)
 		if t.From != protocol.NoPlace {
-			s.replica(t.From).classify()
+			s.replica(t.From).updateSole()
 		}
 	}
 	s.tightenGuard()

@@ -57,7 +57,7 @@ func (r *replica) free(c cause) error {
 	if !r.adopted {
 		r.Uncount()
 	}
-	r.decided()
+	r.endParting()
 	r.storage.noteReplica(ActivityFree, r.dev, c)
 	m := r.Memory
 	r.Memory = resident.Memory{}
@@ -68,11 +68,11 @@ func (r *replica) free(c cause) error {
 func (r *replica) stay() {
 	r.storage.leaving--
 	r.Stay()
-	r.decided()
+	r.endParting()
 }
 
-// decided wakes the goroutines that wait until a leaving replica has been freed or stays.
-func (r *replica) decided() {
+// endParting wakes the goroutines that wait until a leaving replica has been freed or stays.
+func (r *replica) endParting() {
 	if r.parting != nil {
 		close(r.parting)
 		r.parting = nil

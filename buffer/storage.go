@@ -54,10 +54,11 @@
 //
 // # How a replica leaves
 //
-// evict (evict.go) copies the bytes that are current at no other place. arriving finds out whether all bytes are known to be current
-// elsewhere. If so, the memory is freed. If that is not known yet, a device's replica is leaving: State leaves it out, its memory stays,
-// and watchLeaving looks again when the copies have ended. Then the memory is freed, or the replica stays if a copy has failed. An access
-// at its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are current elsewhere.
+// evict (evict.go) copies the bytes that are current at no other place. currentElsewhere finds out whether all bytes are known to be
+// current elsewhere. If so, the memory is freed. If that is not known yet, a device's replica is leaving: Buffer.State leaves it out, its
+// memory stays, and watchLeaving looks again when the copies have ended. Then the memory is freed, or the replica stays if a copy has
+// failed. An access at its place makes it stay, too. The host's replica is never leaving: Evict waits until its bytes are current
+// elsewhere.
 //
 // # Where a rule stands
 //
@@ -114,15 +115,15 @@ type storage struct {
 	mu     mutex
 	thrown error // a callback has panicked with this during the call that has locked mu
 	closed bool
-	frozen int
+	frozen int // calls of Freeze that Unfreeze has not undone
 	queue  queue.Queue[*access]
 	pool   struct { // accesses that have ended, for reuse
 		free  []*access
 		spare *access // one more free access, which is reused first
 		taken int     // number of accesses that have not ended
 	}
-	m       protocol.Map
-	version int64 // writes so far
+	m       protocol.Map // which places have the current bytes
+	version int64        // writes so far
 	host    hostReplica
 	devs    []*replica // replicas of devices: devs[0] is that of place 1
 	lost    losses
