@@ -1,9 +1,9 @@
 package buffer
 
 import (
-	"github.com/go-halyard/halyard/buffer/internal/queue"
 	"time"
 
+	"github.com/go-halyard/halyard/buffer/internal/queue"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/debug"
