@@ -37,13 +37,18 @@ func site() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !own(f.Function) && !strings.HasSuffix(f.File, "_kernels.go") {
+		if f.Function != "" && !own(f.Function) && !prints(f.Function) && !strings.HasSuffix(f.File, "_kernels.go") {
 			return f.File + ":" + strconv.Itoa(f.Line)
 		}
 		if !more {
 			return ""
 		}
 	}
+}
+
+// prints reports whether a function is of the packages that call String for the program.
+func prints(function string) bool {
+	return strings.HasPrefix(function, "fmt.") || strings.HasPrefix(function, "log.") || strings.HasPrefix(function, "log/")
 }
 
 func own(function string) bool {

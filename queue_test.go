@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"runtime"
 	"strings"
 	"testing"
@@ -90,6 +92,18 @@ func TestFirstErrorStays(t *testing.T) {
 	require.Equal(t, first, q.Err())
 	require.Equal(t, first, q.Close())
 	require.Equal(t, first, q.Close())
+}
+
+// An error of fmt.Println(x) names the line of the program, not one of package fmt, which calls String.
+func TestSiteOfPrintedBuffer(t *testing.T) {
+	for _, show := range []func(x any){func(x any) { _ = fmt.Sprintln(x) }, func(x any) { log.New(io.Discard, "", 0).Println(x) }} {
+		q := open(t)
+		x := halyard.From(q, []int32{1, 2, 3})
+		require.NoError(t, x.Buffer().Close())
+		show(x)
+		require.ErrorIs(t, q.Err(), hal.ErrClosed)
+		require.ErrorContains(t, q.Err(), "queue_test.go:")
+	}
 }
 
 func TestNilAndZeroValuesDoNothing(t *testing.T) {
