@@ -26,12 +26,11 @@
 //
 // # Access on a device
 //
-// [Buffer.TryAcquire] makes the elements current on the stream's device and returns a [Lease], which gives
-// access to the memory. It enqueues the copies that are needed and does not wait for them. Where [Buffer.Acquire] waits, for other accesses,
-// for work or for room, TryAcquire fails. If it has to allocate or evict, the driver's own calls may still block.
-// [Lease.Release] marks the end of the program's own work on the stream. Until then a lease for reading
-// admits other readers, and a lease for writing excludes all other accesses. [AcquireAll] acquires leases on several buffers together: it
-// acquires none before it can acquire all, and two such calls cannot deadlock.
+// [Buffer.TryAcquire] makes the elements current on the stream's device and returns a [Lease], which gives access to the memory. It
+// enqueues the copies that are needed and does not wait for them. Where [Buffer.Acquire] waits, for other accesses, for work or for room,
+// TryAcquire fails. If it has to allocate or evict, the driver's own calls may still block. [Lease.Release] marks the end of the program's
+// own work on the stream. Until then a lease for reading admits other readers, and a lease for writing excludes all other accesses.
+// [AcquireAll] acquires leases on several buffers together: it acquires none before it can acquire all, and two such calls cannot deadlock.
 //
 // # Ranges
 //

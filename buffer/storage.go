@@ -29,10 +29,10 @@
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
 //     waits until the last access that excludes it ends.
 //  2. bring makes the bytes current on the device, in five steps. place finds the device's replica, or allocates one; if there is no
-//     room, withRoom (evict.go) evicts others. decide finds out which work has failed by now, fails if bytes are lost, and plans copies with
-//     protocol.Map; cost (replica.go) says from which place to copy. move carries the plan out: orderCopies makes the streams of the copies
-//     wait for the Works that they depend on, and copy enqueues each copy, records it as a Work and applies it to protocol.Map. At last
-//     orderWork makes the access's own stream wait, and makeReady lets the program use the bytes. If there is something that a stream
+//     room, withRoom (evict.go) evicts others. decide finds out which work has failed by now, fails if bytes are lost, and plans copies
+//     with protocol.Map; cost (replica.go) says from which place to copy. move carries the plan out: orderCopies makes the streams of the
+//     copies wait for the Works that they depend on, and copy enqueues each copy, records it as a Work and applies it to protocol.Map. At
+//     last orderWork makes the access's own stream wait, and makeReady lets the program use the bytes. If there is something that a stream
 //     cannot wait for, the calling goroutine waits for it without the lock, and bring begins again.
 //  3. commit makes the bytes that the access writes stale at the other places, and removes them from the losses.
 //

@@ -144,8 +144,8 @@ func (e *Entry) Init(dev *hal.Device, replica Replica, size uint64) {
 	e.account, e.replica, e.size = Of(dev), replica, size
 }
 
-// count adds the replica to the account and returns the device's allocator, if it has one. ok is false, and nothing is counted, if the replica would
-// exceed the budget.
+// count adds the replica to the account and returns the device's allocator, if it has one. ok is false, and nothing is counted, if the
+// replica would exceed the budget.
 func (e *Entry) count() (alloc pool.Allocator, ok bool) {
 	a := e.account
 	a.mu.Lock()
