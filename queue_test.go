@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"runtime"
 	"strings"
@@ -96,7 +95,7 @@ func TestFirstErrorStays(t *testing.T) {
 
 // An error of fmt.Println(x) names the line of the program, not one of package fmt, which calls String.
 func TestSiteOfPrintedBuffer(t *testing.T) {
-	for _, show := range []func(x any){func(x any) { _ = fmt.Sprintln(x) }, func(x any) { log.New(io.Discard, "", 0).Println(x) }} {
+	for _, show := range []func(x any){func(x any) { _ = fmt.Sprintln(x) }, func(x any) { log.New(&strings.Builder{}, "", 0).Println(x) }} {
 		q := open(t)
 		x := halyard.From(q, []int32{1, 2, 3})
 		require.NoError(t, x.Buffer().Close())
@@ -191,7 +190,7 @@ func TestDroppedBuffersAreFreed(t *testing.T) {
 func TestUnreadErrorIsReported(t *testing.T) {
 	leaks := make(chan hal.Leak, 100)
 	before := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
-	defer hal.SetLeakHandler(before)
+	defer func() { hal.SetLeakHandler(before) }()
 	func() {
 		q := halyard.Open(t.Context(), "host:77")
 		q.Sync()

@@ -9,8 +9,6 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-type pixels = *buffer.Buffer[uint16]
-
 // mandelbrot computes a picture. Each device has some of its rows.
 func mandelbrot(ctx context.Context, j *job) (err error) {
 	launch := gokernels.MandelbrotOn
