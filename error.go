@@ -37,7 +37,7 @@ func site() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.Function != "" && !own(f.Function) && !prints(f.Function) && !strings.HasSuffix(f.File, "_kernels.go") {
+		if f.Function != "" && !own(f.Function) && !prints(f.File) && !strings.HasSuffix(f.File, "_kernels.go") {
 			return f.File + ":" + strconv.Itoa(f.Line)
 		}
 		if !more {
@@ -46,9 +46,11 @@ func site() string {
 	}
 }
 
-// prints reports whether a function is of the packages that call String for the program.
-func prints(function string) bool {
-	return strings.HasPrefix(function, "fmt.") || strings.HasPrefix(function, "log.") || strings.HasPrefix(function, "log/")
+// prints reports whether a file is of the packages fmt and log, which call String for the program. The closures that log inlines have the caller's name.
+func prints(file string) bool {
+	rest := file[strings.LastIndex(file, "/src/")+1:] // with -trimpath there is no src
+	rest = strings.TrimPrefix(rest, "src/")
+	return strings.HasPrefix(rest, "fmt/") || strings.HasPrefix(rest, "log/")
 }
 
 func own(function string) bool {
