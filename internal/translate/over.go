@@ -45,9 +45,12 @@ func (f *function) over() string {
 	if f.dims == 0 {
 		return ""
 	}
-	for _, end := range o.ends[:f.dims] {
+	for d, end := range o.ends[:f.dims] {
 		if end == "" {
 			return ""
+		}
+		if strings.Contains(end, "-") && o.f.p.pkg.types.Scope().Lookup("max") == nil { // len(y)-1 of an empty y: no thread is below it
+			o.ends[d] = "max(0, " + end + ")"
 		}
 	}
 	return "hal.Over(" + strings.Join(o.ends[:f.dims], ", ") + ")"
