@@ -39,11 +39,13 @@ func From[T buffer.Element](q *Queue, data []T, opts ...buffer.Option) *Buffer[T
 func made[T buffer.Element](q *Queue, n int, make func() (*buffer.Buffer[T], error)) *Buffer[T] {
 	x := &Buffer[T]{n: max(n, 0)}
 	x.q = q.core()
-	if x.q.ended() {
+	if !x.q.begin() {
 		return x
 	}
+	defer x.q.end()
 	b, err := make()
-	if x.q.keep(err) {
+	if err != nil {
+		x.q.keep(err)
 		return x
 	}
 	x.b, x.own = b, &owner{id: x.q.add(b)}
@@ -51,8 +53,22 @@ func made[T buffer.Element](q *Queue, n int, make func() (*buffer.Buffer[T], err
 	return x
 }
 
-// usable reports whether calls on the buffer do something.
-func (x *Buffer[T]) usable() bool { return x != nil && !x.q.ended() && x.b != nil }
+// begin reports whether a call on the buffer does something. If so, end has to follow.
+func (x *Buffer[T]) begin() bool {
+	if x == nil || !x.q.begin() {
+		return false
+	}
+	if x.b == nil {
+		x.q.end()
+		return false
+	}
+	return true
+}
+
+func (x *Buffer[T]) end() {
+	x.q.end()
+	runtime.KeepAlive(x) // a buffer that only this call reaches is not to be closed under it
+}
 
 // Len is the number of elements.
 func (x *Buffer[T]) Len() int {
@@ -65,7 +81,8 @@ func (x *Buffer[T]) Len() int {
 // Values waits for the work that writes the elements, and returns a copy of them. After an error they are zeros.
 func (x *Buffer[T]) Values() []T {
 	values := make([]T, x.Len())
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		if x.q.keep(x.b.CopyOut(x.q.ctx, values)) {
 			clear(values)
 		}
@@ -75,7 +92,8 @@ func (x *Buffer[T]) Values() []T {
 
 // At returns element i, 0 after an error. It waits for the work that writes it.
 func (x *Buffer[T]) At(i int) (v T) {
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		got, err := x.b.At(x.q.ctx, i)
 		if !x.q.keep(err) {
 			v = got
@@ -86,40 +104,46 @@ func (x *Buffer[T]) At(i int) (v T) {
 
 // Set sets element i. It waits for the work that uses it.
 func (x *Buffer[T]) Set(i int, v T) {
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		x.q.keep(x.b.Set(x.q.ctx, i, v))
 	}
 }
 
 // Fill sets all elements, in the queue's order. It does not wait.
 func (x *Buffer[T]) Fill(v T) {
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		x.q.keep(x.b.FillOn(x.q.stream, v))
 	}
 }
 
 // CopyFrom copies the elements of src, which has as many.
 func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
-	if !x.usable() {
+	if !x.begin() {
 		return
 	}
+	defer x.end()
 	if src == nil || src.b == nil {
 		x.q.keep(hal.Errorf("CopyFrom", hal.ErrInvalidArgument, "nil buffer, or one of a queue with an error"))
 		return
 	}
 	x.q.keep(x.b.CopyFrom(x.q.ctx, src.b))
+	runtime.KeepAlive(src)
 }
 
 // View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it.
 func (x *Buffer[T]) View(fn func([]T)) {
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		x.q.keep(x.b.View(x.q.ctx, returning(fn)))
 	}
 }
 
 // Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice.
 func (x *Buffer[T]) Update(fn func([]T)) {
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		x.q.keep(x.b.Update(x.q.ctx, returning(fn)))
 	}
 }
@@ -147,7 +171,8 @@ func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	if 0 <= i && i <= j && j <= x.n {
 		part.n = j - i
 	}
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		b, err := x.b.Slice(i, j)
 		if !x.q.keep(err) {
 			part.b = b
@@ -163,7 +188,8 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 		return y
 	}
 	y.q, y.own = x.q, x.own
-	if x.usable() {
+	if x.begin() {
+		defer x.end()
 		b, err := buffer.Reinterpret[U](x.b)
 		if !x.q.keep(err) {
 			y.b, y.n = b, b.Len()
@@ -174,9 +200,10 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 
 // Close frees the buffer when the work that uses it has ended. It does not wait. A slice is closed with its buffer, and closing it is an error.
 func (x *Buffer[T]) Close() {
-	if !x.usable() {
+	if !x.begin() {
 		return
 	}
+	defer x.end()
 	if err := x.b.Close(); x.q.keep(err) && err != nil {
 		return
 	}

@@ -40,7 +40,10 @@ type core struct {
 	mu     sync.Mutex
 	made   map[uint64]closer // buffers that are not closed
 	next   uint64
+	calls  int           // under way; Close waits for them
+	idle   chan struct{} // closed when calls becomes 0, if Close waits for it
 	closed bool
+	ended  chan struct{} // closed when Close has ended
 }
 
 type closer interface{ Close() error }
@@ -86,7 +89,7 @@ func On(ctx context.Context, stream *hal.Stream) *Queue {
 }
 
 func newQueue(ctx context.Context) *Queue {
-	c := &core{ctx: ctx, first: &first{}, made: map[uint64]closer{}}
+	c := &core{ctx: ctx, first: &first{}, made: map[uint64]closer{}, ended: make(chan struct{})}
 	runtime.AddCleanup(c, (*first).dropped, c.first)
 	return &Queue{c: c}
 }
@@ -137,27 +140,61 @@ func (q *Queue) Fail(err error) { q.core().keep(err) }
 
 // Sync waits for everything that was enqueued on the queue.
 func (q *Queue) Sync() {
-	if c := q.core(); !c.ended() {
+	if c := q.core(); c.begin() {
+		defer c.end()
 		c.keep(c.stream.Sync(c.ctx))
 	}
 }
 
-// ended reports whether calls on the queue do nothing.
-func (c *core) ended() bool {
+// begin reports whether a call does something. If so, end has to follow.
+func (c *core) begin() bool {
 	if c == nil || c.keep(nil) {
-		return true
+		return false
 	}
 	c.mu.Lock()
 	closed := c.closed
+	if !closed {
+		c.calls++
+	}
 	c.mu.Unlock()
 	if closed {
 		c.keep(hal.Errorf("use", hal.ErrClosed, "the queue is closed"))
 	}
-	return closed
+	return !closed
 }
 
-// Close waits for everything that was enqueued, closes the queue's buffers, its stream and its handle on the device, and returns the first error of all
-// calls on the queue. Closing again returns it again.
+func (c *core) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls--
+	if c.calls == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+// leave waits until no call is under way, or for the end of the context, and returns the buffers, which the queue has no longer.
+func (c *core) leave() map[uint64]closer {
+	for {
+		c.mu.Lock()
+		if c.calls == 0 || c.ctx.Err() != nil {
+			made := c.made
+			c.made = nil
+			c.mu.Unlock()
+			return made
+		}
+		idle := make(chan struct{})
+		c.idle = idle
+		c.mu.Unlock()
+		select {
+		case <-idle:
+		case <-c.ctx.Done():
+		}
+	}
+}
+
+// Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers, its stream and its handle on the device, and
+// returns the first error of all calls on the queue. Closing again returns it again. The functions that View and Update run must not call it.
 func (q *Queue) Close() error {
 	c := q.core()
 	if c == nil {
@@ -166,12 +203,16 @@ func (q *Queue) Close() error {
 	c.mu.Lock()
 	closed := c.closed
 	c.closed = true
-	made := c.made
-	c.made = nil
 	c.mu.Unlock()
 	if closed {
+		select {
+		case <-c.ended:
+		case <-c.ctx.Done():
+		}
 		return q.Err()
 	}
+	defer close(c.ended)
+	made := c.leave()
 	var errs []error
 	if c.stream != nil {
 		errs = append(errs, c.stream.Sync(c.ctx))
@@ -228,20 +269,24 @@ func (q *Queue) Grid(grid hal.Grid) *Queue {
 // Launching is called by generated launchers: see [github.com/go-halyard/halyard/kernel.Queue].
 func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
 	c := q.core()
-	if c.ended() {
+	if !c.begin() {
 		return nil, nil, grid, false
 	}
 	if q.set {
 		over = q.grid
 	} else if layer.Dimensions(over) == 0 {
 		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument, "the data of kernel %s do not say how many threads it needs; launch it on q.Over(n)", kernel))
+		c.end()
 		return nil, nil, grid, false
 	}
 	return c.ctx, c.stream, over, true
 }
 
-// Launched is called by generated launchers.
-func (q *Queue) Launched(err error) { q.core().keep(err) }
+// Launched is called by generated launchers, after a Launching whose ok was true.
+func (q *Queue) Launched(err error) {
+	q.c.keep(err)
+	q.c.end()
+}
 
 // add makes the queue the owner of a buffer.
 func (c *core) add(b closer) (id uint64) {
@@ -266,12 +311,17 @@ func (c *core) remove(id uint64) closer {
 // lost closes a buffer that the program cannot reach any more.
 func (c *core) lost(id uint64) {
 	go func() {
-		if b := c.remove(id); b != nil && b.Close() != nil { // a launch that is under way has it
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if c.made != nil {
-				c.made[id] = b
-			}
+		c.mu.Lock()
+		b := c.made[id]
+		if b == nil {
+			c.mu.Unlock()
+			return
+		}
+		c.calls++ // Close waits until the buffer has given back its memory
+		c.mu.Unlock()
+		defer c.end()
+		if b.Close() == nil { // else something that is not a call on the queue uses it, and Close tries again
+			c.remove(id)
 		}
 	}()
 }

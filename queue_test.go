@@ -226,6 +226,56 @@ func TestManyGoroutines(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
+// Close waits for calls of other goroutines, and frees the buffers that they make meanwhile.
+func TestCloseWhileOthersWork(t *testing.T) {
+	leaks := make(chan hal.Leak, 1000)
+	before := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
+	defer hal.SetLeakHandler(before)
+	for range 20 {
+		q := halyard.Open(t.Context(), "host")
+		x := halyard.New[float32](q, 64)
+		inside, done := make(chan struct{}), make(chan struct{})
+		for i := range 4 {
+			go func() {
+				if i == 0 {
+					x.View(func([]float32) { close(inside); time.Sleep(time.Millisecond) })
+				}
+				for q.Err() == nil {
+					y := halyard.From(q, ones(64))
+					small.Saxpy(q, 1, y, x)
+				}
+				done <- struct{}{}
+			}()
+		}
+		<-inside
+		if err := q.Close(); err != nil { // a call that came after it may be the first with an error
+			require.ErrorIs(t, err, hal.ErrClosed)
+			require.ErrorContains(t, err, "the queue is closed")
+		}
+		for range 4 {
+			<-done
+		}
+	}
+	for range 5 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	for len(leaks) > 0 {
+		t.Error(<-leaks)
+	}
+}
+
+// A function on the elements that lasts longer than the queue's context does not hold Close up.
+func TestCloseEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	q := halyard.Open(ctx, "host")
+	x := halyard.New[int32](q, 2)
+	x.View(func([]int32) {
+		go cancel()
+		require.ErrorIs(t, q.Close(), context.Canceled)
+	})
+}
+
 func ones(n int) (s []float32) {
 	for range n {
 		s = append(s, 1)
