@@ -114,3 +114,30 @@ func TestViewsRepeatBesideAUnifiedDevice(t *testing.T) {
 	repeat(t, other, b, coherence.Read)
 	require.True(t, buffer.RepeatsOnHost(b, protocol.Read))
 }
+
+// A replica got memory of a pool on a stream whose work has failed. That says nothing of the replica, so accesses that repeat begin at once.
+func TestFailedWorkBeforeTheMemoryTakesNoShortcutAway(t *testing.T) {
+	d := fixture.Device(t, host.New(host.Options{Name: "before", Discrete: 1}), 1)
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	k, err := m.Kernel("fail")
+	require.NoError(t, err)
+	failed, s := newStream(t, d), newStream(t, d)
+	buffer.SetAllocator(d, pooled(t, d))
+	earlier := newBuffer(t, []uint32{1, 2})
+	use(t, earlier, failed, coherence.Read)
+	g := hold(t, failed)
+	require.NoError(t, failed.Launch(k, hal.Over(1)))
+	use(t, earlier, failed, coherence.Read)
+	require.NoError(t, earlier.Close())
+	b := newBuffer(t, []uint32{1, 2})
+	use(t, b, failed, coherence.Read)
+	require.NoError(t, g.Signal())
+	for range 3 {
+		use(t, b, s, coherence.Overwrite)
+		require.NoError(t, s.Sync(ctx))
+	}
+	require.True(t, buffer.Repeats(b, s, protocol.Overwrite))
+	require.ErrorIs(t, failed.Sync(ctx), hal.ErrKernel)
+}

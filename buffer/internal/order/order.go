@@ -287,10 +287,10 @@ func (o *Order) SetBarrier(w *Work) {
 	o.barrier = w
 }
 
-// Barrier returns the Work that SetBarrier set, or nil if there is none or it has ended without an error.
+// Barrier returns the Work that SetBarrier set, or nil if there is none or it has ended, with or without an error.
 func (o *Order) Barrier() *Work {
 	if o.barrier != nil {
-		if done, err := o.barrier.End(); done && err == nil {
+		if done, _ := o.barrier.End(); done {
 			o.SetBarrier(nil)
 		}
 	}
