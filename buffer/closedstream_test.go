@@ -12,8 +12,8 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
-// A stream is closed while a lease is open, so no event can stand for the work under the lease. What the work wrote is lost if it fails, before or after
-// Release.
+// A stream is closed while a lease is open, so no event can stand for the work under the lease. What the work wrote is lost if it fails,
+// before or after Release.
 func TestFailureOfWorkWhoseStreamWasClosed(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "shut", Discrete: 1}), 1)
 	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})

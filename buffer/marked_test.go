@@ -202,8 +202,8 @@ var _ interface {
 	Close() error
 } = (*buffer.Buffer[uint32])(nil)
 
-// A device that shares the host's memory has a replica of its own if there was no page-locked memory at its first access. Memory is that replica's, and
-// not that of the host, which is page-locked later.
+// A device that shares the host's memory has a replica of its own if there was no page-locked memory at its first access. Memory is that
+// replica's, and not that of the host, which is page-locked later.
 func TestMemoryIsThatOfTheReplica(t *testing.T) {
 	fails := 0
 	f := &hooked.Backend{Backend: host.New(host.Options{Name: "short"})}

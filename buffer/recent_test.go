@@ -115,7 +115,8 @@ func TestViewsRepeatBesideAUnifiedDevice(t *testing.T) {
 	require.True(t, buffer.RepeatsOnHost(b, protocol.Read))
 }
 
-// A replica got memory of a pool on a stream whose work has failed. That says nothing of the replica, so accesses that repeat begin at once.
+// A replica got memory of a pool on a stream whose work has failed. That says nothing of the replica, so accesses that repeat begin at
+// once.
 func TestFailedWorkBeforeTheMemoryTakesNoShortcutAway(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "before", Discrete: 1}), 1)
 	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
