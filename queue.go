@@ -114,9 +114,17 @@ func (c *core) keep(err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil && f.err == nil {
-		f.err = &Error{site(), err}
+		f.err = &Error{site(), cause(err)}
 	}
 	return f.err != nil
+}
+
+// cause returns why elements are lost, if an error says that they are: on a queue with an error nobody can overwrite them, as package buffer advises.
+func cause(err error) error {
+	if e, ok := err.(*hal.Error); ok && e.Kind == hal.ErrDeviceLost && e.Err != nil {
+		return e.Err
+	}
+	return err
 }
 
 // Err returns the first error of the queue, or nil. It does not wait: work that is still under way may fail later. The error is a [*Error].

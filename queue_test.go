@@ -105,6 +105,16 @@ func TestSiteOfPrintedBuffer(t *testing.T) {
 	}
 }
 
+// When a kernel fails, the queue's error is what it failed with, not that of the call which then found no elements to read.
+func TestErrorOfAKernel(t *testing.T) {
+	q := open(t)
+	y := halyard.New[float32](q, 10)
+	small.Saxpy(q, 1, halyard.New[float32](q, 3), y)
+	require.Equal(t, make([]float32, 10), y.Values())
+	require.Regexp(t, `queue_test\.go:\d+: host:0: launch: .* kernel saxpy, .* index out of range \[3\] with length 3 \(small\.go:\d+\)$`, q.Err().Error())
+	require.NotContains(t, q.Err().Error(), "overwrite or reset")
+}
+
 func TestNilAndZeroValuesDoNothing(t *testing.T) {
 	for _, q := range []*halyard.Queue{nil, {}} {
 		require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
