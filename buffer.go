@@ -1,9 +1,11 @@
 package halyard
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -46,6 +48,9 @@ func made[T buffer.Element](q *Queue, n int, make func() (*buffer.Buffer[T], err
 	b, err := make()
 	if err != nil {
 		x.q.keep(err)
+		if errors.Is(err, hal.ErrOutOfRange) {
+			x.n = 0 // so many that Values could not return them
+		}
 		return x
 	}
 	x.b, x.own = b, &owner{id: x.q.add(b)}
@@ -188,11 +193,14 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 		return y
 	}
 	y.q, y.own = x.q, x.own
+	var t T
+	var u U
+	y.n = x.n * int(unsafe.Sizeof(t)) / int(unsafe.Sizeof(u))
 	if x.begin() {
 		defer x.end()
 		b, err := buffer.Reinterpret[U](x.b)
 		if !x.q.keep(err) {
-			y.b, y.n = b, b.Len()
+			y.b = b
 		}
 	}
 	return y
@@ -228,12 +236,12 @@ func (x *Buffer[T]) Want(mode coherence.Mode) buffer.Want { return x.Buffer().Wa
 // shown is the most elements that String shows.
 const shown = 16
 
-// String shows the elements, as fmt.Println shows a slice, or the first 16 of them and how many there are. It waits as Values does.
+// String shows the elements, as fmt.Println shows a slice, or the first 16 of them and how many more there are. It waits as Values does.
 func (x *Buffer[T]) String() string {
 	n := x.Len()
 	if n <= shown {
 		return fmt.Sprint(x.Values())
 	}
 	text := fmt.Sprint(x.Slice(0, shown).Values())
-	return fmt.Sprintf("%s ... %d]", strings.TrimSuffix(text, "]"), n)
+	return fmt.Sprintf("%s ... %d more]", strings.TrimSuffix(text, "]"), n-shown)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -73,8 +74,9 @@ func TestFirstErrorStays(t *testing.T) {
 	require.Equal(t, make([]int32, 5), y.Values())
 	require.Equal(t, make([]int32, 3), x.Values())
 	require.Equal(t, 2, x.Slice(1, 3).Len())
-	require.Zero(t, halyard.As[uint8](x).Len())
+	require.Equal(t, make([]uint8, 12), halyard.As[uint8](x).Values())
 	require.Nil(t, y.Buffer())
+	require.Empty(t, halyard.New[int32](open(t), math.MaxInt).Values())
 	x.Set(0, 9)
 	x.Fill(9)
 	x.CopyFrom(y)
@@ -180,7 +182,7 @@ func TestSlicesShareElements(t *testing.T) {
 	y := halyard.New[int32](q, 4)
 	y.CopyFrom(x)
 	halyard.View2(x, y, func(a, b []int32) { require.Equal(t, a, b) })
-	require.Equal(t, "[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... 100]", halyard.New[uint8](q, 100).String())
+	require.Equal(t, "[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... 84 more]", halyard.New[uint8](q, 100).String())
 	require.NoError(t, q.Close())
 }
 
