@@ -6,12 +6,13 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
 // A kernel that does something only for threads below an end says how many threads it needs. The end may be a parameter, the length of one, or be computed from
 // these. over finds it for each dimension that the kernel uses, in one of two forms: the last statement is "if i < n && j < m { ... }", or one before says
-// "if i >= n || j >= m { return }". Before it there are only declarations.
+// "if i >= n || j >= m { return }", or several of these do. Before them there are only declarations.
 type over struct {
 	f    *function
 	defs map[types.Object]ast.Expr // the values of variables that never change
@@ -26,29 +27,29 @@ func (f *function) over() string {
 		branch, ok := s.(*ast.IfStmt)
 		if !ok {
 			if !o.declares(s) {
-				return ""
+				break
 			}
 			continue
 		}
 		if branch.Init != nil && !o.declares(branch.Init) || branch.Else != nil {
-			return ""
+			break
 		}
 		if n == len(list)-1 {
 			o.among(branch.Cond, token.LAND, token.LSS, token.GTR)
-		} else if len(branch.Body.List) == 1 {
-			if r, ok := branch.Body.List[0].(*ast.ReturnStmt); ok && len(r.Results) == 0 {
-				o.among(branch.Cond, token.LOR, token.GEQ, token.LEQ)
-			}
+			break
 		}
-		break
+		if len(branch.Body.List) != 1 {
+			break
+		}
+		if r, ok := branch.Body.List[0].(*ast.ReturnStmt); !ok || len(r.Results) != 0 {
+			break
+		}
+		o.among(branch.Cond, token.LOR, token.GEQ, token.LEQ) // the conditions of other dimensions may follow
 	}
-	if f.dims == 0 {
+	if f.dims == 0 || slices.Contains(o.ends[:f.dims], "") {
 		return ""
 	}
 	for d, end := range o.ends[:f.dims] {
-		if end == "" {
-			return ""
-		}
 		if strings.Contains(end, "-") && o.f.p.pkg.types.Scope().Lookup("max") == nil { // len(y)-1 of an empty y: no thread is below it
 			o.ends[d] = "max(0, " + end + ")"
 		}
