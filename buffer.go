@@ -14,7 +14,8 @@ import (
 
 // Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go to the queue's
 // stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program does not reach any more is
-// freed; Close frees it at once, and closing the queue frees all.
+// freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it too: then close it before those queues,
+// which cannot close their device while the buffer has memory there.
 type Buffer[T buffer.Element] struct {
 	q   *core
 	b   *buffer.Buffer[T] // nil after an error
@@ -137,7 +138,8 @@ func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
 	runtime.KeepAlive(src)
 }
 
-// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it.
+// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it. What fn does with the buffer
+// waits, if it writes, for fn itself, until the queue's context ends.
 func (x *Buffer[T]) View(fn func([]T)) {
 	if x.begin() {
 		defer x.end()
@@ -145,7 +147,8 @@ func (x *Buffer[T]) View(fn func([]T)) {
 	}
 }
 
-// Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice.
+// Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice. Other calls on the buffer and
+// kernels that use it wait for fn: fn itself must not make them.
 func (x *Buffer[T]) Update(fn func([]T)) {
 	if x.begin() {
 		defer x.end()

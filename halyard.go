@@ -22,10 +22,12 @@
 // Update do not run their function. So a program may check once, at its end. If a queue becomes unreachable with an error that nobody asked for, the error is
 // reported as a leak is (see [hal.SetLeakHandler]).
 //
+// Devices do not check the indexes of a kernel as the host does, unless HALYARD_CHECK=bounds is set in the environment.
+//
 // # Going further down
 //
 // Nothing is hidden: [Queue.Device] and [Queue.Stream] are those of package hal, [Buffer.Buffer] is the coherent buffer of package buffer, and [On] makes a
 // queue of a stream that the program has. These packages return every error where it happens, and know streams, events, leases and pools.
 //
-// The package links the backends that the build tags select, as package backends does.
+// The package links the backends that the build tags select, as package backends does: build with -tags "cuda opencl hip". Without tags there is only the host.
 package halyard
