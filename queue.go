@@ -174,7 +174,7 @@ func (c *core) begin() bool {
 func (c *core) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls--
+	c.calls = max(c.calls-1, 0) // the program may call Launched without Launching
 	if c.calls == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil
@@ -292,8 +292,10 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 
 // Launched is called by generated launchers, after a Launching whose ok was true.
 func (q *Queue) Launched(err error) {
-	q.c.keep(err)
-	q.c.end()
+	if c := q.core(); c != nil {
+		c.keep(err)
+		c.end()
+	}
 }
 
 // add makes the queue the owner of a buffer.

@@ -142,6 +142,14 @@ func TestNilAndZeroValuesDoNothing(t *testing.T) {
 	q := open(t)
 	small.Saxpy(q, 1, nil, (*halyard.Buffer[float32])(nil))
 	require.ErrorContains(t, q.Err(), "argument x")
+	q = open(t)
+	small.Saxpy(q, 1, (*buffer.Buffer[float32])(nil), halyard.New[float32](q, 1))
+	require.ErrorContains(t, q.Err(), "argument x")
+	(*halyard.Queue)(nil).Launched(hal.ErrBusy)
+	q = open(t)
+	q.Launched(hal.ErrBusy)
+	q.Over(2).Launched(nil)
+	require.ErrorIs(t, q.Close(), hal.ErrBusy) // does not wait
 }
 
 func TestOpenThatFails(t *testing.T) {
