@@ -46,11 +46,11 @@ func site() string {
 	}
 }
 
-// prints reports whether a file is of the packages fmt and log, which call String for the program. The closures that log inlines have the caller's name.
+// prints reports whether a file is of fmt, log or testing, which call String for the program. Closures that they inline have the caller's name.
 func prints(file string) bool {
 	rest := file[strings.LastIndex(file, "/src/")+1:] // with -trimpath there is no src
 	rest = strings.TrimPrefix(rest, "src/")
-	return strings.HasPrefix(rest, "fmt/") || strings.HasPrefix(rest, "log/")
+	return strings.HasPrefix(rest, "fmt/") || strings.HasPrefix(rest, "log/") || strings.HasPrefix(rest, "testing/")
 }
 
 func own(function string) bool {
