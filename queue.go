@@ -228,16 +228,25 @@ func (q *Queue) Close() error {
 	for _, b := range made {
 		errs = append(errs, b.Close())
 	}
-	if !c.lent {
-		if c.stream != nil {
-			errs = append(errs, c.stream.Close())
-		}
-		if c.dev != nil {
-			errs = append(errs, c.dev.Close())
-		}
+	if c.ctx.Err() != nil && errors.Join(errs...) != nil {
+		go c.shut() // it waits for work that the context has no time for
+	} else {
+		errs = append(errs, c.shut())
 	}
 	c.keep(errors.Join(errs...))
 	return q.Err()
+}
+
+// shut closes what Open opened.
+func (c *core) shut() error {
+	var errs []error
+	if c.stream != nil && !c.lent {
+		errs = append(errs, c.stream.Close())
+	}
+	if c.dev != nil && !c.lent {
+		errs = append(errs, c.dev.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Device returns the queue's device, nil if Open could not open one.

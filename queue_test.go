@@ -18,6 +18,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/small"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 func Example() {
@@ -97,7 +98,11 @@ func TestFirstErrorStays(t *testing.T) {
 
 // An error of fmt.Println(x) names the line of the program, not one of package fmt, which calls String.
 func TestSiteOfPrintedBuffer(t *testing.T) {
-	for _, show := range []func(x any){func(x any) { _ = fmt.Sprintln(x) }, func(x any) { log.New(&strings.Builder{}, "", 0).Println(x) }} {
+	for _, show := range []func(x any){
+		func(x any) { _ = fmt.Sprintln(x) },
+		func(x any) { log.New(&strings.Builder{}, "", 0).Println(x) },
+		func(x any) { t.Log(x) },
+	} {
 		q := open(t)
 		x := halyard.From(q, []int32{1, 2, 3})
 		require.NoError(t, x.Buffer().Close())
@@ -294,6 +299,28 @@ func TestCloseEndsWithTheContext(t *testing.T) {
 		go cancel()
 		require.ErrorIs(t, q.Close(), context.Canceled)
 	})
+}
+
+// Nor does work that is still under way, which the device finishes after Close.
+func TestCloseDoesNotWaitForWorkAfterTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	q := halyard.Open(ctx, "host")
+	x := halyard.New[int32](q, 2)
+	hold := make(chan struct{})
+	waits := kernel.Go(func(*kernel.Block) { <-hold })
+	held := kernel.New(kernel.Source{Go: kernel.Functions{"held": waits}}).Kernel("held")
+	require.NoError(t, held.Launch(ctx, q.Stream(), hal.Over(1), kernel.InOut(x)))
+	cancel()
+	closed := make(chan error)
+	go func() { closed <- q.Close() }()
+	select {
+	case err := <-closed:
+		close(hold)
+		require.ErrorIs(t, err, context.Canceled)
+	case <-time.After(5 * time.Second):
+		close(hold)
+		t.Error("Close waits for a kernel")
+	}
 }
 
 func ones(n int) (s []float32) {
