@@ -44,7 +44,7 @@ func main() {
 	check(err)
 	x, err := buffer.From([]int32{1, 2, 21})
 	check(err)
-	check(Double(ctx, s, hal.Over(3), x))
+	check(DoubleOn(ctx, s, hal.Over(3), x))
 	fmt.Println(x.At(ctx, 2))
 }
 
