@@ -255,7 +255,7 @@ func TestManyGoroutines(t *testing.T) {
 func TestCloseWhileOthersWork(t *testing.T) {
 	leaks := make(chan hal.Leak, 1000)
 	before := hal.SetLeakHandler(func(l hal.Leak) { leaks <- l })
-	defer hal.SetLeakHandler(before)
+	defer func() { hal.SetLeakHandler(before) }()
 	for range 20 {
 		q := halyard.Open(t.Context(), "host")
 		x := halyard.New[float32](q, 64)
