@@ -15,7 +15,7 @@ func at(room []byte, i int) unsafe.Pointer { return unsafe.Pointer(&room[i]) }
 // Memories are found by the bytes that they have, however many come and go and overlap.
 func TestSeenMemoriesAreFound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	room := make([]byte, 6000)
+	room := onHeap(6000)
 	type shown struct {
 		mem        *memoryState
 		start, end int
@@ -57,7 +57,7 @@ func TestSeenMemoriesAreFound(t *testing.T) {
 // To find one, and to add one, takes a few steps among many.
 func TestSeenMemoriesAreFoundInFewSteps(t *testing.T) {
 	const many = 1 << 14
-	room := make([]byte, 64*many)
+	room := onHeap(64 * many)
 	all := make([]memoryState, many)
 	defer func() {
 		for i := range all {
@@ -80,7 +80,7 @@ func TestSeenMemoriesAreFoundInFewSteps(t *testing.T) {
 // What a stream has found by its bytes it finds again without looking, until the memory is hidden, or another is found to
 // have the same bytes.
 func TestSeenMemoryIsRemembered(t *testing.T) {
-	room := make([]byte, 300)
+	room := onHeap(300)
 	var a, b, c memoryState
 	a.Size, b.Size, c.Size = 100, 100, 101
 	a.showBytes(at(room, 100))
@@ -101,7 +101,7 @@ func TestSeenMemoryIsRemembered(t *testing.T) {
 // BenchmarkSeen shows and hides the bytes of one more memory, and looks for bytes of no memory, while those of n are seen.
 func BenchmarkSeen(b *testing.B) {
 	for _, n := range []int{0, 100, 1000, 10000, 100000} {
-		room := make([]byte, 64*(n+2))
+		room := onHeap(64 * (n + 2))
 		all := make([]memoryState, n+1)
 		for i := range all {
 			all[i].Size = 64
@@ -128,3 +128,8 @@ func BenchmarkSeen(b *testing.B) {
 	}
 	require.False(b, seen.any.Load())
 }
+
+// onHeap returns memory whose address stays, as that of a stack may not.
+//
+//go:noinline
+func onHeap(n int) []byte { return make([]byte, n) }
