@@ -6,3 +6,10 @@ func Made(q *Queue) int {
 	defer q.c.mu.Unlock()
 	return len(q.c.made)
 }
+
+// Closing reports whether Close has begun.
+func Closing(q *Queue) bool {
+	q.c.mu.Lock()
+	defer q.c.mu.Unlock()
+	return q.c.closed
+}

@@ -3,7 +3,6 @@ package halyard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -344,5 +343,3 @@ func (c *core) lost(id uint64) {
 		}
 	}()
 }
-
-var _ fmt.Stringer = (*Queue)(nil)

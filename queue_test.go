@@ -263,7 +263,12 @@ func TestCloseWhileOthersWork(t *testing.T) {
 		for i := range 4 {
 			go func() {
 				if i == 0 {
-					x.View(func([]float32) { close(inside); time.Sleep(time.Millisecond) })
+					x.View(func([]float32) {
+						close(inside)
+						for !halyard.Closing(q) {
+							runtime.Gosched()
+						}
+					})
 				}
 				for q.Err() == nil {
 					y := halyard.From(q, ones(64))
@@ -281,9 +286,17 @@ func TestCloseWhileOthersWork(t *testing.T) {
 			<-done
 		}
 	}
-	for range 5 {
-		runtime.GC()
-		time.Sleep(time.Millisecond)
+	for range 3 { // the cleanup of something that became unreachable after all the rest
+		swept := make(chan struct{})
+		runtime.AddCleanup(new([64]byte), func(c chan struct{}) { close(c) }, swept)
+		for over := false; !over; {
+			runtime.GC()
+			select {
+			case <-swept:
+				over = true
+			default:
+			}
+		}
 	}
 	for len(leaks) > 0 {
 		t.Error(<-leaks)

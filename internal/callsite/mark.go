@@ -78,10 +78,22 @@ var launchers = [...]string{"github.com/go-halyard/halyard/kernel", "github.com/
 // root is how the names of the functions of package halyard begin.
 const root = "github.com/go-halyard/halyard."
 
-// Within reports whether a function is of the package, of package halyard, of a launcher, of a package below one of these, or in a file that the command "halyard kernels"
+// printers are the files of the standard library that call String for the program. Closures that are inlined there have the caller's name.
+var printers = [...]string{"fmt/print.go", "log/log.go", "testing/testing.go"}
+
+func prints(file string) bool {
+	for _, p := range printers {
+		if rest, ok := strings.CutSuffix(file, p); ok && (rest == "" || strings.HasSuffix(rest, "/src/")) { // it is empty with -trimpath
+			return true
+		}
+	}
+	return false
+}
+
+// Within reports whether a function is of the package, of package halyard, of a launcher, of what prints, of a package below one of these, or in a file that the command "halyard kernels"
 // wrote.
 func Within(f *runtime.Frame, pkg string) bool {
-	if below(f.Function, pkg) || strings.HasPrefix(f.Function, root) || strings.HasSuffix(f.File, "_kernels.go") {
+	if below(f.Function, pkg) || strings.HasPrefix(f.Function, root) || strings.HasSuffix(f.File, "_kernels.go") || prints(f.File) {
 		return true
 	}
 	for _, l := range launchers {
