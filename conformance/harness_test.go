@@ -217,7 +217,7 @@ func TestWatchdogGoesOn(t *testing.T) {
 	b := host.New(host.Options{})
 	results, s, err := execute(t, conformance.Harness{
 		Match:   "^Fill/Pattern",
-		Timeout: 20 * time.Millisecond,
+		Timeout: 3 * time.Second, // the checks that do not hang end within it on a busy machine
 		Open: func(ctx context.Context) (*hal.Device, error) {
 			if opened.Add(1) == 1 {
 				return hangs(ctx)
@@ -228,7 +228,7 @@ func TestWatchdogGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	r := results["Fill/Pattern1"]
 	require.Equal(t, conformance.Failed, r.Outcome)
-	require.Contains(t, r.Reason, "not done after 20ms")
+	require.Contains(t, r.Reason, "not done after 3s")
 	text := strings.Join(r.Log, "\n")
 	before, _, found := strings.Cut(text, "conformance_test.hangs")
 	require.True(t, found, "the stack of what hangs")
