@@ -22,6 +22,10 @@ func TestComplements(t *testing.T) {
 		"n := a; for range 4 { n += max(^int64(u), n) }",
 		"n := uint32(p.N); for range 4 { n += max(^u, n) }",
 		"n := uint32(p.N); for range 4 { n += max(0xffffffff-u, n) }",
+		"n := p.N; for range 4 { n += max(-int32(u)-1, n) }",
+		"n := p.N; for range 4 { n += max(-(int32(u)+1), n) }",
+		"n := p.N; for range 4 { n += max(0-int32(u)-1, n) }",
+		"n := a; for range 4 { n += min(-int64(u)-1, n) }",
 		"n := p.N; m := int32(-1); m &^= int32(u); for range 4 { n += max(m, n) }",
 	} {
 		kernels = append(kernels, text{1000620, `

@@ -165,7 +165,7 @@ func (f *function) unary(e *ast.UnaryExpr) string {
 	case e.Op == token.SUB && n.float:
 		return f.negated(n, x)
 	case e.Op == token.SUB:
-		return fmt.Sprintf("((%s)((%s)0 - (%s)%s))", n.c, n.unsigned(), n.unsigned(), x)
+		return fmt.Sprintf("((%s)GO_MINUS(%s, %s))", n.c, n.unsigned(), x)
 	case e.Op == token.XOR:
 		return fmt.Sprintf("GO_NOT(%s, %s)", n.c, x)
 	}
@@ -281,8 +281,11 @@ func (f *function) arithmetic(op token.Token, n number, left, right string, divi
 	}
 	switch op {
 	case token.ADD, token.SUB, token.MUL:
-		if op == token.SUB && n.allOnes(left) { // another form of the complement
+		switch {
+		case op == token.SUB && n.allOnes(left): // another form of the complement
 			return fmt.Sprintf("GO_NOT(%s, %s)", n.c, right)
+		case op == token.SUB && n.zero(left):
+			return fmt.Sprintf("((%s)GO_MINUS(%s, %s))", n.c, n.unsigned(), right)
 		}
 		if n.float {
 			return fmt.Sprintf("(%s %s %s)", left, op, right)
@@ -327,7 +330,17 @@ func (n number) allOnes(text string) bool {
 	if !n.signed {
 		ones = strconv.FormatUint(1<<n.bits-1, 10)
 	}
-	return strings.HasPrefix(text, "(("+n.c+")"+ones) && !strings.ContainsAny(text[len(n.c)+len(ones)+3:], "0123456789+-*/")
+	return n.constant(text, ones)
+}
+
+// zero reports whether a text is the integer 0.
+func (n number) zero(text string) bool {
+	return !n.float && !n.truth && (text == "0" || n.constant(text, "0"))
+}
+
+// constant reports whether a text is the constant of the type with the given digits.
+func (n number) constant(text, digits string) bool {
+	return strings.HasPrefix(text, "(("+n.c+")"+digits) && !strings.ContainsAny(text[len(n.c)+len(digits)+3:], "0123456789+-*/")
 }
 
 // convert returns a value converted to another type.

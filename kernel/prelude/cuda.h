@@ -49,6 +49,7 @@ FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define GO_CUT(T, x) ((T)(x))
 #define GO_F32(x) ((f32)(x))
 #define GO_NOT(T, x) ((T)~(x))
+#define GO_MINUS(U, x) ((U)0 - (U)(x))
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #define GO_ONCE(x) (x)

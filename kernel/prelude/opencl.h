@@ -80,10 +80,12 @@
 /* Intel's compiler takes a complement too many where min(~x, n) or max(~x, n) goes into a sum that is the next n. It must not see that
    it is one. */
 #define GO_NOT(T, x) ((T)((T)(x) ^ (T)(i32)rotate((u32)GO_ZERO - 1u, 1u)))
+#define GO_MINUS(U, x) (GO_NOT(U, x) + (U)1) /* so that -x - 1 is not seen as a complement either */
 #define GO_NEG_F32(x) as_float(as_uint((f32)(x)) ^ (0x80000000u | (u32)GO_ZERO))
 #define GO_NEG_F64(x) as_double(as_ulong((f64)(x)) ^ (0x8000000000000000ul | GO_ZERO))
 #else
 #define GO_NOT(T, x) ((T)~(x))
+#define GO_MINUS(U, x) ((U)0 - (U)(x))
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #endif
