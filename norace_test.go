@@ -1,0 +1,5 @@
+//go:build !race
+
+package halyard_test
+
+const raceEnabled = false
