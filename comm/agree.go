@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/nap"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Op is how a reduction combines elements.
@@ -24,7 +24,7 @@ const (
 	Xor  = driver.Xor
 )
 
-// types maps Go's kinds to the types of package comm/driver.
+// types maps Go's kinds to the types of package internal/comm/driver.
 var types = map[reflect.Kind]driver.Type{
 	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
 	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,

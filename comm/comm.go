@@ -5,9 +5,17 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/debug"
 )
+
+// Engine is this process's part in a job of ranks, which carries the messages: comm/mpi and comm/commtest have one each. A program gives it
+// to [New] and closes it; its other methods are for this package.
+type Engine = driver.Engine
+
+// Info describes an engine: its name, the library and where that was found, the ABI, the version, the launcher, how threads may use it,
+// and which memory may be given to it.
+type Info = driver.Info
 
 // Comm is a communicator: some ranks of the job, whose messages never mix with those of other communicators.
 type Comm struct {
@@ -39,7 +47,7 @@ func Direct() Option { return func(e *engine) { e.direct = true } }
 // nothing on the host. The same holds for elements that it writes, which are current on that device afterwards, and stale on the host. Two
 // ranks may differ in this, and so may the two buffers of a call.
 //
-// The engine's [driver.Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
+// The engine's [Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
 // (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, on [SendOn] and [RecvOn],
 // and on [Sendrecv] with one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and
 // the MPI library says so, with Open MPI for messages only. Some libraries say so and crash.
@@ -48,7 +56,7 @@ func Direct() Option { return func(e *engine) { e.direct = true } }
 func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
 
 // New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.
-func New(d driver.Engine, opts ...Option) *Comm {
+func New(d Engine, opts ...Option) *Comm {
 	info := d.Info()
 	e := &engine{d: d, maxTag: info.MaxTag, compares: debug.Has("comm")}
 	for _, o := range opts {
@@ -79,7 +87,7 @@ func (c *Comm) Rank() int { return c.rank }
 func (c *Comm) Size() int { return c.size }
 
 // Info describes the engine.
-func (c *Comm) Info() driver.Info { return c.engine.d.Info() }
+func (c *Comm) Info() Info { return c.engine.d.Info() }
 
 // Err returns the error of the first operation that failed, or nil. After such a failure the communicator refuses all operations.
 func (c *Comm) Err() error {

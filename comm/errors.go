@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Error is the type of the errors of this package and of its engines; errors.As finds it. Errors of buffers that take part in an

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // NewBuffer makes a buffer of n elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use

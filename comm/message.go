@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/nap"
 )
 
@@ -205,7 +205,7 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 
 // Probe waits until there is a message that a receive with this source and tag would take. It returns the message's source, its tag, and
 // its length in bytes as Count. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends
-// first, the communicator goes on. If the engine cannot do this (it is no [driver.Prober]), the error is of kind [ErrUnsupported].
+// first, the communicator goes on. If the engine cannot do this, the error is of kind [ErrUnsupported].
 func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 	const op = "Probe"
 	if err := c.checkSource(op, source, tag); err != nil {

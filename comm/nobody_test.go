@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Messages to and from ProcNull touch no buffer, and half of an exchange with it is a message.

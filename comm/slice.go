@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // SendSlice is [Send] for values that are not in a buffer. It copies them before it waits.

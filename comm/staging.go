@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
-// engine is what the communicators of one driver.Engine share.
+// engine is what the communicators of one [Engine] share.
 type engine struct {
 	d        driver.Engine
 	direct   bool

@@ -12,7 +12,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 func TestStats(t *testing.T) {

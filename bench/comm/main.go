@@ -18,7 +18,7 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/bench/internal/timing"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/mpi"
 )
 
@@ -29,7 +29,7 @@ func main() {
 	as := flag.Bool("rank", false, "measure as a rank of a job")
 	flag.Parse()
 	if *as {
-		mpi.Run(func(ctx context.Context, e driver.Engine) error { return measure(ctx, e, *limit) })
+		mpi.Run(func(ctx context.Context, e comm.Engine) error { return measure(ctx, e, *limit) })
 	}
 	if flag.NArg() == 0 || *rounds < 1 {
 		fmt.Fprintln(os.Stderr, "usage: comm [flags] MPI=PROGRAM..., the folder of an MPI and the program in C that was built for it")

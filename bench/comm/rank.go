@@ -11,7 +11,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -32,7 +31,7 @@ type rank struct {
 	limit time.Duration // for each case
 }
 
-func measure(ctx context.Context, e driver.Engine, limit time.Duration) error {
+func measure(ctx context.Context, e comm.Engine, limit time.Duration) error {
 	c := comm.New(e)
 	if c.Size() != 2 {
 		return fmt.Errorf("%d ranks in place of 2", c.Size())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/part"
 )
 
@@ -155,7 +154,7 @@ func measure(ctx context.Context, p problem, ranks int) (point, error) {
 	for i := range stages {
 		stages[i].open = make(chan struct{})
 	}
-	err = commtest.Execute(ranks, func(e driver.Engine) error {
+	err = commtest.Execute(ranks, func(e comm.Engine) error {
 		c := comm.New(e)
 		stages[0].pass(ctx, ranks)
 		a, err := part.New[float64](ctx, c, p.layout(ranks), p.halo(c.Rank(), ranks))

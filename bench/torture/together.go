@@ -10,9 +10,9 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	commdriver "github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/hal"
+	commdriver "github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/kernel"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	comm "github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
+	comm "github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 func newComm() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-halyard/halyard/comm/conformance"
-	comm "github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
+	"github.com/go-halyard/halyard/internal/comm/conformance"
+	comm "github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // commCheckOptions are the flags of comm check.
@@ -31,7 +31,7 @@ func newCommCheck() *cobra.Command {
 		Use:   "check",
 		Short: "Run the conformance suite for message engines on the MPI library, under mpiexec",
 		Long: `Start the MPI library that a program would find here and hold it to the rules of
-package comm/driver: messages, collective operations, communicators, threads, memory.
+messages, collective operations, communicators, threads, memory.
 Start this command with the library's own launcher and two or more ranks; four is best.
 Without a launcher it is a job of one rank, and most checks are skipped. Rank 0 prints.
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-halyard/halyard/comm/conformance"
+	"github.com/go-halyard/halyard/internal/comm/conformance"
 )
 
 // asCommand makes the test binary the command: tests of what happens when a process ends start it.

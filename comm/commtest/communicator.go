@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
-	"github.com/go-halyard/halyard/comm/internal/bugs"
+	"github.com/go-halyard/halyard/internal/comm/bugs"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // group is the part of a communicator that its ranks share.

@@ -2,7 +2,7 @@
 // tested without an MPI library and without a launcher:
 //
 //	func TestHalo(t *testing.T) {
-//		commtest.Run(t, 4, func(e driver.Engine) error {
+//		commtest.Run(t, 4, func(e comm.Engine) error {
 //			...
 //		})
 //	}
@@ -16,5 +16,5 @@
 //
 // Collective operations are computed from their definition, in the order of the ranks, once every rank has made the call.
 //
-// [Broken], for tests of this module, makes a job behave wrongly in one way; the suite of package comm/conformance finds each of them.
+// [Broken], for tests of this module, makes a job behave wrongly in one way; the conformance suite of engines finds each of them.
 package commtest

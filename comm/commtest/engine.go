@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
-	"github.com/go-halyard/halyard/comm/internal/bugs"
+	"github.com/go-halyard/halyard/internal/comm/bugs"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // engine is one rank's part in a job. The job's lock guards all but memory, which has its own.

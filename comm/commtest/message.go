@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
-	"github.com/go-halyard/halyard/comm/internal/bugs"
+	"github.com/go-halyard/halyard/internal/comm/bugs"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // message is a message that was sent and has not been received.

@@ -3,8 +3,8 @@ package commtest
 import (
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
-	"github.com/go-halyard/halyard/comm/internal/bugs"
+	"github.com/go-halyard/halyard/internal/comm/bugs"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 type integer interface {

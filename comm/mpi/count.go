@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // longest is the largest count of a C int. A test makes it smaller.

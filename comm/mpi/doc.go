@@ -3,7 +3,7 @@
 // (MPI 5.0, chapter 20).
 //
 //	func main() {
-//		mpi.Run(func(ctx context.Context, e driver.Engine) error {
+//		mpi.Run(func(ctx context.Context, e comm.Engine) error {
 //			fmt.Println("rank", e.World().Rank(), "of", e.World().Size())
 //			return nil
 //		})

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"

@@ -3,7 +3,7 @@ package mpi
 import (
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // kindOf returns the kind of error that a class belongs to.

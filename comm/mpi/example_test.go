@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/mpi"
 )
 
 // greet is what each process of a job does. A program passes it to mpi.Run, which starts MPI and ends the process as its launcher expects.
-func greet(ctx context.Context, e driver.Engine) error {
+func greet(ctx context.Context, e comm.Engine) error {
 	fmt.Println("rank", e.World().Rank(), "of", e.World().Size())
 	return nil
 }
@@ -30,6 +30,6 @@ func ExampleStart() {
 
 	_ = greet // mpi.Run(greet) does not return
 	_, err := mpi.Start()
-	fmt.Println(errors.Is(err, driver.ErrUnavailable))
+	fmt.Println(errors.Is(err, comm.ErrUnavailable))
 	// Output: true
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // The test binary starts itself under mpiexec: with this variable it is one rank of a job, which runs the named scenarios.

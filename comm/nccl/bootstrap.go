@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Bootstrap makes a communicator of ranks that know one address, host:port, and have no MPI. Rank 0 listens there, and the others try to connect

@@ -5,8 +5,8 @@ import (
 	"runtime"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // ID is NCCL's unique id, by which the ranks of a communicator find each other. One rank makes it, and sends it to the others by any means.

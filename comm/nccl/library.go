@@ -6,8 +6,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )

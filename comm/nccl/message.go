@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Send sends the elements of b to another rank, which receives the same number of elements. The stream waits for the receive, so ranks that send

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // operation is one call of the library that is to be made.
@@ -234,7 +234,7 @@ const (
 	ncclFloat64 = 8
 )
 
-// kinds has, for each kind of Go, the type of package comm/driver, NCCL's type, and how many values of NCCL's type make an element.
+// kinds has, for each kind of Go, the type of package internal/comm/driver, NCCL's type, and how many values of NCCL's type make an element.
 var kinds = map[reflect.Kind]struct {
 	t    driver.Type
 	nccl uintptr

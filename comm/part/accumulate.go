@@ -10,7 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // accumulating is the operation in errors of Accumulate.
@@ -104,7 +104,7 @@ func (b *Buffer[T]) combine(ctx context.Context, l *link, list []span, payload [
 	})
 }
 
-// types maps Go's kinds to the types of package comm/driver.
+// types maps Go's kinds to the types of package internal/comm/driver.
 var types = map[reflect.Kind]driver.Type{
 	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
 	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // After the first few, an exchange allocates only the list of ranges, if it accesses several ranges of a buffer.

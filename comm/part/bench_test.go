@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // BenchmarkExchange is one exchange on each of two ranks, which share the processors and the count of allocations.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Three ranks have four numbers each, and one ghost of each neighbour's. The second exchange sends what was written since the first.

@@ -5,7 +5,7 @@ import (
 	"sort"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Layout says which rank owns which elements. All ranks give the same one.

@@ -5,7 +5,7 @@ import (
 	"sort"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Plan says what one rank of a layout stores, and how much it sends and receives at most. It is made without a communicator, so a program can plan

@@ -21,7 +21,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/examples/gokernels/cg"
@@ -173,7 +172,7 @@ func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result,
 	return res, x.CopyOut(ctx, res.x)
 }
 
-func run(ctx context.Context, e driver.Engine, n int) (err error) {
+func run(ctx context.Context, e comm.Engine, n int) (err error) {
 	c := comm.New(e)
 	dev, err := every.ForRank(ctx, c.Rank(), rowsLaplaceKernel)
 	if err != nil {
@@ -199,10 +198,10 @@ func main() {
 	ranks := flag.Int("ranks", 0, "run this many `ranks` as goroutines, without MPI")
 	flag.Parse()
 	if *ranks > 0 {
-		if err := commtest.Execute(*ranks, func(e driver.Engine) error { return run(context.Background(), e, *n) }); err != nil {
+		if err := commtest.Execute(*ranks, func(e comm.Engine) error { return run(context.Background(), e, *n) }); err != nil {
 			log.Fatal(err)
 		}
 		return
 	}
-	mpi.Run(func(ctx context.Context, e driver.Engine) error { return run(ctx, e, *n) })
+	mpi.Run(func(ctx context.Context, e comm.Engine) error { return run(ctx, e, *n) })
 }

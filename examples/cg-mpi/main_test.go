@@ -11,7 +11,6 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -39,7 +38,7 @@ func solved(t *testing.T, x []float32) {
 func gather(ranks int, fn func(c *comm.Comm) (result, error)) (whole []float32, err error) {
 	var mu sync.Mutex
 	whole = make([]float32, small*small)
-	err = commtest.Execute(ranks, func(e driver.Engine) error {
+	err = commtest.Execute(ranks, func(e comm.Engine) error {
 		c := comm.New(e)
 		res, err := fn(c)
 		mu.Lock()
@@ -90,7 +89,7 @@ func TestEveryDeviceSolves(t *testing.T) {
 }
 
 func TestSmallGridsAreRefused(t *testing.T) {
-	assert.NoError(t, commtest.Execute(3, func(e driver.Engine) error {
+	assert.NoError(t, commtest.Execute(3, func(e comm.Engine) error {
 		c := comm.New(e)
 		for _, n := range []int{-1, 0, 1, 2} {
 			_, err := solve(t.Context(), c, nil, n)

@@ -25,7 +25,6 @@ import (
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/examples/internal/every"
@@ -151,7 +150,7 @@ func write(file string, p plate, all []float32) error {
 	return errors.Join(png.Encode(f, m), f.Close())
 }
 
-func run(ctx context.Context, e driver.Engine, p plate, file string) (err error) {
+func run(ctx context.Context, e comm.Engine, p plate, file string) (err error) {
 	c := comm.New(e)
 	open := []io.Closer{c}
 	defer func() { err = errors.Join(err, hal.CloseAll(open...)) }()
@@ -192,11 +191,11 @@ func main() {
 	ranks := flag.Int("ranks", 0, "run `n` ranks as goroutines, without MPI")
 	flag.Parse()
 	if *ranks > 0 {
-		err := commtest.Execute(*ranks, func(e driver.Engine) error { return run(context.Background(), e, p, *file) })
+		err := commtest.Execute(*ranks, func(e comm.Engine) error { return run(context.Background(), e, p, *file) })
 		if err != nil {
 			log.Fatal(err)
 		}
 		return
 	}
-	mpi.Run(func(ctx context.Context, e driver.Engine) error { return run(ctx, e, p, *file) })
+	mpi.Run(func(ctx context.Context, e comm.Engine) error { return run(ctx, e, p, *file) })
 }

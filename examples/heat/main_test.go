@@ -12,7 +12,6 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -45,7 +44,7 @@ func TestAnyNumberOfRanksGivesTheSameBits(t *testing.T) {
 	require.NotZero(t, want[small.width*4+5], "no heat has come to the fifth row")
 	for _, ranks := range []int{1, 2, 3, 4, 12} {
 		backend := host.New(host.Options{Name: "part", Discrete: ranks})
-		commtest.Run(t, ranks, func(e driver.Engine) error {
+		commtest.Run(t, ranks, func(e comm.Engine) error {
 			c := comm.New(e)
 			dev, err := hal.OpenWith(t.Context(), backend, c.Rank()+1)
 			if err != nil {
@@ -73,7 +72,7 @@ func TestAnyNumberOfRanksGivesTheSameBits(t *testing.T) {
 func TestEveryDeviceGivesTheSameBits(t *testing.T) {
 	want := plain(small)
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
-		return commtest.Execute(2, func(e driver.Engine) error {
+		return commtest.Execute(2, func(e comm.Engine) error {
 			c := comm.New(e)
 			own, err := stream.Device().NewStream()
 			if err != nil {
@@ -90,7 +89,7 @@ func TestEveryDeviceGivesTheSameBits(t *testing.T) {
 
 func TestBadPlatesAreRefused(t *testing.T) {
 	for _, p := range []plate{{width: 2, height: 9, steps: 1}, {width: 9, height: 2, steps: 1}, {width: 9, height: 9, steps: -1}} {
-		err := commtest.Execute(3, func(e driver.Engine) error {
+		err := commtest.Execute(3, func(e comm.Engine) error {
 			c := comm.New(e)
 			_, err := solve(t.Context(), c, nil, p)
 			assert.ErrorIs(t, err, hal.ErrInvalidArgument)
@@ -102,7 +101,7 @@ func TestBadPlatesAreRefused(t *testing.T) {
 
 func TestPictureIsWritten(t *testing.T) {
 	file := t.TempDir() + "/heat.png"
-	require.NoError(t, commtest.Execute(2, func(e driver.Engine) error { return run(context.Background(), e, small, file) }))
+	require.NoError(t, commtest.Execute(2, func(e comm.Engine) error { return run(context.Background(), e, small, file) }))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.NotZero(t, info.Size())

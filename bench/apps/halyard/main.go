@@ -22,7 +22,6 @@ import (
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/driver"
 	"github.com/go-halyard/halyard/comm/mpi"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -40,7 +39,7 @@ var programs = map[string]func(context.Context, *job) error{"stream": stream, "m
 
 func main() {
 	if os.Getenv("HALYARD_BENCH_MPI") != "" {
-		mpi.Run(func(ctx context.Context, e driver.Engine) error { return run(ctx, os.Args[1:], comm.New(e)) })
+		mpi.Run(func(ctx context.Context, e comm.Engine) error { return run(ctx, os.Args[1:], comm.New(e)) })
 	}
 	if err := run(context.Background(), os.Args[1:], nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/conformance"
-	"github.com/go-halyard/halyard/comm/driver"
-	"github.com/go-halyard/halyard/comm/internal/bugs"
+	"github.com/go-halyard/halyard/internal/comm/bugs"
+	"github.com/go-halyard/halyard/internal/comm/conformance"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // job runs fn on the ranks of a job that can lose some.

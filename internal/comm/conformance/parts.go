@@ -3,7 +3,7 @@ package conformance
 import (
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // parts says where the ranks' parts of some memory lie.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // kind is a type of elements: how it is written and combined.

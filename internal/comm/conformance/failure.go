@@ -3,7 +3,7 @@ package conformance
 import (
 	"errors"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 var failureChecks = []Check{

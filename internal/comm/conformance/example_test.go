@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/go-halyard/halyard/comm/commtest"
-	"github.com/go-halyard/halyard/comm/conformance"
-	"github.com/go-halyard/halyard/comm/driver"
-	"github.com/go-halyard/halyard/comm/internal/bugs"
+	"github.com/go-halyard/halyard/internal/comm/bugs"
+	"github.com/go-halyard/halyard/internal/comm/conformance"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // One check finds out what is wrong with an engine whose barrier lets ranks through.

@@ -1,7 +1,7 @@
 package conformance
 
 import (
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 var engineChecks = []Check{

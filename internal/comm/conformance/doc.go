@@ -1,4 +1,4 @@
-// Package conformance holds every engine of package comm to the rules of package comm/driver.
+// Package conformance holds every engine of package comm to the rules of package internal/comm/driver.
 //
 // Each rank of a job runs the same [Check] on its engine ([Check.Run]). If all ranks can be in one process, a test takes a few lines:
 //

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-halyard/halyard/comm/driver"
+	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // Check is one rule and the test of whether an engine keeps it.
