@@ -24,7 +24,6 @@ type Want struct {
 	in    int     // index of its member in the group
 	err   error   // the reason if the elements cannot be acquired
 	call  string  // see For
-	first func(context.Context, *hal.Stream) error
 }
 
 // Want names the elements for [AcquireAll]. mode is coherence.Read, ReadWrite or Overwrite, as for Acquire.
@@ -58,13 +57,6 @@ func (w Want) Err() error {
 // [Activity.Cause] have that name.
 func (w Want) For(call string) Want {
 	w.call = call
-	return w
-}
-
-// After returns the want with a function that [AcquireAll] calls, with its context and stream, before it acquires anything. If fn fails,
-// AcquireAll fails with that error.
-func (w Want) After(fn func(context.Context, *hal.Stream) error) Want {
-	w.first = fn
 	return w
 }
 
@@ -137,13 +129,6 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 	}
 	if err := layer.Err(stream); err != nil {
 		return Leases{}, err
-	}
-	for i := range wants {
-		if fn := wants[i].first; fn != nil {
-			if err := fn(ctx, stream); err != nil {
-				return Leases{}, err
-			}
-		}
 	}
 	g, err := acquireAll(ctx, op, stream, reserve, wants...)
 	if err != nil {

@@ -68,15 +68,12 @@ func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, 
 	if fn == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
-	if err := a.root.onHost(ctx, op); err != nil {
-		return err
-	}
 	pieces := ranges(a.at.pieces(maxRuns))
 	at := a.at
 	if len(pieces) > 0 {
 		at.off -= pieces[0].Lo
 	}
-	return a.root.b.AccessRanges(ctx, mode, pieces, func(s []T) error {
+	return a.b.AccessRanges(ctx, mode, pieces, func(s []T) error {
 		return within(s, &at, mode != coherence.Read, fn)
 	})
 }
@@ -92,12 +89,9 @@ func ranges(spans []span) []buffer.Range {
 // transfer copies the elements, in the order of their places in the buffer, to or from data, which has the same length. No other
 // elements are moved. One access has at most maxRuns ranges.
 func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) error {
-	if err := a.root.onHost(ctx, "AccessRanges"); err != nil {
-		return err
-	}
 	var batch []buffer.Range
 	flush := func() error {
-		err := a.root.b.AccessRanges(ctx, mode, batch, func(s []T) error {
+		err := a.b.AccessRanges(ctx, mode, batch, func(s []T) error {
 			for _, r := range batch {
 				part := s[r.Lo-batch[0].Lo : r.Hi-batch[0].Lo]
 				if mode == coherence.Read {

@@ -10,18 +10,12 @@ import (
 
 // Array gives the elements of a buffer a shape. The place of element (i, j, ...) in the buffer is the offset plus i times the first
 // stride plus j times the second, and so on, all counted in elements. Views of an array share its buffer. The shape of an
-// array never changes. The zero Array is not usable, except that [Array.UnmarshalBinary] makes it an array.
+// array never changes. The zero Array is not usable.
 type Array[T buffer.Element] struct {
-	root *root[T]
+	b    *buffer.Buffer[T] // of all elements, also for a view
 	at   layout
+	lent bool // the program owns the buffer, and closes it
 	view bool
-}
-
-// root is shared by an array and all its views.
-type root[T buffer.Element] struct {
-	b     *buffer.Buffer[T]
-	lent  bool // the program owns the buffer, and closes it
-	value *fill[T]
 }
 
 // New returns an array of zeros, row-major. Without extents, the array has one
@@ -49,6 +43,26 @@ func Like[T buffer.Element](a *Array[T]) (*Array[T], error) {
 	return create[T](op, order, a.at.shape)
 }
 
+// Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer of
+// [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
+func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
+	a, err := create[T]("Full", RowMajor, shape)
+	if err != nil {
+		return nil, err
+	}
+	err = a.b.Overwrite(context.Background(), func(s []T) error { // nobody else has the buffer yet, so nothing is waited for
+		for i := range s {
+			s[i] = value
+		}
+		return nil
+	})
+	if err != nil {
+		_ = a.b.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
 func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], error) {
 	n, err := plan(op, order, shape)
 	if err != nil {
@@ -58,7 +72,7 @@ func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], e
 	if err != nil {
 		return nil, err
 	}
-	return &Array[T]{root: &root[T]{b: b}, at: dense(order, shape)}, nil
+	return &Array[T]{b: b, at: dense(order, shape)}, nil
 }
 
 func plan(op string, order Order, shape []int) (n int, err error) {
@@ -87,7 +101,7 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 	if err != nil {
 		return nil, err
 	}
-	return &Array[T]{root: &root[T]{b: b}, at: dense(order, shape)}, nil
+	return &Array[T]{b: b, at: dense(order, shape)}, nil
 }
 
 // FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
@@ -104,7 +118,7 @@ func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T],
 	case n != b.Len():
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the buffer has %d elements instead of the %d of shape %v", b.Len(), n, shape)
 	}
-	return &Array[T]{root: &root[T]{b: b, lent: true}, at: dense(RowMajor, shape)}, nil
+	return &Array[T]{b: b, lent: true, at: dense(RowMajor, shape)}, nil
 }
 
 // FromStrides returns an array over part of a buffer with the given layout: offset and strides are
@@ -122,12 +136,12 @@ func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strid
 	if err != nil {
 		return nil, err
 	}
-	return &Array[T]{root: &root[T]{b: b, lent: true}, at: l}, nil
+	return &Array[T]{b: b, lent: true, at: l}, nil
 }
 
 // check returns an error for a nil or zero Array.
 func (a *Array[T]) check(op string) error {
-	if a == nil || a.root == nil {
+	if a == nil || a.b == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero array; make arrays with New, From or FromBuffer")
 	}
 	return nil
@@ -144,7 +158,7 @@ func (a *Array[T]) Offset() int { return a.at.off }
 
 // Len returns the number of elements.
 func (a *Array[T]) Len() int {
-	if a.root == nil {
+	if a.b == nil {
 		return 0
 	}
 	return a.at.length()
@@ -153,13 +167,13 @@ func (a *Array[T]) Len() int {
 // IsContiguous reports whether the elements follow each other in the given order, without gaps. A contiguous
 // array with at most one extent above 1 is contiguous in both orders.
 func (a *Array[T]) IsContiguous(order Order) bool {
-	return a.root != nil && a.at.contiguous(order)
+	return a.b != nil && a.at.contiguous(order)
 }
 
 // Order returns the order in which the array is contiguous, row-major if it is contiguous in both; ok is false if
 // it is contiguous in neither.
 func (a *Array[T]) Order() (order Order, ok bool) {
-	if a.root == nil {
+	if a.b == nil {
 		return RowMajor, false
 	}
 	return a.at.order()
@@ -167,7 +181,7 @@ func (a *Array[T]) Order() (order Order, ok bool) {
 
 // State describes at which places the range from the array's first to its last element is current. That range includes the gaps.
 func (a *Array[T]) State() buffer.State {
-	if a.root == nil {
+	if a.b == nil {
 		return buffer.State{}
 	}
 	b, err := a.part(a.at.hull())
@@ -179,36 +193,28 @@ func (a *Array[T]) State() buffer.State {
 
 // Stats returns the counters of the whole buffer.
 func (a *Array[T]) Stats() buffer.Stats {
-	if a.root == nil {
+	if a.b == nil {
 		return buffer.Stats{}
 	}
-	return a.root.b.Stats()
+	return a.b.Stats()
 }
 
 // part returns a range of the buffer.
 func (a *Array[T]) part(s span) (*buffer.Buffer[T], error) {
-	if s.lo == 0 && s.hi == a.root.b.Len() {
-		return a.root.b, nil
+	if s.lo == 0 && s.hi == a.b.Len() {
+		return a.b, nil
 	}
-	return a.root.b.Slice(s.lo, s.hi)
+	return a.b.Slice(s.lo, s.hi)
 }
 
 // Buffer returns the elements of a contiguous array as a buffer, which is closed with the array. If the array is not
-// contiguous in either order, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy. If the value of
-// a [Full] array has to be written first, ctx limits the wait.
-func (a *Array[T]) Buffer(ctx context.Context) (*buffer.Buffer[T], error) {
-	const op = "Buffer"
-	b, err := a.whole(op)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.root.onHost(ctx, op); err != nil {
-		return nil, err
-	}
-	if b == a.root.b {
+// contiguous in either order, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
+func (a *Array[T]) Buffer() (*buffer.Buffer[T], error) {
+	b, err := a.whole("Buffer")
+	if err == nil && b == a.b {
 		return b.Slice(0, b.Len())
 	}
-	return b, nil
+	return b, err
 }
 
 func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
@@ -225,7 +231,7 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 // them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
 // elements. If the array is not contiguous, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
 func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.ready(context.Background(), "TryAcquire", stream, true)
+	b, err := a.whole("TryAcquire")
 	if err != nil {
 		return buffer.Lease{}, err
 	}
@@ -234,22 +240,11 @@ func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.L
 
 // Acquire is TryAcquire, but waits until ctx ends for accesses that exclude it.
 func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.ready(ctx, "Acquire", stream, false)
+	b, err := a.whole("Acquire")
 	if err != nil {
 		return buffer.Lease{}, err
 	}
 	return b.Acquire(ctx, stream, mode)
-}
-
-func (a *Array[T]) ready(ctx context.Context, op string, stream *hal.Stream, try bool) (*buffer.Buffer[T], error) {
-	b, err := a.whole(op)
-	if err != nil {
-		return nil, err
-	}
-	if stream == nil {
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
-	}
-	return b, a.root.onDevice(ctx, op, stream, try)
 }
 
 // Want names the elements of a contiguous array for [buffer.AcquireAll], and for kernels. With an array that is not contiguous AcquireAll
@@ -259,13 +254,7 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 	if err != nil {
 		return buffer.NoWant(err)
 	}
-	w := b.Want(mode)
-	if f := a.root.value; f != nil && !f.done.Load() {
-		return w.After(func(ctx context.Context, stream *hal.Stream) error {
-			return a.root.onDevice(ctx, "AcquireAll", stream, false)
-		})
-	}
-	return w
+	return b.Want(mode)
 }
 
 // AcquireStrided is Acquire for any array. The lease's region reaches from the array's first to its last element in the
@@ -278,12 +267,6 @@ func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode 
 	if err := a.check(op); err != nil {
 		return buffer.Lease{}, err
 	}
-	if stream == nil {
-		return buffer.Lease{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
-	}
-	if err := a.root.onDevice(ctx, op, stream, false); err != nil {
-		return buffer.Lease{}, err
-	}
 	pieces := ranges(a.at.pieces(maxRuns))
 	held := 0
 	for _, p := range pieces {
@@ -292,13 +275,13 @@ func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode 
 	if mode == coherence.Overwrite && held > a.Len() {
 		mode = coherence.ReadWrite
 	}
-	return a.root.b.AcquireRanges(ctx, stream, mode, pieces)
+	return a.b.AcquireRanges(ctx, stream, mode, pieces)
 }
 
 // Origin returns the distance, in elements of the buffer, from the first of the array's elements to the element whose
 // indices are all 0. It is above 0 only if a stride is negative.
 func (a *Array[T]) Origin() int {
-	if a.root == nil {
+	if a.b == nil {
 		return 0
 	}
 	return a.at.off - a.at.hull().lo
@@ -314,8 +297,8 @@ func (a *Array[T]) Close() error {
 	switch {
 	case a.view:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "a view is closed with its array")
-	case a.root.lent:
+	case a.lent:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the array does not own its buffer; close the buffer itself")
 	}
-	return a.root.b.Close()
+	return a.b.Close()
 }

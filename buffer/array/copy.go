@@ -32,20 +32,20 @@ func (a *Array[T]) Pack(ctx context.Context, order ...Order) (*Array[T], error) 
 
 func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T], error) {
 	if a.at.contiguous(order) {
-		b, err := a.Buffer(ctx)
+		b, err := a.Buffer()
 		if err == nil {
 			b, err = b.Clone(ctx)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return &Array[T]{root: &root[T]{b: b}, at: dense(order, a.at.shape)}, nil
+		return &Array[T]{b: b, at: dense(order, a.at.shape)}, nil
 	}
 	c, err := create[T](op, order, a.at.shape)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.root.b.Overwrite(ctx, func(s []T) error { return a.read(ctx, &c.at, s) }); err != nil {
+	if err := c.b.Overwrite(ctx, func(s []T) error { return a.read(ctx, &c.at, s) }); err != nil {
 		_ = c.Close()
 		return nil, err
 	}

@@ -15,8 +15,8 @@
 //	Reshape                              no, or ErrUnsupported   nothing
 //	FromBuffer, FromStrides              no                      nothing
 //	Buffer, Acquire                      no, or ErrUnsupported   nothing
-//	New, Like, Full                      no                      nothing; written at the place of first use
-//	From                                 yes                     nothing
+//	New, Like                            no                      nothing
+//	From, Full                           yes                     nothing
 //	At, View, Update                     no                      the elements (see View for very many ranges)
 //	Set                                  no                      nothing
 //	Overwrite, unbroken range            no                      nothing
@@ -25,8 +25,8 @@
 //	Pack, with gaps or in another order  yes                     the elements
 //	Values, CopyFrom                     yes                     the source's elements
 //	WriteNPY, contiguous                 no                      the elements
-//	WriteNPY, with gaps; MarshalBinary   yes                     the elements
-//	ReadNPY, UnmarshalBinary             yes                     nothing
+//	WriteNPY, with gaps                  yes                     the elements
+//	ReadNPY                              yes                     nothing
 //
 // # Shapes
 //
@@ -47,5 +47,5 @@
 //
 // # Concurrency
 //
-// All methods of all types are safe for concurrent use, except UnmarshalBinary on the zero Array.
+// All methods of all types are safe for concurrent use.
 package array

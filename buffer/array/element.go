@@ -9,7 +9,7 @@ import (
 // At returns one element, and moves only that element to the host. If an index is out of range, the error is of kind ErrOutOfRange; if the
 // number of indices is wrong, of kind ErrInvalidArgument. For many elements [Array.View] costs less.
 func (a *Array[T]) At(ctx context.Context, index ...int) (value T, err error) {
-	b, err := a.element(ctx, "At", index)
+	b, err := a.element("At", index)
 	if err != nil {
 		return value, err
 	}
@@ -19,14 +19,14 @@ func (a *Array[T]) At(ctx context.Context, index ...int) (value T, err error) {
 
 // Set changes one element, with the errors of [Array.At]. Only that element becomes stale in other replicas. Nothing is moved.
 func (a *Array[T]) Set(ctx context.Context, value T, index ...int) error {
-	b, err := a.element(ctx, "Set", index)
+	b, err := a.element("Set", index)
 	if err != nil {
 		return err
 	}
 	return b.Overwrite(ctx, func(s []T) error { s[0] = value; return nil })
 }
 
-func (a *Array[T]) element(ctx context.Context, op string, index []int) (*buffer.Buffer[T], error) {
+func (a *Array[T]) element(op string, index []int) (*buffer.Buffer[T], error) {
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
@@ -34,8 +34,5 @@ func (a *Array[T]) element(ctx context.Context, op string, index []int) (*buffer
 	if err != nil {
 		return nil, err
 	}
-	if err := a.root.onHost(ctx, op); err != nil {
-		return nil, err
-	}
-	return a.root.b.Slice(p, p+1)
+	return a.b.Slice(p, p+1)
 }

@@ -27,7 +27,7 @@ func Example() {
 	}
 	defer stream.Close()
 
-	a, err := array.Full[float32](1, 100, 100) // written on the device, where it is used first
+	a, err := array.New[float32](100, 100)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func Example() {
 	fmt.Println(window.Shape(), window.Strides(), last)
 	fmt.Println(a.Stats().BytesCopied, "bytes copied of", 4*a.Len())
 	// Output:
-	// [3 4] [100 1] 12
+	// [3 4] [100 1] 11
 	// 48 bytes copied of 40000
 }
 

@@ -93,7 +93,7 @@ func exchange[T buffer.Element](t *testing.T, folder, dtype string, number func(
 		}
 		a, err := array.NewIn[T](c.order, c.shape...)
 		require.NoError(t, err)
-		require.NoError(t, a.Overwrite(ctx, func(g array.Accessor[T]) error { return g.CopyIn(array.RowMajor, want) }))
+		require.NoError(t, a.Overwrite(ctx, func(g array.Accessor[T]) error { return put(g, want) }))
 		var file bytes.Buffer
 		_, err = a.WriteNPY(ctx, &file)
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ func (a *Array[T]) derive(l layout, err error) (*Array[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Array[T]{root: a.root, at: l, view: true}, nil
+	return &Array[T]{b: a.b, at: l, view: true}, nil
 }
 
 // Slice returns a view of the elements that the ranges select. The first range is for the first axis, and so on; an axis

@@ -74,7 +74,7 @@ func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], opts 
 		}()
 		a, o = c, o.ofCopy(c.Close)
 	}
-	b, first, err := a.Bounds(ctx)
+	b, first, err := a.Bounds()
 	if err != nil {
 		return Managed{}, err
 	}

@@ -65,7 +65,7 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.Equal(t, []int64{4, 3}, tensor.Shape)
 	require.Equal(t, []int64{7, 2}, tensor.Strides)
 	require.False(t, tensor.ReadOnly)
-	whole, _, err := a.Bounds(ctx)
+	whole, _, err := a.Bounds()
 	require.NoError(t, err)
 	region, err := whole.Memory(d)
 	require.NoError(t, err)
