@@ -3,7 +3,7 @@
 // [Record] collects the events of every buffer in the process: copies and fills, from the call to their end; replicas
 // that are allocated and freed; evictions and the buffers that needed the room; accesses whose bytes were already in
 // place; waits of the host. A [Recording] can be written as a Chrome trace ([Recording.WriteJSON]),
-// which ui.perfetto.dev and chrome://tracing open, or drawn as a timeline ([Recording.WriteSVG]).
+// which ui.perfetto.dev and chrome://tracing open. The command halyard trace draws it as a picture.
 // [Create] writes the same trace to a file while the program runs. [Log] sends the events to a log/slog
 // logger. To count instead, take the difference of two [buffer.Totals].
 //

@@ -183,7 +183,7 @@ func (e *encoder) ask(s Span) {
 func (e *encoder) span(s Span) {
 	at, until := e.at(s.Begin), e.at(s.End)
 	took := until - at
-	x := entry{Name: s.label(), Cat: s.Kind.String(), Phase: "X", At: at, Took: &took, Proc: e.pid(s.Place), Args: e.args(s)}
+	x := entry{Name: s.String(), Cat: s.Kind.String(), Phase: "X", At: at, Took: &took, Proc: e.pid(s.Place), Args: e.args(s)}
 	switch {
 	case s.Stream > 0:
 		x.Track = e.lane(s.Place, streamTrack+strconv.Itoa(s.Stream), 1+s.Stream, at, until)

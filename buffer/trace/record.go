@@ -318,8 +318,8 @@ func (c *collector) close() {
 	}
 }
 
-// label describes the span in a few words.
-func (s *Span) label() string {
+// String describes the span in a few words.
+func (s *Span) String() string {
 	switch s.Kind {
 	case buffer.ActivityCopy:
 		return s.From + " → " + s.To

@@ -3,10 +3,7 @@ package trace_test
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -439,50 +436,12 @@ func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-func TestRecordingAsPicture(t *testing.T) {
-	r := trace.Record()
-	work(t)
-	r.Stop()
-	var out bytes.Buffer
-	require.NoError(t, r.WriteSVG(&out, "a <title>"))
-	bars := map[string]int{}
-	dec := xml.NewDecoder(bytes.NewReader(out.Bytes()))
-	for {
-		tok, err := dec.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err, "the picture is well-formed")
-		if e, ok := tok.(xml.StartElement); ok && (e.Name.Local == "rect" || e.Name.Local == "path") {
-			for _, a := range e.Attr {
-				if a.Name.Local == "class" {
-					bars[strings.TrimPrefix(a.Value, "bar ")]++
-				}
-			}
-		}
-	}
-	waits := bars["wait"]
-	delete(bars, "wait")
-	// One more of each in the legend.
-	assert.Equal(t, map[string]int{"ground": 1, "band": 2, "in": 3, "out": 2, "use": 2, "host": 4, "evict": 3, "res": 2}, bars)
-	assert.Positive(t, waits, "SyncTo waits")
-	for _, says := range []string{"demo:1 (simulated)", "demo:1: simulated, there is no such hardware here", "a &lt;title&gt;",
-		"stream 2", "memory, 3.9 KiB", "trace/trace_test.go:", "because of Prefetch for Evict; room for buffer", "copied 9.8 KiB, avoided 7.8 KiB, 2 evictions"} {
-		assert.Contains(t, out.String(), says)
-	}
-	assert.Contains(t, out.String(), "prefers-color-scheme:dark")
-	wd, err := os.Getwd()
-	require.NoError(t, err)
-	assert.NotContains(t, out.String(), wd, "a picture may be shown to others")
-}
-
 func TestEmptyRecording(t *testing.T) {
 	r := trace.Record()
 	r.Stop()
 	var out bytes.Buffer
 	require.NoError(t, r.WriteJSON(&out))
 	require.NoError(t, tracecheck.Check(&out))
-	require.NoError(t, r.WriteSVG(io.Discard, ""))
 	require.Empty(t, r.Spans())
 }
 

@@ -165,7 +165,7 @@ func (o *traceOptions) write(says io.Writer, r *trace.Recording, title string) e
 		says  string
 	}{
 		{o.out, func(f *os.File) error { return r.WriteJSON(f) }, "trace written to %s: open it at ui.perfetto.dev or chrome://tracing\n"},
-		{o.svg, func(f *os.File) error { return r.WriteSVG(f, title) }, "picture written to %s\n"},
+		{o.svg, func(f *os.File) error { return drawTrace(f, r, title) }, "picture written to %s\n"},
 	} {
 		if w.name == "" {
 			continue

@@ -1,4 +1,4 @@
-package trace
+package main
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/internal/svg"
 )
 
@@ -25,7 +26,8 @@ var looks = []look{
 	{"use", "work of a lease"}, {"host", "access of the host"}, {"wait", "wait of the host"}, {"evict", "eviction"}, {"res", "resident bytes"},
 }
 
-func (s *Span) class() string {
+// classOf returns the class of a span's bar, or "" if it has none.
+func classOf(s *trace.Span) string {
 	switch s.Kind {
 	case buffer.ActivityCopy:
 		switch {
@@ -74,17 +76,17 @@ const (
 	letter       = 6.1 // approximate width of a letter in a bar
 )
 
-// row is one line of the picture.
-type row struct {
+// traceRow is one line of the picture.
+type traceRow struct {
 	name   string
-	spans  []Span
+	spans  []trace.Span
 	memory bool // a curve of resident bytes, with evictions as marks
 }
 
-// WriteSVG draws the recording as a timeline with a title. Time runs from left to right. The places follow each other from top to bottom.
+// drawTrace draws a recording as a timeline with a title. Time runs from left to right. The places follow each other from top to bottom.
 // A device has a row for each stream and a row with the bytes of replicas; the host has rows with the accesses and waits of
 // the program. When the mouse is over a bar, a viewer shows the event and its cause.
-func (r *Recording) WriteSVG(w io.Writer, title string) error {
+func drawTrace(w io.Writer, r *trace.Recording, title string) error {
 	spans := r.Spans()
 	begin, end := time.Time{}, time.Time{}
 	for _, s := range spans {
@@ -142,67 +144,67 @@ func (r *Recording) WriteSVG(w io.Writer, title string) error {
 	all.Raw(style)
 	all.Rect(0.5, 0.5, pictureWidth-1, height-1, "class", "ground", "rx", 10)
 	all.Text(22, 32, title, "class", "title", "font-size", 17, "font-weight", "bold")
-	all.Text(pictureWidth-chartRight, 32, sums(spans), "class", "small", "text-anchor", "end")
+	all.Text(pictureWidth-chartRight, 32, sumsText(spans), "class", "small", "text-anchor", "end")
 	drawAxis(&all, total, top, y)
 	all.Add(&body)
 	return all.Write(w, pictureWidth, height, title)
 }
 
 // rowsOf sorts the spans of a place into rows in which they do not overlap.
-func rowsOf(place string, spans []Span) []row {
+func rowsOf(place string, spans []trace.Span) []traceRow {
 	streams := map[int]int{} // index of the row
-	var memory row
-	var calls []row
-	var work []row
+	var memory traceRow
+	var calls []traceRow
+	var work []traceRow
 	for _, s := range spans {
 		switch {
 		case s.Kind == buffer.ActivityAlloc || s.Kind == buffer.ActivityFree || s.Kind == buffer.ActivityEvict:
 			if s.Place == place {
 				memory.spans = append(memory.spans, s)
 			}
-		case s.Place != place || s.class() == "":
+		case s.Place != place || classOf(&s) == "":
 		case s.Stream > 0:
 			i, ok := streams[s.Stream]
 			if !ok {
 				i = len(work)
 				streams[s.Stream] = i
-				work = append(work, row{name: fmt.Sprintf("stream %d", s.Stream)})
+				work = append(work, traceRow{name: fmt.Sprintf("stream %d", s.Stream)})
 			}
 			work[i].spans = append(work[i].spans, s)
 		default:
-			i := slices.IndexFunc(calls, func(r row) bool { return !r.spans[len(r.spans)-1].End.After(s.Begin) })
+			i := slices.IndexFunc(calls, func(r traceRow) bool { return !r.spans[len(r.spans)-1].End.After(s.Begin) })
 			if i < 0 {
 				i = len(calls)
-				calls = append(calls, row{name: "program"})
+				calls = append(calls, traceRow{name: "program"})
 			}
 			calls[i].spans = append(calls[i].spans, s)
 		}
 	}
-	slices.SortFunc(work, func(a, b row) int { return a.spans[0].Stream - b.spans[0].Stream })
+	slices.SortFunc(work, func(a, b traceRow) int { return a.spans[0].Stream - b.spans[0].Stream })
 	rows := append(calls, work...)
 	if place != "host" && len(memory.spans) > 0 {
 		memory.name, memory.memory = "memory", true
 		if p := peak(memory.spans); p > 0 {
-			memory.name = "memory, " + sizeText(uint64(p))
+			memory.name = "memory, " + bytesText(uint64(p))
 		}
 		rows = append(rows, memory)
 	}
 	return rows
 }
 
-func drawBar(p *svg.Picture, s Span, x func(time.Time) float64, y float64) {
-	class := s.class()
+func drawBar(p *svg.Picture, s trace.Span, x func(time.Time) float64, y float64) {
+	class := classOf(&s)
 	if class == "" {
 		return
 	}
 	left := x(s.Begin)
 	wide := max(x(s.End)-left, 1.5)
 	if class == "evict" {
-		p.Element("path", svg.Tip(s.story()), "class", "evict", "d", triangle(left, y))
+		p.Element("path", svg.Tip(storyOf(&s)), "class", "evict", "d", triangle(left, y))
 		return
 	}
-	p.Element("rect", svg.Tip(s.story()), "class", "bar "+class, "x", left, "y", y, "width", wide, "height", barHeight, "rx", min(3, wide/3))
-	for _, text := range s.texts() {
+	p.Element("rect", svg.Tip(storyOf(&s)), "class", "bar "+class, "x", left, "y", y, "width", wide, "height", barHeight, "rx", min(3, wide/3))
+	for _, text := range textsOf(&s) {
 		if float64(utf8.RuneCountInString(text))*letter+8 <= wide {
 			p.Text(left+wide/2, y+13, text, "class", "on", "font-size", 11, "text-anchor", "middle")
 			break
@@ -215,8 +217,8 @@ func triangle(x, y float64) string {
 	return fmt.Sprintf("M%s %sl5 9h-10z", svg.Number(x), svg.Number(y))
 }
 
-// texts returns the texts for the bar, the longest first.
-func (s *Span) texts() []string {
+// textsOf returns the texts for the bar, the longest first.
+func textsOf(s *trace.Span) []string {
 	name := cmp.Or(s.Name, fmt.Sprintf("buffer %d", s.Buffer))
 	short := fmt.Sprintf("b%d", s.Buffer)
 	switch s.Kind {
@@ -234,9 +236,9 @@ func (s *Span) texts() []string {
 	return []string{name, short}
 }
 
-// story describes everything known about a span, for display.
-func (s *Span) story() string {
-	t := fmt.Sprintf("%s, buffer %d%s, bytes [%d, %d)", s.label(), s.Buffer, strings.TrimSuffix(" "+s.Name, " "), s.Lo, s.Hi)
+// storyOf describes everything known about a span, for display.
+func storyOf(s *trace.Span) string {
+	t := fmt.Sprintf("%s, buffer %d%s, bytes [%d, %d)", s, s.Buffer, strings.TrimSuffix(" "+s.Name, " "), s.Lo, s.Hi)
 	if d := s.End.Sub(s.Begin); d > 0 {
 		t += ", " + durationText(d)
 	}
@@ -257,7 +259,7 @@ func (s *Span) story() string {
 }
 
 // peak returns the most bytes that replicas have at once.
-func peak(spans []Span) (most int64) {
+func peak(spans []trace.Span) (most int64) {
 	var now int64
 	for _, s := range spans {
 		now += change(s)
@@ -267,7 +269,7 @@ func peak(spans []Span) (most int64) {
 }
 
 // change returns the number of bytes by which replicas have grown after the span.
-func change(s Span) int64 {
+func change(s trace.Span) int64 {
 	switch s.Kind {
 	case buffer.ActivityAlloc:
 		return int64(s.Hi - s.Lo)
@@ -278,7 +280,7 @@ func change(s Span) int64 {
 }
 
 // drawMemory draws the bytes of replicas as steps.
-func drawMemory(p *svg.Picture, spans []Span, x func(time.Time) float64, end time.Time, y float64) {
+func drawMemory(p *svg.Picture, spans []trace.Span, x func(time.Time) float64, end time.Time, y float64) {
 	most := peak(spans)
 	if most == 0 {
 		return
@@ -293,7 +295,7 @@ func drawMemory(p *svg.Picture, spans []Span, x func(time.Time) float64, end tim
 		}
 	}
 	path += "H" + svg.Number(x(end)) + "V" + svg.Number(bottom) + "Z"
-	p.Element("path", svg.Tip("at most "+sizeText(uint64(most))), "class", "res", "d", path)
+	p.Element("path", svg.Tip("at most "+bytesText(uint64(most))), "class", "res", "d", path)
 }
 
 // drawAxis draws lines at round times.
@@ -322,11 +324,11 @@ func drawAxis(p *svg.Picture, total time.Duration, top, bottom float64) {
 }
 
 // drawLegend names the kinds of bars in the picture.
-func drawLegend(p *svg.Picture, spans []Span, y float64) {
+func drawLegend(p *svg.Picture, spans []trace.Span, y float64) {
 	x := 22.0
 	for _, l := range looks {
-		if !slices.ContainsFunc(spans, func(s Span) bool {
-			return s.class() == l.class || l.class == "res" && s.Kind == buffer.ActivityAlloc && s.Place != "host"
+		if !slices.ContainsFunc(spans, func(s trace.Span) bool {
+			return classOf(&s) == l.class || l.class == "res" && s.Kind == buffer.ActivityAlloc && s.Place != "host"
 		}) {
 			continue
 		}
@@ -340,8 +342,8 @@ func drawLegend(p *svg.Picture, spans []Span, y float64) {
 	}
 }
 
-// sums returns one line with the bytes that were copied, the bytes that needed no copy, and the number of evictions.
-func sums(spans []Span) string {
+// sumsText returns one line with the bytes that were copied, the bytes that needed no copy, and the number of evictions.
+func sumsText(spans []trace.Span) string {
 	var copied, avoided uint64
 	evictions := 0
 	for _, s := range spans {
@@ -354,7 +356,7 @@ func sums(spans []Span) string {
 			evictions++
 		}
 	}
-	t := fmt.Sprintf("copied %s, avoided %s", sizeText(copied), sizeText(avoided))
+	t := fmt.Sprintf("copied %s, avoided %s", bytesText(copied), bytesText(avoided))
 	switch {
 	case evictions == 1:
 		t += ", 1 eviction"
@@ -362,18 +364,6 @@ func sums(spans []Span) string {
 		t += fmt.Sprintf(", %d evictions", evictions)
 	}
 	return t
-}
-
-func sizeText(n uint64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, u := float64(n)/1024, 0
-	for v >= 1024 && u < len(units)-1 {
-		v, u = v/1024, u+1
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + " " + units[u:u+1] + "iB"
 }
 
 func durationText(d time.Duration) string {
