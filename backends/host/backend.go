@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/memcopy"
 	"github.com/go-halyard/halyard/internal/span"
 )
 
@@ -65,17 +64,6 @@ func New(opts Options) *Backend {
 	}
 	return &Backend{opts: opts, parts: map[int]*hardware{}}
 }
-
-// Calibration returns how this process makes large copies. For each class of sizes it
-// gives the length of the pieces and the number of goroutines that were measured to be
-// the fastest, or says that the measurements are not complete yet. The first copies of
-// a class are the ones that are measured.
-func Calibration() []CopyClass { return memcopy.Calibration() }
-
-// CopyClass is one class of sizes in [Calibration]: the smallest size, From; the Plan
-// with the length of a Piece in bytes and the number of Workers; whether it is Settled;
-// and the rates in bytes per second, of the plan and of one built-in copy, Whole.
-type CopyClass = memcopy.Class
 
 // Name implements driver.Backend.
 func (b *Backend) Name() string { return b.opts.Name }

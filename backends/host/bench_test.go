@@ -183,7 +183,4 @@ func BenchmarkLargeCopy(b *testing.B) {
 			b.ReportMetric(float64(row.size)*float64(b.N)/ours.Seconds()/1e9, "GB/s")
 		})
 	}
-	for _, c := range host.Calibration() {
-		b.Log(c)
-	}
 }

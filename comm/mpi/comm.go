@@ -14,9 +14,6 @@ type communicator struct {
 	rank, size int
 }
 
-// revocable is a communicator of a library that can revoke it.
-type revocable struct{ *communicator }
-
 // newComm returns the communicator with a handle of MPI. It makes MPI return the communicator's errors, and not end the process.
 func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 	c := &e.lib.call
@@ -32,11 +29,7 @@ func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 	if err := e.lib.failure(op, "MPI_Comm_size", int32(c.CommSize.Call2(handle, uintptr(unsafe.Pointer(&size))))); err != nil {
 		return nil, err
 	}
-	made := &communicator{e: e, handle: handle, rank: int(rank), size: int(size)}
-	if e.lib.abi == abiOpenMPI && c.CommRevoke.Valid() {
-		return revocable{made}, nil
-	}
-	return made, nil
+	return &communicator{e: e, handle: handle, rank: int(rank), size: int(size)}, nil
 }
 
 func (c *communicator) Rank() int { return c.rank }
@@ -86,14 +79,6 @@ func (c *communicator) Free() error {
 	code := int32(c.e.lib.call.CommFree.Call1(uintptr(unsafe.Pointer(handle))))
 	c.e.leave()
 	return asError(c.e.failure("Free", "MPI_Comm_free", code))
-}
-
-// Revoke makes every request of the communicator end with an error, on all ranks. Open MPI does it in jobs that were started with --with-ft ulfm.
-func (c revocable) Revoke() error {
-	c.e.enter()
-	code := int32(c.e.lib.call.CommRevoke.Call1(c.handle))
-	c.e.leave()
-	return asError(c.e.failure("Revoke", "MPIX_Comm_revoke", code))
 }
 
 // Abort ends all processes of the job. It does not return.

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/dl/cgobench"
+	"github.com/go-halyard/halyard/internal/testing/cgobench"
 )
 
 func TestArgumentsArriveInOrder(t *testing.T) {

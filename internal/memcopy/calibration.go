@@ -1,7 +1,6 @@
 package memcopy
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"runtime"
@@ -16,34 +15,6 @@ type Plan struct {
 	Piece   uint64 // bytes that one built-in copy moves at a time
 	Workers int    // goroutines that share a range, including the caller's
 	Stream  bool   // copies several pages at once and writes around the caches
-}
-
-// Class describes the copies of one class of sizes.
-type Class struct {
-	From uint64 // bytes, the smallest size of the class, a power of two
-	Plan Plan   // how copies of the class are made
-
-	// Settled says that every plan was tried often enough. Before that Plan is a
-	// guess and the rates, in bytes per second, are zero.
-	Settled bool
-	Rate    float64 // the highest measured with Plan
-	Whole   float64 // the highest measured with one built-in copy
-}
-
-// String describes the class in one line.
-func (c Class) String() string {
-	piece := fmt.Sprintf("pieces of %d KiB", c.Plan.Piece>>10)
-	if c.Plan == one {
-		piece = "one built-in copy"
-	}
-	if !c.Settled {
-		return fmt.Sprintf("from %d MiB: %s on %d goroutines, not measured yet", c.From>>20, piece, c.Plan.Workers)
-	}
-	if c.Plan.Stream {
-		piece += ", streamed,"
-	}
-	return fmt.Sprintf("from %d MiB: %s on %d goroutines, %.1f GB/s (one built-in copy: %.1f)",
-		c.From>>20, piece, c.Plan.Workers, c.Rate/1e9, c.Whole/1e9)
 }
 
 const (
@@ -74,19 +45,6 @@ func newClasses() *[classCount]class {
 
 // classOf returns the class of n, which is at least least.
 func classOf(n uint64) *class { return &classes[min(bits.Len64(n/least), classCount)-1] }
-
-// Calibration describes each class of sizes, smallest first.
-func Calibration() []Class {
-	known := make([]Class, classCount)
-	for i := range classes {
-		c := &classes[i]
-		known[i] = Class{From: c.from, Plan: c.plan()}
-		if s := c.settled.Load(); s != nil {
-			known[i].Settled, known[i].Plan, known[i].Rate, known[i].Whole = true, s.plan, s.rate, s.whole
-		}
-	}
-	return known
-}
 
 // class finds the best plan for one class of sizes by trying all on real copies.
 type class struct {

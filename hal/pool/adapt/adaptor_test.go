@@ -2,12 +2,8 @@ package adapt_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/pprof"
 	"slices"
 	"testing"
@@ -219,18 +215,6 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	require.NoError(t, registered.WriteTo(&text, 1))
 	require.Contains(t, text.String(), "allocateWeights")
 
-	var file bytes.Buffer
-	require.NoError(t, tr.WriteProfile(&file))
-	z, err := gzip.NewReader(&file)
-	require.NoError(t, err)
-	raw, err := io.ReadAll(z)
-	require.NoError(t, err)
-	require.Equal(t, [][2]uint64{{1, 5000}, {1, 77}}, samples(t, raw))
-	for _, name := range []string{"allocateWeights", "space", "bytes", "blocks", "count", "adaptor_test.go", "host"} {
-		require.Contains(t, string(raw), name)
-	}
-	require.Error(t, tr.WriteProfile(failingWriter{}))
-
 	free(t, x, nil)
 	require.ErrorIs(t, x.Free(nil), hal.ErrClosed)
 	require.Len(t, tr.Live(), 1)
@@ -248,7 +232,6 @@ func TestTrackerKnowsWhoAllocated(t *testing.T) {
 	x = alloc(t, plain, nil, 10)
 	require.Nil(t, plain.Live()[0].Stack())
 	require.Equal(t, "10 bytes of device memory", plain.Live()[0].String())
-	require.NoError(t, plain.WriteProfile(io.Discard))
 	free(t, x, nil)
 }
 
@@ -288,75 +271,6 @@ type failingWriter struct{}
 var errWriter = errors.New("no room")
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errWriter }
-
-// samples reads the values of a profile's samples: field 2 of the messages in field 2.
-func samples(t *testing.T, raw []byte) (values [][2]uint64) {
-	t.Helper()
-	fields(t, raw, func(field int, n uint64, b []byte) {
-		if field != 2 {
-			return
-		}
-		fields(t, b, func(field int, _ uint64, b []byte) {
-			if field == 2 {
-				first, rest := varint(t, b)
-				second, rest := varint(t, rest)
-				require.Empty(t, rest)
-				values = append(values, [2]uint64{first, second})
-			}
-		})
-	})
-	return values
-}
-
-func fields(t *testing.T, b []byte, fn func(field int, n uint64, b []byte)) {
-	t.Helper()
-	for len(b) > 0 {
-		var key, n uint64
-		key, b = varint(t, b)
-		n, b = varint(t, b)
-		switch key & 7 {
-		case 0:
-			fn(int(key>>3), n, nil)
-		case 2:
-			require.LessOrEqual(t, n, uint64(len(b)))
-			fn(int(key>>3), 0, b[:n])
-			b = b[n:]
-		default:
-			t.Fatalf("wire type %d", key&7)
-		}
-	}
-}
-
-func varint(t *testing.T, b []byte) (n uint64, rest []byte) {
-	t.Helper()
-	for i, v := range b {
-		n |= uint64(v&0x7f) << (7 * i)
-		if v < 0x80 {
-			return n, b[i+1:]
-		}
-	}
-	t.Fatal("a number without an end")
-	return 0, nil
-}
-
-// The profile is one that the Go tools read.
-func TestProfileIsReadByTheTools(t *testing.T) {
-	if os.Getenv("HALYARD_TEST_TOOLS") == "" {
-		t.Skip("HALYARD_TEST_TOOLS is not set: the tool may have to be built first, which takes long")
-	}
-	tr := adapt.Track(newPool(t, openHost(t, 1, 0)), adapt.WithStacks())
-	x := allocateWeights(t, tr)
-	name := filepath.Join(t.TempDir(), "memory.pb.gz")
-	f, err := os.Create(name)
-	require.NoError(t, err)
-	require.NoError(t, tr.WriteProfile(f))
-	require.NoError(t, f.Close())
-	out, err := exec.Command("go", "tool", "pprof", "-top", name).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "allocateWeights")
-	require.Contains(t, string(out), "4.88kB")
-	free(t, x, nil)
-}
 
 func TestBins(t *testing.T) {
 	d := openHost(t, 1, 0)

@@ -96,44 +96,13 @@ func (r *reading) add(l line) error {
 // Streams is the number of streams in the log.
 func (r *Replay) Streams() int { return r.streams }
 
-// Gauge is a number that goes up and down.
-type Gauge struct {
-	Current int64
-	Peak    int64 // the highest that Current has been
-	Total   int64 // the sum of everything that was added
-}
-
-func (f *Gauge) add(n int64) {
-	f.Current += n
-	f.Peak = max(f.Peak, f.Current)
-	f.Total += n
-}
-
-// Counts are the figures of a run of [Replay.Run].
-type Counts struct {
-	Bytes    Gauge // requested bytes
-	Blocks   Gauge
-	Failures uint64 // allocations that failed with ErrOutOfMemory
-}
-
-func (c *Counts) allocated(bytes uint64) {
-	c.Bytes.add(int64(bytes))
-	c.Blocks.add(1)
-}
-
-func (c *Counts) freed(bytes uint64) {
-	c.Bytes.Current -= int64(bytes)
-	c.Blocks.Current--
-}
-
 // Run repeats the allocations and frees of the log on an allocator, on the calling goroutine. It uses the given streams in
-// place of those in the log. It returns what it has counted, and how long the whole log took. Blocks that the
+// place of those in the log. It returns how many allocations failed with ErrOutOfMemory, and how long the whole log took. Blocks that the
 // log leaves live are freed after that. If there are fewer streams than in the log the error is of kind hal.ErrInvalidArgument.
 // An error of the allocator other than ErrOutOfMemory ends the run.
-func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Counts, time.Duration, error) {
-	var done Counts
+func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (failures int, took time.Duration, err error) {
 	if len(streams) < r.streams {
-		return done, 0, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams are too few; the log has %d", len(streams), r.streams)
+		return 0, 0, hal.Errorf("replay", hal.ErrInvalidArgument, "%d streams are too few; the log has %d", len(streams), r.streams)
 	}
 	blocks := make([]pool.Block, r.blocks)
 	last := make([]*hal.Stream, r.blocks)
@@ -149,11 +118,9 @@ func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Counts, time.Dura
 			if !b.Valid() {
 				continue
 			}
-			n := b.Size()
 			if failed = b.Free(stream); failed != nil {
 				break
 			}
-			done.freed(n)
 			continue
 		}
 		var err error
@@ -162,17 +129,16 @@ func (r *Replay) Run(a pool.Allocator, streams []*hal.Stream) (Counts, time.Dura
 				failed = err
 				break
 			}
-			done.Failures++
+			failures++
 			continue
 		}
 		last[s.block] = stream
-		done.allocated(b.Size())
 	}
-	took := time.Since(start)
+	took = time.Since(start)
 	for i, b := range blocks {
 		if b.Valid() {
 			failed = errors.Join(failed, b.Free(last[i]))
 		}
 	}
-	return done, took, failed
+	return failures, took, failed
 }

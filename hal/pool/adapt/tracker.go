@@ -32,8 +32,7 @@ func WithStacks() TrackOption { return func(t *Tracker) { t.stacks = true } }
 
 // WithProfile adds live blocks to the profile "halyard.memory" of runtime/pprof, which counts the live blocks of
 // every Tracker that has this option, by the calls that allocated them. Programs that serve net/http/pprof serve
-// it too. A profile of that package counts blocks, not bytes; [Tracker.WriteProfile] writes both. The option includes
-// [WithStacks].
+// it too. It counts blocks, not bytes, which [Tracker.Live] has. The option includes [WithStacks].
 func WithProfile() TrackOption { return func(t *Tracker) { t.stacks, t.profiled = true, true } }
 
 // Tracker is an allocator that knows every live block that passed through it.

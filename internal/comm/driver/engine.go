@@ -72,12 +72,6 @@ type Comm interface {
 	Abort(code int)
 }
 
-// Revoker is implemented by a Comm of an engine that can make other ranks give up (MPIX_Comm_revoke).
-type Revoker interface {
-	// Revoke makes every request of the communicator, on all ranks, end with an error. It does not wait.
-	Revoke() error
-}
-
 // Prompter is implemented by a Comm for whose engine one call that begins a message and asks whether it is done is cheaper than two calls.
 // Package comm uses it where it is going to wait for the message, and Isend or Irecv elsewhere.
 type Prompter interface {
