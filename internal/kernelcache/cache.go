@@ -28,11 +28,9 @@ const refreshAfter = time.Hour
 type Cache struct {
 	dir   string // absolute; "" if nothing is stored
 	limit int64
-	none  *driver.Error // why dir is "", or nil if the cache is switched off
 
-	failed   atomic.Pointer[driver.Error] // how the last store failed, or nil
-	puts     atomic.Uint64                // entries that this Cache has stored
-	known    atomic.Int64                 // bytes of all entries: those of the last scan, and those stored since
+	puts     atomic.Uint64 // entries that this Cache has stored
+	known    atomic.Int64  // bytes of all entries: those of the last scan, and those stored since
 	scanning sync.Mutex
 	scans    atomic.Uint64
 
@@ -44,22 +42,17 @@ type Cache struct {
 
 // Open returns the cache in a folder. With dir "" it stores nothing. The entries, each rounded up to 4 KiB, have at most limit bytes together; 0 or
 // less stands for [DefaultLimit]. If several processes store at the same time, each may exceed the limit by 64 entries. Nothing is
-// created or looked at before the first use; [Cache.Err] says whether the folder can be used.
+// created or looked at before the first use.
 func Open(dir string, limit int64) *Cache {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	c := &Cache{limit: limit, making: map[Key]*making{}, sync: (*os.File).Sync}
-	if dir == "" {
-		return c
+	if dir != "" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		} // else the working directory is gone, and with it the folder
 	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		c.none = failure("open the kernel cache", driver.ErrUnavailable, err, "%s", dir)
-		return c
-	}
-	c.dir = abs
-	return c
+	return &Cache{dir: dir, limit: limit, making: map[Key]*making{}, sync: (*os.File).Sync}
 }
 
 var preset struct {
@@ -69,18 +62,15 @@ var preset struct {
 }
 
 // Default returns the cache in the folder that the environment variable HALYARD_KERNEL_CACHE names; if it is not set, in halyard/kernels of the
-// user's folder for caches. If it is empty or "off", the cache stores nothing. While the variable keeps its value, all calls return
+// user's folder for caches. If it is empty or "off", or the user has no such folder, the cache stores nothing. While the variable keeps its value, all calls return
 // the same Cache.
 func Default() *Cache {
 	value, set := os.LookupEnv(Variable)
-	var none *driver.Error
 	switch {
 	case value == "off":
 		value = ""
 	case !set:
-		if base, err := os.UserCacheDir(); err != nil {
-			none = failure("open the kernel cache", driver.ErrUnavailable, err, "the user has no folder for caches; %s can name one", Variable)
-		} else {
+		if base, err := os.UserCacheDir(); err == nil {
 			value = filepath.Join(base, "halyard", "kernels")
 		}
 	}
@@ -88,39 +78,8 @@ func Default() *Cache {
 	defer preset.Unlock()
 	if preset.cache == nil || preset.value != value {
 		preset.value, preset.cache = value, Open(value, DefaultLimit)
-		if value == "" {
-			preset.cache.none = none
-		}
 	}
 	return preset.cache
-}
-
-// Dir returns the cache's folder, "" if it stores nothing.
-func (c *Cache) Dir() string { return c.dir }
-
-// Err returns why the cache stores nothing: the folder as it is now cannot be used, or the last attempt to store an entry failed. It is
-// nil if neither is so, and for a cache that is switched off. The error is of kind ErrUnavailable.
-func (c *Cache) Err() error {
-	if c.none != nil {
-		return c.none
-	}
-	if c.dir == "" {
-		return nil
-	}
-	root, err := openFolder(c.dir)
-	if err == nil {
-		_ = root.Close()
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return c.unusable("open the kernel cache", err)
-	}
-	if e := c.failed.Load(); e != nil {
-		return e
-	}
-	return nil
-}
-
-func (c *Cache) unusable(op string, cause error) *driver.Error {
-	return failure(op, driver.ErrUnavailable, cause, "folder %s", c.dir)
 }
 
 // Get returns the image of an entry, which then belongs to the caller. It reports false if there is no such entry, or if the entry is damaged
@@ -215,11 +174,8 @@ func (c *Cache) Put(key Key, img *driver.Image) error {
 		return failure(op, driver.ErrOutOfRange, nil, "the entry has %d bytes; the cache takes at most %d", size, most)
 	}
 	if err := c.put(key, encode(key, img)); err != nil {
-		e := c.unusable(op, err)
-		c.failed.Store(e)
-		return e
+		return failure(op, driver.ErrUnavailable, err, "folder %s", c.dir)
 	}
-	c.failed.Store(nil)
 	return nil
 }
 

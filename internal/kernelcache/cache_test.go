@@ -38,7 +38,7 @@ func example() *driver.Image {
 // path returns the file of an entry.
 func path(c *Cache, key Key) string {
 	folder, file := key.name()
-	return filepath.Join(c.Dir(), folder, file)
+	return filepath.Join(c.dir, folder, file)
 }
 
 // files returns the paths below a folder, relative to it.
@@ -71,7 +71,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 			_, ok := c.Get(key)
 			require.False(t, ok)
 			require.NoError(t, c.Put(key, img))
-			for _, c := range []*Cache{c, Open(c.Dir(), 0)} {
+			for _, c := range []*Cache{c, Open(c.dir, 0)} {
 				got, ok := c.Get(key)
 				require.True(t, ok)
 				require.Equal(t, img, got)
@@ -81,8 +81,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 			c.Delete(key)
 			_, ok = c.Get(key)
 			require.False(t, ok)
-			require.Empty(t, files(t, c.Dir()))
-			require.NoError(t, c.Err())
+			require.Empty(t, files(t, c.dir))
 		})
 	}
 }
@@ -95,7 +94,7 @@ func TestPutReplacesAnEntry(t *testing.T) {
 	got, ok := c.Get(key)
 	require.True(t, ok)
 	require.Equal(t, img, got)
-	require.Len(t, files(t, c.Dir()), 1)
+	require.Len(t, files(t, c.dir), 1)
 }
 
 // Parts are kept apart, and their order counts.
@@ -115,7 +114,6 @@ func TestNothingIsMadeBeforeTheFirstStore(t *testing.T) {
 	_, ok := c.Get(NewKey())
 	require.False(t, ok)
 	c.Delete(NewKey())
-	require.NoError(t, c.Err())
 	require.NoDirExists(t, dir)
 	require.NoError(t, c.Put(NewKey(), example()))
 	require.DirExists(t, dir)
@@ -234,8 +232,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 			c := Open(dir, 0)
 			err := c.Put(key, example())
 			require.ErrorIs(t, err, driver.ErrUnavailable)
-			require.Contains(t, err.Error(), c.Dir())
-			require.ErrorIs(t, c.Err(), driver.ErrUnavailable)
+			require.Contains(t, err.Error(), c.dir)
 			_, ok := c.Get(key)
 			require.False(t, ok)
 			c.Delete(key)
@@ -253,10 +250,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(filepath.Join(blocked, folder)))
 	c := Open(blocked, 0)
-	c.failed.Store(c.unusable("test", fs.ErrPermission))
-	require.ErrorIs(t, c.Err(), fs.ErrPermission)
 	require.NoError(t, c.Put(key, example()))
-	require.NoError(t, c.Err(), "what is over")
 }
 
 func TestFolderOfOthersIsRefused(t *testing.T) {
@@ -271,10 +265,9 @@ func TestFolderOfOthersIsRefused(t *testing.T) {
 		_, ok := c.Get(key)
 		assert.False(t, ok)
 		c.Delete(key)
-		for _, err := range []error{c.Err(), c.Put(key, example()), c.Err()} {
-			assert.ErrorIs(t, err, driver.ErrUnavailable)
-			assert.ErrorContains(t, err, why)
-		}
+		err := c.Put(key, example())
+		assert.ErrorIs(t, err, driver.ErrUnavailable)
+		assert.ErrorContains(t, err, why)
 	}
 	t.Run("everybody can write", func(t *testing.T) {
 		c := Open(own, 0)
@@ -326,7 +319,6 @@ func TestPutRefusesWhatItCannotStore(t *testing.T) {
 		{&driver.Image{Data: make([]byte, 4*block)}, driver.ErrOutOfRange},
 	} {
 		require.ErrorIs(t, c.Put(NewKey(), row.img), row.kind)
-		require.NoError(t, c.Err())
 	}
 	require.NoDirExists(t, dir)
 	require.NoError(t, c.Put(NewKey(), &driver.Image{Data: make([]byte, 4*block-200)}))
@@ -345,27 +337,26 @@ func TestDefaultFollowsTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(Variable, dir)
 	c := Default()
-	require.Equal(t, dir, c.Dir())
+	require.Equal(t, dir, c.dir)
 	require.Same(t, c, Default())
 
 	for _, off := range []string{"", "off"} {
 		t.Setenv(Variable, off)
 		c := Default()
-		require.Empty(t, c.Dir())
+		require.Empty(t, c.dir)
 		require.NoError(t, c.Put(NewKey(), example()))
 		_, ok := c.Get(NewKey())
 		require.False(t, ok)
 		c.Delete(NewKey())
-		require.NoError(t, c.Err())
 		require.Same(t, c, Default())
 	}
 
 	require.NoError(t, os.Unsetenv(Variable)) // t.Setenv restores it
 	c = Default()
-	require.Equal(t, filepath.Join(user, "halyard", "kernels"), c.Dir())
-	require.NoDirExists(t, c.Dir())
+	require.Equal(t, filepath.Join(user, "halyard", "kernels"), c.dir)
+	require.NoDirExists(t, c.dir)
 	require.NoError(t, c.Put(NewKey(), example()))
-	require.DirExists(t, c.Dir())
+	require.DirExists(t, c.dir)
 
 	if runtime.GOOS == "windows" {
 		return
@@ -373,9 +364,7 @@ func TestDefaultFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	c = Default()
-	require.Empty(t, c.Dir())
-	require.ErrorIs(t, c.Err(), driver.ErrUnavailable)
-	require.ErrorContains(t, c.Err(), Variable)
+	require.Empty(t, c.dir)
 	require.NoError(t, c.Put(NewKey(), example()))
 }
 
@@ -418,7 +407,7 @@ func TestDeletedFolderIsMadeAgain(t *testing.T) {
 		require.NoError(t, c.Put(key, example()))
 		_, ok := c.Get(key)
 		require.True(t, ok)
-		require.NoError(t, os.RemoveAll(c.Dir()))
+		require.NoError(t, os.RemoveAll(c.dir))
 		_, ok = c.Get(key)
 		require.False(t, ok)
 	}
@@ -431,7 +420,7 @@ func TestEntryAppearsWhole(t *testing.T) {
 	c.sync = func(f *os.File) error {
 		synced++
 		require.NoFileExists(t, path(c, key))
-		require.Len(t, files(t, c.Dir()), 1)
+		require.Len(t, files(t, c.dir), 1)
 		info, err := f.Stat()
 		require.NoError(t, err)
 		require.Equal(t, sizeOf(example()), info.Size())
@@ -445,8 +434,7 @@ func TestEntryAppearsWhole(t *testing.T) {
 	err := c.Put(key, &driver.Image{})
 	require.ErrorIs(t, err, driver.ErrUnavailable)
 	require.ErrorIs(t, err, full)
-	require.ErrorIs(t, c.Err(), full)
-	require.Len(t, files(t, c.Dir()), 1)
+	require.Len(t, files(t, c.dir), 1)
 	got, ok := c.Get(key)
 	require.True(t, ok)
 	require.Equal(t, example(), got)
@@ -477,7 +465,6 @@ func TestNothingStaysOpen(t *testing.T) {
 		_ = c.Put(key, example())
 		c.Delete(key)
 		_, _ = c.Get(key)
-		_ = c.Err()
 		c.sync = func(*os.File) error { return fs.ErrInvalid }
 		_ = c.Put(key, example())
 	}

@@ -22,8 +22,8 @@ func unsynced(dir string, limit int64) *Cache {
 
 // usage counts files and the blocks that they take.
 func usage(t testing.TB, c *Cache) (count int, size int64) {
-	for _, name := range files(t, c.Dir()) {
-		info, err := os.Stat(filepath.Join(c.Dir(), name))
+	for _, name := range files(t, c.dir) {
+		info, err := os.Stat(filepath.Join(c.dir, name))
 		require.NoError(t, err)
 		count++
 		size += blocks(info.Size())
@@ -134,7 +134,7 @@ func TestLeftoversAreDeleted(t *testing.T) {
 	stays := []string{"README", "ab/notes.txt", "kernels/" + file, folder + "/" + file + ".x", folder + "/" + file[1:] + ".tmp", folder + "/" + file + ".01.tmp"}
 	goes := []string{folder + "/" + file + ".02.tmp", folder + "/" + file + ".03.tmp"}
 	for i, name := range append(stays, goes...) {
-		name = filepath.Join(c.Dir(), filepath.FromSlash(name))
+		name = filepath.Join(c.dir, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		require.NoError(t, os.WriteFile(name, make([]byte, block), 0o600))
 		when := time.Now().Add(-tempAge * 3)
@@ -148,7 +148,7 @@ func TestLeftoversAreDeleted(t *testing.T) {
 	}
 	folder, file = NewKey("first").name()
 	require.NoError(t, c.Put(NewKey("first"), example()))
-	require.ElementsMatch(t, append(stays, folder+"/"+file), files(t, c.Dir()))
+	require.ElementsMatch(t, append(stays, folder+"/"+file), files(t, c.dir))
 	require.EqualValues(t, 2*block, c.known.Load())
 }
 
@@ -156,8 +156,8 @@ func TestLeftoversAreDeleted(t *testing.T) {
 func TestWhatCannotBeDeletedDoesNotCostAScanEachTime(t *testing.T) {
 	c := unsynced(t.TempDir(), 16*block)
 	folder, file := NewKey().name()
-	require.NoError(t, os.Mkdir(filepath.Join(c.Dir(), folder), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(c.Dir(), folder, file+".01.tmp"), make([]byte, 20*block), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(c.dir, folder), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(c.dir, folder, file+".01.tmp"), make([]byte, 20*block), 0o600))
 	const puts = 30
 	for i := range puts {
 		require.NoError(t, c.Put(NewKey(fmt.Sprint(i)), example()))

@@ -16,7 +16,7 @@ type making struct {
 }
 
 // Do returns the image of an entry from the cache. If it is not there, Do calls compile and stores the result. If the result cannot be stored,
-// Do still returns it, and [Cache.Err] says why. Calls for the same key at the same time look up and compile only once, on the goroutine of
+// Do still returns it. Calls for the same key at the same time look up and compile only once, on the goroutine of
 // one of them. They return the same image, which must not be changed. An error of compile goes to all calls that wait at that time, and
 // is not kept. If compile panics, or its error is that of a context or says that the caller's device was closed or lost, the calls that wait try
 // themselves: their devices may be others.

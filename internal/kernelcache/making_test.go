@@ -107,7 +107,7 @@ func TestErrorIsSharedAndNotKept(t *testing.T) {
 	_, err := c.Do(waitingContext{t.Context(), release}, key, nil)
 	require.Equal(t, bad, err)
 	<-ended
-	require.Empty(t, files(t, c.Dir()))
+	require.Empty(t, files(t, c.dir))
 	img, err := c.Do(t.Context(), key, func() (*driver.Image, error) { return example(), nil })
 	require.NoError(t, err)
 	require.Equal(t, example(), img)
@@ -162,5 +162,5 @@ func TestFunctionsAreNotStored(t *testing.T) {
 	img, err := c.Do(t.Context(), NewKey(), func() (*driver.Image, error) { return want, nil })
 	require.NoError(t, err)
 	require.Same(t, want, img)
-	require.NoDirExists(t, c.Dir())
+	require.NoDirExists(t, c.dir)
 }

