@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/layout"
 )
 
 // Arg is one argument of a launch: [Value], [Struct], [At] or [Shared]. It is a plain value; making one allocates nothing.
@@ -42,17 +43,19 @@ type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// Value passes a number.
-func Value[T Number](v T) Arg {
+// Value passes a number, real or complex, or a bool, which C takes as a byte that is 0 or 1.
+func Value[T interface {
+	Number | ~complex64 | ~complex128 | ~bool
+}](v T) Arg {
 	a := Arg{kind: driver.ParamValue, size: uint32(unsafe.Sizeof(v))}
 	*(*T)(unsafe.Pointer(&a.bits)) = v
 	return a
 }
 
-// Struct passes a structure or an array. Its members are numbers of fixed width, or structures and arrays of such numbers, laid out as Go
-// does it. C lays out the same members in the same way. The exception is a number of 8 bytes on a 32-bit system: C may align it to 8
-// bytes and Go to 4, so put padding before it. The value must not change before the launch: a small one is copied now, a large one by
-// Launch.
+// Struct passes a structure or an array. Its members are numbers of fixed width and bool, or structures and arrays of them, laid out as Go
+// does it. C lays out the same members in the same way. The exception is a number of 8 bytes on a 32-bit system: C aligns it to 8
+// bytes and Go to 4, so a structure where that makes a difference is refused; put padding before the number. The value must not change
+// before the launch: a small one is copied now, a large one by Launch.
 func Struct[T any](v *T) Arg {
 	if v == nil {
 		return refused(driver.ParamValue, &nilStruct)
@@ -88,54 +91,27 @@ func Shared(n int) Arg {
 	return Arg{kind: driver.ParamShared, size: uint32(n)}
 }
 
-// layouts caches the results of layoutOf.
-var layouts sync.Map // of reflect.Type to *string
-
 // maxValue is the most bytes of one argument.
 const maxValue = 4096
 
+// refusedLayouts has the reasons of layoutOf, so that refusing a type again makes no garbage.
+var refusedLayouts sync.Map // of reflect.Type to *string
+
 // layoutOf returns why kernels cannot take values of the type, or nil.
 func layoutOf(t reflect.Type) (why *string) {
-	if known, ok := layouts.Load(t); ok {
+	bad := layout.Of(t).Bad
+	if bad == nil && t.Size() <= maxValue {
+		return nil
+	}
+	if known, ok := refusedLayouts.Load(t); ok {
 		return known.(*string)
 	}
-	say := func(format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		why = &text
+	text := fmt.Sprintf("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
+	if bad != nil {
+		text = fmt.Sprintf("a %v, which contains a %v (%s %s); only numbers of fixed width and bool are passed by value", t, bad.Type, bad.Path, bad.Why)
 	}
-	switch bad := unfixed(t); {
-	case bad != nil:
-		say("a %v, which contains a %v; only numbers of fixed width are passed by value", t, bad)
-	case t.Size() == 0 || t.Size() > maxValue:
-		say("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
-	}
-	layouts.Store(t, why)
-	return why
-}
-
-// unfixed returns a type within t that is not a number of fixed width, or nil.
-func unfixed(t reflect.Type) reflect.Type {
-	switch t.Kind() {
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
-		reflect.Float32, reflect.Float64:
-		return nil
-	case reflect.Array:
-		if t.Len() == 0 {
-			return t // C has no such member, and Go may add padding for it
-		}
-		return unfixed(t.Elem())
-	case reflect.Struct:
-		if t.NumField() == 0 {
-			return t
-		}
-		for i := range t.NumField() {
-			if bad := unfixed(t.Field(i).Type); bad != nil {
-				return bad
-			}
-		}
-		return nil
-	}
-	return t
+	refusedLayouts.Store(t, &text)
+	return &text
 }
 
 // launch is a driver's launch, kept in a pool for later launches.

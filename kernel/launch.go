@@ -29,8 +29,12 @@ type Arg struct {
 	mode    coherence.Mode
 }
 
-// Value passes a number.
-func Value[T hal.Number](v T) Arg { return Arg{arg: hal.Value(v)} }
+// Value passes a number or a bool: see [hal.Value].
+func Value[T interface {
+	hal.Number | ~complex64 | ~complex128 | ~bool
+}](v T) Arg {
+	return Arg{arg: hal.Value(v)}
+}
 
 // Struct passes a structure of fixed layout, or an array of numbers: see [hal.Struct]. It is read at each launch.
 func Struct[T any](v *T) Arg { return Arg{arg: hal.Struct(v)} }
