@@ -198,7 +198,9 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	y.q, y.own = x.q, x.own
 	var t T
 	var u U
-	y.n = x.n * int(unsafe.Sizeof(t)) / int(unsafe.Sizeof(u))
+	if size := int(unsafe.Sizeof(u)); size > 0 {
+		y.n = x.n * int(unsafe.Sizeof(t)) / size
+	}
 	if x.begin() {
 		defer x.end()
 		b, err := buffer.Reinterpret[U](x.b)

@@ -14,7 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// Buffer is a sequence of numbers that is coherent over the host and all devices that use it, or a
+// Buffer is a sequence of elements, such as numbers or structures of them, that is coherent over the host and all devices that use it, or a
 // slice of such a sequence. New and From make one, and Close closes it with its slices, which are not closed separately. On a nil or zero
 // Buffer every method that returns an error returns one of kind ErrInvalidArgument.
 type Buffer[T Element] struct {
@@ -70,18 +70,22 @@ func WithName(name string) Option { return func(s *storage) { s.name = name } }
 // maxSize is the most bytes that a buffer may have: 1<<62, or the largest int if that is smaller.
 const maxSize = min(1<<62, math.MaxInt)
 
-// New returns a buffer of n elements that reads as zeros. A place allocates memory only when it is first used.
+// New returns a buffer of n elements that reads as zeros. A place allocates memory only when it is first used. The error is of kind
+// ErrInvalidArgument if T is no type of elements: see [Element].
 func New[T Element](n int, opts ...Option) (*Buffer[T], error) {
 	const op = "New"
-	var zero T
-	elem := uint64(unsafe.Sizeof(zero))
+	elem, bools, err := elementOf[T](op)
 	switch {
+	case err != nil:
+		return nil, err
 	case n < 0:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d elements", n)
 	case uint64(n) > maxSize/elem:
 		return nil, hal.Errorf(op, hal.ErrOutOfRange, "%d elements of %d bytes are more than a buffer can have", n, elem)
 	}
-	return newHandle[T](newStorage(elem, uint64(n)*elem, opts)), nil
+	s := newStorage(elem, uint64(n)*elem, opts)
+	s.bools = bools
+	return newHandle[T](s), nil
 }
 
 // From returns a buffer with a copy of data as its host replica.
@@ -110,7 +114,12 @@ func (b *Buffer[T]) check(op string) error {
 }
 
 // Len is the number of elements.
-func (b *Buffer[T]) Len() int { return int(b.Size() / b.elementSize()) }
+func (b *Buffer[T]) Len() int {
+	if size := b.Size(); size > 0 { // a type without bytes has no buffer
+		return int(size / b.elementSize())
+	}
+	return 0
+}
 
 // Size is the number of bytes.
 func (b *Buffer[T]) Size() uint64 {
@@ -157,7 +166,11 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 		return err
 	}
 	defer b.s.leave(x)
-	return fn(unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), b.Len()))
+	elements := unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), b.Len())
+	if b.s.bools && a == protocol.Overwrite {
+		clear(elements) // what was there may not be a bool
+	}
+	return fn(elements)
 }
 
 // TryAcquire makes the elements current on the stream's device, for the program's own work on that stream, and returns a lease on them.
@@ -227,38 +240,6 @@ func (b *Buffer[T]) Close() error {
 		b.own.cleanup.Stop()
 	}
 	return err
-}
-
-// Element is the constraint on the elements of a buffer: Go's numbers of fixed size, real and complex.
-type Element interface {
-	~int8 | ~int16 | ~int32 | ~int64 |
-		~uint8 | ~uint16 | ~uint32 | ~uint64 |
-		~float32 | ~float64 | ~complex64 | ~complex128
-}
-
-// Reinterpret returns a view of the buffer's bytes as elements of another type, in the byte order of the machine. Both views have the
-// same bytes: elements written through one are read through the other. Like a [Buffer.Slice], the result needs no memory of its own and
-// is closed with the whole buffer. A [ConflictError] counts in elements of the type with which the buffer was made.
-//
-// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, and ErrMisaligned if the beginning of the
-// range, or adopted memory, is not aligned for the new elements.
-func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
-	const op = "Reinterpret"
-	if err := b.check(op); err != nil {
-		return nil, err
-	}
-	var zero U
-	elem, align := uint64(unsafe.Sizeof(zero)), uint64(unsafe.Alignof(zero))
-	switch {
-	case b.Size()%elem != 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are not a multiple of the element size, %d bytes", b.Size(), elem)
-	case b.lo%align != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the range starts at byte %d", align, b.lo)
-	case b.s.alignment%align != 0:
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is aligned to %d",
-			align, b.s.alignment)
-	}
-	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }
 
 // elementSize returns the size of T in bytes.

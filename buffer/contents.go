@@ -52,8 +52,8 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 }
 
 // FillOn sets every element to v on the stream's device, in stream order, under the rules of TryAcquire. It does not wait. If the fill
-// cannot be enqueued, the elements are unchanged, with one exception: elements of 16 bytes need several steps, and if a later one cannot be
-// enqueued, the elements are lost, as after [HostLease.Fail].
+// cannot be enqueued, the elements are unchanged, with one exception: elements that do not repeat 1, 2, 4 or 8 bytes need several steps, and if a
+// later one cannot be enqueued, the elements are lost, as after [HostLease.Fail].
 func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	const op = "FillOn"
 	if err := b.check(op); err != nil {
@@ -79,40 +79,6 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 		s.conclude(x, nil) // the fill itself has told hal that the stream uses the memory
 	}
 	return err
-}
-
-// fillRegion enqueues a fill. enqueued reports whether some of it is on the stream.
-func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) (enqueued bool, err error) {
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v))
-	if len(bytes) <= 8 {
-		p := hal.Pattern{Width: uint8(len(bytes))}
-		switch len(bytes) {
-		case 1:
-			p.Bits = uint64(bytes[0])
-		case 2:
-			p.Bits = uint64(*(*uint16)(unsafe.Pointer(&v)))
-		case 4:
-			p.Bits = uint64(*(*uint32)(unsafe.Pointer(&v)))
-		case 8:
-			p.Bits = *(*uint64)(unsafe.Pointer(&v))
-		}
-		err = stream.Fill(r, p)
-		return err == nil, err
-	}
-	// No device fills with patterns of 16 bytes: write one element, then copy the written part to double it until the region is full.
-	have := min(uint64(len(bytes)), r.Len) // there may be no element
-	first := hal.Region{Mem: r.Mem, Off: r.Off, Len: have}
-	if err := stream.CopyIn(first, append([]byte(nil), bytes[:have]...)); err != nil {
-		return false, err
-	}
-	for have < r.Len {
-		n := min(have, r.Len-have)
-		if err := stream.Copy(hal.Region{Mem: r.Mem, Off: r.Off + have, Len: n}, hal.Region{Mem: r.Mem, Off: r.Off, Len: n}); err != nil {
-			return true, err
-		}
-		have += n
-	}
-	return true, nil
 }
 
 // CopyFrom copies src, which must have the same length. The elements are copied on a device if all of src is current there and not on the
@@ -223,6 +189,7 @@ func (b *Buffer[T]) Clone(ctx context.Context) (*Buffer[T], error) {
 		return nil, err
 	}
 	c := newHandle[T](newStorage(b.elementSize(), b.hi-b.lo, nil))
+	c.s.bools = b.s.bools
 	c.s.allocator = b.s.allocator
 	made := false
 	defer c.closeUnless(&made)

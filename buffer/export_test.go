@@ -32,8 +32,8 @@ func Intervals[T Element](b *Buffer[T]) int {
 	return b.s.m.Len()
 }
 
-// Number is what events call the buffer.
-func Number[T Element](b *Buffer[T]) uint64 { return b.s.id }
+// ID is what events call the buffer.
+func ID[T Element](b *Buffer[T]) uint64 { return b.s.id }
 
 // Waiting is the number of calls that wait for an access of the buffer to end.
 func Waiting[T Element](b *Buffer[T]) int {

@@ -200,7 +200,13 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 		return err
 	}
 	defer b.s.leave(x)
-	return fn(unsafe.Slice((*T)(b.s.host.Pointer(q.Lo)), (q.Hi-q.Lo)/b.elementSize()))
+	elements := unsafe.Slice((*T)(b.s.host.Pointer(q.Lo)), (q.Hi-q.Lo)/b.elementSize())
+	if b.s.bools && mode == coherence.Overwrite { // what was there may not be a bool
+		for _, r := range ranges {
+			clear(elements[r.Lo-ranges[0].Lo : r.Hi-ranges[0].Lo])
+		}
+	}
+	return fn(elements)
 }
 
 // AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The

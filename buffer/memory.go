@@ -26,14 +26,19 @@ import (
 // mapped when Adopt is called.
 //
 // The error is of kind ErrClosed if the memory is closed, ErrInvalidArgument if its size is not a multiple of the
-// element's, and ErrMisaligned if elements cannot start at its address. It is also of kind ErrInvalidArgument if
+// element's or an element contains a bool, which a byte of the memory need not be, and ErrMisaligned if elements cannot start at its address. It is also of kind ErrInvalidArgument if
 // the memory's place is the host and the option [WithPinnedHost] is given, which asks for other memory there.
 // After an error the program still owns the memory.
 func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	const op = "Adopt"
 	var zero T
-	elem := uint64(unsafe.Sizeof(zero))
-	if mem == nil {
+	elem, bools, err := elementOf[T](op)
+	switch {
+	case err != nil:
+		return nil, err
+	case bools:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%T contains a bool, and bytes of the memory may be neither true nor false; adopt it as uint8", zero)
+	case mem == nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil memory")
 	}
 	dev, size := layer.Common(mem.Device()), mem.Size()
@@ -99,7 +104,10 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	const op = "AdoptSlice"
 	ptr := unsafe.Pointer(unsafe.SliceData(data))
 	var zero T
-	elem := uint64(unsafe.Sizeof(zero))
+	elem, bools, err := elementOf[T](op)
+	if err != nil {
+		return nil, err
+	}
 	if uintptr(ptr)%unsafe.Alignof(zero) != 0 {
 		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the slice is at %p", unsafe.Alignof(zero), ptr)
 	}
@@ -110,7 +118,7 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 	if s.homeOn != nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the slice becomes the host's replica; WithPinnedHost asks for another")
 	}
-	s.alignment = alignmentOf(uint64(uintptr(ptr)))
+	s.alignment, s.bools = alignmentOf(uint64(uintptr(ptr))), bools
 	h := &s.host
 	h.AdoptBytes(ptr, release)
 	h.adopted = true

@@ -282,7 +282,7 @@ func (c *call) open(b driver.Backend) (string, error) {
 func (c *call) name(b *buffer.Buffer[uint32], err error) (string, error) {
 	require.NoError(c.t, err)
 	c.t.Cleanup(func() { require.NoError(c.t, b.Close()) })
-	c.buffers[c.w[1]], c.whole[buffer.Number(b)] = b, c.w[1]
+	c.buffers[c.w[1]], c.whole[buffer.ID(b)] = b, c.w[1]
 	return "", nil
 }
 

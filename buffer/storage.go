@@ -102,10 +102,11 @@ import (
 
 // storage is shared by a buffer and all its slices. It counts in bytes and does not know the elements' type.
 type storage struct {
-	id   uint64
-	name string // see WithName
-	elem uint64 // bytes per element
-	size uint64 // bytes
+	id    uint64
+	name  string // see WithName
+	elem  uint64 // bytes per element
+	bools bool   // an element contains a bool, so its bytes are not to be anything
+	size  uint64 // bytes
 
 	alignment uint64      // alignment of adopted memory in bytes, 0 if it is enough for every element type
 	homeOn    *hal.Device // the device of WithPinnedHost, or nil

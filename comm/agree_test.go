@@ -55,7 +55,7 @@ func TestTypesOfMessagesAreCompared(t *testing.T) {
 	}
 }
 
-func sent[T buffer.Element](ctx context.Context, c *comm.Comm, v []T) error {
+func sent[T buffer.Number](ctx context.Context, c *comm.Comm, v []T) error {
 	b, err := comm.NewBuffer[T](c, len(v))
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func sent[T buffer.Element](ctx context.Context, c *comm.Comm, v []T) error {
 	return comm.Send(ctx, c, b, 1, 0)
 }
 
-func got[T buffer.Element](ctx context.Context, c *comm.Comm, want []T) error {
+func got[T buffer.Number](ctx context.Context, c *comm.Comm, want []T) error {
 	b, err := comm.NewBuffer[T](c, len(want))
 	if err != nil {
 		return err

@@ -31,10 +31,16 @@ var types = map[reflect.Kind]driver.Type{
 	reflect.Float32: driver.Float32, reflect.Float64: driver.Float64, reflect.Complex64: driver.Complex64, reflect.Complex128: driver.Complex128,
 }
 
-func typeOf[T buffer.Element]() driver.Type { return types[reflect.TypeFor[T]().Kind()] }
+// typeOf returns the type of elements in messages. Elements that are no numbers travel as bytes.
+func typeOf[T buffer.Element]() driver.Type {
+	if t, ok := types[reflect.TypeFor[T]().Kind()]; ok {
+		return t
+	}
+	return driver.Uint8
+}
 
 // collective is a collective operation on buffers of T before it begins.
-type collective[T buffer.Element] struct {
+type collective[T buffer.Number] struct {
 	c          *Comm
 	op         string
 	a          driver.Collective
@@ -43,7 +49,7 @@ type collective[T buffer.Element] struct {
 	err        error
 }
 
-func newCollective[T buffer.Element](c *Comm, op string, call driver.Call, root int, send, recv *buffer.Buffer[T]) *collective[T] {
+func newCollective[T buffer.Number](c *Comm, op string, call driver.Call, root int, send, recv *buffer.Buffer[T]) *collective[T] {
 	p := &collective[T]{c: c, op: op, a: driver.Collective{Call: call, Root: root}, send: send, recv: recv}
 	switch {
 	case c == nil:
@@ -90,7 +96,7 @@ func (p *collective[T]) may(send, recv bool) *collective[T] {
 }
 
 // elements is the number of elements of a buffer, 0 if it is nil.
-func elements[T buffer.Element](b *buffer.Buffer[T]) int {
+func elements[T buffer.Number](b *buffer.Buffer[T]) int {
 	if b == nil {
 		return 0
 	}
@@ -187,7 +193,7 @@ func (p *collective[T]) run(ctx context.Context) error {
 }
 
 // Bcast gives every rank the elements that b has at the root.
-func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) error {
+func Bcast[T buffer.Number](ctx context.Context, c *Comm, b *buffer.Buffer[T], root int) error {
 	p := newCollective(c, "Bcast", driver.Bcast, root, nil, b).needs(false, true)
 	if p.err == nil {
 		p.a.Count = b.Size()
@@ -197,7 +203,7 @@ func Bcast[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], 
 
 // Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both may be
 // the same buffer.
-func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) error {
+func Reduce[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) error {
 	p := newCollective(c, "Reduce", driver.Reduce, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
 		if c.rank == root {
@@ -209,7 +215,7 @@ func Reduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 }
 
 // Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
-func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
+func Allreduce[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
 	p := newCollective(c, "Allreduce", driver.Allreduce, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
@@ -219,7 +225,7 @@ func Allreduce[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 }
 
 // Scan combines the elements of send of ranks 0 to this one, element by element, into recv. Both may be the same buffer.
-func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
+func Scan[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
 	p := newCollective(c, "Scan", driver.Scan, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
@@ -230,7 +236,7 @@ func Scan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buf
 
 // Exscan combines the elements of send of the ranks before this one, element by element, into recv. Rank 0, which has none before it,
 // may give a nil recv, and nothing is written there. Both may be the same buffer.
-func Exscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
+func Exscan[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op) error {
 	p := newCollective(c, "Exscan", driver.Exscan, 0, send, recv)
 	if p.needs(true, p.err == nil && c.rank > 0); p.err == nil {
 		if c.rank > 0 {
@@ -243,7 +249,7 @@ func Exscan[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 
 // ReduceScatter combines the elements of send of all ranks, and gives each rank a part of the result: counts[i] elements to rank i, in the order
 // of ranks. A rank whose part is empty gives a nil recv.
-func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) error {
+func ReduceScatter[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, op Op) error {
 	p := newCollective(c, "ReduceScatter", driver.ReduceScatter, 0, send, recv)
 	if _, total := p.parts(counts); p.err == nil {
 		p.length("send", send, total)
@@ -259,7 +265,7 @@ func ReduceScatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *b
 
 // Gather puts the elements of send of all ranks into recv of the root, in the order of ranks. send has the same length at every rank. Ranks
 // other than the root may give a nil recv.
-func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
+func Gather[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
 	p := newCollective(c, "Gather", driver.Gather, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
 		if c.rank == root {
@@ -272,7 +278,7 @@ func Gather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.B
 
 // GatherV is Gather with counts[i] elements of rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
-func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
+func GatherV[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
 	p := newCollective(c, "GatherV", driver.GatherV, root, send, recv)
 	if p.may(true, p.err == nil && c.rank == root); p.err == nil {
 		p.a.Count = uint64(elements(send)) * size[T]()
@@ -289,7 +295,7 @@ func GatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 
 // Scatter divides send of the root into parts of equal length, in the order of ranks, and gives each rank its part. Ranks other than the root
 // may give a nil send.
-func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
+func Scatter[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
 	p := newCollective(c, "Scatter", driver.Scatter, root, send, recv)
 	if p.needs(p.err == nil && c.rank == root, true); p.err == nil {
 		if c.rank == root {
@@ -302,7 +308,7 @@ func Scatter[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.
 
 // ScatterV is Scatter with counts[i] elements for rank i. Ranks other than the root may give nil counts. A rank whose
 // part is empty gives a nil buffer.
-func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
+func ScatterV[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int, root int) error {
 	p := newCollective(c, "ScatterV", driver.ScatterV, root, send, recv)
 	if p.may(p.err == nil && c.rank == root, true); p.err == nil {
 		p.a.Count = uint64(elements(recv)) * size[T]()
@@ -318,7 +324,7 @@ func ScatterV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 }
 
 // Allgather is Gather to every rank.
-func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
+func Allgather[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
 	p := newCollective(c, "Allgather", driver.Allgather, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, c.size*send.Len())
@@ -328,7 +334,7 @@ func Allgather[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffe
 }
 
 // AllgatherV is GatherV to every rank. A rank whose part is empty gives a nil send.
-func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) error {
+func AllgatherV[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], counts []int) error {
 	p := newCollective(c, "AllgatherV", driver.AllgatherV, 0, send, recv)
 	if parts, total := p.parts(counts); p.err == nil {
 		p.length("send", send, counts[c.rank])
@@ -339,7 +345,7 @@ func AllgatherV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buff
 }
 
 // Alltoall divides send into parts of equal length, and gives part i to rank i. Part i of recv comes from rank i.
-func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
+func Alltoall[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T]) error {
 	p := newCollective(c, "Alltoall", driver.Alltoall, 0, send, recv).needs(true, true)
 	if p.err == nil {
 		p.length("receive into", recv, send.Len())
@@ -353,7 +359,7 @@ func Alltoall[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer
 
 // AlltoallV is Alltoall with sends[i] elements for rank i and recvs[i] elements from rank i. If all sends are 0, send is nil, and if all recvs
 // are 0, recv is nil.
-func AlltoallV[T buffer.Element](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) error {
+func AlltoallV[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], sends, recvs []int) error {
 	p := newCollective(c, "AlltoallV", driver.AlltoallV, 0, send, recv)
 	var out, in int
 	p.a.SendParts, out = p.parts(sends)

@@ -9,7 +9,7 @@ import (
 )
 
 // SendSlice is [Send] for values that are not in a buffer. It copies them before it waits.
-func SendSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, dest, tag int) error {
+func SendSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, dest, tag int) error {
 	const op = "SendSlice"
 	if err := c.checkDest(op, dest, tag); err != nil {
 		return err
@@ -35,7 +35,7 @@ func SendSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, dest, t
 
 // RecvSlice is [Recv] for values that are not in a buffer. If the message is shorter than data, the rest of data is unchanged. After an
 // error all of data is unchanged.
-func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source, tag int) (Status, error) {
+func RecvSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, source, tag int) (Status, error) {
 	const op = "RecvSlice"
 	if err := c.checkSource(op, source, tag); err != nil {
 		return Status{}, err
@@ -60,7 +60,7 @@ func RecvSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, source,
 }
 
 // AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is unchanged.
-func AllreduceSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, op Op) error {
+func AllreduceSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, op Op) error {
 	const name = "AllreduceSlice"
 	a := driver.Collective{Call: driver.Allreduce, Type: typeOf[T](), Op: op, Count: uint64(len(data))}
 	if !op.Takes(a.Type) {
@@ -70,7 +70,7 @@ func AllreduceSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, op
 }
 
 // BcastSlice gives every rank the elements that data has at the root. After an error data is unchanged.
-func BcastSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, root int) error {
+func BcastSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, root int) error {
 	const name = "BcastSlice"
 	if c != nil && (root < 0 || root >= c.size) {
 		return driver.Errorf(name, ErrInvalidArgument, "root %d is not between 0 and %d", root, c.size-1)
@@ -79,7 +79,7 @@ func BcastSlice[T buffer.Element](ctx context.Context, c *Comm, data []T, root i
 	return collectiveSlice(ctx, c, name, data, a, coherence.ReadWrite)
 }
 
-func collectiveSlice[T buffer.Element](ctx context.Context, c *Comm, op string, data []T, a driver.Collective, mode coherence.Mode) error {
+func collectiveSlice[T buffer.Number](ctx context.Context, c *Comm, op string, data []T, a driver.Collective, mode coherence.Mode) error {
 	r, err := begin(ctx, c, op, driver.NoPeer, driver.NoTag)
 	if err != nil {
 		return err

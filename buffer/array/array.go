@@ -11,7 +11,7 @@ import (
 // Array gives the elements of a buffer a shape. The place of element (i, j, ...) in the buffer is the offset plus i times the first
 // stride plus j times the second, and so on, all counted in elements. Views of an array share its buffer. The shape of an
 // array never changes. The zero Array is not usable.
-type Array[T buffer.Element] struct {
+type Array[T buffer.Number] struct {
 	b    *buffer.Buffer[T] // of all elements, also for a view
 	at   layout
 	lent bool // the program owns the buffer, and closes it
@@ -23,18 +23,18 @@ type Array[T buffer.Element] struct {
 //
 // If an extent is negative, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
 // number of elements, with extents of 0 counted as 1, exceeds the range of int, of kind ErrOutOfRange.
-func New[T buffer.Element](shape ...int) (*Array[T], error) {
+func New[T buffer.Number](shape ...int) (*Array[T], error) {
 	return NewIn[T](RowMajor, shape...)
 }
 
 // NewIn is [New] in the given order.
-func NewIn[T buffer.Element](order Order, shape ...int) (*Array[T], error) {
+func NewIn[T buffer.Number](order Order, shape ...int) (*Array[T], error) {
 	return create[T]("New", order, shape)
 }
 
 // Like returns an array of zeros with the shape of a. It is column-major if a is contiguous in column-major order and
 // not in row-major order; otherwise row-major.
-func Like[T buffer.Element](a *Array[T]) (*Array[T], error) {
+func Like[T buffer.Number](a *Array[T]) (*Array[T], error) {
 	const op = "Like"
 	if err := a.check(op); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Like[T buffer.Element](a *Array[T]) (*Array[T], error) {
 
 // Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer of
 // [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
-func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
+func Full[T buffer.Number](value T, shape ...int) (*Array[T], error) {
 	a, err := create[T]("Full", RowMajor, shape)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
 	return a, nil
 }
 
-func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], error) {
+func create[T buffer.Number](op string, order Order, shape []int) (*Array[T], error) {
 	n, err := plan(op, order, shape)
 	if err != nil {
 		return nil, err
@@ -83,12 +83,12 @@ func plan(op string, order Order, shape []int) (n int, err error) {
 }
 
 // From returns a row-major array with a copy of data, which must have as many elements as the shape.
-func From[T buffer.Element](data []T, shape ...int) (*Array[T], error) {
+func From[T buffer.Number](data []T, shape ...int) (*Array[T], error) {
 	return FromIn(RowMajor, data, shape...)
 }
 
 // FromIn is [From] for data in the given order.
-func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], error) {
+func FromIn[T buffer.Number](order Order, data []T, shape ...int) (*Array[T], error) {
 	const op = "From"
 	n, err := plan(op, order, shape)
 	if err != nil {
@@ -107,7 +107,7 @@ func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], e
 // FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
 // shape. For a column-major array, reverse the extents and [Array.Transpose] the result.
 // Nothing is copied. The program still owns the buffer and closes it.
-func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
+func FromBuffer[T buffer.Number](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
 	const op = "FromBuffer"
 	n, err := count(op, shape)
 	switch {
@@ -127,7 +127,7 @@ func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T],
 // If the layout leads outside the buffer, the error is of kind ErrOutOfRange. If two elements would have the same
 // place, or the strides do not nest, it is of kind ErrInvalidArgument. Strides nest if each stride is at least the number of places that
 // the axes with smaller strides span.
-func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
+func FromStrides[T buffer.Number](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
 	const op = "FromStrides"
 	if b == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")

@@ -86,7 +86,7 @@ func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
 	return move(ctx, "CopyFrom", a, src)
 }
 
-func move[T buffer.Element](ctx context.Context, op string, dst, src *Array[T]) error {
+func move[T buffer.Number](ctx context.Context, op string, dst, src *Array[T]) error {
 	for _, a := range []*Array[T]{dst, src} {
 		if err := a.check(op); err != nil {
 			return err

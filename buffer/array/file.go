@@ -52,7 +52,7 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 // If the file is malformed or its elements have another type, the error is of kind ErrInvalidArgument. If the file ends
 // early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If
 // its elements are not Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
-func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
+func ReadNPY[T buffer.Number](r io.Reader) (*Array[T], error) {
 	const op = "ReadNPY"
 	if r == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil reader")

@@ -29,7 +29,7 @@ import (
 //     on this platform
 //
 // After an error nothing is lent, no element has changed, and the function of [WithDone] is not called.
-func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], opts ...ExportOption) (Managed, error) {
+func Export[T buffer.Number](ctx context.Context, b *buffer.Buffer[T], opts ...ExportOption) (Managed, error) {
 	const op = "export tensor"
 	o, err := exportWith(op, b == nil, opts)
 	if err != nil {
@@ -55,7 +55,7 @@ func Export[T buffer.Element](ctx context.Context, b *buffer.Buffer[T], opts ...
 
 // ExportArray is Export for an array, with its shape and strides. The lease covers the elements and the gaps between
 // them.
-func ExportArray[T buffer.Element](ctx context.Context, a *array.Array[T], opts ...ExportOption) (Managed, error) {
+func ExportArray[T buffer.Number](ctx context.Context, a *array.Array[T], opts ...ExportOption) (Managed, error) {
 	const op = "export tensor"
 	o, err := exportWith(op, a == nil, opts)
 	if err != nil {
@@ -127,7 +127,7 @@ func (o exportOptions) ofCopy(finish func() error) exportOptions {
 	return o
 }
 
-func export[T buffer.Element](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o exportOptions) (Managed, error) {
+func export[T buffer.Number](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o exportOptions) (Managed, error) {
 	x := &loan{done: o.done}
 	t := cTensor{dtype: abi.TypeOf[T]()}
 	var zero T

@@ -38,7 +38,7 @@ import (
 //
 // Import cannot check that an address is valid. If the struct contains a wrong address, using the buffer reads and writes
 // unrelated memory.
-func Import[T buffer.Element](ctx context.Context, m Managed, opts ...ImportOption) (*buffer.Buffer[T], *array.Array[T], error) {
+func Import[T buffer.Number](ctx context.Context, m Managed, opts ...ImportOption) (*buffer.Buffer[T], *array.Array[T], error) {
 	const op = "import tensor"
 	var o options
 	for _, x := range opts {
@@ -57,7 +57,7 @@ func Import[T buffer.Element](ctx context.Context, m Managed, opts ...ImportOpti
 	return b, a, err
 }
 
-func imported[T buffer.Element](ctx context.Context, op string, m Managed, o options) (*buffer.Buffer[T], *array.Array[T], error) {
+func imported[T buffer.Number](ctx context.Context, op string, m Managed, o options) (*buffer.Buffer[T], *array.Array[T], error) {
 	deleter, t, err := m.read(op)
 	if err != nil {
 		if errors.Is(err, ErrVersion) {
@@ -187,7 +187,7 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 }
 
 // adopted returns a buffer over memory of a device, and the place in it of the element whose indices are all 0.
-func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner) (*buffer.Buffer[T], int, error) {
+func adopted[T buffer.Number](dev *hal.Device, t *Tensor, p part, owner *owner) (*buffer.Buffer[T], int, error) {
 	f := hal.ExternalMemory{Kind: hal.KindDevice, Handle: uintptr(p.start), Size: p.size}
 	// A buffer releases memory while it holds its own locks, and a deleter may wait for other locks, such as Python's.
 	f.Release = func() { go owner.over() }
@@ -229,7 +229,7 @@ func adopted[T buffer.Element](dev *hal.Device, t *Tensor, p part, owner *owner)
 }
 
 // copied returns a new buffer and array with the elements of a tensor that the host can access.
-func copied[T buffer.Element](ctx context.Context, t *Tensor, shape []int) (*buffer.Buffer[T], *array.Array[T], error) {
+func copied[T buffer.Number](ctx context.Context, t *Tensor, shape []int) (*buffer.Buffer[T], *array.Array[T], error) {
 	n := 1
 	for _, e := range shape {
 		n *= e
@@ -251,7 +251,7 @@ func copied[T buffer.Element](ctx context.Context, t *Tensor, shape []int) (*buf
 }
 
 // gather copies a tensor's elements to dst in row-major order. They need not be aligned.
-func gather[T buffer.Element](dst []T, t *Tensor) {
+func gather[T buffer.Number](dst []T, t *Tensor) {
 	if len(dst) == 0 {
 		return
 	}

@@ -227,7 +227,7 @@ func TestBooleansAreImportedAsBytes(t *testing.T) {
 	}
 }
 
-func importAs[T buffer.Element](t *testing.T) func(dlpack.Managed) error {
+func importAs[T buffer.Number](t *testing.T) func(dlpack.Managed) error {
 	return func(m dlpack.Managed) error {
 		b, a, err := dlpack.Import[T](ctx, m)
 		if err != nil {

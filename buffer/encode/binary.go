@@ -46,7 +46,7 @@ func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 
 // Unmarshal returns a new buffer with the elements from the result of MarshalBinary, with the errors
 // of [Bytes.UnmarshalBinary].
-func Unmarshal[T buffer.Element](data []byte, opts ...buffer.Option) (*buffer.Buffer[T], error) {
+func Unmarshal[T buffer.Number](data []byte, opts ...buffer.Option) (*buffer.Buffer[T], error) {
 	values, err := decode[T]("Unmarshal", data)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Unmarshal[T buffer.Element](data []byte, opts ...buffer.Option) (*buffer.Bu
 	return buffer.From(values, opts...)
 }
 
-func decode[T buffer.Element](op string, data []byte) ([]T, error) {
+func decode[T buffer.Number](op string, data []byte) ([]T, error) {
 	h, values, err := npy.Decode[T](data)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // [buffer.Buffer.View] and [buffer.Buffer.Update] do.
 //
 // It is safe for concurrent use. The zero Bytes has no buffer, and its methods fail with ErrInvalidArgument.
-type Bytes[T buffer.Element] struct {
+type Bytes[T buffer.Number] struct {
 	ctx context.Context
 	b   *buffer.Buffer[T]
 }
@@ -28,7 +28,7 @@ var (
 )
 
 // Of returns the bytes of a buffer. The methods of the interfaces take no context, so they use ctx.
-func Of[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
+func Of[T buffer.Number](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
 
 func (x Bytes[T]) check(op string) error {
 	if x.b == nil || x.ctx == nil {

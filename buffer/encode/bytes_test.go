@@ -34,7 +34,7 @@ func newStream(tb testing.TB) *hal.Stream {
 	return fixture.Stream(tb, fixture.Device(tb, host.New(host.Options{Discrete: 1}), 1))
 }
 
-func newBuffer[T buffer.Element](tb testing.TB, data ...T) *buffer.Buffer[T] {
+func newBuffer[T buffer.Number](tb testing.TB, data ...T) *buffer.Buffer[T] {
 	tb.Helper()
 	b, err := buffer.From(data)
 	require.NoError(tb, err)
@@ -43,13 +43,13 @@ func newBuffer[T buffer.Element](tb testing.TB, data ...T) *buffer.Buffer[T] {
 }
 
 // toDevice makes a buffer current on the stream's device alone.
-func toDevice[T buffer.Element](tb require.TestingT, b *buffer.Buffer[T], s *hal.Stream) {
+func toDevice[T buffer.Number](tb require.TestingT, b *buffer.Buffer[T], s *hal.Stream) {
 	l, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(tb, err)
 	require.NoError(tb, l.Release())
 }
 
-func contents[T buffer.Element](tb require.TestingT, b *buffer.Buffer[T]) (out []T) {
+func contents[T buffer.Number](tb require.TestingT, b *buffer.Buffer[T]) (out []T) {
 	require.NoError(tb, b.View(ctx, func(s []T) error { out = append(out, s...); return nil }))
 	return out
 }

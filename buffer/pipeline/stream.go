@@ -15,7 +15,7 @@ import (
 // The source checks its context before each call of Read, and returns the context's cause once it has ended. It cannot
 // interrupt a Read that blocks: Run returns only after that Read. If that may take too long, the program should close the file or
 // connection, or set a deadline on it, when the context ends.
-func Reader[T buffer.Element](r io.Reader) Source[T] {
+func Reader[T buffer.Number](r io.Reader) Source[T] {
 	return func(ctx context.Context, fill []T) (int, error) {
 		b := bytesOf(fill)
 		// io.ReadFull is not used, because its io.ErrUnexpectedEOF could also be the reader's own error, for example of a
@@ -47,7 +47,7 @@ func Reader[T buffer.Element](r io.Reader) Source[T] {
 }
 
 // Writer returns a sink that writes elements in the machine's own byte order.
-func Writer[U buffer.Element](w io.Writer) Sink[U] {
+func Writer[U buffer.Number](w io.Writer) Sink[U] {
 	return func(_ context.Context, results []U) error {
 		b := bytesOf(results)
 		n, err := w.Write(b)
@@ -58,6 +58,6 @@ func Writer[U buffer.Element](w io.Writer) Sink[U] {
 	}
 }
 
-func bytesOf[T buffer.Element](s []T) []byte {
+func bytesOf[T buffer.Number](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), uintptr(len(s))*unsafe.Sizeof(s[0]))
 }

@@ -108,7 +108,7 @@ func agrees[T real](ctx context.Context, r *rank, n int) error {
 }
 
 // moves makes every operation that does not compute. value must give rank and index different values.
-func moves[T buffer.Element](ctx context.Context, r *rank, n int, value func(rank, i int) T) error {
+func moves[T buffer.Number](ctx context.Context, r *rank, n int, value func(rank, i int) T) error {
 	me, size := r.c.Rank(), r.c.Size()
 	data := make([]T, n)
 	for i := range data {

@@ -39,7 +39,7 @@ func (p *batch) refuse(kind error, format string, args ...any) {
 }
 
 // want adds a buffer, and returns its index in wants.
-func want[T buffer.Element](p *batch, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
+func want[T buffer.Number](p *batch, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
 	if b == nil {
 		p.refuse(driver.ErrInvalidArgument, "nil buffer to %s", what)
 		return -1
@@ -252,13 +252,13 @@ var kinds = map[reflect.Kind]struct {
 var reductions = map[driver.Op]uintptr{driver.Sum: 0, driver.Prod: 1, driver.Max: 2, driver.Min: 3}
 
 // typed returns NCCL's type for elements of T, and the number of values of that type in n elements.
-func typed[T buffer.Element](n int) (t, count uintptr) {
+func typed[T buffer.Number](n int) (t, count uintptr) {
 	k := kinds[reflect.TypeFor[T]().Kind()]
 	return k.nccl, uintptr(n) * k.n
 }
 
 // reduces returns NCCL's operation. It refuses one that NCCL does not have for elements of T.
-func reduces[T buffer.Element](p *batch, op driver.Op) uintptr {
+func reduces[T buffer.Number](p *batch, op driver.Op) uintptr {
 	k := kinds[reflect.TypeFor[T]().Kind()]
 	r, ok := reductions[op]
 	whole := k.n == 1 || op == driver.Sum && k.t >= driver.Complex64 // complex numbers are summed part by part

@@ -111,10 +111,10 @@ var types = map[reflect.Kind]driver.Type{
 	reflect.Float32: driver.Float32, reflect.Float64: driver.Float64, reflect.Complex64: driver.Complex64, reflect.Complex128: driver.Complex128,
 }
 
-func typeOf[T buffer.Element]() driver.Type { return types[reflect.TypeFor[T]().Kind()] }
+func typeOf[T buffer.Number]() driver.Type { return types[reflect.TypeFor[T]().Kind()] }
 
 // reduce combines src into dst, for an op that takes the type.
-func reduce[T buffer.Element](op comm.Op, dst, src []T) {
+func reduce[T buffer.Number](op comm.Op, dst, src []T) {
 	switch typeOf[T]() {
 	case driver.Int8:
 		integers(op, as[int8](dst), as[int8](src))
@@ -142,11 +142,11 @@ func reduce[T buffer.Element](op comm.Op, dst, src []T) {
 }
 
 // as returns s as a slice of U, the type that underlies T.
-func as[U, T buffer.Element](s []T) []U {
+func as[U, T buffer.Number](s []T) []U {
 	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
-func numbers[T buffer.Element](op comm.Op, dst, src []T) {
+func numbers[T buffer.Number](op comm.Op, dst, src []T) {
 	for i, v := range src {
 		if op == comm.Prod {
 			dst[i] *= v
@@ -157,7 +157,7 @@ func numbers[T buffer.Element](op comm.Op, dst, src []T) {
 }
 
 func ordered[T interface {
-	buffer.Element
+	buffer.Number
 	cmp.Ordered
 }](op comm.Op, dst, src []T) {
 	switch op {

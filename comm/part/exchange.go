@@ -35,7 +35,7 @@ func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
 }
 
 // Exchanging is an exchange under way.
-type Exchanging[T buffer.Element] struct {
+type Exchanging[T buffer.Number] struct {
 	b     *Buffer[T]
 	moved Moved
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Buffer is one rank's part of a buffer that is divided among the ranks of a communicator, with its ghosts.
-type Buffer[T buffer.Element] struct {
+type Buffer[T buffer.Number] struct {
 	parts
 	c      *comm.Comm
 	local  *buffer.Buffer[T]
@@ -47,7 +47,7 @@ func With(opts ...buffer.Option) Option {
 // call New, with the same layout and the same widths. It makes a communicator of its own ([comm.Comm.Dup]), and waits for the other
 // ranks until ctx ends. If one rank refuses its arguments, New fails on all: with an error of kind ErrInvalidArgument there, and ErrMismatch
 // elsewhere. If ranks gave different layouts, widths or types of elements, the error is of kind ErrMismatch on all.
-func New[T buffer.Element](ctx context.Context, c *comm.Comm, layout Layout, halo Halo, opts ...Option) (*Buffer[T], error) {
+func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo Halo, opts ...Option) (*Buffer[T], error) {
 	const op = "New"
 	if c == nil {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "nil communicator")
@@ -291,7 +291,7 @@ func (b *Buffer[T]) done() {
 }
 
 // bytes are the bytes of elements.
-func bytes[T buffer.Element](s []T) []byte {
+func bytes[T buffer.Number](s []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }

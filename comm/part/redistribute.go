@@ -14,7 +14,7 @@ import (
 // their global indices. All ranks call it, and it waits for the others until ctx ends. It sends at most one message to each
 // rank, and returns what this rank sent. The ghosts of dst are stale afterwards. If it fails, dst may have been written on some
 // ranks; unless it failed before anything was sent, dst refuses further calls as after an error of [Buffer.Exchange].
-func Redistribute[T buffer.Element](ctx context.Context, dst, src *Buffer[T]) (moved Moved, err error) {
+func Redistribute[T buffer.Number](ctx context.Context, dst, src *Buffer[T]) (moved Moved, err error) {
 	const op = "Redistribute"
 	if dst == src {
 		return moved, driver.Errorf(op, comm.ErrInvalidArgument, "source and destination are the same buffer")

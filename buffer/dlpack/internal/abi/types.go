@@ -104,7 +104,7 @@ func (d DataType) String() string {
 }
 
 // TypeOf returns the data type of a buffer's elements.
-func TypeOf[T buffer.Element]() DataType {
+func TypeOf[T buffer.Number]() DataType {
 	t := reflect.TypeFor[T]()
 	d := DataType{Bits: uint8(8 * t.Size()), Lanes: 1}
 	switch t.Kind() {

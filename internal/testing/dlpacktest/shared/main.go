@@ -63,7 +63,7 @@ type object interface {
 	close() error
 }
 
-type tensor[T buffer.Element] struct {
+type tensor[T buffer.Number] struct {
 	b *buffer.Buffer[T]
 	a *array.Array[T]
 }
@@ -108,7 +108,7 @@ func (t tensor[T]) add(n int) error {
 func (t tensor[T]) close() error { return t.b.Close() }
 
 // number is n as an element.
-func number[T buffer.Element](n int) T {
+func number[T buffer.Number](n int) T {
 	var v T
 	switch p := any(&v).(type) {
 	case *int8:
@@ -140,7 +140,7 @@ func number[T buffer.Element](n int) T {
 }
 
 // create makes an array of 0, 1, 2 and so on.
-func create[T buffer.Element](shape []int) (object, error) {
+func create[T buffer.Number](shape []int) (object, error) {
 	n := 1
 	for _, e := range shape {
 		n *= e
@@ -157,7 +157,7 @@ func create[T buffer.Element](shape []int) (object, error) {
 	return tensor[T]{b, a}, err
 }
 
-func take[T buffer.Element](m dlpack.Managed, opts ...dlpack.ImportOption) (object, error) {
+func take[T buffer.Number](m dlpack.Managed, opts ...dlpack.ImportOption) (object, error) {
 	b, a, err := dlpack.Import[T](ctx, m, opts...)
 	return tensor[T]{b, a}, err
 }
@@ -167,7 +167,7 @@ type maker struct {
 	take   func(m dlpack.Managed, opts ...dlpack.ImportOption) (object, error)
 }
 
-func of[T buffer.Element]() maker { return maker{create[T], take[T]} }
+func of[T buffer.Number]() maker { return maker{create[T], take[T]} }
 
 var types = map[string]maker{
 	"int8": of[int8](), "int16": of[int16](), "int32": of[int32](), "int64": of[int64](),

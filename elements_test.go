@@ -1,0 +1,34 @@
+package halyard_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
+)
+
+func TestElementsWithFieldsOnAQueue(t *testing.T) {
+	type point struct {
+		X, Y float32
+		On   bool
+	}
+	q := open(t)
+	b := halyard.From(q, []point{{1, 2, true}, {3, 4, false}})
+	b.Set(1, point{X: 5})
+	assert.Equal(t, "[{1 2 true} {5 0 false}]", b.String())
+	b.Fill(point{On: true})
+	assert.Equal(t, []point{{On: true}, {On: true}}, b.Values())
+	pairs := halyard.As[[2]float32](halyard.From(q, []float32{1, 2, 3, 4}))
+	assert.Equal(t, [][2]float32{{1, 2}, {3, 4}}, pairs.Values())
+	require.NoError(t, q.Err())
+
+	type named struct{ Names [2]string }
+	bad := halyard.New[named](q, 3)
+	require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
+	require.ErrorContains(t, q.Err(), "elements_test.go:29: ")
+	require.ErrorContains(t, q.Err(), "halyard_test.named.Names[0] is a string; an element has numbers, bool, and arrays and structures of them only")
+	require.Zero(t, halyard.As[struct{}](bad).Len())
+}
