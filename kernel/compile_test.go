@@ -205,6 +205,17 @@ func TestKernelThatNeedsFloat64(t *testing.T) {
 	assert.NotErrorIs(t, p.Kernel("add").Launch(ctx, s, hal.Over(1)), hal.ErrUnsupported)
 }
 
+// The same for atomic operations of 64 bits.
+func TestKernelThatNeedsWhatTheDeviceLacks(t *testing.T) {
+	_, _, s := openCompiling(t)
+	p := kernel.New(kernel.Source{Indexes: []string{}, Portable: "KERNEL void add() {}\n#ifdef GO_ATOMIC64\nKERNEL void k_count() {}\n#endif\n",
+		Kernels: map[string]kernel.Written{"count": {Code: "k_count", Needs: "atomic operations of 64 bits (count.go:12)"}}})
+	defer p.Close()
+	err := p.Kernel("count").Launch(ctx, s, hal.Over(1))
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	assert.ErrorContains(t, err, "compiling:1: launch: not supported: kernel count needs atomic operations of 64 bits (count.go:12), and the device does not have that")
+}
+
 // Many launches that need the program at once compile it once, and each gives up with its own context.
 func TestOneCompilationForAll(t *testing.T) {
 	b, dev, _ := openCompiling(t)

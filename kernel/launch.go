@@ -120,6 +120,9 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	found, err := m.Kernel(name)
 	if err != nil {
 		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable, "KERNEL void "+name+"(") {
+			if in.Needs != "" {
+				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name, in.Needs)
+			}
 			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
 		}
 		return nil, err

@@ -55,6 +55,7 @@ type Written struct {
 	Params []string // the names of a launch's arguments in Go
 	Dims   int      // the dimensions that it uses; a launch with fewer is refused
 	DimsAt string   // where it uses the last of them, as file:line
+	Needs  string   // what it needs that not every device has, other than float64 alone
 }
 
 // Functions are kernels as Go functions, by name.

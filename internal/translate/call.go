@@ -186,7 +186,14 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 	for _, x := range e.Args[1:] {
 		args = append(args, f.exprAs(x, t))
 	}
-	text := fmt.Sprintf("ATOMIC_%s(&%s, %s)", op, f.written(at), strings.Join(args, ", "))
+	n, ok := numberOf(t)
+	if !ok {
+		refuse(e.Pos(), "%s", why(t))
+	}
+	if n.bits == 64 {
+		f.uses64(e.Pos())
+	}
+	text := fmt.Sprintf("%s(&%s, %s)", f.p.atomic(op, n, at.space), f.written(at), strings.Join(args, ", "))
 	f.read(at, e.Pos())
 	return f.effect(text, []types.Type{t}, f.p.cType(t, e.Pos()), used, e.Pos())
 }
@@ -195,6 +202,13 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 func (f *function) uses(dims int, at token.Pos) {
 	if dims > f.dims {
 		f.dims, f.dimsAt = dims, at
+	}
+}
+
+// uses64 notes that the function has an atomic operation of 64 bits.
+func (f *function) uses64(at token.Pos) {
+	if !f.atomic64.IsValid() {
+		f.atomic64 = at
 	}
 }
 
@@ -362,6 +376,9 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	f.together = f.together || called.together
 	f.checks = f.checks || called.checks
 	f.uses(called.dims, called.dimsAt)
+	if called.atomic64.IsValid() {
+		f.uses64(called.atomic64)
+	}
 	for i := range list {
 		if m := called.params[i]; m.kind == slice || m.kind == pointer {
 			if m.written {

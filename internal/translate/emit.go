@@ -129,27 +129,49 @@ var (
 	declared = regexp.MustCompile(`(\w+)\(`)
 )
 
-// text returns the whole program in C. What needs float64 is left out on a device that lacks it, so that the other kernels compile there.
+// What a text needs of a device: float64, and atomic operations of 64 bits.
+const (
+	needsFloat64 = 1 << iota
+	needsAtomic64
+)
+
+// guards are the lines before what needs something.
+var guards = map[int]string{needsFloat64: "#ifdef HALYARD_FLOAT64\n", needsAtomic64: "#ifdef GO_ATOMIC64\n",
+	needsFloat64 | needsAtomic64: "#if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)\n"}
+
+// text returns the whole program in C. What needs something that a device lacks is left out there, so that the other kernels compile.
 func (p *program) text() string {
 	var b strings.Builder
-	needs := map[string]bool{"f64": true, "GO_F64_BITS": true, "GO_BITS_F64": true, "GO_NEG_F64": true} // words
-	open := false
+	p.needs = map[string]int{ // words
+		"f64": needsFloat64, "GO_F64_BITS": needsFloat64, "GO_BITS_F64": needsFloat64, "GO_NEG_F64": needsFloat64,
+		"GO_ADD64": needsAtomic64, "GO_XCHG64": needsAtomic64, "GO_CAS64": needsAtomic64,
+	}
+	open := 0
 	guard := func(text string) {
 		words := word.FindAllString(text, -1)
-		need := text[0] != '#' && slices.ContainsFunc(words, func(w string) bool {
-			return needs[w] || w[0] <= '9' && strings.ContainsAny(w, ".e") && !strings.HasSuffix(w, "f")
-		})
-		if need {
+		need := 0
+		for _, w := range words {
+			if w[0] <= '9' && // a constant
+				strings.ContainsAny(w, ".e") && !strings.HasSuffix(w, "f") {
+				need |= needsFloat64
+			}
+			need |= p.needs[w]
+		}
+		if text[0] == '#' {
+			need = 0
+		}
+		if need != 0 {
 			name := words[len(words)-1] // of a type
 			if at := declared.FindStringSubmatch(text); words[0] != "typedef" {
 				name = at[1]
 			}
-			needs[name] = true
+			p.needs[name] = need
 		}
-		if need && !open {
-			b.WriteString("#ifdef HALYARD_FLOAT64\n")
-		} else if !need && open {
+		if need != open && open != 0 {
 			b.WriteString("#endif\n")
+		}
+		if need != open {
+			b.WriteString(guards[need])
 		}
 		open = need
 	}
@@ -165,7 +187,7 @@ func (p *program) text() string {
 		}
 		b.WriteString(t)
 	}
-	if open {
+	if open != 0 {
 		b.WriteString("#endif\n")
 	}
 	return b.String()
@@ -244,6 +266,13 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 		at := ""
 		if f.dims > 1 {
 			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.dims, p.line(f.dimsAt))
+		}
+		if f.atomic64.IsValid() {
+			needs := "atomic operations of 64 bits (" + p.line(f.atomic64) + ")"
+			if f.p.needs[f.c]&needsFloat64 != 0 {
+				needs = "float64, and " + needs
+			}
+			at += fmt.Sprintf(", Needs: %q", needs)
 		}
 		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s},\n", f.decl.Name.Name, f.c, strings.Join(names, ", "), at)
 	}

@@ -54,3 +54,34 @@ func whole(t grid.Thread, a float32, f_64 []int64) { f_64[0] = int64(a * 1e-5) }
 	assert.NotContains(t, left, "T_wide")
 	assert.Contains(t, left, "f_buf64(")
 }
+
+// What has atomic operations of 64 bits is left out of the text on a device that lacks them, and the launch knows where they are.
+func TestTextWithoutAtomicsOf64Bits(t *testing.T) {
+	t.Parallel()
+	made, err := translated(t, `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+func inc(x []int64) { grid.AtomicAdd(&x[0], 1) }
+
+//halyard:kernel
+func whole(t grid.Thread, x []int64) { inc(x) }
+
+//halyard:kernel
+func wide(t grid.Thread, x []float64) { grid.AtomicMin(&x[0], 1) }
+
+//halyard:kernel
+func single(t grid.Thread, x []float32) { grid.AtomicMin(&x[0], 1) }
+`)
+	require.NoError(t, err)
+	left := regexp.MustCompile(`(?s)#if(def GO_ATOMIC64|def HALYARD_FLOAT64|[^\n]*defined\(GO_ATOMIC64\))\n.*?#endif\n`).ReplaceAllString(made.C, "")
+	for name, there := range map[string]bool{"whole": false, "wide": false, "single": true} {
+		assert.Contains(t, made.C, "KERNEL void k_"+name+"(")
+		assert.Equal(t, there, strings.Contains(left, "KERNEL void k_"+name+"("), name)
+	}
+	assert.NotContains(t, left, "go_atomic_add_i64(")
+	assert.NotContains(t, left, "go_atomic_min_f64(")
+	assert.Contains(t, string(made.Go), `{Code: "k_whole", Params: []string{"x", "len(x)"}, Needs: "atomic operations of 64 bits (k.go:5)"}`)
+	assert.Contains(t, string(made.Go), `Needs: "float64, and atomic operations of 64 bits (k.go:11)"}`)
+	assert.Contains(t, string(made.Go), `{Code: "k_single", Params: []string{"x", "len(x)"}}`)
+}

@@ -28,6 +28,7 @@ type program struct {
 	support []string          // functions of support.go
 	needed  map[string]bool   // their names
 	sites   []string          // the source lines of checked indexes: file:line
+	needs   map[string]int    // what a device must have for what is called so, and for some words of C: needsFloat64 and so on
 }
 
 // space is the kind of memory that a pointer points to.
@@ -92,6 +93,7 @@ type function struct {
 	bytes    int64     // of its arguments, if it is a kernel
 	dims     int       // how many dimensions of the grid it, or a function that it calls, uses
 	dimsAt   token.Pos // where it uses the last of them
+	atomic64 token.Pos // of the first atomic operation of 64 bits in it, or in a function that it calls
 	argNames []string  // the names of its parameters in the generated file
 
 	vars   map[types.Object]*variable

@@ -669,10 +669,14 @@ func (g *generator) body(s shape) {
 			g.line("%s[u&3] = %s", v, g.value("float32", 1))
 		}
 		if g.IntN(2) == 0 { // several threads change the same element, but none reads it before the barrier
-			g.line("c := grid.Shared[[2]uint32](t)")
-			g.line("grid.Atomic%s(&c[l&1], %s)", pick(g, []string{"Add", "Xor", "Or", "Max"}), g.value("uint32", 2))
+			t, ops, bits := pick(g, []string{"uint32", "int64", "uint64", "float32", "float64"}), []string{"Add", "Xor", "Or", "Max", "Min"}, "uint64"
+			if isFloat(t) {
+				ops, bits = ops[3:], map[string]string{"float32": "f32", "float64": "f64"}[t] // sums depend on the order
+			}
+			g.line("c := grid.Shared[[2]%s](t)", t)
+			g.line("grid.Atomic%s(&c[l&1], %s)", pick(g, ops), g.value(t, 2))
 			g.line("t.Barrier()")
-			g.line("sum += uint64(c[0]) ^ uint64(c[1])<<7")
+			g.line("sum += %s(c[0]) ^ %s(c[1])<<7", bits, bits)
 		}
 	}
 	if g.IntN(2) == 0 { // each cell has one operation, whose order does not matter

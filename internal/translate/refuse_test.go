@@ -76,6 +76,8 @@ var refused = []struct{ text, want string }{
 	{"grid.Shared[[4]int32](t)[0] = 1", "grid.Shared can only be the value of a variable"},
 	{"s := ‹grid.Shared[int32](t); *s = 1", "grid.Shared needs an array type; use [1]int32"},
 	{"s := grid.Shared[[4]int32](t); s = ‹s", "a pointer can only be a parameter"},
+	{"s := grid.Shared[[1]float32](t); grid.‹AtomicOr(&s[0], 1)", "float32 does not satisfy grid.Integer"},
+	{"s := grid.Shared[[1]int8](t); grid.‹AtomicAdd(&s[0], 1)", "int8 does not satisfy grid.Number"},
 	{"v := int32(1); grid.AtomicAdd(‹&v, 1)", "an atomic operation on a variable of one thread"},
 	{"u := ‹t; _ = u.Global(0)", "a grid.Thread can only be a parameter"},
 	{"var ‹e [0]int32; _ = e", "an array without elements"},

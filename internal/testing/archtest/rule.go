@@ -64,6 +64,8 @@ var Rules = []Rule{
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/gpuaware", []string{"internal/comm/driver", "hal"}, "an engine does not know that buffers exist"},
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
+	{"internal/testing/atomics", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
+	{"internal/testing/everydevice", []string{"..."}, "tests are written as programs are"},
 	{"internal/testing/small", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/tracecheck", nil, "a format is checked by the standard library alone"},
 	{"internal/protocol", []string{"coherence"}, "the state machine is pure: it knows no device and no library"},
