@@ -300,7 +300,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		}
 		list = append(list, argument{expr: recv, recv: true, path: path, typ: t})
 	}
-	if obj.Pkg() != nil && obj.Pkg() != f.p.pkg.types {
+	if obj.Pkg() != nil && obj.Pkg() != f.p.pkg.types && f.p.decls[obj.Origin()] == nil {
 		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
 	}
 	if e.Ellipsis.IsValid() || sig.Variadic() {

@@ -112,7 +112,7 @@ func (p *Package) program() *program {
 	p.names, p.taken = map[string]string{}, map[string]bool{}
 	g := &program{pkg: p, context: types.NewContext(), decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
 		typed: map[string]bool{}, structs: map[string]string{}, needed: map[string]bool{}}
-	for _, file := range p.files {
+	for _, file := range slices.Concat(p.files, p.library) {
 		for _, d := range file.Decls {
 			if decl, ok := d.(*ast.FuncDecl); ok {
 				if obj, ok := p.info.Defs[decl.Name].(*types.Func); ok {

@@ -33,10 +33,11 @@ type Package struct {
 	// the file contains no PTX.
 	PTX func(c string) (ptx string, err error)
 
-	files []*ast.File
-	types *types.Package
-	info  *types.Info
-	errs  []types.Error
+	files   []*ast.File
+	library []*ast.File // of package rand, if the package imports it
+	types   *types.Package
+	info    *types.Info
+	errs    []types.Error
 
 	constrained map[string]bool // files that only some builds have
 	orphans     []string        // generated files that no kernel belongs to
@@ -72,7 +73,7 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 		DepOnly                                   bool
 		Error                                     *struct{ Err string }
 	}
-	exports := map[string]string{}
+	exports, library := map[string]string{}, []string(nil)
 	var named []listed
 	for d := json.NewDecoder(&out); ; {
 		var l listed
@@ -84,6 +85,11 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 			return nil, fmt.Errorf("go list: %w", err)
 		}
 		exports[l.ImportPath] = l.Export
+		if l.ImportPath == randPath {
+			for _, name := range l.GoFiles {
+				library = append(library, filepath.Join(l.Dir, name))
+			}
+		}
 		if !l.DepOnly {
 			named = append(named, l)
 		}
@@ -95,6 +101,7 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 		}
 		return os.Open(exports[path])
 	})
+	imports = &withLibrary{imports, library, nil}
 	var found []*Package
 	for _, l := range named {
 		if len(l.GoFiles)+len(l.CgoFiles)+len(l.TestGoFiles)+len(l.XTestGoFiles)+len(l.IgnoredGoFiles) == 0 {
@@ -242,6 +249,9 @@ func check(fset *token.FileSet, path string, files []*ast.File, imports types.Im
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
 	}}
+	if l, ok := imports.(*withLibrary); ok {
+		imports = &withLibrary{l.Importer, l.library, p}
+	}
 	c := types.Config{Importer: imports, FakeImportC: true, Error: func(err error) {
 		if e := (types.Error{}); errors.As(err, &e) {
 			p.errs = append(p.errs, e)
@@ -249,6 +259,29 @@ func check(fset *token.FileSet, path string, files []*ast.File, imports types.Im
 	}}
 	p.types, _ = c.Check(path, fset, files, p.info)
 	return p
+}
+
+// withLibrary is an importer that checks package rand from its source, so that the functions in it can be translated like those of the package that
+// imports it.
+type withLibrary struct {
+	types.Importer
+	library []string
+	p       *Package // that imports
+}
+
+func (l *withLibrary) Import(path string) (*types.Package, error) {
+	if path != randPath {
+		return l.Importer.Import(path)
+	}
+	p := l.p
+	for _, name := range l.library {
+		file, err := parser.ParseFile(p.Fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		p.library = append(p.library, file)
+	}
+	return (&types.Config{Importer: l.Importer}).Check(path, p.Fset, p.library, p.info)
 }
 
 // marked returns the functions that are marked as kernels, in the order of the source.

@@ -290,3 +290,31 @@ func TestOrphans(t *testing.T) {
 	assert.Equal(t, []string{filepath.Join(dir, "former_kernels.go")}, made.Orphans)
 	assert.NotEmpty(t, made.Go)
 }
+
+// The functions of package rand are translated like those of the package that uses them, also beside functions of the same names.
+func TestRandomNumbersAreTranslated(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"k.go": `package p
+
+import (
+	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/grid/rand"
+)
+
+func New(seed uint64) rand.Rand { return rand.New(seed, 1) }
+
+//halyard:kernel
+func k(t grid.Thread, x []float32) {
+	r, s := New(1), rand.New(2, 3)
+	x[0] = r.Float32() + s.Float32()
+}
+`})
+	packages, err := Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := packages[0].Translate()
+	require.NoError(t, err)
+	assert.Contains(t, made.C, "FUNCTION T_Rand f_New_1(u64 h_seed, i64 h_stream)")
+	assert.Contains(t, made.C, "FUNCTION T_Rand f_New(u64 h_seed)")
+	assert.Equal(t, 1, strings.Count(made.C, "FUNCTION f32 f_Float32("))
+}

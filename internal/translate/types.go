@@ -220,4 +220,7 @@ func gridType(t types.Type, name string) bool {
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == gridPath && n.Obj().Name() == name
 }
 
-const gridPath = "github.com/go-halyard/halyard/kernel/grid"
+const (
+	gridPath = "github.com/go-halyard/halyard/kernel/grid"
+	randPath = gridPath + "/rand"
+)
