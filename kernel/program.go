@@ -40,6 +40,9 @@ type Source struct {
 	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
 	Kernels map[string]Written
 
+	// Sources is written by the command "halyard kernels" too: what it translated, for [Program.Stale].
+	Sources []string
+
 	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that Options
 	// name. But compiled code is kept, and the source is not compiled again when such a file changes.
 	Headers map[string]string
@@ -63,7 +66,8 @@ type Functions map[string]hal.Function
 
 // Program is a [Source] and the code that was compiled from it. It can be a package-level variable: making one compiles nothing.
 type Program struct {
-	src Source
+	src     Source
+	written written
 
 	mu    sync.Mutex
 	loads map[*hal.Device]*load // by the device's own handle
@@ -83,7 +87,9 @@ func New(src Source) *Program {
 	if src.Name == "" {
 		src.Name = "kernel"
 	}
-	return &Program{src: src, loads: map[*hal.Device]*load{}}
+	p := &Program{src: src, loads: map[*hal.Device]*load{}}
+	p.written.remember(src.Sources)
+	return p
 }
 
 // Load compiles the program for a device and loads it there, unless that has been done. A program that is never loaded explicitly is loaded by the
@@ -135,6 +141,9 @@ func (p *Program) module(ctx context.Context, dev *hal.Device) (*hal.Module, err
 	}
 	if ctx.Err() != nil {
 		return nil, layer.Interrupted(op, ctx)
+	}
+	if err := p.staleAtLaunch(); err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	l := p.loads[common]

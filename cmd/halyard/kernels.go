@@ -30,7 +30,8 @@ func newKernels() *cobra.Command {
 		Short: "Translate kernels that are written in Go",
 		Long: `Translate the functions that are marked //halyard:kernel for devices. The translation is written
 beside them, into a Go file PACKAGE_kernels.go, with one function for each kernel that launches it.
-Such a file without kernels is removed.
+A test in PACKAGE_kernels_test.go fails if a kernel has changed since. Such files without kernels
+are removed.
 A PACKAGE is named as for the go command: a folder such as ./physics, or a pattern such as ./... .
 Without an argument, the package in the current folder is translated. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
@@ -42,7 +43,7 @@ Without an argument, the package in the current folder is translated. The go com
 	f := cmd.Flags()
 	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
-	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file differs from what would be written, or belongs to no kernel")
+	f.BoolVar(&o.check, "check", false, "write nothing; fail if a file differs from what would be written, and show how, or if it belongs to no kernel")
 	return cmd
 }
 
@@ -87,53 +88,78 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	if len(all) > 0 {
 		return report(out, all)
 	}
-	stale := false
+	w := &writer{o: o, out: out, dir: dir}
 	for _, made := range outputs {
 		for _, orphan := range made.Orphans {
-			switch {
-			case o.print:
-			case o.check:
-				fmt.Fprintf(out, "%s belongs to no kernel; run halyard kernels, which removes it\n", short(dir, orphan))
-				stale = true
-			default:
-				if err := os.Remove(orphan); err != nil {
-					return err
-				}
-				fmt.Fprintf(out, "removed %s\n", short(dir, orphan))
+			if err := w.remove(orphan); err != nil {
+				return err
 			}
 		}
 		if made.File == "" {
 			continue
 		}
-		name := short(dir, made.File)
-		old, err := os.ReadFile(made.File)
-		switch {
-		case o.print:
+		if o.print {
 			if _, err := fmt.Fprint(out, made.C); err != nil {
 				return err
 			}
 			continue
-		case err == nil && bytes.Equal(old, made.Go):
-			continue
-		case err != nil && !errors.Is(err, os.ErrNotExist):
-			return err
-		case o.check && err != nil:
-			fmt.Fprintf(out, "%s does not exist; run halyard kernels\n", name)
-			stale = true
-			continue
-		case o.check:
-			fmt.Fprintf(out, "%s is out of date; run halyard kernels\n", name)
-			stale = true
-			continue
 		}
-		if err := os.WriteFile(made.File, made.Go, 0o644); err != nil {
+		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test)); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "wrote %s\n", name)
 	}
-	if stale {
+	if w.stale {
 		return errReported
 	}
+	return nil
+}
+
+// writer brings files up to date, or says how they differ.
+type writer struct {
+	o     *kernelsOptions
+	out   io.Writer
+	dir   string
+	stale bool // a file differs
+}
+
+// remove removes a file that belongs to no kernel.
+func (w *writer) remove(file string) error {
+	switch {
+	case w.o.print:
+		return nil
+	case w.o.check:
+		fmt.Fprintf(w.out, "%s belongs to no kernel; run halyard kernels, which removes it\n", short(w.dir, file))
+		w.stale = true
+		return nil
+	}
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.out, "removed %s\n", short(w.dir, file))
+	return nil
+}
+
+func (w *writer) write(file string, text []byte) error {
+	name := short(w.dir, file)
+	old, err := os.ReadFile(file)
+	switch {
+	case err == nil && bytes.Equal(old, text):
+		return nil
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	case w.o.check && err != nil:
+		fmt.Fprintf(w.out, "%s does not exist; run halyard kernels\n", name)
+		w.stale = true
+		return nil
+	case w.o.check:
+		fmt.Fprintf(w.out, "%s is out of date; run halyard kernels\n%s", name, difference(name, string(old), string(text)))
+		w.stale = true
+		return nil
+	}
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.out, "wrote %s\n", name)
 	return nil
 }
 

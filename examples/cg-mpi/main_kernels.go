@@ -30,6 +30,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	}),
 }, Indexes: []string{"main.go:45", "main.go:47", "main.go:50", "main.go:53", "main.go:56", "main.go:58"}, Kernels: map[string]kernel.Written{
 	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:40"},
+}, Sources: []string{
+	"main.go rowsLaplace 10f3b40e927a4cbd",
 }, Portable: `FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
 
 KERNEL void k_rowsLaplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n, i64 h_above, i64 h_below GO_FAULTS) {
@@ -130,7 +132,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:134
+//line main_kernels.go:136
 			}
 			x = to - 1
 			continue
@@ -155,6 +157,6 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:159
+//line main_kernels.go:161
 	}
 }

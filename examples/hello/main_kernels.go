@@ -28,6 +28,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	}),
 }, Indexes: []string{"main.go:18"}, Kernels: map[string]kernel.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
+}, Sources: []string{
+	"main.go saxpy c481f69a4506dcef",
 }, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
@@ -84,7 +86,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line main_kernels.go:88
+//line main_kernels.go:90
 				}
 				{
 					at := at + 1
@@ -94,7 +96,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line main_kernels.go:98
+//line main_kernels.go:100
 				}
 			}
 			if at < count {
@@ -104,7 +106,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line main_kernels.go:108
+//line main_kernels.go:110
 			}
 			x_ = to - 1
 			continue
@@ -113,6 +115,6 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line main_kernels.go:117
+//line main_kernels.go:119
 	}
 }

@@ -21,6 +21,9 @@ type Output struct {
 	Go   []byte // the generated file
 	File string // its path
 
+	Test     []byte // the generated test file
+	TestFile string // its path
+
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
@@ -68,11 +71,16 @@ func (p *Package) Translate() (*Output, error) {
 			return nil, fmt.Errorf("package %s: %w", p.Name, err)
 		}
 	}
-	src, err := p.generate(c, ptx, kernels, launchers, g.sites)
+	sources, err := p.sources(decls)
 	if err != nil {
 		return nil, err
 	}
-	return &Output{C: c, Go: src, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Orphans: p.orphans}, nil
+	src, err := p.generate(c, ptx, kernels, launchers, g.sites, sources)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(p.Dir, GeneratedName(p.Name))
+	return &Output{C: c, Go: src, File: file, Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)), Orphans: p.orphans}, nil
 }
 
 // outside reports whether a position is in a declaration of constants, types or imports.
@@ -194,7 +202,7 @@ func (p *program) text() string {
 }
 
 // generate returns the Go file.
-func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites []string) ([]byte, error) {
+func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites, sources []string) ([]byte, error) {
 	var b bytes.Buffer
 	programName := p.free("program", "kernels")
 	var vars []string
@@ -279,6 +287,10 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites 
 	image := ""
 	if ptx != "" {
 		image = fmt.Sprintf("Images: []hal.Image{{Format: hal.FormatPTX, Data: []byte(%s)}}, ", p.free("ptx", programName+"PTX"))
+	}
+	b.WriteString("}, Sources: []string{\n")
+	for _, line := range sources {
+		fmt.Fprintf(&b, "\t%q,\n", line)
 	}
 	fmt.Fprintf(&b, "}, %sPortable: `%s`})\n\nvar (\n", image, c)
 	for i, f := range kernels {

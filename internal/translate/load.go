@@ -138,7 +138,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 			generated = append(generated, file)
 			continue
 		}
-		if short == GeneratedName(name) {
+		if short == GeneratedName(name) || short == testName(name) {
 			bad = append(bad, Error{token.Position{Filename: file}, "this file was not written by halyard kernels, which would overwrite it; rename the file"})
 		}
 		if rel, err := filepath.Rel(dir, file); err == nil && !strings.HasPrefix(rel, "..") {
@@ -175,7 +175,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	p := check(fset, path, files, imports)
 	p.Dir, p.constrained = folder, constrained
 	for _, file := range generated {
-		if filepath.Base(file) != GeneratedName(p.Name) {
+		if base := filepath.Base(file); base != GeneratedName(p.Name) && base != testName(p.Name) {
 			p.orphans = append(p.orphans, file)
 		}
 	}

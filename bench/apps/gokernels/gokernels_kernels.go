@@ -146,6 +146,18 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"triad":      {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"nstream":    {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":      {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
+}, Sources: []string{
+	"cg.go laplace f391229e962d2f75",
+	"gokernels.go block 62c7167daaf9376a",
+	"heat.go spread d5f6a0fc5dbfd560",
+	"mandelbrot.go mandelbrot a575f66e8c6a421b",
+	"stream.go add 7d3d294013c862d6",
+	"stream.go copies 1236abfb2ef1c642",
+	"stream.go inner b091a26a41c3b301",
+	"stream.go mul d7b8c97935934ac2",
+	"stream.go nstream e26a14ee72e2ccdf",
+	"stream.go scalar 542436a922cb58fe",
+	"stream.go triad 5727b75039e91034",
 }, Portable: `#ifdef HALYARD_FLOAT64
 typedef struct { f64 a[64]; } T_64_f64;
 #endif
@@ -504,7 +516,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:508
+//line gokernels_kernels.go:520
 			}
 			x = to - 1
 			continue
@@ -523,7 +535,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:527
+//line gokernels_kernels.go:539
 	}
 }
 
@@ -573,7 +585,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:577
+//line gokernels_kernels.go:589
 			}
 			x = to_ - 1
 			continue
@@ -592,7 +604,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:596
+//line gokernels_kernels.go:608
 	}
 }
 
@@ -618,7 +630,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:622
+//line gokernels_kernels.go:634
 	}
 }
 
@@ -647,7 +659,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:651
+//line gokernels_kernels.go:663
 				}
 				{
 					at := at + 1
@@ -657,7 +669,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:661
+//line gokernels_kernels.go:673
 				}
 			}
 			if at < count {
@@ -667,7 +679,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:671
+//line gokernels_kernels.go:683
 			}
 			x = to - 1
 			continue
@@ -676,7 +688,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:680
+//line gokernels_kernels.go:692
 	}
 }
 
@@ -705,7 +717,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:709
+//line gokernels_kernels.go:721
 				}
 				{
 					at := at + 1
@@ -715,7 +727,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:719
+//line gokernels_kernels.go:731
 				}
 			}
 			if at < count {
@@ -725,7 +737,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:729
+//line gokernels_kernels.go:741
 			}
 			x = to - 1
 			continue
@@ -734,7 +746,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:738
+//line gokernels_kernels.go:750
 	}
 }
 
@@ -765,7 +777,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:769
+//line gokernels_kernels.go:781
 				}
 				{
 					at := at + 1
@@ -775,7 +787,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:779
+//line gokernels_kernels.go:791
 				}
 			}
 			if at < count {
@@ -785,7 +797,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:789
+//line gokernels_kernels.go:801
 			}
 			x = to - 1
 			continue
@@ -794,7 +806,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:798
+//line gokernels_kernels.go:810
 	}
 }
 
@@ -825,7 +837,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:829
+//line gokernels_kernels.go:841
 				}
 				{
 					at := at + 1
@@ -835,7 +847,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:839
+//line gokernels_kernels.go:851
 				}
 			}
 			if at < count {
@@ -845,7 +857,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:849
+//line gokernels_kernels.go:861
 			}
 			x = to - 1
 			continue
@@ -854,7 +866,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:858
+//line gokernels_kernels.go:870
 	}
 }
 
@@ -885,7 +897,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:889
+//line gokernels_kernels.go:901
 				}
 				{
 					at := at + 1
@@ -895,7 +907,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:899
+//line gokernels_kernels.go:911
 				}
 			}
 			if at < count {
@@ -905,7 +917,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:909
+//line gokernels_kernels.go:921
 			}
 			x = to - 1
 			continue
@@ -914,7 +926,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:918
+//line gokernels_kernels.go:930
 	}
 }
 
@@ -944,14 +956,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:948
+//line gokernels_kernels.go:960
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:955
+//line gokernels_kernels.go:967
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -963,12 +975,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:967
+//line gokernels_kernels.go:979
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:972
+//line gokernels_kernels.go:984
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -980,7 +992,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:984
+//line gokernels_kernels.go:996
 			}
 		}
 	}

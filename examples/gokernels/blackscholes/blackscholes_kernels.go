@@ -33,6 +33,11 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 	}),
 }, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}},
+}, Sources: []string{
+	"blackscholes.go logarithm 5e66e20a91296c8f",
+	"blackscholes.go normal 536fada1b515d220",
+	"blackscholes.go power 41f89e7ad392a070",
+	"blackscholes.go price f1c497fc4bbb215c",
 }, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
 
 FUNCTION f32 f_logarithm(f32 h_x) {
@@ -201,7 +206,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:205
+//line blackscholes_kernels.go:210
 			}
 			x = to - 1
 			continue
@@ -219,6 +224,6 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:223
+//line blackscholes_kernels.go:228
 	}
 }

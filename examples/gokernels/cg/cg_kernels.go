@@ -84,6 +84,13 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"total":   {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
 	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
+}, Sources: []string{
+	"kernels.go advance 5f4c87f4096eaafc",
+	"kernels.go block 62c7167daaf9376a",
+	"kernels.go direct 45418b6de19c757b",
+	"kernels.go laplace 68b61464b6aa1e8c",
+	"kernels.go product 1007d5033e96244e",
+	"kernels.go total 46e2d3e9aff072cb",
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 
 KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
@@ -357,7 +364,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:361
+//line cg_kernels.go:368
 			}
 			x = to - 1
 			continue
@@ -382,7 +389,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:386
+//line cg_kernels.go:393
 	}
 }
 
@@ -405,13 +412,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line cg_kernels.go:409
+//line cg_kernels.go:416
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:415
+//line cg_kernels.go:422
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -421,12 +428,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:425
+//line cg_kernels.go:432
 				}
 			}
 		}
 	}
-//line cg_kernels.go:430
+//line cg_kernels.go:437
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range int(b_.Size[0]) {
@@ -436,7 +443,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:440
+//line cg_kernels.go:447
 			}
 		}
 	}
@@ -459,13 +466,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line cg_kernels.go:463
+//line cg_kernels.go:470
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:469
+//line cg_kernels.go:476
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -475,12 +482,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:479
+//line cg_kernels.go:486
 				}
 			}
 		}
 	}
-//line cg_kernels.go:484
+//line cg_kernels.go:491
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -490,7 +497,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:494
+//line cg_kernels.go:501
 			}
 		}
 	}
@@ -525,7 +532,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:529
+//line cg_kernels.go:536
 			}
 			x_ = to - 1
 			continue
@@ -536,7 +543,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:540
+//line cg_kernels.go:547
 	}
 }
 
@@ -564,7 +571,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:568
+//line cg_kernels.go:575
 			}
 			x = to - 1
 			continue
@@ -574,6 +581,6 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:578
+//line cg_kernels.go:585
 	}
 }

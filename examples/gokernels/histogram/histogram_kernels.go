@@ -23,6 +23,9 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 	}),
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
 	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}},
+}, Sources: []string{
+	"histogram.go bins fec92da7c61f48b6",
+	"histogram.go count a2816ee445338880",
 }, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
 KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
@@ -87,7 +90,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:91
+//line histogram_kernels.go:94
 			}
 		}
 	}
@@ -101,7 +104,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:105
+//line histogram_kernels.go:108
 			}
 		}
 	}

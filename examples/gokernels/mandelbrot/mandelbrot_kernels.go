@@ -27,6 +27,10 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 	}),
 }, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19"},
+}, Sources: []string{
+	"mandelbrot.go View 65124b59710a4051",
+	"mandelbrot.go leaves c58d21bb3a409f23",
+	"mandelbrot.go mandelbrot f713d75ccb9f574c",
 }, Portable: `typedef struct { f32 h_Left; f32 h_Top; f32 h_Step; i32 h_Width; i32 h_Height; i32 h_Rounds; } T_View;
 
 FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
@@ -108,7 +112,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:112
+//line mandelbrot_kernels.go:116
 			}
 			x = to - 1
 			continue
@@ -119,6 +123,6 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:123
+//line mandelbrot_kernels.go:127
 	}
 }

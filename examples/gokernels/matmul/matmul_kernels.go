@@ -27,6 +27,9 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
 	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17"},
+}, Sources: []string{
+	"matmul.go matmul 7c6205407eb4744c",
+	"matmul.go tile a9c0f56587d65210",
 }, Portable: `typedef struct { f32 a[16]; } T_16_f32;
 typedef struct { T_16_f32 a[16]; } T_16_16_f32;
 
@@ -137,14 +140,14 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				_, _, _ = tx, ty, tz
 //line matmul.go:19
 				sum := float32(0)
-//line matmul_kernels.go:141
+//line matmul_kernels.go:144
 				row_[tx].sum = sum
 			}
 		}
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:148
+//line matmul_kernels.go:151
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -162,7 +165,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:166
+//line matmul_kernels.go:169
 				}
 			}
 		}
@@ -179,13 +182,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:183
+//line matmul_kernels.go:186
 					row_[tx].sum = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:189
+//line matmul_kernels.go:192
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -199,7 +202,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				if row < m && col < n {
 					c[row*n+col] = sum
 				}
-//line matmul_kernels.go:203
+//line matmul_kernels.go:206
 			}
 		}
 	}

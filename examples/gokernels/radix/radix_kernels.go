@@ -45,6 +45,12 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"starts":  {Code: "k_starts", Params: []string{"counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}},
+}, Sources: []string{
+	"radix.go block 58d8d90e9bc6616a",
+	"radix.go count 25198089ea053a6a",
+	"radix.go digits 58d8d90e9bc6616a",
+	"radix.go scatter e4ce6c01c18bc671",
+	"radix.go starts f6e99b1daaa01551",
 }, Portable: `typedef struct { u32 a[16]; } T_16_u32;
 typedef struct { u32 a[256]; } T_256_u32;
 FUNCTION u32 go_shr_u32(u32 x, u64 n) { return n < 32 ? (u32)(x >> n) : (u32)0; }
@@ -220,7 +226,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:224
+//line radix_kernels.go:230
 			}
 		}
 	}
@@ -232,7 +238,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:236
+//line radix_kernels.go:242
 			}
 		}
 	}
@@ -269,7 +275,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:273
+//line radix_kernels.go:279
 				row[tx].from, row[tx].to, row[tx].sum = from, to, sum
 			}
 		}
@@ -292,7 +298,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:296
+//line radix_kernels.go:302
 			}
 		}
 	}
@@ -327,7 +333,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:331
+//line radix_kernels.go:337
 				row[tx].digit = digit
 			}
 		}
@@ -351,7 +357,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:355
+//line radix_kernels.go:361
 			}
 		}
 	}

@@ -42,6 +42,11 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"sum":   {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
 	"scan":  {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}},
 	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}},
+}, Sources: []string{
+	"reduce.go block 444ded28e8599931",
+	"reduce.go scan 2f94700dd7f810f3",
+	"reduce.go shift e00dd3f15b758fd9",
+	"reduce.go sum dcfaf84c7442383d",
 }, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 
 KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
@@ -193,13 +198,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if i := (firstX + tx); i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:197
+//line reduce_kernels.go:202
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:203
+//line reduce_kernels.go:208
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -209,12 +214,12 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line reduce_kernels.go:213
+//line reduce_kernels.go:218
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:218
+//line reduce_kernels.go:223
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -224,7 +229,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:228
+//line reduce_kernels.go:233
 			}
 		}
 	}
@@ -255,13 +260,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:259
+//line reduce_kernels.go:264
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:265
+//line reduce_kernels.go:270
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -273,7 +278,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					if me >= step {
 						before = part[me-step]
 					}
-//line reduce_kernels.go:277
+//line reduce_kernels.go:282
 					row[tx].before = before
 				}
 			}
@@ -288,12 +293,12 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					_ = before
 //line reduce.go:46
 					part[me] += before
-//line reduce_kernels.go:292
+//line reduce_kernels.go:297
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:297
+//line reduce_kernels.go:302
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -307,7 +312,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:311
+//line reduce_kernels.go:316
 			}
 		}
 	}

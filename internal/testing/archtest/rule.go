@@ -36,7 +36,7 @@ var Rules = []Rule{
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/pipeline", []string{"buffer", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer", "internal/protocol"}, "what stands on buffers knows no backend"},
-	{"kernel", []string{"hal", "buffer", "coherence", "internal/kernelcache", "internal/layer"}, "what stands on buffers knows no backend"},
+	{"kernel", []string{"hal", "buffer", "coherence", "internal/kernelcache", "internal/layer", "internal/syntax"}, "what stands on buffers knows no backend"},
 	{"kernel/grid", []string{"kernel", "internal/crash"}, "the words in which kernels are written need no device"},
 	{"kernel/grid/rand", nil, "it is translated for devices"},
 	{"internal/comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},

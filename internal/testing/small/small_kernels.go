@@ -69,6 +69,12 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 	"paint":  {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20"},
 	"pairs":  {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"}},
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
+}, Sources: []string{
+	"small.go Frame 5987f52e2b0b5859",
+	"small.go number e05243df14cc39b9",
+	"small.go paint 831035411d30d873",
+	"small.go pairs a346c09c737f7d44",
+	"small.go saxpy c481f69a4506dcef",
 }, Portable: `typedef struct { i32 h_Width; i32 h_Height; } T_Frame;
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
@@ -192,7 +198,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:196
+//line small_kernels.go:202
 				}
 				{
 					at := at + 1
@@ -202,7 +208,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:206
+//line small_kernels.go:212
 				}
 			}
 			if at < count {
@@ -212,7 +218,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:216
+//line small_kernels.go:222
 			}
 			x_ = to - 1
 			continue
@@ -221,7 +227,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:225
+//line small_kernels.go:231
 	}
 }
 
@@ -253,7 +259,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:257
+//line small_kernels.go:263
 			}
 			x_ = to - 1
 			continue
@@ -264,7 +270,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:268
+//line small_kernels.go:274
 	}
 }
 
@@ -289,7 +295,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:293
+//line small_kernels.go:299
 			}
 			x = to - 1
 			continue
@@ -299,7 +305,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:303
+//line small_kernels.go:309
 	}
 }
 
@@ -323,7 +329,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:327
+//line small_kernels.go:333
 				}
 				{
 					at := at + 1
@@ -331,7 +337,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:335
+//line small_kernels.go:341
 				}
 			}
 			if at < count {
@@ -339,13 +345,13 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:343
+//line small_kernels.go:349
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:350
+//line small_kernels.go:356
 	}
 }

@@ -1,0 +1,116 @@
+// Package syntax compares Go declarations apart from their comments and their formatting.
+package syntax
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"hash/fnv"
+)
+
+type word struct {
+	kind token.Token
+	text string
+}
+
+// Sums returns a hash of each declaration at the top of a Go file, by its name: "saxpy", or "Frame.Area" for a method. The constants of one pair of
+// parentheses depend on each other, by iota, so what is declared together has one hash. The file need not be valid Go.
+//
+// Files that were generated have these hashes, also in modules that nobody generates again: a declaration's hash must never be another one.
+func Sums(src []byte) map[string]string {
+	sums := map[string]string{}
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, nil, 0)
+	var decl []word
+	for depth := 0; ; {
+		_, kind, text := s.Scan()
+		switch kind {
+		case token.LPAREN, token.LBRACK, token.LBRACE:
+			depth++
+		case token.RPAREN, token.RBRACK, token.RBRACE:
+			depth--
+			if n := len(decl); n > 0 && (decl[n-1].kind == token.COMMA || decl[n-1].kind == token.SEMICOLON) {
+				decl = decl[:n-1] // it is there if the closing bracket has its own line
+			}
+		case token.SEMICOLON:
+			text = "" // else ";" or "\n"
+		}
+		if kind != token.EOF && (kind != token.SEMICOLON || depth > 0) {
+			decl = append(decl, word{kind, text})
+			continue
+		}
+		for _, name := range names(decl) {
+			sums[name] = sum(decl)
+		}
+		if kind == token.EOF {
+			return sums
+		}
+		decl = decl[:0]
+	}
+}
+
+func sum(decl []word) string {
+	h := fnv.New64a()
+	for _, w := range decl {
+		fmt.Fprintf(h, "%s %q ", w.kind, w.text)
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// names returns what a declaration declares.
+func names(decl []word) (found []string) {
+	if len(decl) < 2 {
+		return nil
+	}
+	switch decl[0].kind {
+	case token.FUNC:
+		if decl[1].kind == token.IDENT {
+			return []string{decl[1].text}
+		}
+		return method(decl)
+	case token.CONST, token.TYPE, token.VAR:
+		list, depth := decl[1:], 0
+		grouped := list[0].kind == token.LPAREN
+		if grouped {
+			list = list[1:]
+		}
+		begins, named := true, false // the next word may be a name; the last one was
+		for _, w := range list {
+			switch w.kind {
+			case token.LPAREN, token.LBRACK, token.LBRACE:
+				depth++
+			case token.RPAREN, token.RBRACK, token.RBRACE:
+				depth--
+			}
+			begins, named = named && w.kind == token.COMMA || grouped && depth == 0 && w.kind == token.SEMICOLON, begins && w.kind == token.IDENT
+			if named {
+				found = append(found, w.text)
+			}
+		}
+	}
+	return found
+}
+
+// method returns the name of a method, with its type: func (v *Vector[T]) Add.
+func method(decl []word) []string {
+	depth, receiver := 0, ""
+	for i, w := range decl[1:] {
+		switch w.kind {
+		case token.LPAREN, token.LBRACK:
+			depth++
+		case token.RPAREN, token.RBRACK:
+			depth--
+		case token.IDENT:
+			if depth == 1 {
+				receiver = w.text // the last one, behind the receiver's name
+			}
+		}
+		if depth == 0 {
+			if next := decl[1:][i+1:]; len(next) > 0 && next[0].kind == token.IDENT {
+				return []string{receiver + "." + next[0].text}
+			}
+			break
+		}
+	}
+	return nil
+}
