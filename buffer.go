@@ -14,8 +14,10 @@ import (
 
 // Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go to the queue's
 // stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program does not reach any more is
-// freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it too: then close it before those queues,
-// which cannot close their device while the buffer has memory there.
+// freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it too: when such a queue closes its device,
+// the elements move to the host.
+//
+// On a nil or zero Buffer calls do nothing, and a launch or a CopyFrom that is given one fails.
 type Buffer[T buffer.Element] struct {
 	q   *core
 	b   *buffer.Buffer[T] // nil after an error
@@ -31,18 +33,18 @@ type owner struct {
 
 // New makes a buffer of n elements that are zero.
 func New[T buffer.Element](q *Queue, n int, opts ...buffer.Option) *Buffer[T] {
-	return made(q, n, func() (*buffer.Buffer[T], error) { return buffer.New[T](n, opts...) })
+	return made(q, "New", n, func() (*buffer.Buffer[T], error) { return buffer.New[T](n, opts...) })
 }
 
 // From makes a buffer with a copy of data.
 func From[T buffer.Element](q *Queue, data []T, opts ...buffer.Option) *Buffer[T] {
-	return made(q, len(data), func() (*buffer.Buffer[T], error) { return buffer.From(data, opts...) })
+	return made(q, "From", len(data), func() (*buffer.Buffer[T], error) { return buffer.From(data, opts...) })
 }
 
-func made[T buffer.Element](q *Queue, n int, make func() (*buffer.Buffer[T], error)) *Buffer[T] {
+func made[T buffer.Element](q *Queue, op string, n int, make func() (*buffer.Buffer[T], error)) *Buffer[T] {
 	x := &Buffer[T]{n: max(n, 0)}
 	x.q = q.core()
-	if !x.q.begin() {
+	if !x.q.begin(op) {
 		return x
 	}
 	defer x.q.end()
@@ -59,9 +61,9 @@ func made[T buffer.Element](q *Queue, n int, make func() (*buffer.Buffer[T], err
 	return x
 }
 
-// begin reports whether a call on the buffer does something. If so, end has to follow.
-func (x *Buffer[T]) begin() bool {
-	if x == nil || !x.q.begin() {
+// begin reports whether a call of a method does something. If so, end has to follow.
+func (x *Buffer[T]) begin(op string) bool {
+	if x == nil || !x.q.begin(op) {
 		return false
 	}
 	if x.b == nil {
@@ -85,11 +87,13 @@ func (x *Buffer[T]) Len() int {
 }
 
 // Values waits for the work that writes the elements, and returns a copy of them. After an error they are zeros.
-func (x *Buffer[T]) Values() []T {
+func (x *Buffer[T]) Values() []T { return x.values("Values") }
+
+func (x *Buffer[T]) values(op string) []T {
 	values := make([]T, x.Len())
-	if x.begin() {
+	if x.begin(op) {
 		defer x.end()
-		if x.q.keep(x.b.CopyOut(x.q.ctx, values)) {
+		if x.q.keep(called(op, x.b.CopyOut(x.q.ctx, values))) {
 			clear(values)
 		}
 	}
@@ -98,7 +102,7 @@ func (x *Buffer[T]) Values() []T {
 
 // At returns element i, 0 after an error. It waits for the work that writes it.
 func (x *Buffer[T]) At(i int) (v T) {
-	if x.begin() {
+	if x.begin("At") {
 		defer x.end()
 		got, err := x.b.At(x.q.ctx, i)
 		if !x.q.keep(err) {
@@ -110,7 +114,7 @@ func (x *Buffer[T]) At(i int) (v T) {
 
 // Set sets element i. It waits for the work that uses it.
 func (x *Buffer[T]) Set(i int, v T) {
-	if x.begin() {
+	if x.begin("Set") {
 		defer x.end()
 		x.q.keep(x.b.Set(x.q.ctx, i, v))
 	}
@@ -118,20 +122,22 @@ func (x *Buffer[T]) Set(i int, v T) {
 
 // Fill sets all elements, in the queue's order. It does not wait.
 func (x *Buffer[T]) Fill(v T) {
-	if x.begin() {
+	const op = "Fill"
+	if x.begin(op) {
 		defer x.end()
-		x.q.keep(x.b.FillOn(x.q.stream, v))
+		x.q.keep(called(op, x.b.FillOn(x.q.stream, v)))
 	}
 }
 
 // CopyFrom copies the elements of src, which has as many.
 func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
-	if !x.begin() {
+	const op = "CopyFrom"
+	if !x.begin(op) {
 		return
 	}
 	defer x.end()
-	if src == nil || src.b == nil {
-		x.q.keep(hal.Errorf("CopyFrom", hal.ErrInvalidArgument, "nil buffer, or one of a queue with an error"))
+	if err := src.missing(op); err != nil {
+		x.q.keep(err)
 		return
 	}
 	x.q.keep(x.b.CopyFrom(x.q.ctx, src.b))
@@ -141,7 +147,7 @@ func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
 // View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it. What fn does with the buffer
 // waits, if it writes, for fn itself, until the queue's context ends.
 func (x *Buffer[T]) View(fn func([]T)) {
-	if x.begin() {
+	if x.begin("View") {
 		defer x.end()
 		x.q.keep(x.b.View(x.q.ctx, returning(fn)))
 	}
@@ -150,7 +156,7 @@ func (x *Buffer[T]) View(fn func([]T)) {
 // Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice. Other calls on the buffer and
 // kernels that use it wait for fn: fn itself must not make them.
 func (x *Buffer[T]) Update(fn func([]T)) {
-	if x.begin() {
+	if x.begin("Update") {
 		defer x.end()
 		x.q.keep(x.b.Update(x.q.ctx, returning(fn)))
 	}
@@ -179,7 +185,7 @@ func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	if 0 <= i && i <= j && j <= x.n {
 		part.n = j - i
 	}
-	if x.begin() {
+	if x.begin("Slice") {
 		defer x.end()
 		b, err := x.b.Slice(i, j)
 		if !x.q.keep(err) {
@@ -201,10 +207,11 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	if size := int(unsafe.Sizeof(u)); size > 0 {
 		y.n = x.n * int(unsafe.Sizeof(t)) / size
 	}
-	if x.begin() {
+	const op = "As"
+	if x.begin(op) {
 		defer x.end()
 		b, err := buffer.Reinterpret[U](x.b)
-		if !x.q.keep(err) {
+		if !x.q.keep(called(op, err)) {
 			y.b = b
 		}
 	}
@@ -213,7 +220,7 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 
 // Close frees the buffer when the work that uses it has ended. It does not wait. A slice is closed with its buffer, and closing it is an error.
 func (x *Buffer[T]) Close() {
-	if !x.begin() {
+	if !x.begin("Close") {
 		return
 	}
 	defer x.end()
@@ -236,7 +243,26 @@ func (x *Buffer[T]) Buffer() *buffer.Buffer[T] {
 func (x *Buffer[T]) Element() (zero T) { return zero }
 
 // Want makes the buffer an argument of kernels: see [github.com/go-halyard/halyard/kernel.Operand].
-func (x *Buffer[T]) Want(mode coherence.Mode) buffer.Want { return x.Buffer().Want(mode) }
+func (x *Buffer[T]) Want(mode coherence.Mode) buffer.Want {
+	if err := x.missing("Want"); err != nil {
+		return buffer.NoWant(err)
+	}
+	return x.b.Want(mode)
+}
+
+// missing returns an error if the buffer has no elements to give: it is nil, or the error of its queue came before it was made.
+func (x *Buffer[T]) missing(op string) error {
+	switch {
+	case x == nil || x.q == nil:
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero buffer")
+	case x.b == nil:
+		f := x.q.first
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the queue of the buffer has failed", Err: f.err}
+	}
+	return nil
+}
 
 // shown is the most elements that String shows.
 const shown = 16
@@ -245,8 +271,8 @@ const shown = 16
 func (x *Buffer[T]) String() string {
 	n := x.Len()
 	if n <= shown {
-		return fmt.Sprint(x.Values())
+		return fmt.Sprint(x.values("String"))
 	}
-	text := fmt.Sprint(x.Slice(0, shown).Values())
+	text := fmt.Sprint(x.Slice(0, shown).values("String"))
 	return fmt.Sprintf("%s ... %d more]", strings.TrimSuffix(text, "]"), n-shown)
 }

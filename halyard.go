@@ -24,6 +24,8 @@
 //
 // Devices do not check the indexes of a kernel as the host does, unless HALYARD_CHECK=bounds is set in the environment.
 //
+// HALYARD_TRACE=FILE writes what is copied, when and why, and HALYARD_DEBUG=log logs it: see package buffer/trace.
+//
 // # Going further down
 //
 // Nothing is hidden: [Queue.Device] and [Queue.Stream] are those of package hal, [Buffer.Buffer] is the coherent buffer of package buffer, and [On] makes a

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
+	"weak"
 
-	_ "github.com/go-halyard/halyard/backends" // those that the build tags select
+	_ "github.com/go-halyard/halyard/backends"     // those that the build tags select
+	_ "github.com/go-halyard/halyard/buffer/trace" // obeys HALYARD_TRACE and HALYARD_DEBUG=log
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -37,7 +40,7 @@ type core struct {
 	first  *first
 
 	mu     sync.Mutex
-	made   map[uint64]closer // buffers that are not closed
+	made   map[uint64]owned // buffers that are not closed
 	next   uint64
 	calls  int           // under way; Close waits for them
 	idle   chan struct{} // closed when calls becomes 0, if Close waits for it
@@ -45,7 +48,18 @@ type core struct {
 	ended  chan struct{} // closed when Close has ended
 }
 
-type closer interface{ Close() error }
+// owned is a buffer of a queue.
+type owned interface {
+	Close() error
+	Evict(ctx context.Context, dev *hal.Device) error
+	SyncTo(ctx context.Context, dev *hal.Device) error
+}
+
+// queues are the queues that are not closed. Pointers to queues that the program has dropped are removed when Close meets them.
+var queues struct {
+	mu  sync.Mutex
+	all map[weak.Pointer[core]]struct{}
+}
 
 // first is the first error of a queue. It has no reference to the queue, so that it can be reported when the queue is unreachable.
 type first struct {
@@ -57,39 +71,90 @@ type first struct {
 // Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The names are
 // those of [hal.Open]: "cuda:0", "opencl:gpu", "host". ctx is the context of all waits of the queue: when it ends they end, with an error.
 func Open(ctx context.Context, device ...string) *Queue {
-	q := newQueue(ctx)
+	const op = "Open"
+	q := newQueue(ctx, op)
 	c := q.c
+	if c.keep(nil) {
+		return q
+	}
 	err := error(nil)
 	switch len(device) {
 	case 0:
 		c.dev, err = hal.Default(ctx)
 	case 1:
-		c.dev, err = hal.Open(ctx, device[0])
+		if c.dev, err = hal.Open(ctx, device[0]); err != nil {
+			err = listed(ctx, err)
+		}
 	default:
-		err = hal.Errorf("Open", hal.ErrInvalidArgument, "%d names of devices; a queue has one device", len(device))
+		err = hal.Errorf(op, hal.ErrInvalidArgument, "%d names of devices; a queue has one device", len(device))
 	}
 	if err == nil {
 		c.stream, err = c.dev.NewStream()
 	}
-	c.keep(err)
+	c.keep(called(op, err))
 	return q
+}
+
+// listed adds the devices that there are to the error of opening one.
+func listed(ctx context.Context, err error) error {
+	e, ok := err.(*hal.Error)
+	if !ok || ctx.Err() != nil {
+		return err
+	}
+	infos, _ := hal.Devices(ctx) // also those of backends besides one that fails
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name())
+	}
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	more := *e
+	if e.Detail != "" {
+		more.Detail += "; "
+	}
+	more.Detail += "the devices here are " + strings.Join(names, ", ")
+	return &more
+}
+
+// called gives an error of a call below the name of the method that the program has called. The error of a launch, which a later call may be the first
+// to find, keeps its name.
+func called(op string, err error) error {
+	e, ok := err.(*hal.Error)
+	if !ok || strings.EqualFold(e.Op, "launch") {
+		return err
+	}
+	here := *e
+	here.Op = op
+	return &here
 }
 
 // On makes a queue of a stream, which stays the program's: Close waits for its work and leaves it open.
 func On(ctx context.Context, stream *hal.Stream) *Queue {
-	q := newQueue(ctx)
+	const op = "On"
+	q := newQueue(ctx, op)
 	q.c.lent = true
 	if stream == nil {
-		q.c.keep(hal.Errorf("On", hal.ErrInvalidArgument, "nil stream"))
+		q.c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil stream"))
 		return q
 	}
 	q.c.dev, q.c.stream = stream.Device(), stream
 	return q
 }
 
-func newQueue(ctx context.Context) *Queue {
-	c := &core{ctx: ctx, first: &first{}, made: map[uint64]closer{}, ended: make(chan struct{})}
+func newQueue(ctx context.Context, op string) *Queue {
+	c := &core{ctx: ctx, first: &first{}, made: map[uint64]owned{}, ended: make(chan struct{})}
+	if ctx == nil {
+		c.ctx = context.Background()
+		c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil context"))
+	}
 	runtime.AddCleanup(c, (*first).dropped, c.first)
+	queues.mu.Lock()
+	defer queues.mu.Unlock()
+	if queues.all == nil {
+		queues.all = map[weak.Pointer[core]]struct{}{}
+	}
+	queues.all[weak.Make(c)] = struct{}{}
 	return &Queue{c: c}
 }
 
@@ -147,14 +212,15 @@ func (q *Queue) Fail(err error) { q.core().keep(err) }
 
 // Sync waits for everything that was enqueued on the queue.
 func (q *Queue) Sync() {
-	if c := q.core(); c.begin() {
+	const op = "Sync"
+	if c := q.core(); c.begin(op) {
 		defer c.end()
-		c.keep(c.stream.Sync(c.ctx))
+		c.keep(called(op, c.stream.Sync(c.ctx)))
 	}
 }
 
-// begin reports whether a call does something. If so, end has to follow.
-func (c *core) begin() bool {
+// begin reports whether a call of a method does something. If so, end has to follow.
+func (c *core) begin(op string) bool {
 	if c == nil || c.keep(nil) {
 		return false
 	}
@@ -165,7 +231,7 @@ func (c *core) begin() bool {
 	}
 	c.mu.Unlock()
 	if closed {
-		c.keep(hal.Errorf("use", hal.ErrClosed, "the queue is closed"))
+		c.keep(hal.Errorf(op, hal.ErrClosed, "the queue is closed"))
 	}
 	return !closed
 }
@@ -181,7 +247,7 @@ func (c *core) end() {
 }
 
 // leave waits until no call is under way, or for the end of the context, and returns the buffers, which the queue has no longer.
-func (c *core) leave() map[uint64]closer {
+func (c *core) leave() map[uint64]owned {
 	for {
 		c.mu.Lock()
 		if c.calls == 0 || c.ctx.Err() != nil {
@@ -205,12 +271,15 @@ func (c *core) leave() map[uint64]closer {
 func (q *Queue) Close() error {
 	c := q.core()
 	if c == nil {
-		return hal.Errorf("close", hal.ErrInvalidArgument, "nil or zero queue")
+		return hal.Errorf("Close", hal.ErrInvalidArgument, "nil or zero queue")
 	}
 	c.mu.Lock()
 	closed := c.closed
 	c.closed = true
 	c.mu.Unlock()
+	queues.mu.Lock()
+	delete(queues.all, weak.Make(c))
+	queues.mu.Unlock()
 	if closed {
 		select {
 		case <-c.ended:
@@ -238,14 +307,47 @@ func (q *Queue) Close() error {
 
 // shut closes what Open opened.
 func (c *core) shut() error {
+	if c.lent {
+		return nil
+	}
 	var errs []error
-	if c.stream != nil && !c.lent {
+	if c.stream != nil {
 		errs = append(errs, c.stream.Close())
 	}
-	if c.dev != nil && !c.lent {
-		errs = append(errs, c.dev.Close())
+	if c.dev != nil {
+		err := c.dev.Close()
+		if errors.Is(err, hal.ErrBusy) && c.empty() {
+			err = c.dev.Close()
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// empty moves the elements of other queues' buffers from the device to the host, and frees their memory there. It reports whether there may have been some.
+func (c *core) empty() (some bool) {
+	queues.mu.Lock()
+	var others []owned
+	for p := range queues.all {
+		other := p.Value()
+		if other == nil {
+			delete(queues.all, p)
+			continue
+		}
+		other.mu.Lock()
+		for _, b := range other.made {
+			others = append(others, b)
+		}
+		other.mu.Unlock()
+	}
+	queues.mu.Unlock()
+	for _, b := range others {
+		// What cannot be moved keeps the device busy, and Close returns that. Evict does not wait for its copies, so SyncTo makes them.
+		if b.SyncTo(c.ctx, nil) == nil && b.Evict(c.ctx, c.dev) == nil {
+			some = true
+		}
+	}
+	return some
 }
 
 // Device returns the queue's device, nil if Open could not open one.
@@ -285,7 +387,7 @@ func (q *Queue) Grid(grid hal.Grid) *Queue {
 // Launching is called by generated launchers: see [github.com/go-halyard/halyard/kernel.Queue].
 func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
 	c := q.core()
-	if !c.begin() {
+	if !c.begin("launch") {
 		return nil, nil, grid, false
 	}
 	if q.set {
@@ -307,7 +409,7 @@ func (q *Queue) Launched(err error) {
 }
 
 // add makes the queue the owner of a buffer.
-func (c *core) add(b closer) (id uint64) {
+func (c *core) add(b owned) (id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
@@ -318,7 +420,7 @@ func (c *core) add(b closer) (id uint64) {
 }
 
 // remove ends the ownership, and returns the buffer if it was not closed before.
-func (c *core) remove(id uint64) closer {
+func (c *core) remove(id uint64) owned {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.made[id]

@@ -218,7 +218,7 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	}
 	n := b.Len()
 	if i < 0 || j > n || i > j {
-		return nil, hal.Errorf("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements", i, j, n)
+		return nil, hal.Errorf("Slice", hal.ErrOutOfRange, "[%d, %d) of %d elements%s", i, j, n, b.s.inName())
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem

@@ -28,7 +28,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 		return err
 	}
 	if n := b.Len(); i < 0 || i >= n {
-		return hal.Errorf(op, hal.ErrOutOfRange, "element %d of %d", i, n)
+		return hal.Errorf(op, hal.ErrOutOfRange, "element %d of %d%s", i, n, b.s.inName())
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem

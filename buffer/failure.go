@@ -219,6 +219,7 @@ func (p Access) String() string {
 // does not match hal.ErrBusy.
 type ConflictError struct {
 	Op        string
+	Buffer    string // the buffer's name (see WithName), or ""
 	Requested Access // the refused access
 	Holder    Access // the access that excludes it: one under way, or one that has waited for longer
 	Detail    string // the reason if no other access excludes it; else ""
@@ -231,6 +232,13 @@ func (e *ConflictError) Error() string {
 }
 
 func (e *ConflictError) parties() string {
+	if e.Buffer != "" {
+		return fmt.Sprintf("buffer %q: %s", e.Buffer, e.accesses())
+	}
+	return e.accesses()
+}
+
+func (e *ConflictError) accesses() string {
 	if e.Detail != "" {
 		return fmt.Sprintf("%v: %s", e.Requested, e.Detail)
 	}
@@ -252,7 +260,7 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 	if callsite.Marked() {
 		callsite.Beyond(&here, packagePath)
 	}
-	return &ConflictError{Op: op, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.placeName(x.place, x.stream), &x.site),
+	return &ConflictError{Op: op, Buffer: s.name, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.placeName(x.place, x.stream), &x.site),
 		holder: x}
 }
 
@@ -261,7 +269,7 @@ func (x *access) staleError(detail string) *ConflictError {
 	s := x.storage
 	var here callsite.Site
 	callsite.Here(&here)
-	return &ConflictError{Op: x.op, Requested: s.party(x.Part, s.placeName(x.place, x.stream), &here), Detail: detail}
+	return &ConflictError{Op: x.op, Buffer: s.name, Requested: s.party(x.Part, s.placeName(x.place, x.stream), &here), Detail: detail}
 }
 
 // conflictWith is the error of x, which other excludes.

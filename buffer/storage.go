@@ -86,6 +86,7 @@
 package buffer
 
 import (
+	"fmt"
 	"context"
 	"sync/atomic"
 
@@ -158,8 +159,24 @@ func newStorage(elem, size uint64, opts []Option) *storage {
 // whole returns a part that covers the whole buffer.
 func (s *storage) whole(mode protocol.Action) part { return newPart(0, s.size, mode) }
 
+// called returns what errors call the buffer.
+func (s *storage) called() string {
+	if s.name == "" {
+		return "the buffer"
+	}
+	return fmt.Sprintf("buffer %q", s.name)
+}
+
+// inName returns how errors about elements end: with the name of the buffer if it has one.
+func (s *storage) inName() string {
+	if s.name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in buffer %q", s.name)
+}
+
 func (s *storage) closedError(op string) error {
-	return hal.Errorf(op, hal.ErrClosed, "the buffer is closed")
+	return hal.Errorf(op, hal.ErrClosed, "%s is closed", s.called())
 }
 
 // usable returns an error if the buffer is closed, or frozen and the action writes; s.mu is held.

@@ -69,6 +69,7 @@ type onDevice struct {
 	passes bool     // shared memory is a parameter
 	sites  []string // Source.Indexes if the kernel checks its indexes, else nil
 	in     Written  // Source.Kernels of the kernel
+	calls  []string // for errors and traces: the launch and an argument, "Launch saxpy(y)"
 }
 
 // Kernel returns the kernel with that name. If the program does not have it, launches fail with an error of kind hal.ErrNotFound.
@@ -108,7 +109,7 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 			}
 		}
 	}
-	m, err := k.p.module(ctx, dev)
+	m, err := k.p.module(ctx, "launch", dev)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,11 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	if written {
 		layer.Rename(found, k.name, append(slices.Clone(in.Params), "the indexes that HALYARD_CHECK=bounds finds"))
 	}
-	d := &onDevice{in: in, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
+	calls := make([]string, len(in.Params))
+	for i, param := range in.Params {
+		calls[i] = k.call + "(" + param + ")"
+	}
+	d := &onDevice{in: in, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
 	if k.p.src.looksAtIndexes(dev) {
 		d.sites = k.p.src.Indexes
 	}
@@ -200,7 +205,11 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
 				return d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
 			}
-			s.wants = append(s.wants, a.operand.Want(a.mode))
+			call := k.call
+			if i < len(d.calls) {
+				call = d.calls[i]
+			}
+			s.wants = append(s.wants, a.operand.Want(a.mode).For(call))
 		}
 		if d.passes || !layer.IsShared(a.arg) {
 			n++
@@ -208,7 +217,6 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	}
 	var leases buffer.Leases
 	if len(s.wants) > 0 {
-		s.wants[0] = s.wants[0].For(k.call)
 		if leases, err = buffer.ReserveAll(ctx, stream, s.wants...); err != nil {
 			return d.unleased(err, args, s.wants)
 		}

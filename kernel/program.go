@@ -99,7 +99,7 @@ func New(src Source) *Program {
 // The error is of kind hal.ErrBuild if the source does not compile, and then errors.As finds a [*hal.BuildError]; of kind hal.ErrUnsupported if
 // there is no body for the device, and hal.ErrUnavailable if the vendor's compiler is not installed.
 func (p *Program) Load(ctx context.Context, dev *hal.Device) error {
-	_, err := p.module(ctx, dev)
+	_, err := p.module(ctx, "load", dev)
 	return err
 }
 
@@ -130,8 +130,7 @@ func noProgram(op string) error {
 }
 
 // module returns the program loaded on a device.
-func (p *Program) module(ctx context.Context, dev *hal.Device) (*hal.Module, error) {
-	const op = "load"
+func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*hal.Module, error) {
 	if p == nil || p.loads == nil {
 		return nil, noProgram(op)
 	}

@@ -9,7 +9,7 @@
 //
 // # Without changing the program
 //
-// A program that imports this package, if only for its side effect,
+// A program that imports package halyard, or this package, if only for its side effect,
 //
 //	import _ "github.com/go-halyard/halyard/buffer/trace"
 //

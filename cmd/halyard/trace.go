@@ -37,7 +37,7 @@ Each is run twice, and the second run is shown. They use the devices of --device
 Without these flags they use all discrete devices that programs see, or all devices if none is
 discrete. A device that works on the host's memory in place needs no copies, and so shows none.
 
-A program is traced if it imports github.com/go-halyard/halyard/buffer/trace: it is
+A program is traced if it imports github.com/go-halyard/halyard, or its package buffer/trace: it is
 run with HALYARD_TRACE set. Its exit status becomes that of this command, or 128 plus the number
 of the signal that ended it. If the program's status is 0 and it wrote no trace, the status is 1.`,
 		Example: `  halyard trace sweep --out sweep.json

@@ -68,8 +68,8 @@ func (o *traceOptions) runProgram(cmd *cobra.Command, args []string) error {
 }
 
 // errUntraced says that a program wrote no trace.
-var errUntraced = errors.New("wrote no trace: it must be a Go program that imports github.com/go-halyard/halyard/buffer/trace, " +
-	"for its side effect at least, and it must not clear its environment")
+var errUntraced = errors.New("wrote no trace: it must be a Go program that imports github.com/go-halyard/halyard, or buffer/trace of it for its side effect, " +
+	"and it must not clear its environment")
 
 func (o *traceOptions) showProgram(cmd *cobra.Command, name string, args []string) error {
 	data, err := os.Open(name)

@@ -228,7 +228,7 @@ func TestTraceOfAProgramThatWritesNone(t *testing.T) {
 		t.Skip("no env command here")
 	}
 	assert.Equal(t, exitFailed, status)
-	assert.Contains(t, stderr, "env wrote no trace: it must be a Go program that imports github.com/go-halyard/halyard/buffer/trace")
+	assert.Contains(t, stderr, "env wrote no trace: it must be a Go program that imports github.com/go-halyard/halyard, or buffer/trace of it")
 	assert.NoFileExists(t, out)
 }
 
