@@ -120,6 +120,15 @@ func (x *Buffer[T]) Set(i int, v T) {
 	}
 }
 
+// SetValues copies data, which has as many elements, into the buffer. It waits for the work that uses them.
+func (x *Buffer[T]) SetValues(data []T) {
+	const op = "SetValues"
+	if x.begin(op) {
+		defer x.end()
+		x.q.keep(called(op, x.b.CopyIn(x.q.ctx, data)))
+	}
+}
+
 // Fill sets all elements, in the queue's order. It does not wait.
 func (x *Buffer[T]) Fill(v T) {
 	const op = "Fill"

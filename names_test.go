@@ -34,6 +34,7 @@ func TestErrorsNameWhatTheProgramCalled(t *testing.T) {
 		{`As: invalid argument: 12 bytes are not a multiple`, func(_ *halyard.Queue, x *halyard.Buffer[float32]) { halyard.As[float64](x) }},
 		{`Values: already closed: buffer "points" is closed`, func(_ *halyard.Queue, x *halyard.Buffer[float32]) { x.Close(); x.Values() }},
 		{`Fill: already closed: buffer "points" is closed`, func(_ *halyard.Queue, x *halyard.Buffer[float32]) { x.Close(); x.Fill(1) }},
+		{`SetValues: invalid argument: .*3`, func(_ *halyard.Queue, x *halyard.Buffer[float32]) { x.SetValues(make([]float32, 2)) }},
 		{`String: already closed: buffer "points" is closed`, func(_ *halyard.Queue, x *halyard.Buffer[float32]) { x.Close(); _ = x.String() }},
 		{`Values: already closed: the queue is closed`, func(q *halyard.Queue, x *halyard.Buffer[float32]) { _ = q.Close(); x.Values() }},
 		{`New: already closed: the queue is closed`, func(q *halyard.Queue, _ *halyard.Buffer[float32]) { _ = q.Close(); halyard.New[int32](q, 1) }},

@@ -80,6 +80,7 @@ func TestFirstErrorStays(t *testing.T) {
 	require.Empty(t, halyard.New[int32](open(t), math.MaxInt).Values())
 	x.Set(0, 9)
 	x.Fill(9)
+	x.SetValues([]int32{9, 9, 9})
 	x.CopyFrom(y)
 	ran := false
 	x.View(func([]int32) { ran = true })
@@ -192,6 +193,9 @@ func TestSlicesShareElements(t *testing.T) {
 	x.Update(func(s []int32) { s[3]++ })
 	require.Equal(t, "[7 -1 -1 5]", x.String())
 	require.Equal(t, []uint8{7, 0, 0, 0}, halyard.As[uint8](x).Slice(0, 4).Values())
+	x.Slice(2, 4).SetValues([]int32{-2, 5})
+	require.Equal(t, []int32{7, -1, -2, 5}, x.Values())
+	x.Slice(2, 4).SetValues([]int32{-1, 5})
 	y := halyard.New[int32](q, 4)
 	y.CopyFrom(x)
 	halyard.View2(x, y, func(a, b []int32) { require.Equal(t, a, b) })

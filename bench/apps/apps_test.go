@@ -23,47 +23,53 @@ func small(a app) app {
 	return a
 }
 
-// Every program computes on the host what its reference does, and one wrong number, or one too many, is found.
-func TestProgramsOnTheHostAreRight(t *testing.T) {
+// Every program of one device computes what its reference does, on the host and on the devices that there are. One wrong number, or one too many, is found.
+func TestProgramsOnOneDeviceAreRight(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the go command is missing")
 	}
 	dir := t.TempDir()
 	o := options{built: dir}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "halyard"), "./halyard")
+	build := exec.Command("go", "build", "-tags", "opencl cuda", "-o", dir, "./frontdoor")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	text, err := build.CombinedOutput()
 	require.NoError(t, err, string(text))
 	v := &variants[2]
 	require.Equal(t, "Halyard, kernels in Go", v.Name)
 	for _, a := range apps {
-		t.Run(a.Name, func(t *testing.T) {
-			a := small(a)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
-			check, f := a.reference(&a), &figure{}
-			require.NoError(t, o.once(t.Context(), f, &row{&a, []string{"host"}, 1}, v, dir, check))
-			require.Len(t, f.Rounds, 1)
-			for _, name := range a.Cases {
-				assert.NotEmpty(t, f.Rounds[0][name], name)
-			}
-			right, err := os.ReadFile(filepath.Join(dir, "out"))
-			require.NoError(t, err)
-			_, err = check(right)
-			require.NoError(t, err)
-			_, err = check(append(right, 0))
-			assert.Error(t, err, "a byte too many")
-			_, err = check(right[:len(right)-1])
-			assert.Error(t, err, "a byte too few")
-			wrong := append([]byte(nil), right...)
-			wrong[len(wrong)/2] ^= 0xff // of any of the types: far off in its last or first byte
-			wrong[len(wrong)/2+1] ^= 0xff
-			wrong[len(wrong)/2+2] ^= 0xff
-			wrong[len(wrong)/2+3] ^= 0xff
-			_, err = check(wrong)
-			assert.Error(t, err, "a wrong number")
-			_, err = check(make([]byte, len(right)))
-			assert.Error(t, err, "only zeros")
-		})
+		for _, device := range []string{"host", "Intel", "Portable", "cuda"} {
+			t.Run(a.Name+"/"+device, func(t *testing.T) {
+				a := small(a)
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
+				check, f := a.reference(&a), &figure{}
+				err := o.once(t.Context(), f, &row{&a, []string{device}, 1}, v, dir, check)
+				if device != "host" && err != nil && missing(err) {
+					t.Skip(err)
+				}
+				require.NoError(t, err)
+				require.Len(t, f.Rounds, 1)
+				for _, name := range a.Cases {
+					assert.NotEmpty(t, f.Rounds[0][name], name)
+				}
+				right, err := os.ReadFile(filepath.Join(dir, "out"))
+				require.NoError(t, err)
+				_, err = check(right)
+				require.NoError(t, err)
+				_, err = check(append(right, 0))
+				assert.Error(t, err, "a byte too many")
+				_, err = check(right[:len(right)-1])
+				assert.Error(t, err, "a byte too few")
+				wrong := append([]byte(nil), right...)
+				wrong[len(wrong)/2] ^= 0xff // of any of the types: far off in its last or first byte
+				wrong[len(wrong)/2+1] ^= 0xff
+				wrong[len(wrong)/2+2] ^= 0xff
+				wrong[len(wrong)/2+3] ^= 0xff
+				_, err = check(wrong)
+				assert.Error(t, err, "a wrong number")
+				_, err = check(make([]byte, len(right)))
+				assert.Error(t, err, "only zeros")
+			})
+		}
 	}
 }
 
@@ -280,7 +286,7 @@ func TestFailuresFailTheRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			script(t, filepath.Join(dir, "halyard"), c.halyard)
+			script(t, filepath.Join(dir, "frontdoor"), c.halyard)
 			script(t, filepath.Join(dir, "python"), c.python)
 			o := options{rounds: 2, only: "^Mandelbrot on host$", built: dir, programs: ".", python: filepath.Join(dir, "python"), document: filepath.Join(dir, "apps.md")}
 			if c.fails == "" {

@@ -80,10 +80,11 @@ var variants = []variant{
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
 	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
-		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
-	}, func(app string) []string {
-		return append(append(inHalyard(app), "halyard/"+app+"_go.go", "gokernels/"+app+".go"), exampleKernels[app]...)
-	}, func(*row) bool { return true }, nil},
+		if len(r.Devices) > 1 || r.Ranks > 1 {
+			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
+		}
+		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
+	}, func(app string) []string { return []string{"frontdoor/" + app + ".go"} }, func(*row) bool { return true }, nil},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
 		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }, module("pyopencl")},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
@@ -136,9 +137,6 @@ func inHalyard(app string) []string {
 	}
 	return files
 }
-
-// exampleKernels are files of kernels in Go that are those of an example.
-var exampleKernels = map[string][]string{"cg": {"../../examples/gokernels/cg/kernels.go"}, "nbody": {"../../examples/gokernels/nbody/nbody.go"}}
 
 // inStarPU reports whether there is a program with StarPU. There is one where a step needs a part of what another device has written.
 func inStarPU(app string) bool { return app == "cg" || app == "heat" }

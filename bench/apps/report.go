@@ -82,6 +82,8 @@ OpenCL C, with Halyard, and with other systems.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The time includes no
   compilation, because the first run does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
+- **Kernels in Go** on one device are launched by package halyard, as a user would write it: the lines of code are those of these programs. On two devices and with
+  ranks the programs are those of kernels in C, on packages hal and buffer, with other kernels.
 - **On two devices** each has a part of the rows, of the arrays, or of the bodies. The host adds up the sums of BabelStream's dot. In the n-body program each device
   needs, before each step, the places that the other has written. The programs of PyOpenCL use one device: on two they would make the calls of OpenCL C by hand.
   Streams of two platforms cannot wait for each other's events: in Halyard's programs the later stream is held by an event that a thread of Go completes. Where each

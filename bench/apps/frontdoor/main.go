@@ -1,0 +1,110 @@
+// Command frontdoor runs one of the programs of bench/apps on one device, written with package halyard and kernels in Go as a user would.
+//
+//	frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE
+//
+// A device is "host" or a part of the name of an OpenCL platform, or of a device, such as "cuda". This file has what the programs share for the measurement.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
+)
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+var (
+	ctx               = context.Background()
+	n, steps, repeats int
+	in, out, device   string
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) (err error) {
+	programs := map[string]func() error{"stream": stream, "mandelbrot": mandelbrot, "nbody": nbody, "heat": heat, "cg": cg}
+	if len(args) != 7 || programs[args[0]] == nil {
+		return errors.New("usage: frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE")
+	}
+	for i, to := range []*int{&n, &steps, &repeats} {
+		if *to, err = strconv.Atoi(args[1+i]); err != nil {
+			return err
+		}
+	}
+	in, out = args[4], args[5]
+	if device, err = find(args[6]); err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, nil, 0o600); err != nil {
+		return err
+	}
+	return programs[args[0]]()
+}
+
+// find returns the name of the device.
+func find(name string) (string, error) {
+	infos, err := hal.Devices(ctx)
+	for _, i := range infos {
+		if name == "host" && i.Name() == "host:0" || name != "host" && (strings.Contains(i.Driver, name) || strings.Contains(i.Name(), name)) {
+			say(map[string]any{"device": i.Driver})
+			return i.Name(), nil
+		}
+	}
+	return "", errors.Join(err, hal.Errorf("apps", hal.ErrNotFound, "no OpenCL device of a platform with %q in its name", name))
+}
+
+func say(line any) {
+	text, _ := json.Marshal(line) // maps of strings and numbers
+	fmt.Println(string(text))
+}
+
+// timed calls fn once without measuring it, and then as often as was asked for.
+func timed(fn func()) {
+	for i := range repeats + 1 {
+		clock("run", i > 0, fn)
+	}
+}
+
+// clock calls fn, and says how long that took if it is to be measured.
+func clock(name string, measured bool, fn func()) {
+	start := time.Now()
+	fn()
+	if measured {
+		say(map[string]any{"case": name, "ns": time.Since(start).Nanoseconds()})
+	}
+}
+
+// read returns the input.
+func read(q *halyard.Queue) (data []float32) {
+	text, err := os.ReadFile(in)
+	q.Fail(err)
+	data = make([]float32, len(text)/4)
+	_, err = binary.Decode(text, binary.NativeEndian, data)
+	q.Fail(err)
+	return data
+}
+
+// write appends numbers to the result.
+func write(q *halyard.Queue, data any) {
+	var b bytes.Buffer
+	q.Fail(binary.Write(&b, binary.NativeEndian, data))
+	f, err := os.OpenFile(out, os.O_APPEND|os.O_WRONLY, 0)
+	q.Fail(err)
+	_, err = f.Write(b.Bytes())
+	q.Fail(errors.Join(err, f.Close()))
+}

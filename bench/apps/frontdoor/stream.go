@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+const scalar = 0.4
+
+//halyard:kernel
+func copies(t grid.Thread, a []float64, c grid.Out[float64]) {
+	if i := t.Global(0); i < len(c) {
+		c[i] = a[i]
+	}
+}
+
+//halyard:kernel
+func mul(t grid.Thread, b grid.Out[float64], c []float64) {
+	if i := t.Global(0); i < len(b) {
+		b[i] = scalar * c[i]
+	}
+}
+
+//halyard:kernel
+func add(t grid.Thread, a, b []float64, c grid.Out[float64]) {
+	if i := t.Global(0); i < len(c) {
+		c[i] = a[i] + b[i]
+	}
+}
+
+//halyard:kernel
+func triad(t grid.Thread, a grid.Out[float64], b, c []float64) {
+	if i := t.Global(0); i < len(a) {
+		a[i] = b[i] + scalar*c[i]
+	}
+}
+
+//halyard:kernel
+func nstream(t grid.Thread, a, b, c []float64) {
+	if i := t.Global(0); i < len(a) {
+		a[i] += b[i] + scalar*c[i]
+	}
+}
+
+// inner adds up the products of a and b. Each block writes the sum of its part.
+//
+//halyard:kernel
+func inner(t grid.Thread, a, b []float64, sums grid.Out[float64]) {
+	part := grid.Shared[[group]float64](t)
+	me, end, mine := t.Local(0), (t.Block(0)+1)*len(a)/t.Blocks(0), 0.0
+	for i := t.Block(0)*len(a)/t.Blocks(0) + me; i < end; i += group {
+		mine += a[i] * b[i]
+	}
+	part[me] = mine
+	t.Barrier()
+	if me == 0 {
+		for k := 1; k < group; k++ {
+			mine += part[k]
+		}
+		sums[t.Block(0)] = mine
+	}
+}
+
+func stream() error {
+	q := halyard.Open(ctx, device)
+	a, b, c, sums, total := halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, group), 0.0
+	a.Fill(0.1)
+	b.Fill(0.2)
+	for step := range steps {
+		clock("copy", step > 0, func() { Copies(q, a, c); q.Sync() })
+		clock("mul", step > 0, func() { Mul(q, b, c); q.Sync() })
+		clock("add", step > 0, func() { Add(q, a, b, c); q.Sync() })
+		clock("triad", step > 0, func() { Triad(q, a, b, c); q.Sync() })
+		clock("nstream", step > 0, func() { Nstream(q, a, b, c); q.Sync() })
+		clock("dot", step > 0, func() {
+			Inner(q.Grid(hal.Blocks(group).Of(group)), a, b, sums)
+			total = 0
+			for _, v := range sums.Values() {
+				total += v
+			}
+		})
+	}
+	write(q, slices.Concat(a.Values(), b.Values(), c.Values(), []float64{total}))
+	return q.Close()
+}
