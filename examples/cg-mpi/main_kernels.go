@@ -28,8 +28,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			rowsLaplace(t, p, q_, n, above, below)
 		}
 	}),
-}, Indexes: []string{"main.go:45", "main.go:47", "main.go:50", "main.go:53", "main.go:56", "main.go:58"}, Kernels: map[string]kernel.Written{
-	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:40"},
+}, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
+	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:39"},
 }, Sources: []string{
 	"main.go rowsLaplace 10f3b40e927a4cbd",
 }, Portable: `FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
@@ -112,7 +112,7 @@ threads:
 			for at_ := range count {
 				x := from + at_
 				_ = x
-//line main.go:40
+//line main.go:39
 				j, i := x, r.Y
 				if i >= len(q)/n || j >= n {
 					continue within
@@ -137,7 +137,7 @@ threads:
 			x = to - 1
 			continue
 		}
-//line main.go:40
+//line main.go:39
 		j, i := x, r.Y
 		if i >= len(q)/n || j >= n {
 			continue threads

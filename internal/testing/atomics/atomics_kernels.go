@@ -149,6 +149,26 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 	"sharedInt64s":   {Code: "k_sharedInt64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:71)"},
 	"bits":           {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:127)"},
 	"special":        {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:143)"},
+}, Sources: []string{
+	"atomics.go bits ad0a1d9f04e8672f",
+	"atomics.go change 02613489b7331be8",
+	"atomics.go exchanged f49ded6805543696",
+	"atomics.go float32s 655de4f9975da2dc",
+	"atomics.go float64s 1da8df4c4f89f518",
+	"atomics.go int64s ac8a10a1ee58d59c",
+	"atomics.go least f49ded6805543696",
+	"atomics.go most f49ded6805543696",
+	"atomics.go replaced f49ded6805543696",
+	"atomics.go sharedFloat32s e33952b1221b0bb0",
+	"atomics.go sharedFloat64s 7216aed034445a2b",
+	"atomics.go sharedInt64s dc6425a07ae25858",
+	"atomics.go special 16458701a551388c",
+	"atomics.go stored f49ded6805543696",
+	"atomics.go sum f49ded6805543696",
+	"atomics.go tickets f49ded6805543696",
+	"atomics.go together 8fb00294d26e0471",
+	"atomics.go uint32s bdf0df862fc1c04c",
+	"atomics.go uint64s a6f9e95530652a1a",
 }, Portable: `typedef struct { f32 a[4]; } T_4_f32;
 #ifdef HALYARD_FLOAT64
 typedef struct { f64 a[4]; } T_4_f64;
@@ -1001,7 +1021,7 @@ func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1005
+//line atomics_kernels.go:1025
 	}
 }
 
@@ -1015,7 +1035,7 @@ func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1019
+//line atomics_kernels.go:1039
 	}
 }
 
@@ -1029,7 +1049,7 @@ func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1033
+//line atomics_kernels.go:1053
 	}
 }
 
@@ -1043,7 +1063,7 @@ func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1047
+//line atomics_kernels.go:1067
 	}
 }
 
@@ -1057,7 +1077,7 @@ func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1061
+//line atomics_kernels.go:1081
 	}
 }
 
@@ -1076,7 +1096,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1080
+//line atomics_kernels.go:1100
 			}
 		}
 	}
@@ -1091,7 +1111,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1095
+//line atomics_kernels.go:1115
 			}
 		}
 	}
@@ -1112,7 +1132,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1116
+//line atomics_kernels.go:1136
 			}
 		}
 	}
@@ -1127,7 +1147,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1131
+//line atomics_kernels.go:1151
 			}
 		}
 	}
@@ -1148,7 +1168,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1152
+//line atomics_kernels.go:1172
 			}
 		}
 	}
@@ -1163,7 +1183,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1167
+//line atomics_kernels.go:1187
 			}
 		}
 	}
@@ -1195,7 +1215,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1199
+//line atomics_kernels.go:1219
 			}
 			x_ = to - 1
 			continue
@@ -1209,7 +1229,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1213
+//line atomics_kernels.go:1233
 	}
 }
 
@@ -1239,7 +1259,7 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1243
+//line atomics_kernels.go:1263
 			}
 			x_ = to - 1
 			continue
@@ -1251,6 +1271,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1255
+//line atomics_kernels.go:1275
 	}
 }
