@@ -28,6 +28,7 @@ func init() {
 		Idle             func(*Stream) (bool, error)
 		Drain            func(*Stream, context.Context) error
 		Err              func(*Stream) error
+		Lost             func(*Device) error
 		Common           func(*Device) *Device
 		Value            func(d *Device, key any, init func() any) any
 		SharesHostMemory func(*Device) bool
@@ -39,10 +40,12 @@ func init() {
 		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
 		Grid.withoutWait, (*Stream).launched, Grid.dimensions, Grid.empty, Grid.without, Arg.isShared,
 		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
-		(*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
+		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
 	}
 }
+
+func (d *Device) lost() error { return d.s.Lost() }
 
 func (d *Device) common() *Device {
 	if s := d.state(); s != nil {

@@ -28,6 +28,7 @@ var under = slot.Hal.(struct {
 	Idle             func(*hal.Stream) (bool, error)
 	Drain            func(*hal.Stream, context.Context) error
 	Err              func(*hal.Stream) error
+	Lost             func(*hal.Device) error
 	Common           func(*hal.Device) *hal.Device
 	Value            func(d *hal.Device, key any, init func() any) any
 	SharesHostMemory func(*hal.Device) bool
@@ -39,92 +40,95 @@ var under = slot.Hal.(struct {
 
 // RecordShared is s.Record without options. It returns a shared reference, see [Retain], and allocates nothing while the device has spare
 // events.
-func RecordShared(s *hal.Stream) (*hal.Event, error) { return under.RecordShared(s) }
+var RecordShared = under.RecordShared
 
 // RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new record. It allocates nothing. Waits
 // that are already enqueued still wait for the work that the event stood for before. RecordAgain reports false and leaves the event
 // unchanged if something else refers to the event, such as a function given to OnDone; if the event is closed or belongs to another
 // device; or if the call fails. The event must not be used concurrently.
-func RecordAgain(s *hal.Stream, e *hal.Event) bool { return under.RecordAgain(s, e) }
+var RecordAgain = under.RecordAgain
 
 // Retain adds a shared reference to the event and returns it, or nil if e is closed. All shared references to an event are the same
 // pointer. Each of them must be closed exactly once, and none may be used after the last of them is closed: the device then returns the
 // pointer for another event. A shared reference does not keep the device from closing: Device.Close waits for the event's work, and the
 // event keeps its result. The leak of a shared reference is not reported.
-func Retain(e *hal.Event) *hal.Event { return under.Retain(e) }
+var Retain = under.Retain
 
 // RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
-func RecordedOn(e *hal.Event, s *hal.Stream) bool { return under.RecordedOn(e, s) }
+var RecordedOn = under.RecordedOn
 
 // DoneAlone is e.Done for a shared reference that is the only one, and that no other goroutine uses meanwhile. It takes fewer locks.
-func DoneAlone(e *hal.Event) (bool, error) { return under.DoneAlone(e) }
+var DoneAlone = under.DoneAlone
 
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
-func CanDefer(s *hal.Stream, e *hal.Event) bool { return under.CanDefer(s, e) }
+var CanDefer = under.CanDefer
 
 // WithoutWait returns the same grid for a launch that does not wait, even with HALYARD_LAUNCH_SYNC. The caller calls [Launched] once it
 // has recorded what the kernel uses.
-func WithoutWait(g hal.Grid) hal.Grid { return under.WithoutWait(g) }
+var WithoutWait = under.WithoutWait
 
 // Launched waits for a kernel that was launched with a grid of [WithoutWait], if HALYARD_LAUNCH_SYNC is set, and returns the error if the
 // kernel failed.
-func Launched(s *hal.Stream, k *hal.Kernel) error { return under.Launched(s, k) }
+var Launched = under.Launched
 
 // Dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
-func Dimensions(g hal.Grid) int { return under.Dimensions(g) }
+var Dimensions = under.Dimensions
 
 // Empty reports whether a launch with the grid does nothing: because a dimension is 0, or because the grid was made by [None].
-func Empty(g hal.Grid) bool { return under.Empty(g) }
+var Empty = under.Empty
 
 // None returns the same grid for a launch that makes all checks and then does nothing.
-func None(g hal.Grid) hal.Grid { return under.None(g) }
+var None = under.None
 
 // IsShared reports whether the argument was made by hal.Shared.
-func IsShared(a hal.Arg) bool { return under.IsShared(a) }
+var IsShared = under.IsShared
 
 // Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first
 // launch.
-func Rename(k *hal.Kernel, name string, params []string) { under.Rename(k, name, params) }
+var Rename = under.Rename
 
 // KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of
 // that. Otherwise it may report only how the last command has ended, as in OpenCL.
-func KeepsFailures(s *hal.Stream) bool { return under.KeepsFailures(s) }
+var KeepsFailures = under.KeepsFailures
 
 // Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished, and its error. It leaves an
 // error to the program's next Done or Sync.
-func Idle(s *hal.Stream) (bool, error) { return under.Idle(s) }
+var Idle = under.Idle
 
 // Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way, and returns its error. It leaves an error to
 // the program's next Done or Sync.
-func Drain(s *hal.Stream, ctx context.Context) error { return under.Drain(s, ctx) }
+var Drain = under.Drain
 
 // Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
-func Err(s *hal.Stream) error { return under.Err(s) }
+var Err = under.Err
+
+// Lost returns the error of calls on the device if it was lost, else nil.
+var Lost = under.Lost
 
 // Common returns a handle that belongs to the device itself. It is for objects that outlive the part of a program that opened the device.
 // While an object made through this handle is open, the last of the program's handles cannot be closed; the others can. A module loaded
 // through it never prevents that: the module closes with the device. Close refuses this handle, which closes together with the last of
 // the program's handles.
-func Common(d *hal.Device) *hal.Device { return under.Common(d) }
+var Common = under.Common
 
 // Value returns the value that is stored in the device under key; if there is none, it stores and returns the result of init. All handles
 // of the device share these values, which live as long as the device. key is of the caller's own type, as for context.Context. With a nil
 // or zero Device nothing is stored.
-func Value(d *hal.Device, key any, init func() any) any { return under.Value(d, key, init) }
+var Value = under.Value
 
 // SharesHostMemory returns d.Info().SharesHostMemory without copying the whole Info.
-func SharesHostMemory(d *hal.Device) bool { return under.SharesHostMemory(d) }
+var SharesHostMemory = under.SharesHostMemory
 
 // KeepUntil tells hal that the event's work, on any device, uses the memory: after Close the memory is not freed
 // before that work has finished. The caller keeps its reference to the event.
-func KeepUntil(m *hal.Memory, e *hal.Event) error { return under.KeepUntil(m, e) }
+var KeepUntil = under.KeepUntil
 
 // CloseThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
 // under way, else on a new goroutine, for which Device.Close waits. If the memory was already closed, given is not called.
-func CloseThen(m *hal.Memory, given func()) error { return under.CloseThen(m, given) }
+var CloseThen = under.CloseThen
 
 // ReportLeak reports the leak of another package's object to the leak handler. It does not give the object back.
-func ReportLeak(l hal.Leak) { under.ReportLeak(l) }
+var ReportLeak = under.ReportLeak
 
 // Interrupted returns the error of an operation that gave up because ctx ended: of kind ErrNotReady, wrapping the context's cause.
-func Interrupted(op string, ctx context.Context) error { return under.Interrupted(op, ctx) }
+var Interrupted = under.Interrupted
