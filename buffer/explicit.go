@@ -46,20 +46,30 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	return err
 }
 
+// locked returns the storage, locked, for a call that begins no access. The error says that the buffer cannot be used, or not be written if
+// writes is set; then nothing is locked.
+func (b *Buffer[T]) locked(op string, writes bool) (*storage, error) {
+	if err := b.check(op); err != nil {
+		return nil, err
+	}
+	b.s.mu.Lock()
+	if err := b.s.usable(op, writes); err != nil {
+		b.s.mu.Unlock()
+		return nil, err
+	}
+	return b.s, nil
+}
+
 // Memory returns the part of a device's replica with the elements. It is for programs that keep replicas current
 // themselves, with SyncTo and MarkModified: the elements need not be current there. If the device has no replica the
 // error is of kind ErrNotReady.
 func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	const op = "Memory"
-	if err := b.check(op); err != nil {
+	s, err := b.locked(op, false)
+	if err != nil {
 		return hal.Region{}, err
 	}
-	s := b.s
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(op, false); err != nil {
-		return hal.Region{}, err
-	}
 	if dev == nil {
 		return hal.Region{}, hal.Errorf(op, hal.ErrInvalidArgument, "nil device; the host's replica is reached by View and Update")
 	}
@@ -148,15 +158,11 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 // [Buffer.SyncTo], called before the program writes, makes the elements current and waits for devices.
 func (b *Buffer[T]) MarkHostModified() error {
 	const op = "MarkHostModified"
-	if err := b.check(op); err != nil {
+	s, err := b.locked(op, true)
+	if err != nil {
 		return err
 	}
-	s := b.s
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(op, true); err != nil {
-		return err
-	}
 	r := &s.host.replica
 	x := s.standIn(op, newPart(b.lo, b.hi, protocol.MarkModified))
 	x.place, x.replica = protocol.Host, r
@@ -194,15 +200,11 @@ func (x *access) notCurrent(err error) error {
 // Reset discards the elements: from now on they read as zeros at every place. Nothing is copied.
 func (b *Buffer[T]) Reset() error {
 	const op = "Reset"
-	if err := b.check(op); err != nil {
+	s, err := b.locked(op, true)
+	if err != nil {
 		return err
 	}
-	s := b.s
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(op, true); err != nil {
-		return err
-	}
 	x := s.standIn(op, newPart(b.lo, b.hi, protocol.Reset))
 	if other := s.excluding(x); other != nil {
 		return s.conflictError(op, x.Part, "every place", other)
@@ -216,15 +218,11 @@ func (b *Buffer[T]) Reset() error {
 // called the same number of times as Freeze. Freeze fails with a [ConflictError] while a write is under way.
 func (b *Buffer[T]) Freeze() error {
 	const op = "Freeze"
-	if err := b.check(op); err != nil {
+	s, err := b.locked(op, false)
+	if err != nil {
 		return err
 	}
-	s := b.s
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(op, false); err != nil {
-		return err
-	}
 	x := s.standIn(op, s.whole(protocol.Read))
 	if other := s.excluding(x); other != nil {
 		return s.conflictError(op, x.Part, "every place", other)
@@ -236,15 +234,11 @@ func (b *Buffer[T]) Freeze() error {
 // Unfreeze undoes one Freeze. If the buffer is not frozen, the error is of kind ErrInvalidArgument.
 func (b *Buffer[T]) Unfreeze() error {
 	const op = "Unfreeze"
-	if err := b.check(op); err != nil {
+	s, err := b.locked(op, false)
+	if err != nil {
 		return err
 	}
-	s := b.s
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(op, false); err != nil {
-		return err
-	}
 	if s.frozen == 0 {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the buffer is not frozen")
 	}

@@ -53,10 +53,10 @@ func Leaving[T Element](b *Buffer[T]) int {
 func Works[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	b.s.eachReplica(func(r *replica) bool {
+	n = b.s.host.order.Len()
+	for _, r := range b.s.devs {
 		n += r.order.Len()
-		return true
-	})
+	}
 	return n
 }
 
@@ -65,11 +65,10 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = s.queue.Steps() + s.lost.tree.Steps()
-	s.eachReplica(func(r *replica) bool {
+	n = s.queue.Steps() + s.lost.tree.Steps() + s.host.order.Steps()
+	for _, r := range s.devs {
 		n += r.order.Steps()
-		return true
-	})
+	}
 	return n
 }
 

@@ -2,7 +2,6 @@ package buffer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -72,31 +71,17 @@ func (s *storage) failedError(op string, lo, hi uint64, err error) error {
 // learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. It returns the
 // error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
 func (s *storage) learn(self *access, lo, hi uint64) (failed error) {
-	s.eachReplica(func(r *replica) bool {
+	failed = s.host.learn(self, lo, hi, false)
+	for _, r := range s.devs {
 		if err := r.learn(self, lo, hi, false); failed == nil {
 			failed = err
 		}
-		if err := r.gone(); err != nil {
+		// No copy can be made from a device that is lost, although the work that wrote the bytes may have ended well.
+		if err := layer.Lost(r.dev); err != nil {
 			r.taint(lo, hi, err)
 		}
-		return true
-	})
+	}
 	return failed
-}
-
-// gone returns an error if the replica's device is lost: no copy can be made from it, although the work that wrote it may have ended well.
-func (r *replica) gone() error {
-	if r.dev == nil {
-		return nil
-	}
-	stream, err := r.dev.CopyStream(true)
-	if err == nil {
-		err = layer.Err(stream)
-	}
-	if errors.Is(err, hal.ErrDeviceLost) {
-		return err
-	}
-	return nil
 }
 
 // learn is storage.learn for one place. keep is as for [order.Order.Failed].

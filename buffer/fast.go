@@ -77,14 +77,13 @@ func (s *storage) acquireAtOnce(op string, own *owner, stream *hal.Stream, p par
 func (s *storage) repeats(stream *hal.Stream, p *part, asked *order.Asked) bool {
 	r := s.recent.replica
 	return r != nil && s.recent.stream == stream && s.recentMemory() != nil && !r.Leaving() && s.undisturbed(p) &&
-		r.order.Quiet(stream, p.Reads(), p.Writes(), asked) && (!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, r.place))
+		(!p.Reads() || s.m.ValidIn(p.Lo, p.Hi, r.place)) && r.order.Quiet(stream, p.Reads(), p.Writes(), asked)
 }
 
 // beginAgain begins an access of a device for which repeats returned true. With reserve it leaves storage.commit to the caller.
 func (s *storage) beginAgain(op string, own *owner, p part, reserve bool) *access {
 	x := s.newAccess()
 	x.stream, x.mem = s.recent.stream, s.recentMemory()
-	s.recent.replica.Touch()
 	x.beginAtOnce(op, own, p, s.recent.replica, reserve)
 	return x
 }

@@ -253,7 +253,6 @@ func (s *storage) place(ctx context.Context, x *access, try bool) error {
 		}
 		x.replica, x.place, x.mem = r, r.place, mem
 		r.AddLease()
-		r.Touch()
 		return nil
 	}
 }

@@ -90,18 +90,6 @@ func (s *storage) replica(p protocol.Place) *replica {
 	return s.devs[p-1]
 }
 
-// eachReplica calls fn for every replica, until it returns false.
-func (s *storage) eachReplica(fn func(*replica) bool) {
-	if !fn(&s.host.replica) {
-		return
-	}
-	for _, r := range s.devs {
-		if !fn(r) {
-			return
-		}
-	}
-}
-
 // placeName returns the name of a place for errors. If stream is not nil, it is the name of the stream's device.
 func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
 	switch {

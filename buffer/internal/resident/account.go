@@ -225,22 +225,15 @@ func (a *Account) remove(e *Entry) {
 	}
 }
 
-// Touch makes the replica the most recently used. For the zero Entry, that of a replica with no account, it does nothing, as do AddLease,
-// EndLease and SetSole.
-func (e *Entry) Touch() {
+// AddLease and EndLease count the open accesses, during which the replica is not evicted. AddLease makes the replica the most recently used.
+// For the zero Entry, that of a replica with no account, they do nothing, as does SetSole.
+func (e *Entry) AddLease() {
 	if e.account == nil {
 		return
 	}
-	if last := e.used.Load(); last != 0 && last == e.account.clock.Load() {
-		return // it is the most recently used already
-	}
-	e.used.Store(e.account.clock.Add(1))
-}
-
-// AddLease and EndLease count the open accesses, during which the replica is not evicted.
-func (e *Entry) AddLease() {
-	if e.account != nil {
-		e.leases++
+	e.leases++
+	if last := e.used.Load(); last == 0 || last != e.account.clock.Load() { // else it is the most recently used already
+		e.used.Store(e.account.clock.Add(1))
 	}
 }
 
