@@ -83,6 +83,17 @@ func (d *Device) state() *deviceState {
 	return d.s
 }
 
+// common is layer.Common.
+func (d *Device) common() *Device {
+	if s := d.state(); s != nil {
+		return s.common
+	}
+	return nil
+}
+
+// lost is layer.Lost.
+func (d *Device) lost() error { return d.s.Lost() }
+
 // noDevice is the error of a call on a nil or zero Device.
 func noDevice(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero device") }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// The functions of this file are those that package internal/layer calls; they are documented there.
+// The functions that package internal/layer calls are documented there. Those that stand on no other function of hal follow.
 func init() {
 	slot.Hal = struct {
 		RecordShared     func(*Stream) (*Event, error)
@@ -43,15 +43,6 @@ func init() {
 		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
 	}
-}
-
-func (d *Device) lost() error { return d.s.Lost() }
-
-func (d *Device) common() *Device {
-	if s := d.state(); s != nil {
-		return s.common
-	}
-	return nil
 }
 
 func (d *Device) value(key any, init func() any) any {
@@ -98,14 +89,6 @@ func (e *Event) recordedOn(s *Stream) bool {
 	on := st != nil && es.Stream() == &st.Stream
 	e.end()
 	return on
-}
-
-func (s *Stream) recordShared() (*Event, error) {
-	e, err := s.event("record")
-	if err != nil {
-		return nil, err
-	}
-	return &e.Outer.(*eventState).shared, nil
 }
 
 func (s *Stream) recordAgain(e *Event) bool {

@@ -200,6 +200,15 @@ func (s *Stream) event(op string) (*wait.Event, error) {
 	return e, err
 }
 
+// recordShared is layer.RecordShared.
+func (s *Stream) recordShared() (*Event, error) {
+	e, err := s.event("record")
+	if err != nil {
+		return nil, err
+	}
+	return &e.Outer.(*eventState).shared, nil
+}
+
 // WaitEvent makes later work of s wait for the event's work. It blocks in two cases only, both with an event of another backend whose
 // work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
 // shut, it waits for the frees under way, as [Stream.Gate] does. Waiting for an event of
