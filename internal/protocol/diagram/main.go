@@ -1,6 +1,6 @@
 // Command diagram writes the documents that are made from the transition table of package protocol:
 // the table in Markdown and in the documentation of package coherence, and the state diagram of one host and
-// one device as Mermaid text and as SVG.
+// one device as SVG.
 package main
 
 import (
@@ -29,7 +29,6 @@ type document struct {
 
 var documents = []document{
 	{"docs/coherence.md", whole(markdown)},
-	{"docs/coherence.mmd", whole(mermaid)},
 	{"docs/coherence.svg", whole(picture)},
 	{"coherence/doc.go", withTable},
 }
