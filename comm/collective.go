@@ -3,7 +3,6 @@ package comm
 import (
 	"context"
 	"math"
-	"reflect"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -23,21 +22,6 @@ const (
 	Or   = driver.Or
 	Xor  = driver.Xor
 )
-
-// types maps Go's kinds to the types of package internal/comm/driver.
-var types = map[reflect.Kind]driver.Type{
-	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
-	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,
-	reflect.Float32: driver.Float32, reflect.Float64: driver.Float64, reflect.Complex64: driver.Complex64, reflect.Complex128: driver.Complex128,
-}
-
-// typeOf returns the type of elements in messages. Elements that are no numbers travel as bytes.
-func typeOf[T buffer.Element]() driver.Type {
-	if t, ok := types[reflect.TypeFor[T]().Kind()]; ok {
-		return t
-	}
-	return driver.Uint8
-}
 
 // collective is a collective operation on buffers of T before it begins.
 type collective[T buffer.Number] struct {
@@ -112,7 +96,7 @@ func (p *collective[T]) length(what string, b *buffer.Buffer[T], n int) {
 
 // reduces makes the operation combine n elements of each rank.
 func (p *collective[T]) reduces(op Op, n int) {
-	p.a.Type, p.a.Op, p.a.Count, p.inPlace = typeOf[T](), op, uint64(n), true
+	p.a.Type, p.a.Op, p.a.Count, p.inPlace = driver.TypeFor[T](), op, uint64(n), true
 	if !op.Takes(p.a.Type) {
 		p.refuse("%v is not defined for %v", op, p.a.Type)
 	}

@@ -155,7 +155,7 @@ func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.
 
 func lease[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
 	s := &r.sides[i]
-	s.n, s.writes, s.typ = b.Size(), mode != coherence.Read, typeOf[T]()
+	s.n, s.writes, s.typ = b.Size(), mode != coherence.Read, driver.TypeFor[T]()
 	if s.n == 0 {
 		return nil
 	}
@@ -188,7 +188,7 @@ func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.M
 	s := &r.sides[i]
 	var zero T
 	s.n, s.writes = uint64(len(data))*uint64(unsafe.Sizeof(zero)), mode != coherence.Read
-	s.host, s.typ = unsafe.Pointer(unsafe.SliceData(data)), typeOf[T]()
+	s.host, s.typ = unsafe.Pointer(unsafe.SliceData(data)), driver.TypeFor[T]()
 	if s.n == 0 && !r.labels() {
 		return nil
 	}

@@ -62,7 +62,7 @@ func RecvSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, source, 
 // AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is unchanged.
 func AllreduceSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, op Op) error {
 	const name = "AllreduceSlice"
-	a := driver.Collective{Call: driver.Allreduce, Type: typeOf[T](), Op: op, Count: uint64(len(data))}
+	a := driver.Collective{Call: driver.Allreduce, Type: driver.TypeFor[T](), Op: op, Count: uint64(len(data))}
 	if !op.Takes(a.Type) {
 		return driver.Errorf(name, ErrInvalidArgument, "%v is not defined for %v", op, a.Type)
 	}

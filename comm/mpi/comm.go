@@ -89,59 +89,43 @@ func (c *communicator) Abort(code int) {
 }
 
 func (c *communicator) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.Request, error) {
-	e, lib := c.e, c.e.lib
-	r, err := e.newRequest("Isend", "MPI_Isend", dest, tag, n)
+	r, err := c.e.newRequest("Isend", "MPI_Isend", dest, tag, n)
 	if err != nil {
 		return 0, err
 	}
-	if n <= e.maxCount() {
-		e.enter()
-		code := int32(lib.call.Isend.Call7(uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle)))
-		e.leave()
-		if code != 0 {
-			return 0, e.refused(r, code)
-		}
-		return r.id(), nil
-	}
-	err = e.long(r, n, lib.call.IsendC.Valid(), func(count, datatype uintptr, wide bool) uintptr {
-		call := lib.call.Isend
-		if wide {
-			call = lib.call.IsendC
-		}
-		return call.Call7(uintptr(p), count, datatype, uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle))
-	})
-	if err != nil {
-		return 0, err
-	}
-	return r.id(), nil
+	return c.begin(r, c.e.lib.call.Isend, c.e.lib.call.IsendC, p, n, dest, tag)
 }
 
 func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, error) {
-	e, lib := c.e, c.e.lib
-	r, err := e.newRequest("Irecv", "MPI_Irecv", source, tag, n)
+	r, err := c.e.newRequest("Irecv", "MPI_Irecv", source, tag, n)
 	if err != nil {
 		return 0, err
 	}
 	r.receive = true
-	source, tag = c.source(source), c.tag(tag)
-	if n <= e.maxCount() {
-		e.enter()
-		code := int32(lib.call.Irecv.Call7(uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(source), uintptr(tag), c.handle, address(&r.slot.handle)))
-		e.leave()
-		if code != 0 {
-			return 0, e.refused(r, code)
+	return c.begin(r, c.e.lib.call.Irecv, c.e.lib.call.IrecvC, p, n, c.source(source), c.tag(tag))
+}
+
+// begin begins to send or receive n bytes. wide is the call with a count of 64 bits, for messages that the other cannot count.
+func (c *communicator) begin(r *request, narrow, wide dl.Proc, p unsafe.Pointer, n uint64, peer, tag int) (driver.Request, error) {
+	e, to := c.e, address(&r.slot.handle)
+	if n > e.maxCount() {
+		err := e.long(r, n, wide.Valid(), func(count, datatype uintptr, is64 bool) uintptr {
+			call := narrow
+			if is64 {
+				call = wide
+			}
+			return call.Call7(uintptr(p), count, datatype, uintptr(peer), uintptr(tag), c.handle, to)
+		})
+		if err != nil {
+			return 0, err
 		}
 		return r.id(), nil
 	}
-	err = e.long(r, n, lib.call.IrecvC.Valid(), func(count, datatype uintptr, wide bool) uintptr {
-		call := lib.call.Irecv
-		if wide {
-			call = lib.call.IrecvC
-		}
-		return call.Call7(uintptr(p), count, datatype, uintptr(source), uintptr(tag), c.handle, address(&r.slot.handle))
-	})
-	if err != nil {
-		return 0, err
+	e.enter()
+	code := int32(narrow.Call7(uintptr(p), uintptr(n), e.lib.handles[typeByte], uintptr(peer), uintptr(tag), c.handle, to))
+	e.leave()
+	if code != 0 {
+		return 0, e.refused(r, code)
 	}
 	return r.id(), nil
 }

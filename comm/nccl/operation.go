@@ -2,7 +2,6 @@ package nccl
 
 import (
 	"context"
-	"reflect"
 	"runtime"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -234,18 +233,11 @@ const (
 	ncclFloat64 = 8
 )
 
-// kinds has, for each kind of Go, the type of package internal/comm/driver, NCCL's type, and how many values of NCCL's type make an element.
-var kinds = map[reflect.Kind]struct {
-	t    driver.Type
-	nccl uintptr
-	n    uintptr
-}{
-	reflect.Int8: {driver.Int8, ncclInt8, 1}, reflect.Uint8: {driver.Uint8, ncclUint8, 1},
-	reflect.Int16: {driver.Int16, ncclUint8, 2}, reflect.Uint16: {driver.Uint16, ncclUint8, 2},
-	reflect.Int32: {driver.Int32, ncclInt32, 1}, reflect.Uint32: {driver.Uint32, ncclUint32, 1},
-	reflect.Int64: {driver.Int64, ncclInt64, 1}, reflect.Uint64: {driver.Uint64, ncclUint64, 1},
-	reflect.Float32: {driver.Float32, ncclFloat32, 1}, reflect.Float64: {driver.Float64, ncclFloat64, 1},
-	reflect.Complex64: {driver.Complex64, ncclFloat32, 2}, reflect.Complex128: {driver.Complex128, ncclFloat64, 2},
+// types has, for each type of package internal/comm/driver, NCCL's type, and how many values of NCCL's type make an element.
+var types = map[driver.Type]struct{ nccl, n uintptr }{
+	driver.Int8: {ncclInt8, 1}, driver.Uint8: {ncclUint8, 1}, driver.Int16: {ncclUint8, 2}, driver.Uint16: {ncclUint8, 2},
+	driver.Int32: {ncclInt32, 1}, driver.Uint32: {ncclUint32, 1}, driver.Int64: {ncclInt64, 1}, driver.Uint64: {ncclUint64, 1},
+	driver.Float32: {ncclFloat32, 1}, driver.Float64: {ncclFloat64, 1}, driver.Complex64: {ncclFloat32, 2}, driver.Complex128: {ncclFloat64, 2},
 }
 
 // Values of ncclRedOp_t, by the operations of package comm.
@@ -253,20 +245,20 @@ var reductions = map[driver.Op]uintptr{driver.Sum: 0, driver.Prod: 1, driver.Max
 
 // typed returns NCCL's type for elements of T, and the number of values of that type in n elements.
 func typed[T buffer.Number](n int) (t, count uintptr) {
-	k := kinds[reflect.TypeFor[T]().Kind()]
+	k := types[driver.TypeFor[T]()]
 	return k.nccl, uintptr(n) * k.n
 }
 
 // reduces returns NCCL's operation. It refuses one that NCCL does not have for elements of T.
 func reduces[T buffer.Number](p *batch, op driver.Op) uintptr {
-	k := kinds[reflect.TypeFor[T]().Kind()]
+	t := driver.TypeFor[T]()
 	r, ok := reductions[op]
-	whole := k.n == 1 || op == driver.Sum && k.t >= driver.Complex64 // complex numbers are summed part by part
+	whole := types[t].n == 1 || op == driver.Sum && t >= driver.Complex64 // complex numbers are summed part by part
 	switch {
-	case !op.Takes(k.t):
-		p.refuse(driver.ErrInvalidArgument, "%v is not defined for %v", op, k.t)
+	case !op.Takes(t):
+		p.refuse(driver.ErrInvalidArgument, "%v is not defined for %v", op, t)
 	case !ok || !whole:
-		p.refuse(driver.ErrUnsupported, "NCCL does not have %v for %v", op, k.t)
+		p.refuse(driver.ErrUnsupported, "NCCL does not have %v for %v", op, t)
 	}
 	return r
 }

@@ -26,7 +26,7 @@ func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 		return Moved{}, err
 	}
 	defer b.done()
-	if !op.Takes(typeOf[T]()) {
+	if !op.Takes(driver.TypeFor[T]()) {
 		return Moved{}, driver.Errorf(accumulating, comm.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	}
 	var moved Moved
@@ -104,18 +104,9 @@ func (b *Buffer[T]) combine(ctx context.Context, l *link, list []span, payload [
 	})
 }
 
-// types maps Go's kinds to the types of package internal/comm/driver.
-var types = map[reflect.Kind]driver.Type{
-	reflect.Int8: driver.Int8, reflect.Int16: driver.Int16, reflect.Int32: driver.Int32, reflect.Int64: driver.Int64,
-	reflect.Uint8: driver.Uint8, reflect.Uint16: driver.Uint16, reflect.Uint32: driver.Uint32, reflect.Uint64: driver.Uint64,
-	reflect.Float32: driver.Float32, reflect.Float64: driver.Float64, reflect.Complex64: driver.Complex64, reflect.Complex128: driver.Complex128,
-}
-
-func typeOf[T buffer.Number]() driver.Type { return types[reflect.TypeFor[T]().Kind()] }
-
 // reduce combines src into dst, for an op that takes the type.
 func reduce[T buffer.Number](op comm.Op, dst, src []T) {
-	switch typeOf[T]() {
+	switch driver.TypeFor[T]() {
 	case driver.Int8:
 		integers(op, as[int8](dst), as[int8](src))
 	case driver.Int16:

@@ -20,7 +20,7 @@ import (
 // header returns the header of a file with all elements.
 func (b *Buffer[T]) header() npy.Header {
 	var zero T
-	t := typeOf[T]()
+	t := driver.TypeFor[T]()
 	kind := byte('i')
 	switch {
 	case t >= driver.Complex64:

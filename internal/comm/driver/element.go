@@ -1,6 +1,9 @@
 package driver
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // Type is the type of the elements that a reduction combines: Go's numbers of fixed size, in the machine's byte order.
 type Type uint8
@@ -37,6 +40,21 @@ func (t Type) String() string {
 
 // Size is the size of an element in bytes.
 func (t Type) Size() uint64 { return types[t].size }
+
+// byKind has the types by Go's kinds.
+var byKind = map[reflect.Kind]Type{
+	reflect.Int8: Int8, reflect.Int16: Int16, reflect.Int32: Int32, reflect.Int64: Int64,
+	reflect.Uint8: Uint8, reflect.Uint16: Uint16, reflect.Uint32: Uint32, reflect.Uint64: Uint64,
+	reflect.Float32: Float32, reflect.Float64: Float64, reflect.Complex64: Complex64, reflect.Complex128: Complex128,
+}
+
+// TypeFor returns the type of elements of T in messages. Elements that are no numbers of fixed size travel as bytes.
+func TypeFor[T any]() Type {
+	if t, ok := byKind[reflect.TypeFor[T]().Kind()]; ok {
+		return t
+	}
+	return Uint8
+}
 
 // Types lists every type once.
 func Types() []Type {
