@@ -1,6 +1,8 @@
 package halyard_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,7 +10,24 @@ import (
 
 	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/small"
 )
+
+// A kernel works on the fields of elements.
+func ExampleFrom_structures() {
+	q := halyard.Open(context.Background(), "host")
+	bodies := halyard.From(q, []small.Body{
+		{Speed: [2]float64{1, 2}},
+		{At: [2]float64{5, 5}, Fixed: true},
+	})
+	small.Step(q, 0.5, bodies) // as many threads as there are bodies
+	bodies.View(func(b []small.Body) { fmt.Println(b[0].At, b[1].At) })
+	if err := q.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// [0.5 1] [5 5]
+}
 
 func TestElementsWithFieldsOnAQueue(t *testing.T) {
 	type point struct {
@@ -28,7 +47,7 @@ func TestElementsWithFieldsOnAQueue(t *testing.T) {
 	type named struct{ Names [2]string }
 	bad := halyard.New[named](q, 3)
 	require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
-	require.ErrorContains(t, q.Err(), "elements_test.go:29: ")
+	require.ErrorContains(t, q.Err(), "elements_test.go:48: ")
 	require.ErrorContains(t, q.Err(), "halyard_test.named.Names[0] is a string; an element has numbers, bool, and arrays and structures of them only")
 	require.Zero(t, halyard.As[struct{}](bad).Len())
 }

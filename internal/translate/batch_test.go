@@ -39,8 +39,8 @@ import (
 )
 
 type (
-	launch   = func(context.Context, *hal.Stream, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32]) error
-	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32)
+	launch   = func(context.Context, *hal.Stream, hal.Grid, int64, Par, kernel.Vector[uint32], kernel.Vector[float32], kernel.Vector[float32], kernel.Vector[uint64], kernel.Vector[int32], kernel.Vector[Elem]) error
+	function = func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem)
 )
 
 // work is a kernel with its grid.
@@ -69,6 +69,7 @@ func (w *work) grid() hal.Grid { return hal.Blocks(w.blocks[:w.dims]...).Of(w.bl
 type result struct {
 	Y     []uint64
 	Z     []int32
+	E     []uint64 // the sums of the elements
 	Error string
 }
 
@@ -154,6 +155,11 @@ func differ(got, want result) string {
 		}
 		return ""
 	}
+	for i := range got.E {
+		if got.E[i] != want.E[i] {
+			return fmt.Sprintf("writes e[%d] with the sum %#x; plain Go writes one with %#x", i, got.E[i], want.E[i])
+		}
+	}
 	for i := range got.Y {
 		j := min(i, len(got.Z)-1)
 		if got.Y[i] != want.Y[i] || got.Z[j] != want.Z[j] {
@@ -164,7 +170,7 @@ func differ(got, want result) string {
 }
 
 // data are the arguments that belong to a seed.
-func (w *work) data() (p Par, xs []uint32, fs, gs []float32, ys []uint64, zs []int32) {
+func (w *work) data() (p Par, xs []uint32, fs, gs []float32, ys []uint64, zs []int32, es []Elem) {
 	xs = []uint32{0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1, 1<<32 - 2}
 	fs = []float32{0, 1, -1, 0.5, -0.5, 1.5, -1.5, 2.5, 3e9, -3e9, 5e9, 1e19, -1e19, 1e20, 300, -300, 1e-40, 1e-45, math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)),
 		float32(math.NaN()), float32(math.Copysign(0, -1)), 3.1415927, 65535.9, 2147483520, 1e10, -0.9, -0.001}
@@ -190,14 +196,26 @@ func (w *work) data() (p Par, xs []uint32, fs, gs []float32, ys []uint64, zs []i
 	for i := range p.L {
 		p.L[i] = int64(next()) >> (next() % 60)
 	}
+	for i := range w.total() {
+		e := Elem{A: int16(next()), On: next()%3 == 0, List: [2]uint32{uint32(next()), uint32(i)}, G: float64(int32(next())) / 128}
+		e.In.F = fs[i%len(fs)]
+		es = append(es, e)
+	}
 	shift := int(next() % 16) // so that small grids see others
 	xs, fs = append(xs[min(shift, len(xs)-n):][:n:n]), append(fs[min(shift, len(fs)-n):][:n:n])
-	return p, xs, fs, make([]float32, w.total()), make([]uint64, n), make([]int32, max(1, n-5))
+	return p, xs, fs, make([]float32, w.total()), make([]uint64, n), make([]int32, max(1, n-5)), es
+}
+
+func sums(es []Elem) (all []uint64) {
+	for i := range es {
+		all = append(all, es[i].sum())
+	}
+	return all
 }
 
 // plain calls the function for each thread.
 func (w *work) plain() (got result) {
-	p, x, f, g, y, z := w.data()
+	p, x, f, g, y, z, e := w.data()
 	defer func() {
 		if p := recover(); p != nil {
 			got = result{Error: fmt.Sprint(p)}
@@ -210,30 +228,35 @@ func (w *work) plain() (got result) {
 	for b.Index[2] = 0; b.Index[2] < b.Grid[2]; b.Index[2]++ {
 		for b.Index[1] = 0; b.Index[1] < b.Grid[1]; b.Index[1]++ {
 			for b.Index[0] = 0; b.Index[0] < b.Grid[0]; b.Index[0]++ {
-				grid.RunTogether(&b, func(t grid.Thread) { w.function(t, int64(w.seed), p, x, f, g, y, z) })
+				grid.RunTogether(&b, func(t grid.Thread) { w.function(t, int64(w.seed), p, x, f, g, y, z, e) })
 			}
 		}
 	}
-	return result{y, z, ""}
+	return result{y, z, sums(e), ""}
 }
 
 // on launches a kernel: the program's, or that of the generated file if p is nil.
 func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c string) result {
-	par, xs, fs, gs, ys, zs := w.data()
+	par, xs, fs, gs, ys, zs, es := w.data()
+	e := must(buffer.New[Elem](len(es)))
 	x, f, g, y, z := must(buffer.New[uint32](len(xs))), must(buffer.New[float32](len(fs))), must(buffer.New[float32](len(gs))), must(buffer.New[uint64](len(ys))), must(buffer.New[int32](len(zs)))
-	defer func() { hal.CloseAll(x, f, g, y, z) }()
+	defer func() { hal.CloseAll(x, f, g, y, z, e) }()
 	check(x.CopyIn(ctx, xs))
 	check(f.CopyIn(ctx, fs))
 	check(g.CopyIn(ctx, gs))
 	check(y.CopyIn(ctx, ys))
 	check(z.CopyIn(ctx, zs))
+	check(e.CopyIn(ctx, es))
 	var err error
 	if p == nil {
-		err = w.launch(ctx, s, w.grid(), int64(w.seed), par, x, f, g, y, z)
+		err = w.launch(ctx, s, w.grid(), int64(w.seed), par, x, f, g, y, z, e)
 	} else {
 		_, head, _ := strings.Cut(c, "KERNEL void k_"+w.name+"(")
 		head, _, _ = strings.Cut(head, "{")
-		gm, ym, zm := kernel.InOut, kernel.InOut, kernel.InOut
+		gm, ym, zm, em := kernel.InOut, kernel.InOut, kernel.InOut, kernel.InOut
+		if !strings.Contains(head, ", GLOBAL T_Elem") {
+			em = kernel.In
+		}
 		if !strings.Contains(head, ", GLOBAL f32") {
 			gm = kernel.In
 		}
@@ -244,7 +267,7 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 			zm = kernel.In
 		}
 		err = p.Kernel("k_" + w.name).Launch(ctx, s, w.grid(), kernel.Value(int64(w.seed)), kernel.Struct(&par), kernel.In(x), kernel.Value(int64(len(xs))), kernel.In(f), kernel.Value(int64(len(fs))),
-			gm(g), kernel.Value(int64(len(gs))), ym(y), kernel.Value(int64(len(ys))), zm(z), kernel.Value(int64(len(zs))))
+			gm(g), kernel.Value(int64(len(gs))), ym(y), kernel.Value(int64(len(ys))), zm(z), kernel.Value(int64(len(zs))), em(e), kernel.Value(int64(len(es))))
 	}
 	if err == nil {
 		err = y.CopyOut(ctx, ys)
@@ -252,10 +275,13 @@ func (w *work) on(ctx context.Context, s *hal.Stream, p *kernel.Program, c strin
 	if err == nil {
 		err = z.CopyOut(ctx, zs)
 	}
+	if err == nil {
+		err = e.CopyOut(ctx, es)
+	}
 	if err != nil {
 		return result{Error: err.Error()}
 	}
-	return result{ys, zs, ""}
+	return result{ys, zs, sums(es), ""}
 }
 
 func must[T any](v T, err error) T { check(err); return v }

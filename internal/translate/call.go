@@ -354,9 +354,9 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 				_, isPointer := f.typeOf(a.expr).Underlying().(*types.Pointer)
 				switch {
 				case len(a.path) > 0:
-					texts[i] = f.read(f.fields(a.expr, a.path), a.expr.Pos())
+					texts[i] = f.valueAt(f.fields(a.expr, a.path), a.typ, a.expr.Pos())
 				case isPointer:
-					texts[i] = f.read(f.pointee(a.expr), a.expr.Pos())
+					texts[i] = f.valueAt(f.pointee(a.expr), a.typ, a.expr.Pos())
 				default:
 					texts[i] = f.exprAs(a.expr, a.typ)
 				}

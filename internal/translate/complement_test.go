@@ -30,7 +30,7 @@ func TestComplements(t *testing.T) {
 	} {
 		kernels = append(kernels, text{1000620, `
 //halyard:kernel
-func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
 	i := t.Global(1)*t.Size(0)*t.Blocks(0) + t.Global(0)
 	if i >= len(y) {
 		return
@@ -60,7 +60,7 @@ func TestFirstThreadOfABlock(t *testing.T) {
 	} {
 		kernels = append(kernels, text{1000560, `
 //halyard:kernel
-func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
 	i := t.Global(0)
 	if i >= len(x) {
 		return

@@ -172,6 +172,8 @@ func (p *program) text() string {
 			name := words[len(words)-1] // of a type
 			if at := declared.FindStringSubmatch(text); words[0] != "typedef" {
 				name = at[1]
+			} else if slices.Contains(p.layouts, text) {
+				name = words[2]
 			}
 			p.needs[name] = need
 		}
@@ -183,7 +185,7 @@ func (p *program) text() string {
 		}
 		open = need
 	}
-	for _, t := range slices.Concat(p.types, p.support) {
+	for _, t := range slices.Concat(p.types, p.layouts, p.support) {
 		t = strings.TrimSuffix(t, "\n") + "\n"
 		guard(t)
 		b.WriteString(t)
@@ -398,6 +400,8 @@ func (p *Package) number(m *param, at string) string {
 			return fmt.Sprintf("%s(kernel.Number[int64](%s))", name, at)
 		case types.Uint:
 			return fmt.Sprintf("%s(kernel.Number[uint64](%s))", name, at)
+		case types.Bool: // a launch by hand may pass any byte
+			return fmt.Sprintf("%s(kernel.Number[uint8](%s) != 0)", name, at)
 		}
 	}
 	return fmt.Sprintf("kernel.Number[%s](%s)", name, at)

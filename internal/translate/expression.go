@@ -52,7 +52,7 @@ func (f *function) expr(e ast.Expr) string {
 		t := f.typeOf(e)
 		at := f.place(e)
 		f.p.cType(t, e.Pos())
-		return f.read(at, e.Pos())
+		return f.valueAt(at, t, e.Pos())
 	case *ast.UnaryExpr:
 		return f.unary(e)
 	case *ast.BinaryExpr:

@@ -27,6 +27,7 @@ type program struct {
 	structs map[string]string // names of structures, by their fields
 	support []string          // functions of support.go
 	needed  map[string]bool   // their names
+	layouts []string          // declarations that a compiler refuses if a type has another size than in Go
 	sites   []string          // the source lines of checked indexes: file:line
 	needs   map[string]int    // what a device must have for what is called so, and for some words of C: needsFloat64 and so on
 }
@@ -247,16 +248,10 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
 		m.kind, m.space = slice, global
-		if _, ok := numberOf(u.Elem()); !ok {
-			if _, inner := u.Elem().Underlying().(*types.Slice); inner {
-				refuse(v.Pos(), "%s", why(t))
-			}
-			if b, ok := u.Elem().Underlying().(*types.Basic); ok && b.Info()&types.IsComplex != 0 {
-				refuse(v.Pos(), "complex numbers have no translation; use a slice of floats for the real parts and one for the imaginary parts")
-			}
-			refuse(v.Pos(), "a buffer holds numbers, not elements of type %s; use a slice for each field", u.Elem())
+		if _, inner := u.Elem().Underlying().(*types.Slice); inner {
+			refuse(v.Pos(), "%s", why(t))
 		}
-		f.fixedElement(u.Elem(), v.Pos())
+		f.element(u.Elem(), v.Pos())
 		if f.kernel {
 			f.own(u.Elem(), v.Pos())
 		}
@@ -316,27 +311,11 @@ func (f *function) passed(m *param) {
 	}
 }
 
-// fixedElement refuses element types that buffers do not have.
-func (f *function) fixedElement(t types.Type, pos token.Pos) {
-	b, _ := t.Underlying().(*types.Basic)
-	switch b.Kind() {
-	case types.Int:
-		refuse(pos, "a buffer's elements have a fixed width; use int32 or int64 for int")
-	case types.Uint:
-		refuse(pos, "a buffer's elements have a fixed width; use uint32 or uint64 for uint")
-	case types.Bool:
-		refuse(pos, "a buffer has no elements of type bool; use uint8")
-	}
-}
-
 // wire refuses types that a launch cannot pass by value.
 func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		switch {
-		case u.Kind() == types.Bool:
-			refuse(pos, "a kernel cannot have a bool parameter; use uint8 or int32, and compare it with 0")
-		case (u.Kind() == types.Int || u.Kind() == types.Uint) && !whole:
+		if (u.Kind() == types.Int || u.Kind() == types.Uint) && !whole {
 			refuse(pos, "a structure that is passed to a kernel must have fields of fixed width; use int32 or int64")
 		}
 	case *types.Array:

@@ -120,6 +120,21 @@ func (g *generator) leaf(t string) string {
 			return t + pick(g, []string{"(i)", "(l)", "(t.Local(0))", "(p.N)", "(p.L[i&7])", "(p.L[l%8])", "(p.L[3])"})
 		}
 	}
+	if g.inside && g.IntN(6) == 0 {
+		from := g.elem()
+		switch t {
+		case "bool":
+			return from + ".On"
+		case "int16":
+			return from + ".A"
+		case "float32":
+			return from + ".In.F"
+		case "float64":
+			return from + ".G"
+		case "uint32":
+			return fmt.Sprintf("%s.List[%s&1]", from, g.leafInteger())
+		}
+	}
 	if v := g.variable(fmt.Sprintf("rec%d", g.id), false); v != "" && g.IntN(2) == 0 {
 		switch t {
 		case "int16":
@@ -137,6 +152,14 @@ func (g *generator) leaf(t string) string {
 		return t + "(w)"
 	}
 	return t + "(u)"
+}
+
+// elem returns an element of the kernel's buffer of structures, or a copy of one.
+func (g *generator) elem() string {
+	if v := g.variable("Elem", false); v != "" && g.IntN(2) == 0 {
+		return v
+	}
+	return "e[i]"
 }
 
 func (g *generator) leafInteger() string {
@@ -303,6 +326,10 @@ func (g *generator) statement(deep int) {
 		default:
 			g.line("p.G = %s", g.value("float64", 2))
 		}
+		return
+	}
+	if g.inside && g.IntN(8) == 0 {
+		g.element()
 		return
 	}
 	kind := g.IntN(21)
@@ -483,6 +510,39 @@ func (g *generator) statement(deep int) {
 	}
 }
 
+// element writes a statement that changes or copies an element of the kernel's buffer of structures.
+func (g *generator) element() {
+	at := "e[i]"
+	if v := g.variable("Elem", true); v != "" && g.IntN(3) == 0 {
+		at = v
+	}
+	switch g.IntN(9) {
+	case 0:
+		g.line("%s.A %s= %s", at, pick(g, []string{"+", "*", "^"}), g.value("int16", 2))
+	case 1:
+		g.line("%s.In.F = %s", at, g.value("float32", 2))
+	case 2:
+		g.line("%s.List[%s&1] %s= %s", at, g.leafInteger(), pick(g, []string{"+", "-", "|"}), g.value("uint32", 2))
+	case 3:
+		g.line("%s.On = %s", at, g.value("bool", 2))
+	case 4:
+		g.line("%s.G, %s.A = %s, %s", at, at, g.value("float64", 1), g.value("int16", 1))
+	case 5, 6:
+		name := g.name()
+		g.line("%s := e[i]", name)
+		g.line("_ = %s", name)
+		g.declare(name, "Elem")
+	case 7:
+		g.line("%s = Elem{A: %s, G: %s, List: [2]uint32{1: %s}}", at, g.value("int16", 2), g.value("float64", 1), g.value("uint32", 1))
+	default:
+		if v := g.variable("Elem", true); v != "" {
+			g.line("if e[i] %s %s {", pick(g, []string{"==", "!="}), v)
+			g.line("\te[i], %s = %s, e[i]", v, v)
+			g.line("}")
+		}
+	}
+}
+
 // sum adds all variables of the outermost scope to a sum.
 func (g *generator) sum(into string) {
 	for n := 1; n <= g.names; n++ {
@@ -491,6 +551,9 @@ func (g *generator) sum(into string) {
 		all := []string{v}
 		if strings.HasPrefix(t, "[4]") {
 			all, t = []string{v + "[0]", v + "[1]", v + "[2]", v + "[3]"}, t[3:]
+		}
+		if t == "Elem" {
+			all, t = []string{v + ".sum()"}, "uint64"
 		}
 		if strings.HasPrefix(t, "rec") {
 			all, t = []string{v + ".list[0] + uint32(" + v + ".a)"}, "uint32"
@@ -578,7 +641,7 @@ func (g *generator) body(s shape) {
 		shared = pick(g, scalars[:2])
 	}
 	g.line("//halyard:kernel")
-	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {", g.id)
+	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {", g.id)
 	g.keeps = together
 	g.scopes = []map[string]string{{}}
 	g.depth = 1
@@ -688,6 +751,7 @@ func (g *generator) body(s shape) {
 	}
 	g.sum("sum")
 	g.line("sum = sum*31 + uint64(p.N) + uint64(p.L[0]+p.L[3]*3+p.L[7]*5)")
+	g.line("sum = sum*31 + e[i].sum()")
 	g.line("_, _ = u, w")
 	if together {
 		g.line("if in {")

@@ -31,7 +31,7 @@ func TestUsesOfOneElementInOrder(t *testing.T) {
 func h0_put(y []uint64, i int, v uint64) { y[i] = v }
 
 //halyard:kernel
-func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
 	if t.Block(0) > 0 {
 		return
 	}
@@ -51,7 +51,7 @@ func h0_element(v [2]uint64, i int) uint64 { return v[i] }
 func h0_set(p *uint64, v uint64) { *p = v }
 
 //halyard:kernel
-func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
 	i := t.Global(1)*t.Size(0)*t.Blocks(0) + t.Global(0)
 	var u uint32
 	var w float32
@@ -73,7 +73,7 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	}
 	whole := text{65, `
 //halyard:kernel
-func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32) {
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
 	i := t.Global(0)
 	if i >= len(x) {
 		return

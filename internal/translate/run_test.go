@@ -60,6 +60,19 @@ type Par struct {
 	F float32
 }
 
+// Elem is the element of a buffer of random kernels.
+type Elem struct {
+	A    int16
+	On   bool
+	In   struct{ F float32 }
+	List [2]uint32
+	G    float64
+}
+
+func (e *Elem) sum() uint64 {
+	return uint64(e.A) + b(e.On)<<20 ^ f32(e.In.F)*31 ^ uint64(e.List[0])<<7 ^ uint64(e.List[1])<<9 ^ f64(e.G)
+}
+
 var _ = bits.Len
 var _ grid.Thread
 `

@@ -545,7 +545,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 		if a, ok := p.Elem().Underlying().(*types.Array); ok {
 			at := f.pointee(s.X)
 			end, index, elementType = fmt.Sprint(a.Len()), "i64", a.Elem()
-			element = func(i string) string { at := at; at.c += ".a[" + i + "]"; return f.read(at, s.X.Pos()) }
+			element = func(i string) string { at := at; at.c += ".a[" + i + "]"; return f.valueAt(at, a.Elem(), s.X.Pos()) }
 		} else {
 			refuse(s.X.Pos(), "%s", why(t))
 		}
@@ -573,7 +573,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 				value := f.expr(s.X)
 				name := f.temp()
 				f.line("%s %s = %s;", c, name, value)
-				element = func(i string) string { return name + ".a[" + i + "]" }
+				element = func(i string) string { return truth(name+".a["+i+"]", u.Elem()) }
 			} else if f.calls(s.X) { // Go does not evaluate other expressions
 				f.discard(s.X)
 			}
@@ -581,7 +581,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 			v := f.slice(s.X)
 			end, index, elementType = v.c+"_n", "i64", u.Elem()
 			element = func(i string) string {
-				return f.read(place{fmt.Sprintf("%s[%s]", v.c, i), v.space, v.param}, s.X.Pos())
+				return f.valueAt(place{fmt.Sprintf("%s[%s]", v.c, i), v.space, v.param}, u.Elem(), s.X.Pos())
 			}
 		case *types.Signature:
 			refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")

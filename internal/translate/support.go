@@ -129,7 +129,9 @@ func (p *program) equal(t types.Type, pos token.Pos) string {
 		return name
 	}
 	part := func(t types.Type, at string) string {
-		if _, ok := numberOf(t); ok {
+		if n, ok := numberOf(t); ok && n.truth {
+			return fmt.Sprintf("(x%s != 0) == (y%s != 0)", at, at)
+		} else if ok {
 			return fmt.Sprintf("x%s == y%s", at, at)
 		}
 		return fmt.Sprintf("%s(x%s, y%s)", p.equal(t, pos), at, at)

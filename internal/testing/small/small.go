@@ -38,3 +38,22 @@ func pairs(t grid.Thread, from []int32, sums grid.Out[int32]) {
 func number(t grid.Thread, out []int32) {
 	out[t.Global(0)] = int32(t.Global(0))
 }
+
+// Body is an element with fields.
+type Body struct {
+	At, Speed [2]float64
+	Fixed     bool
+}
+
+func (b *Body) move(dt float64) {
+	for d := range b.At {
+		b.At[d] += float64(dt * b.Speed[d])
+	}
+}
+
+//halyard:kernel
+func step(t grid.Thread, dt float64, bodies []Body) {
+	if i := t.Global(0); i < len(bodies) && !bodies[i].Fixed {
+		bodies[i].move(dt)
+	}
+}

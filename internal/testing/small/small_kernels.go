@@ -64,18 +64,40 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			number(t, out)
 		}
 	}),
-}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39"}, Kernels: map[string]kernel.Written{
+	"step": kernel.Go(func(blk *kernel.Block) {
+		dt := kernel.Number[float64](blk, 0)
+		bodies := kernel.Slice[Body](blk, 1)
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				stepRow(row, dt, bodies)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			step(t, dt, bodies)
+		}
+	}),
+}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:56", "small.go:57", "small.go:50"}, Kernels: map[string]kernel.Written{
 	"saxpy":  {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
 	"paint":  {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20"},
 	"pairs":  {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"}},
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
+	"step":   {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}},
 }, Sources: []string{
+	"small.go Body eba54ca4f0a23005",
+	"small.go Body.move b1dbf7ea56680b75",
 	"small.go Frame 5987f52e2b0b5859",
 	"small.go number e05243df14cc39b9",
 	"small.go paint 831035411d30d873",
 	"small.go pairs a346c09c737f7d44",
 	"small.go saxpy c481f69a4506dcef",
+	"small.go step 6a51de9a553f4ad4",
 }, Portable: `typedef struct { i32 h_Width; i32 h_Height; } T_Frame;
+#ifdef HALYARD_FLOAT64
+typedef struct { f64 a[2]; } T_2_f64;
+typedef struct { T_2_f64 h_At; T_2_f64 h_Speed; u8 h_Fixed; } T_Body;
+typedef u8 go_size_T_Body[sizeof(T_Body) == 40 ? 1 : -1];
+#endif
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
@@ -116,6 +138,26 @@ KERNEL void k_pairs(const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_sums, 
 KERNEL void k_number(GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
 	h_out[GO_AT(((i64)INDEX(0)), h_out_n, 3)] = ((i32)((i64)INDEX(0)));
 }
+#ifdef HALYARD_FLOAT64
+
+FUNCTION void f_move(GLOBAL T_Body *h_b, f64 h_dt GO_FAULTS) {
+	{
+		for (i64 v_1 = 0; v_1 < 2; v_1++) {
+			i64 h_d = v_1;
+			GO_ONCE((*h_b).h_At.a[GO_AT(h_d, 2, 6)]) = ((*h_b).h_At.a[GO_AT(h_d, 2, 6)] + (h_dt * (*h_b).h_Speed.a[GO_AT(h_d, 2, 6)]));
+		}
+	}
+}
+
+KERNEL void k_step(f64 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) {
+	{
+		i64 h_i = ((i64)INDEX(0));
+		if (((h_i < h_bodies_n) && (!(h_bodies[GO_AT(h_i, h_bodies_n, 4)].h_Fixed != 0)))) {
+			f_move(&h_bodies[GO_AT(h_i, h_bodies_n, 5)], h_dt GO_PASS);
+		}
+	}
+}
+#endif
 `})
 
 var (
@@ -123,6 +165,7 @@ var (
 	paintKernel  = kernels.Kernel("paint")
 	pairsKernel  = kernels.Kernel("pairs")
 	numberKernel = kernels.Kernel("number")
+	stepKernel   = kernels.Kernel("step")
 )
 
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
@@ -173,6 +216,18 @@ func NumberOn(ctx context.Context, s *hal.Stream, over hal.Grid, out kernel.Vect
 	return numberKernel.Launch(ctx, s, over, kernel.InOut(out), kernel.Value(int64(kernel.Len(out))))
 }
 
+// Step launches step on a queue, with as many threads as its data have places for.
+func Step(q kernel.Queue, dt float64, bodies kernel.Vector[Body]) {
+	if ctx, s, over, ok := q.Launching("step", hal.Over(kernel.Len(bodies))); ok {
+		q.Launched(StepOn(ctx, s, over, dt, bodies))
+	}
+}
+
+// StepOn launches step on a stream.
+func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float64, bodies kernel.Vector[Body]) error {
+	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.InOut(bodies), kernel.Value(int64(kernel.Len(bodies))))
+}
+
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -198,7 +253,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:202
+//line small_kernels.go:257
 				}
 				{
 					at := at + 1
@@ -208,7 +263,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:212
+//line small_kernels.go:267
 				}
 			}
 			if at < count {
@@ -218,7 +273,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:222
+//line small_kernels.go:277
 			}
 			x_ = to - 1
 			continue
@@ -227,7 +282,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:231
+//line small_kernels.go:286
 	}
 }
 
@@ -259,7 +314,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:263
+//line small_kernels.go:318
 			}
 			x_ = to - 1
 			continue
@@ -270,7 +325,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:274
+//line small_kernels.go:329
 	}
 }
 
@@ -295,7 +350,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:299
+//line small_kernels.go:354
 			}
 			x = to - 1
 			continue
@@ -305,7 +360,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:309
+//line small_kernels.go:364
 	}
 }
 
@@ -329,7 +384,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:333
+//line small_kernels.go:388
 				}
 				{
 					at := at + 1
@@ -337,7 +392,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:341
+//line small_kernels.go:396
 				}
 			}
 			if at < count {
@@ -345,13 +400,68 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:349
+//line small_kernels.go:404
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:356
+//line small_kernels.go:411
+	}
+}
+
+// stepRow runs step for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func stepRow(r grid.Row, dt float64, bodies []Body) {
+	from, to := r.First(), r.End
+	from, to = grid.Within(from, to, 0, len(bodies))
+	if from >= to {
+		from = r.End // none
+	}
+	for x := r.First(); x < r.End; x++ {
+		if x == from {
+			count := to - from
+			bodies0 := bodies[from+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from + at
+					_ = x
+//line small.go:56
+					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
+						bodies0[grid.At(at, i)].move(dt)
+					}
+//line small_kernels.go:437
+				}
+				{
+					at := at + 1
+					x := from + at
+					_ = x
+//line small.go:56
+					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
+						bodies0[grid.At(at, i)].move(dt)
+					}
+//line small_kernels.go:447
+				}
+			}
+			if at < count {
+				x := from + at
+				_ = x
+//line small.go:56
+				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
+					bodies0[grid.At(at, i)].move(dt)
+				}
+//line small_kernels.go:457
+			}
+			x = to - 1
+			continue
+		}
+//line small.go:56
+		if i := x; i < len(bodies) && !bodies[i].Fixed {
+			bodies[i].move(dt)
+		}
+//line small_kernels.go:466
 	}
 }
