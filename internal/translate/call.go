@@ -49,6 +49,8 @@ func (f *function) call(e *ast.CallExpr, used bool) []string {
 			return []string{f.mathCall(e, obj.Name(), false)}
 		case "math/bits":
 			return f.bitsCall(e, obj.Name())
+		case "math/cmplx":
+			return []string{f.cmplxCall(e, obj.Name())}
 		}
 	}
 	return f.userCall(e, obj, id, recv, used)
@@ -132,7 +134,7 @@ func (f *function) builtin(e *ast.CallExpr, name string) []string {
 	case "close":
 		refuse(e.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
 	case "complex", "real", "imag":
-		refuse(e.Pos(), "a complex number has no translation; use a structure of two floats")
+		return []string{f.complexBuiltin(e, name)}
 	}
 	refuse(e.Pos(), "%s has no translation", name)
 	return nil

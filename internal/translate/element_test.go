@@ -27,7 +27,7 @@ type typeWriter struct {
 	fields int
 }
 
-var leaves = []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}
+var leaves = []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128"}
 
 // shape is a random type: a number, an array of elem, or a structure with fields.
 type typeShape struct {
@@ -209,7 +209,8 @@ func (s *typeShape) built() reflect.Type {
 
 var basics = map[string]reflect.Type{"bool": reflect.TypeFor[bool](), "int8": reflect.TypeFor[int8](), "int16": reflect.TypeFor[int16](), "int32": reflect.TypeFor[int32](),
 	"int64": reflect.TypeFor[int64](), "uint8": reflect.TypeFor[uint8](), "uint16": reflect.TypeFor[uint16](), "uint32": reflect.TypeFor[uint32](),
-	"uint64": reflect.TypeFor[uint64](), "float32": reflect.TypeFor[float32](), "float64": reflect.TypeFor[float64]()}
+	"uint64": reflect.TypeFor[uint64](), "float32": reflect.TypeFor[float32](), "float64": reflect.TypeFor[float64](), "complex64": reflect.TypeFor[complex64](),
+	"complex128": reflect.TypeFor[complex128]()}
 
 // offsets returns declarations of C that a compiler refuses if a field is not where it is in Go.
 func (s *typeShape) offsets(name string) string {
@@ -290,6 +291,8 @@ func TestElementsHaveOneLayout(t *testing.T) {
 				switch leaf {
 				case "bool":
 					return fmt.Sprintf("h = h*31 + b(%s)\n%[1]s = !%[1]s", path)
+				case "complex64", "complex128":
+					return fmt.Sprintf("h = h*31 + f64(float64(real(%s)))*7 + f64(float64(imag(%[1]s)))\n%[1]s -= complex(0.5, 2)", path)
 				case "float32", "float64":
 					return fmt.Sprintf("h = h*31 + f%s(%s)\n%[2]s = %[2]s*0.5 + %s(i)", leaf[5:], path, leaf)
 				}
@@ -300,6 +303,8 @@ func TestElementsHaveOneLayout(t *testing.T) {
 				switch leaf {
 				case "bool":
 					return path + " = next()>>40&1 == 1"
+				case "complex64", "complex128":
+					return fmt.Sprintf("%s = %s(complex(float64(int32(next()>>20))/64, float64(int32(next()>>20))/32))", path, leaf)
 				case "float32", "float64":
 					return fmt.Sprintf("%s = %s(int32(next()>>20)) / 64", path, leaf)
 				}

@@ -80,6 +80,9 @@ func (f *function) expr(e ast.Expr) string {
 
 // constant returns the C text of a constant of a type.
 func (f *function) constant(v constant.Value, t types.Type, pos token.Pos) string {
+	if z, ok := complexOf(t); ok {
+		return f.complexConstant(v, z, pos)
+	}
 	n, ok := numberOf(t)
 	if !ok {
 		refuse(pos, "%s", why(t))
@@ -155,6 +158,12 @@ func (f *function) unary(e *ast.UnaryExpr) string {
 	case token.ARROW:
 		refuse(e.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
 	}
+	if z, ok := complexOf(f.typeOf(e)); ok {
+		if e.Op == token.ADD {
+			return f.expr(e.X)
+		}
+		return f.complexNegated(z, f.expr(e.X))
+	}
 	n := f.number(e)
 	x := f.expr(e.X)
 	switch {
@@ -207,6 +216,9 @@ func (f *function) binary(e *ast.BinaryExpr) string {
 		return f.shift(e.Op, n, f.exprAs(e.X, t), e.Y)
 	}
 	t := f.typeOf(e)
+	if z, ok := complexOf(t); ok {
+		return f.complexArithmetic(e.Op, z, f.exprAs(e.X, t), f.exprAs(e.Y, t), e.Pos())
+	}
 	n := f.number(e)
 	left, right := f.exprAs(e.X, t), f.exprAs(e.Y, t)
 	return f.arithmetic(e.Op, n, left, right, e.Y)
@@ -347,7 +359,11 @@ func (n number) constant(text, digits string) bool {
 func (f *function) convert(c string, from, to types.Type, pos token.Pos) string {
 	a, ok1 := numberOf(from)
 	b, ok2 := numberOf(to)
+	y, isComplex := complexOf(from)
+	z, toComplex := complexOf(to)
 	switch {
+	case isComplex && toComplex:
+		return f.complexConverted(c, y, z)
 	case !ok1 && !ok2:
 		if f.p.cType(from, pos) == f.p.cType(to, pos) {
 			return c

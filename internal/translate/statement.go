@@ -57,14 +57,19 @@ func (f *function) statement(s ast.Stmt, label string) {
 	case *ast.AssignStmt:
 		f.assign(s)
 	case *ast.IncDecStmt:
-		n := f.number(s.X)
-		at := f.place(s.X)
 		op := token.ADD
 		if s.Tok == token.DEC {
 			op = token.SUB
 		}
 		one := f.constant(constant.MakeInt64(1), f.typeOf(s.X), s.Pos())
-		value := f.arithmetic(op, n, f.read(at, s.Pos()), one, s.X)
+		var value string
+		z, isComplex := complexOf(f.typeOf(s.X))
+		at := f.place(s.X)
+		if isComplex {
+			value = f.complexArithmetic(op, z, f.read(at, s.Pos()), one, s.Pos())
+		} else {
+			value = f.arithmetic(op, f.number(s.X), f.read(at, s.Pos()), one, s.X)
+		}
 		f.line("%s = %s;", f.store(at), value)
 	case *ast.DeclStmt:
 		f.declaration(s.Decl)
@@ -252,6 +257,12 @@ func (f *function) update(s *ast.AssignStmt) {
 		refuse(s.Pos(), "operator %s has no translation", s.Tok)
 	}
 	t := f.typeOf(s.Lhs[0])
+	if z, ok := complexOf(t); ok {
+		at := f.place(s.Lhs[0])
+		value := f.complexArithmetic(op, z, f.read(at, s.Pos()), f.exprAs(s.Rhs[0], t), s.Pos())
+		f.line("%s = %s;", f.store(at), value)
+		return
+	}
 	n := f.number(s.Lhs[0])
 	at := f.place(s.Lhs[0])
 	old := f.read(at, s.Pos())

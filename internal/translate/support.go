@@ -138,6 +138,8 @@ func (p *program) equal(t types.Type, pos token.Pos) string {
 	}
 	var body string
 	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		body = "return x.re == y.re && x.im == y.im;"
 	case *types.Array:
 		body = fmt.Sprintf("for (i64 i = 0; i < %d; i++) if (!(%s)) return 0; return 1;", u.Len(), part(u.Elem(), ".a[i]"))
 	case *types.Struct:

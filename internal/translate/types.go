@@ -67,8 +67,6 @@ func why(t types.Type) string {
 		switch {
 		case u.Info()&types.IsString != 0:
 			return "a string has no translation; use numbers"
-		case u.Info()&types.IsComplex != 0:
-			return "a complex number has no translation; use a structure of two floats"
 		case u.Kind() == types.Uintptr || u.Kind() == types.UnsafePointer:
 			return "an address has no translation; use an index"
 		}
@@ -91,6 +89,9 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 	t = types.Unalias(t)
 	if n, ok := numberOf(t); ok {
 		return n.c
+	}
+	if z, ok := complexOf(t); ok {
+		return p.declareComplex(z)
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Array:
