@@ -336,6 +336,8 @@ func (ph *phaseWriter) typeStands(t types.Type) bool {
 		return ph.typeStands(t.Elem())
 	case *types.Named:
 		return t.Obj().Pkg() == ph.p.types && t.Obj().Parent() == ph.p.types.Scope() && t.TypeArgs().Len() == 0
+	case *types.Alias:
+		return t.Obj().Pkg() == ph.p.types && t.Obj().Parent() == ph.p.types.Scope() && t.TypeArgs().Len() == 0
 	}
 	return false
 }

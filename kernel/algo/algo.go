@@ -1,0 +1,134 @@
+// Package algo has algorithms that are ready to call: sums, least and largest elements, scans, sorts and histograms. They are kernels in Go, so they run on
+// the host and on every device:
+//
+//	x, sum := halyard.From(q, numbers), halyard.New[float32](q, 1)
+//	algo.Sum(q, x, sum)        // does not wait
+//	fmt.Println(sum.At(0))     // waits
+//
+// A result is an element of a buffer, so that the next kernel can use it without a wait. x may be a *halyard.Buffer, a *buffer.Buffer or an *array.Array;
+// q is a *halyard.Queue, which keeps the first error, or what halyard.On makes of a stream. What the queue's Over and Grid ask for is not used.
+//
+// A function needs memory on the device for the time that it works: that of a sort is as large as what is sorted; a scan needs one element in 2048.
+// The memory is freed as soon as the work has finished.
+//
+// Floats are added in an order that depends only on how many there are. So a sum has the same bits in each run, and on every device.
+package algo
+
+//go:generate go run ./internal/copies
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels ./internal/...
+
+import (
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+// What the kernels expect: the threads of a block, the elements of a block, and the digits of a step of a sort.
+const (
+	threads = 256
+	chunk   = 8 * threads
+	bits    = 4
+	digits  = 1 << bits
+)
+
+// Sum writes the sum of the elements of x into the first element of sum. It is 0 if x has none. Sums of integers wrap around.
+func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
+	start(q, "Sum", func(w *work) {
+		w.check(kernel.Len(sum) > 0, "sum has no element for the result")
+		total(w, x, sum)
+	})
+}
+
+// total sums chunks, and then these sums, until there is one.
+func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
+	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
+		sums := temporary[T](w, chunks(n))
+		w.launch(n, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sums) })
+		x = sums
+	}
+	w.launch(1, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sum) })
+}
+
+// Min writes the least element of x into the first element of value, and its index into that of index. Of equal elements it takes the first. A NaN
+// is taken before any number. If x has no elements the index is -1.
+func Min[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.Vector[int64]) {
+	start(q, "Min", func(w *work) { extreme(w, 0, x, value, index) })
+}
+
+// Max is like [Min] for the largest element.
+func Max[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.Vector[int64]) {
+	start(q, "Max", func(w *work) { extreme(w, 1, x, value, index) })
+}
+
+func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], index kernel.Vector[int64]) {
+	w.check(kernel.Len(value) > 0, "value has no element for the result")
+	w.check(kernel.Len(index) > 0, "index has no element for the result")
+	var indexes kernel.Vector[int64] = temporary[int64](w, 0)
+	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
+		values, at := temporary[T](w, chunks(n)), temporary[int64](w, chunks(n))
+		w.launch(n, func(g hal.Grid) error { return of[T]().extreme(w.ctx, w.stream, g, most, x, indexes, values, at) })
+		x, indexes = values, at
+	}
+	w.launch(1, func(g hal.Grid) error { return of[T]().extreme(w.ctx, w.stream, g, most, x, indexes, value, index) })
+}
+
+// Scan makes sums[i] the sum of x[0] to x[i]. sums has as many elements as x, and may be x.
+func Scan[T grid.Number](q kernel.Queue, x, sums kernel.Vector[T]) {
+	start(q, "Scan", func(w *work) { scan(w, 0, x, sums) })
+}
+
+// ExclusiveScan makes sums[i] the sum of the elements before x[i]: sums[0] is 0. sums has as many elements as x, and may be x.
+func ExclusiveScan[T grid.Number](q kernel.Queue, x, sums kernel.Vector[T]) {
+	start(q, "ExclusiveScan", func(w *work) { scan(w, 1, x, sums) })
+}
+
+func scan[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
+	n := kernel.Len(x)
+	w.check(kernel.Len(sums) == n, "sums has %d elements, and x has %d", kernel.Len(sums), n)
+	if n == 0 {
+		return
+	}
+	before := temporary[T](w, 0)
+	if n > chunk {
+		before = temporary[T](w, chunks(n))
+		w.launch(n, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, before) })
+		scan(w, 1, before, before)
+	}
+	w.launch(n, func(g hal.Grid) error { return of[T]().scan(w.ctx, w.stream, g, exclusive, x, before, sums) })
+}
+
+// Sort sorts keys, the least first. Of floats, -0 comes before 0, and a NaN is before or after all numbers, as its sign says.
+func Sort[T grid.Number](q kernel.Queue, keys kernel.Vector[T]) {
+	start(q, "Sort", func(w *work) { sorted(w, keys, nil) })
+}
+
+// SortPairs sorts keys as [Sort] does, and moves each value with its key. Equal keys keep their order. With 0, 1, 2 and so on as values, they
+// say afterwards where the keys have been.
+func SortPairs[T grid.Number](q kernel.Queue, keys kernel.Vector[T], values kernel.Vector[uint32]) {
+	start(q, "SortPairs", func(w *work) {
+		w.check(kernel.Len(values) == kernel.Len(keys), "there are %d values, and %d keys", kernel.Len(values), kernel.Len(keys))
+		sorted(w, keys, values)
+	})
+}
+
+// sorted sorts by one digit after the other, the lowest first, to and fro between the keys and a copy of them.
+func sorted[T grid.Number](w *work, keys kernel.Vector[T], values kernel.Vector[uint32]) {
+	n := kernel.Len(keys)
+	if n < 2 {
+		return
+	}
+	var other kernel.Vector[T] = temporary[T](w, n)
+	var otherValues kernel.Vector[uint32] = temporary[uint32](w, kernel.Len(values))
+	if values == nil {
+		values = temporary[uint32](w, 0)
+	}
+	starts := temporary[uint32](w, digits*chunks(n))
+	for shift := uint32(0); shift < of[T]().bits; shift += bits {
+		w.launch(n, func(g hal.Grid) error { return of[T]().count(w.ctx, w.stream, g, shift, keys, starts) })
+		scan(w, 1, starts, starts)
+		w.launch(n, func(g hal.Grid) error {
+			return of[T]().scatter(w.ctx, w.stream, g, shift, keys, values, starts, other, otherValues)
+		})
+		keys, other, values, otherValues = other, keys, otherValues, values
+	}
+}

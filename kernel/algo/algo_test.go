@@ -1,0 +1,298 @@
+package algo_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/everydevice"
+	"github.com/go-halyard/halyard/kernel/algo"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+func Example() {
+	q := halyard.Open(context.Background(), "host")
+	x := halyard.From(q, []float32{3, 1, 4, 1, 5, 9, 2, 6})
+	sum := halyard.New[float32](q, 1)
+	algo.Sum(q, x, sum)
+	algo.Sort(q, x)
+	algo.Scan(q, x, x) // after the sort, without a wait
+	fmt.Println(sum, x)
+	if err := q.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output: [31] [1 2 4 7 11 16 22 31]
+}
+
+// lengths are no and one element, primes, numbers of elements around those of a chunk and, for one type, many chunks, and more chunks than a chunk has
+// elements.
+func lengths[T grid.Number](q *halyard.Queue) []int {
+	_, one := any(T(0)).(float32)
+	info := q.Device().Info()
+	switch {
+	case racing: // each thread of a block is a goroutine
+		return []int{1, 2049}
+	case info.Backend == "cuda", info.Backend == "hip": // they may be simulated, and interpret each instruction
+		return []int{0, 1, 7, 2047, 2049, 4099}
+	case testing.Short() || !one:
+		return []int{0, 1, 7, 2047, 2048, 2049, 10_007}
+	}
+	return []int{0, 1, 7, 2047, 2048, 2049, 10_007, 1_000_000, 2048*2048 + 1}
+}
+
+func numbers[T grid.Number](n int) []T {
+	r := rand.New(rand.NewPCG(uint64(n), 1))
+	x := make([]T, n)
+	for i := range x {
+		switch any(T(0)).(type) {
+		case float32, float64:
+			x[i] = T(r.NormFloat64() * 1000)
+		default:
+			x[i] = T(r.Uint64())
+		}
+	}
+	return x
+}
+
+// on runs a test for each type of elements on each device.
+func on(t *testing.T, float32s, float64s, int32s, int64s, uint32s, uint64s func(t *testing.T, q *halyard.Queue)) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		for i, fn := range []func(*testing.T, *halyard.Queue){float32s, float64s, int32s, int64s, uint32s, uint64s} {
+			if racing && i > 0 {
+				break
+			}
+			if fn(t, q); t.Failed() {
+				t.Fatalf("type %d", i)
+			}
+		}
+	})
+}
+
+func TestSum(t *testing.T) {
+	on(t, sum[float32], sum[float64], sum[int32], sum[int64], sum[uint32], sum[uint64])
+}
+
+func sum[T grid.Number](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		xs := numbers[T](n)
+		x, got := halyard.From(q, xs), halyard.New[T](q, 1)
+		algo.Sum(q, x, got)
+		is := got.At(0)
+		x.Close()
+		if q.Err() != nil {
+			return
+		}
+		require.Equal(t, sumOf(xs), is, "of %d elements", n)
+	}
+}
+
+// sumOf adds in the order in which the kernels do.
+func sumOf[T grid.Number](x []T) T {
+	for {
+		var sums []T
+		for from := 0; from < max(len(x), 1); from += 2048 {
+			var part [256]T
+			for i := from; i < min(from+2048, len(x)); i++ {
+				part[i%256] += x[i]
+			}
+			for half := 128; half > 0; half /= 2 {
+				for i := range half {
+					part[i] += part[i+half]
+				}
+			}
+			sums = append(sums, part[0])
+		}
+		if x = sums; len(x) == 1 {
+			return x[0]
+		}
+	}
+}
+
+func TestMinAndMax(t *testing.T) {
+	on(t, extremes[float32], extremes[float64], extremes[int32], extremes[int64], extremes[uint32], extremes[uint64])
+}
+
+func extremes[T grid.Number](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		xs := numbers[T](n)
+		for i := range xs { // so that many are equal
+			xs[i] = T(int(int32(xs[i])) % max(1, n/3))
+		}
+		x, value, index := halyard.From(q, xs), halyard.New[T](q, 2), halyard.New[int64](q, 2)
+		algo.Min(q, x, value, index)
+		algo.Max(q, x, value.Slice(1, 2), index.Slice(1, 2))
+		values, at := value.Values(), index.Values()
+		x.Close()
+		if q.Err() != nil {
+			return
+		}
+		if n == 0 {
+			require.Equal(t, []int64{-1, -1}, at)
+			continue
+		}
+		least, most := slices.Min(xs), slices.Max(xs)
+		require.Equal(t, []T{least, most}, values, "of %d elements", n)
+		require.Equal(t, []int64{int64(slices.Index(xs, least)), int64(slices.Index(xs, most))}, at, "of %d elements", n)
+	}
+}
+
+// The first NaN is taken before any number.
+func TestMinOfNaN(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		xs := make([]float32, 5000)
+		xs[4000], xs[3000] = float32(math.NaN()), float32(math.NaN())
+		xs[10], xs[20] = float32(math.Inf(-1)), float32(math.Inf(1))
+		value, index := halyard.New[float32](q, 2), halyard.New[int64](q, 2)
+		x := halyard.From(q, xs)
+		algo.Min(q, x, value, index)
+		algo.Max(q, x, value.Slice(1, 2), index.Slice(1, 2))
+		values, at := value.Values(), index.Values()
+		if q.Err() == nil {
+			assert.True(t, values[0] != values[0] && values[1] != values[1], values)
+			assert.Equal(t, []int64{3000, 3000}, at)
+		}
+	})
+}
+
+func TestScans(t *testing.T) {
+	on(t, scans[float32], scans[float64], scans[int32], scans[int64], scans[uint32], scans[uint64])
+}
+
+func scans[T grid.Number](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		xs := numbers[T](n)
+		for i := range xs { // so that sums of floats do not round
+			xs[i] = T(int(int32(xs[i])) % 100)
+			if T(1)/2 != 0 {
+				xs[i] = T(int(xs[i]) & 3)
+			}
+		}
+		x, upTo, before := halyard.From(q, xs), halyard.New[T](q, n), halyard.New[T](q, n)
+		algo.Scan(q, x, upTo)
+		algo.ExclusiveScan(q, x, before)
+		algo.Scan(q, x, x)
+		gotUpTo, gotBefore, inPlace := upTo.Values(), before.Values(), x.Values()
+		x.Close()
+		upTo.Close()
+		before.Close()
+		if q.Err() != nil {
+			return
+		}
+		sum := T(0)
+		wantUpTo, wantBefore := make([]T, n), make([]T, n)
+		for i, v := range xs {
+			wantBefore[i] = sum
+			sum += v
+			wantUpTo[i] = sum
+		}
+		require.True(t, slices.Equal(wantUpTo, gotUpTo), "of %d elements", n)
+		require.True(t, slices.Equal(wantBefore, gotBefore), "of %d elements", n)
+		require.True(t, slices.Equal(wantUpTo, inPlace), "of %d elements, in place", n)
+	}
+}
+
+func TestSorts(t *testing.T) {
+	on(t, sorts[float32], sorts[float64], sorts[int32], sorts[int64], sorts[uint32], sorts[uint64])
+}
+
+func sorts[T grid.Number](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[T](q) {
+		if n > 1_000_000 {
+			continue
+		}
+		xs := numbers[T](n)
+		few := make([]T, n)
+		places := make([]uint32, n)
+		for i := range xs {
+			few[i], places[i] = T(int(int32(xs[i]))%10), uint32(i)
+		}
+		keys, equal, values := halyard.From(q, xs), halyard.From(q, few), halyard.From(q, places)
+		algo.Sort(q, keys)
+		algo.SortPairs(q, equal, values)
+		got, gotEqual, gotPlaces := keys.Values(), equal.Values(), values.Values()
+		keys.Close()
+		equal.Close()
+		values.Close()
+		if q.Err() != nil {
+			return
+		}
+		slices.Sort(xs)
+		require.True(t, slices.Equal(xs, got), "%d keys", n)
+		slices.SortStableFunc(places, func(a, b uint32) int { return cmp.Compare(few[a], few[b]) })
+		require.True(t, slices.Equal(places, gotPlaces), "%d pairs", n)
+		for i, at := range places {
+			require.Equal(t, few[at], gotEqual[i])
+		}
+	}
+}
+
+// The order of floats is that of their bits where numbers have none.
+func TestSortOfSpecialFloats(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		nan, inf, negative := math.NaN(), math.Inf(1), math.Copysign(0, -1)
+		x := halyard.From(q, []float64{nan, 1, inf, 0, -1, math.Copysign(nan, -1), negative, -inf})
+		algo.Sort(q, x)
+		if got := x.Values(); q.Err() == nil {
+			assert.True(t, math.IsNaN(got[0]) && math.IsNaN(got[7]), got)
+			assert.Equal(t, "[-Inf -1 -0 0 1 +Inf]", fmt.Sprint(got[1:7]))
+		}
+	})
+}
+
+// What cannot be done is refused at the line of the call, and changes nothing.
+func TestRefusals(t *testing.T) {
+	for want, call := range map[string]func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]){
+		"Sum: invalid argument: sum has no element for the result": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) { algo.Sum(q, x, none) },
+		"Min: invalid argument: value has no element for the result": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
+			algo.Min(q, x, none, at)
+		},
+		"Max: invalid argument: index has no element for the result": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
+			algo.Max(q, x, x, at.Slice(0, 0))
+		},
+		"Scan: invalid argument: sums has 0 elements, and x has 3": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) {
+			algo.Scan(q, x, none)
+		},
+		"SortPairs: invalid argument: there are 1 values, and 3 keys": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) {
+			algo.SortPairs(q, x, halyard.New[uint32](q, 1))
+		},
+	} {
+		q := halyard.Open(t.Context(), "host")
+		x := halyard.From(q, []int32{3, 2, 1})
+		call(q, x, halyard.New[int32](q, 0), halyard.New[int64](q, 1))
+		values := x.Buffer()
+		err := q.Err()
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "algo_test.go:")
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
+		got := make([]int32, 3)
+		require.NoError(t, values.CopyOut(t.Context(), got))
+		assert.Equal(t, []int32{3, 2, 1}, got)
+		_ = q.Close()
+	}
+	var none *halyard.Queue
+	algo.Sort(none, halyard.New[int32](none, 3)) // does nothing
+}
+
+// The kernels of all types are those of float32: go generate has run since these were changed.
+func TestKernelsAreCopies(t *testing.T) {
+	original, err := os.ReadFile("internal/float32s/kernels.go")
+	require.NoError(t, err)
+	_, want, _ := strings.Cut(string(original), "package float32s\n")
+	for _, name := range []string{"float64s", "int32s", "int64s", "uint32s", "uint64s"} {
+		text, err := os.ReadFile("internal/" + name + "/kernels.go")
+		require.NoError(t, err)
+		_, got, _ := strings.Cut(string(text), "package "+name+"\n")
+		assert.Equal(t, want, got, name)
+	}
+}

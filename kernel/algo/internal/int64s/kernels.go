@@ -1,0 +1,198 @@
+// Code generated from float32s/kernels.go by copies; DO NOT EDIT.
+
+package int64s
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+const (
+	threads = 256 // of a block
+	each    = 8   // elements of a thread
+	chunk   = threads * each
+	digits  = 16 // of a key, for one step of a sort
+)
+
+// total writes the sum of each chunk.
+//
+//halyard:kernel
+func total(t grid.Thread, x []T, sums grid.Out[T]) {
+	part := grid.Shared[[threads]T](t)
+	me, from := t.Local(0), t.Block(0)*chunk
+	sum := T(0)
+	for i := from + me; i < min(from+chunk, len(x)); i += threads {
+		sum += x[i]
+	}
+	part[me] = sum
+	for half := threads / 2; half > 0; half /= 2 {
+		t.Barrier()
+		if me < half {
+			part[me] += part[me+half]
+		}
+	}
+	if me == 0 {
+		sums[t.Block(0)] = part[0]
+	}
+}
+
+// extreme writes the least or the most of each chunk, and its index. The index of x[i] is indexes[i], or i if there are no indexes.
+//
+//halyard:kernel
+func extreme(t grid.Thread, most int32, x []T, indexes []int64, values grid.Out[T], at grid.Out[int64]) {
+	best := grid.Shared[[threads]T](t)
+	where := grid.Shared[[threads]int64](t)
+	me, from := t.Local(0), t.Block(0)*chunk
+	v, index := T(0), int64(-1)
+	for i := from + me; i < min(from+chunk, len(x)); i += threads {
+		w, other := x[i], int64(i)
+		if len(indexes) > 0 {
+			other = indexes[i]
+		}
+		if wins(most != 0, w, other, v, index) {
+			v, index = w, other
+		}
+	}
+	best[me], where[me] = v, index
+	for half := threads / 2; half > 0; half /= 2 {
+		t.Barrier()
+		if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
+			best[me], where[me] = best[me+half], where[me+half]
+		}
+	}
+	if me == 0 {
+		values[t.Block(0)], at[t.Block(0)] = best[0], where[0]
+	}
+}
+
+// wins reports whether v with index i is to be taken rather than w with index j: a NaN first, then the lesser or the larger number, then the one that comes
+// first. An index of -1 is that of nothing.
+func wins(most bool, v T, i int64, w T, j int64) bool {
+	switch {
+	case i < 0 || j < 0:
+		return j < 0 && i >= 0
+	case isNaN(v) || isNaN(w):
+		return isNaN(v) && (!isNaN(w) || i < j)
+	case v == w:
+		return i < j
+	case most:
+		return v > w
+	}
+	return v < w
+}
+
+// scan writes the sums of the elements up to each, without it if exclusive is not 0. before has the sum of all elements before each chunk; it is empty if
+// there is one chunk.
+//
+//halyard:kernel
+func scan(t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
+	tile := grid.Shared[[chunk]T](t)
+	part := grid.Shared[[threads]T](t)
+	me, from := t.Local(0), t.Block(0)*chunk
+	for i := me; i < min(chunk, len(x)-from); i += threads {
+		tile[i] = x[from+i]
+	}
+	t.Barrier()
+	own := T(0)
+	for i := me * each; i < me*each+each; i++ {
+		own += tile[i]
+	}
+	part[me] = own
+	for step := 1; step < threads; step *= 2 {
+		t.Barrier()
+		more := T(0)
+		if me >= step {
+			more = part[me-step]
+		}
+		t.Barrier()
+		part[me] += more
+	}
+	t.Barrier()
+	sum := T(0)
+	if me > 0 {
+		sum = part[me-1]
+	}
+	if len(before) > 0 {
+		sum += before[t.Block(0)]
+	}
+	for i := me * each; i < me*each+each; i++ {
+		v := tile[i]
+		if exclusive != 0 {
+			tile[i] = sum
+		}
+		sum += v
+		if exclusive == 0 {
+			tile[i] = sum
+		}
+	}
+	t.Barrier()
+	for i := me; i < min(chunk, len(x)-from); i += threads {
+		sums[from+i] = tile[i]
+	}
+}
+
+// count writes how many keys of each chunk have each digit: all counts of digit 0, then those of digit 1, and so on.
+//
+//halyard:kernel
+func count(t grid.Thread, shift uint32, keys []T, counts grid.Out[uint32]) {
+	own := grid.Shared[[digits]uint32](t)
+	me, from := t.Local(0), t.Block(0)*chunk
+	for i := from + me; i < min(from+chunk, len(keys)); i += threads {
+		grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
+	}
+	t.Barrier()
+	if me < digits {
+		counts[me*t.Blocks(0)+t.Block(0)] = own[me]
+	}
+}
+
+// digit returns four bits of a key.
+func digit(key T, shift uint32) int { return int(order(key) >> shift & (digits - 1)) }
+
+// scatter writes each key to its place: after the keys with a lesser digit, those of chunks before with the same, and those of its own chunk before it. starts
+// says where the keys of each digit and chunk begin. It does the same with the values, unless they are none.
+//
+//halyard:kernel
+func scatter(t grid.Thread, shift uint32, keys []T, values, starts []uint32, sorted grid.Out[T], sortedValues grid.Out[uint32]) {
+	table := grid.Shared[[digits * threads]uint32](t) // counts of each digit by thread, and then what is before
+	part := grid.Shared[[threads]uint32](t)
+	first := grid.Shared[[digits]uint32](t)
+	me, from := t.Local(0), t.Block(0)*chunk
+	begin, end := min(from+me*each, len(keys)), min(from+me*each+each, len(keys))
+	for i := begin; i < end; i++ {
+		table[digit(keys[i], shift)*threads+me]++
+	}
+	t.Barrier()
+	own := uint32(0)
+	for i := me * digits; i < me*digits+digits; i++ {
+		own += table[i]
+	}
+	part[me] = own
+	for step := 1; step < threads; step *= 2 {
+		t.Barrier()
+		more := uint32(0)
+		if me >= step {
+			more = part[me-step]
+		}
+		t.Barrier()
+		part[me] += more
+	}
+	t.Barrier()
+	sum := part[me] - own
+	for i := me * digits; i < me*digits+digits; i++ {
+		n := table[i]
+		table[i] = sum
+		sum += n
+	}
+	t.Barrier()
+	if me < digits {
+		first[me] = table[me*threads] - starts[me*t.Blocks(0)+t.Block(0)]
+	}
+	t.Barrier()
+	for i := begin; i < end; i++ {
+		d := digit(keys[i], shift)
+		at := table[d*threads+me] - first[d]
+		table[d*threads+me]++
+		sorted[at] = keys[i]
+		if len(values) > 0 {
+			sortedValues[at] = values[i]
+		}
+	}
+}

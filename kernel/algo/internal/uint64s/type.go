@@ -1,0 +1,12 @@
+// Package uint64s has the kernels of package algo for uint64.
+package uint64s
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+// T is the type of the elements.
+type T = uint64
+
+func isNaN(v T) bool { return false }
+
+// order returns a number that is ordered as the keys are.
+func order(key T) uint64 { return key }
