@@ -118,7 +118,7 @@ func (c *contest) String() string { return c.name + " on " + c.label }
 
 // onDevices returns the rows with all kernels on all devices, beside kernels by hand.
 func onDevices(n int, devices []hal.Info) (list []contest) {
-	for _, w := range works(n) {
+	for _, w := range append(works(n), algorithms(4*n*n)...) {
 		for _, d := range devices {
 			list = append(list, contest{w.name, w.size, d.Name(), platform(d), w.ready})
 		}
