@@ -250,6 +250,35 @@ func TestSortOfSpecialFloats(t *testing.T) {
 	})
 }
 
+func TestHistogram(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		histogram[uint8](t, q)
+		histogram[int32](t, q)
+		histogram[uint32](t, q)
+	})
+}
+
+func histogram[T uint8 | int32 | uint32](t *testing.T, q *halyard.Queue) {
+	for _, n := range lengths[int32](q) {
+		for _, bins := range []int{0, 1, 10, 1024, 1025} {
+			xs, want := make([]T, n), make([]uint32, bins)
+			for i := range xs {
+				xs[i] = T(i*i%1100 - 20)
+				if v := int(xs[i]); v >= 0 && v < bins {
+					want[v]++
+				}
+			}
+			x, counts := halyard.From(q, xs), halyard.New[uint32](q, bins)
+			algo.Histogram(q, x, counts)
+			if got := counts.Values(); q.Err() == nil {
+				require.True(t, slices.Equal(want, got), "%d elements, %d bins", n, bins)
+			}
+			x.Close()
+			counts.Close()
+		}
+	}
+}
+
 // What cannot be done is refused at the line of the call, and changes nothing.
 func TestRefusals(t *testing.T) {
 	for want, call := range map[string]func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]){

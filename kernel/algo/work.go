@@ -54,8 +54,13 @@ func (w *work) check(ok bool, format string, args ...any) {
 
 // launch launches a kernel with a block for each chunk of n elements.
 func (w *work) launch(n int, kernel func(over hal.Grid) error) {
+	w.enqueue(hal.Blocks(chunks(n)).Of(threads), kernel)
+}
+
+// enqueue launches a kernel unless something has failed.
+func (w *work) enqueue(over hal.Grid, kernel func(over hal.Grid) error) {
 	if w.err == nil {
-		w.fail(kernel(hal.Blocks(chunks(n)).Of(threads)))
+		w.fail(kernel(over))
 	}
 }
 
