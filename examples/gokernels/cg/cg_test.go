@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/go-halyard/halyard/examples/internal/every"
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
 	"github.com/go-halyard/halyard/hal"
 )
@@ -29,16 +29,10 @@ func TestSolve(t *testing.T) {
 		b[i] = 4*at(y, x) - at(y-1, x) - at(y+1, x) - at(y, x-1) - at(y, x+1)
 	}
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
-		got, steps, err := Solve(t.Context(), stream, n, b)
-		if err != nil {
-			return err
-		}
-		host, closeHost, err := every.Streams(t.Context(), "host:0")
-		if err != nil {
-			return err
-		}
-		onHost, stepsOnHost, err := Solve(t.Context(), host[0], n, b)
-		if err := errors.Join(err, closeHost()); err != nil {
+		q, host := halyard.On(t.Context(), stream), halyard.Open(t.Context(), "host:0")
+		got, steps := Solve(q, n, b)
+		onHost, stepsOnHost := Solve(host, n, b)
+		if err := errors.Join(q.Close(), host.Close()); err != nil {
 			return err
 		}
 		// As examples/cg says, a residual of a millionth puts x off by less than 0.02; float32 adds less than that again.
