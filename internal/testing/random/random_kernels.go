@@ -75,6 +75,11 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"normals":  {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}},
 	"philox":   {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"}},
 	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}},
+}, Sources: []string{
+	"random.go estimate e2b4745d5f1c1a0a",
+	"random.go normals 88d6f60e8b9d70d3",
+	"random.go numbers ed20303bcf851123",
+	"random.go philox bf9cb65e2cdf1127",
 }, Portable: `typedef struct { u64 h_seed; u64 h_stream; u64 h_blocks; u32 h_a; u32 h_b; u32 h_c; u32 h_left; } T_Rand;
 typedef struct { u32 a[4]; } T_4_u32;
 typedef struct { u32 a[2]; } T_2_u32;
@@ -443,7 +448,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:447
+//line random_kernels.go:452
 	}
 }
 
@@ -469,7 +474,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:473
+//line random_kernels.go:478
 			}
 			x_ = to - 1
 			continue
@@ -479,7 +484,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:483
+//line random_kernels.go:488
 	}
 }
 
@@ -495,7 +500,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				out[4*i+j] = v
 			}
 		}
-//line random_kernels.go:499
+//line random_kernels.go:504
 	}
 }
 
@@ -514,6 +519,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:518
+//line random_kernels.go:523
 	}
 }

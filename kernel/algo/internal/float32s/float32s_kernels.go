@@ -73,6 +73,21 @@ var kernels = kernel.New(kernel.Source{Name: "float32s", Go: kernel.Functions{
 	"scan":    {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}},
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
+}, Sources: []string{
+	"kernels.go chunk 65423b11e2d52175",
+	"kernels.go count 01e91af2111425f1",
+	"kernels.go digit de4eddffaccfdcc4",
+	"kernels.go digits 65423b11e2d52175",
+	"kernels.go each 65423b11e2d52175",
+	"kernels.go extreme a1469d1a7e69824a",
+	"kernels.go scan a21453c8b3269ab1",
+	"kernels.go scatter 11a1df2d74f85e73",
+	"kernels.go threads 65423b11e2d52175",
+	"kernels.go total 242524cc725885ed",
+	"kernels.go wins d25452e080a818dd",
+	"type.go T e180cc938a91d007",
+	"type.go isNaN 26474a583c478891",
+	"type.go order 76dc18cf9ebb4797",
 }, Portable: `typedef struct { f32 a[256]; } T_256_f32;
 typedef struct { i64 a[256]; } T_256_i64;
 typedef struct { f32 a[2048]; } T_2048_f32;
@@ -568,13 +583,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:572
+//line float32s_kernels.go:587
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:578
+//line float32s_kernels.go:593
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -584,12 +599,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:588
+//line float32s_kernels.go:603
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:593
+//line float32s_kernels.go:608
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -599,7 +614,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:603
+//line float32s_kernels.go:618
 			}
 		}
 	}
@@ -632,13 +647,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:636
+//line float32s_kernels.go:651
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:642
+//line float32s_kernels.go:657
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -648,12 +663,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:652
+//line float32s_kernels.go:667
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:657
+//line float32s_kernels.go:672
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -663,7 +678,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:667
+//line float32s_kernels.go:682
 			}
 		}
 	}
@@ -696,7 +711,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:700
+//line float32s_kernels.go:715
 			}
 		}
 	}
@@ -711,13 +726,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:715
+//line float32s_kernels.go:730
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:721
+//line float32s_kernels.go:736
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -729,7 +744,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:733
+//line float32s_kernels.go:748
 					row[tx].more = more
 				}
 			}
@@ -744,12 +759,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:748
+//line float32s_kernels.go:763
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:753
+//line float32s_kernels.go:768
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -773,7 +788,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:777
+//line float32s_kernels.go:792
 			}
 		}
 	}
@@ -786,7 +801,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:790
+//line float32s_kernels.go:805
 			}
 		}
 	}
@@ -810,7 +825,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:814
+//line float32s_kernels.go:829
 			}
 		}
 	}
@@ -823,7 +838,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:827
+//line float32s_kernels.go:842
 			}
 		}
 	}
@@ -863,7 +878,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:867
+//line float32s_kernels.go:882
 				row[tx].begin, row[tx].end = begin, end
 			}
 		}
@@ -880,14 +895,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:884
+//line float32s_kernels.go:899
 				row[tx].own = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:891
+//line float32s_kernels.go:906
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -899,7 +914,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:903
+//line float32s_kernels.go:918
 					row[tx].more = more
 				}
 			}
@@ -914,12 +929,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line float32s_kernels.go:918
+//line float32s_kernels.go:933
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:923
+//line float32s_kernels.go:938
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -935,7 +950,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:939
+//line float32s_kernels.go:954
 			}
 		}
 	}
@@ -948,7 +963,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:952
+//line float32s_kernels.go:967
 			}
 		}
 	}
@@ -970,7 +985,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:974
+//line float32s_kernels.go:989
 			}
 		}
 	}

@@ -73,6 +73,21 @@ var kernels = kernel.New(kernel.Source{Name: "float64s", Go: kernel.Functions{
 	"scan":    {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}},
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
+}, Sources: []string{
+	"kernels.go chunk 65423b11e2d52175",
+	"kernels.go count 01e91af2111425f1",
+	"kernels.go digit de4eddffaccfdcc4",
+	"kernels.go digits 65423b11e2d52175",
+	"kernels.go each 65423b11e2d52175",
+	"kernels.go extreme a1469d1a7e69824a",
+	"kernels.go scan a21453c8b3269ab1",
+	"kernels.go scatter 11a1df2d74f85e73",
+	"kernels.go threads 65423b11e2d52175",
+	"kernels.go total 242524cc725885ed",
+	"kernels.go wins d25452e080a818dd",
+	"type.go T 8d94f669be099c8c",
+	"type.go isNaN 26474a583c478891",
+	"type.go order a63b1d43d66ac759",
 }, Portable: `#ifdef HALYARD_FLOAT64
 typedef struct { f64 a[256]; } T_256_f64;
 #endif
@@ -581,13 +596,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:585
+//line float64s_kernels.go:600
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:591
+//line float64s_kernels.go:606
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -597,12 +612,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:601
+//line float64s_kernels.go:616
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:606
+//line float64s_kernels.go:621
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -612,7 +627,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:616
+//line float64s_kernels.go:631
 			}
 		}
 	}
@@ -645,13 +660,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:649
+//line float64s_kernels.go:664
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:655
+//line float64s_kernels.go:670
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -661,12 +676,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:665
+//line float64s_kernels.go:680
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:670
+//line float64s_kernels.go:685
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -676,7 +691,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:680
+//line float64s_kernels.go:695
 			}
 		}
 	}
@@ -709,7 +724,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:713
+//line float64s_kernels.go:728
 			}
 		}
 	}
@@ -724,13 +739,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:728
+//line float64s_kernels.go:743
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:734
+//line float64s_kernels.go:749
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -742,7 +757,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:746
+//line float64s_kernels.go:761
 					row[tx].more = more
 				}
 			}
@@ -757,12 +772,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:761
+//line float64s_kernels.go:776
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:766
+//line float64s_kernels.go:781
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -786,7 +801,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:790
+//line float64s_kernels.go:805
 			}
 		}
 	}
@@ -799,7 +814,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:803
+//line float64s_kernels.go:818
 			}
 		}
 	}
@@ -823,7 +838,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:827
+//line float64s_kernels.go:842
 			}
 		}
 	}
@@ -836,7 +851,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:840
+//line float64s_kernels.go:855
 			}
 		}
 	}
@@ -876,7 +891,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:880
+//line float64s_kernels.go:895
 				row[tx].begin, row[tx].end = begin, end
 			}
 		}
@@ -893,14 +908,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:897
+//line float64s_kernels.go:912
 				row[tx].own = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:904
+//line float64s_kernels.go:919
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -912,7 +927,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:916
+//line float64s_kernels.go:931
 					row[tx].more = more
 				}
 			}
@@ -927,12 +942,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line float64s_kernels.go:931
+//line float64s_kernels.go:946
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:936
+//line float64s_kernels.go:951
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -948,7 +963,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:952
+//line float64s_kernels.go:967
 			}
 		}
 	}
@@ -961,7 +976,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:965
+//line float64s_kernels.go:980
 			}
 		}
 	}
@@ -983,7 +998,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:987
+//line float64s_kernels.go:1002
 			}
 		}
 	}

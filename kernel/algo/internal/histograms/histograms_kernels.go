@@ -56,6 +56,16 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"uint8s":  {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
 	"int32s":  {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
 	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
+}, Sources: []string{
+	"kernels.go add 44be733032b34706",
+	"kernels.go bins 654dda7d99d6ea46",
+	"kernels.go chunk 654dda7d99d6ea46",
+	"kernels.go count c84f7f5b495492ea",
+	"kernels.go int32s a3edbade35020890",
+	"kernels.go threads 654dda7d99d6ea46",
+	"kernels.go uint32s 8242f5b8ef9c8454",
+	"kernels.go uint8s ad0b4a7e330aa8d8",
+	"kernels.go zero bed024ea8beb289f",
 }, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 #ifdef HALYARD_OPENCL
@@ -271,7 +281,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:275
+//line histograms_kernels.go:285
 				}
 				{
 					at := at + 1
@@ -281,7 +291,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:285
+//line histograms_kernels.go:295
 				}
 			}
 			if at < count {
@@ -291,7 +301,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:295
+//line histograms_kernels.go:305
 			}
 			x = to - 1
 			continue
@@ -300,7 +310,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:304
+//line histograms_kernels.go:314
 	}
 }
 
@@ -321,7 +331,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:325
+//line histograms_kernels.go:335
 			}
 		}
 	}
@@ -334,7 +344,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:338
+//line histograms_kernels.go:348
 			}
 		}
 	}
@@ -357,7 +367,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:361
+//line histograms_kernels.go:371
 			}
 		}
 	}
@@ -370,7 +380,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:374
+//line histograms_kernels.go:384
 			}
 		}
 	}
@@ -393,7 +403,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:397
+//line histograms_kernels.go:407
 			}
 		}
 	}
@@ -406,7 +416,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:410
+//line histograms_kernels.go:420
 			}
 		}
 	}

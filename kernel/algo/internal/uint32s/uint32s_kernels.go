@@ -73,6 +73,21 @@ var kernels = kernel.New(kernel.Source{Name: "uint32s", Go: kernel.Functions{
 	"scan":    {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}},
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
+}, Sources: []string{
+	"kernels.go chunk 65423b11e2d52175",
+	"kernels.go count 01e91af2111425f1",
+	"kernels.go digit de4eddffaccfdcc4",
+	"kernels.go digits 65423b11e2d52175",
+	"kernels.go each 65423b11e2d52175",
+	"kernels.go extreme a1469d1a7e69824a",
+	"kernels.go scan a21453c8b3269ab1",
+	"kernels.go scatter 11a1df2d74f85e73",
+	"kernels.go threads 65423b11e2d52175",
+	"kernels.go total 242524cc725885ed",
+	"kernels.go wins d25452e080a818dd",
+	"type.go T a175fc42305b15e1",
+	"type.go isNaN 977c6c552ca3c024",
+	"type.go order 62473babf54b1b73",
 }, Portable: `typedef struct { u32 a[256]; } T_256_u32;
 typedef struct { i64 a[256]; } T_256_i64;
 typedef struct { u32 a[2048]; } T_2048_u32;
@@ -561,13 +576,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint32s_kernels.go:565
+//line uint32s_kernels.go:580
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:571
+//line uint32s_kernels.go:586
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -577,12 +592,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint32s_kernels.go:581
+//line uint32s_kernels.go:596
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:586
+//line uint32s_kernels.go:601
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -592,7 +607,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint32s_kernels.go:596
+//line uint32s_kernels.go:611
 			}
 		}
 	}
@@ -625,13 +640,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint32s_kernels.go:629
+//line uint32s_kernels.go:644
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:635
+//line uint32s_kernels.go:650
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -641,12 +656,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint32s_kernels.go:645
+//line uint32s_kernels.go:660
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:650
+//line uint32s_kernels.go:665
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -656,7 +671,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint32s_kernels.go:660
+//line uint32s_kernels.go:675
 			}
 		}
 	}
@@ -689,7 +704,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint32s_kernels.go:693
+//line uint32s_kernels.go:708
 			}
 		}
 	}
@@ -704,13 +719,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:708
+//line uint32s_kernels.go:723
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:714
+//line uint32s_kernels.go:729
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -722,7 +737,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:726
+//line uint32s_kernels.go:741
 					row[tx].more = more
 				}
 			}
@@ -737,12 +752,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint32s_kernels.go:741
+//line uint32s_kernels.go:756
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:746
+//line uint32s_kernels.go:761
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -766,7 +781,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint32s_kernels.go:770
+//line uint32s_kernels.go:785
 			}
 		}
 	}
@@ -779,7 +794,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint32s_kernels.go:783
+//line uint32s_kernels.go:798
 			}
 		}
 	}
@@ -803,7 +818,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint32s_kernels.go:807
+//line uint32s_kernels.go:822
 			}
 		}
 	}
@@ -816,7 +831,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint32s_kernels.go:820
+//line uint32s_kernels.go:835
 			}
 		}
 	}
@@ -856,7 +871,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint32s_kernels.go:860
+//line uint32s_kernels.go:875
 				row[tx].begin, row[tx].end = begin, end
 			}
 		}
@@ -873,14 +888,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:877
+//line uint32s_kernels.go:892
 				row[tx].own = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:884
+//line uint32s_kernels.go:899
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -892,7 +907,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:896
+//line uint32s_kernels.go:911
 					row[tx].more = more
 				}
 			}
@@ -907,12 +922,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line uint32s_kernels.go:911
+//line uint32s_kernels.go:926
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:916
+//line uint32s_kernels.go:931
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -928,7 +943,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint32s_kernels.go:932
+//line uint32s_kernels.go:947
 			}
 		}
 	}
@@ -941,7 +956,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint32s_kernels.go:945
+//line uint32s_kernels.go:960
 			}
 		}
 	}
@@ -963,7 +978,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint32s_kernels.go:967
+//line uint32s_kernels.go:982
 			}
 		}
 	}

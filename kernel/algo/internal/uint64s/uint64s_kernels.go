@@ -73,6 +73,21 @@ var kernels = kernel.New(kernel.Source{Name: "uint64s", Go: kernel.Functions{
 	"scan":    {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}},
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
+}, Sources: []string{
+	"kernels.go chunk 65423b11e2d52175",
+	"kernels.go count 01e91af2111425f1",
+	"kernels.go digit de4eddffaccfdcc4",
+	"kernels.go digits 65423b11e2d52175",
+	"kernels.go each 65423b11e2d52175",
+	"kernels.go extreme a1469d1a7e69824a",
+	"kernels.go scan a21453c8b3269ab1",
+	"kernels.go scatter 11a1df2d74f85e73",
+	"kernels.go threads 65423b11e2d52175",
+	"kernels.go total 242524cc725885ed",
+	"kernels.go wins d25452e080a818dd",
+	"type.go T 9b58e25c63f04fe2",
+	"type.go isNaN 977c6c552ca3c024",
+	"type.go order e5f48bae488cf560",
 }, Portable: `typedef struct { u64 a[256]; } T_256_u64;
 typedef struct { i64 a[256]; } T_256_i64;
 typedef struct { u64 a[2048]; } T_2048_u64;
@@ -562,13 +577,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint64s_kernels.go:566
+//line uint64s_kernels.go:581
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:572
+//line uint64s_kernels.go:587
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -578,12 +593,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint64s_kernels.go:582
+//line uint64s_kernels.go:597
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:587
+//line uint64s_kernels.go:602
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -593,7 +608,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint64s_kernels.go:597
+//line uint64s_kernels.go:612
 			}
 		}
 	}
@@ -626,13 +641,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint64s_kernels.go:630
+//line uint64s_kernels.go:645
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:636
+//line uint64s_kernels.go:651
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -642,12 +657,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint64s_kernels.go:646
+//line uint64s_kernels.go:661
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:651
+//line uint64s_kernels.go:666
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -657,7 +672,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint64s_kernels.go:661
+//line uint64s_kernels.go:676
 			}
 		}
 	}
@@ -690,7 +705,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint64s_kernels.go:694
+//line uint64s_kernels.go:709
 			}
 		}
 	}
@@ -705,13 +720,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:709
+//line uint64s_kernels.go:724
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:715
+//line uint64s_kernels.go:730
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -723,7 +738,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:727
+//line uint64s_kernels.go:742
 					row[tx].more = more
 				}
 			}
@@ -738,12 +753,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint64s_kernels.go:742
+//line uint64s_kernels.go:757
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:747
+//line uint64s_kernels.go:762
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -767,7 +782,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint64s_kernels.go:771
+//line uint64s_kernels.go:786
 			}
 		}
 	}
@@ -780,7 +795,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint64s_kernels.go:784
+//line uint64s_kernels.go:799
 			}
 		}
 	}
@@ -804,7 +819,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint64s_kernels.go:808
+//line uint64s_kernels.go:823
 			}
 		}
 	}
@@ -817,7 +832,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint64s_kernels.go:821
+//line uint64s_kernels.go:836
 			}
 		}
 	}
@@ -857,7 +872,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint64s_kernels.go:861
+//line uint64s_kernels.go:876
 				row[tx].begin, row[tx].end = begin, end
 			}
 		}
@@ -874,14 +889,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:878
+//line uint64s_kernels.go:893
 				row[tx].own = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:885
+//line uint64s_kernels.go:900
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -893,7 +908,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:897
+//line uint64s_kernels.go:912
 					row[tx].more = more
 				}
 			}
@@ -908,12 +923,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line uint64s_kernels.go:912
+//line uint64s_kernels.go:927
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:917
+//line uint64s_kernels.go:932
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -929,7 +944,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint64s_kernels.go:933
+//line uint64s_kernels.go:948
 			}
 		}
 	}
@@ -942,7 +957,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint64s_kernels.go:946
+//line uint64s_kernels.go:961
 			}
 		}
 	}
@@ -964,7 +979,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint64s_kernels.go:968
+//line uint64s_kernels.go:983
 			}
 		}
 	}
