@@ -74,7 +74,7 @@ func TestListOfDevicesHidesNoFailure(t *testing.T) {
 	require.ErrorContains(t, err, "HALYARD_DEVICES=yy: no device found")
 
 	t.Setenv(hal.EnvDevices, "")
-	t.Setenv(host.EnvDevices, "two")
+	t.Setenv("HALYARD_HOST_DEVICES", "two")
 	for _, call := range []func() error{
 		func() error { _, err := hal.OpenAll(ctx); return err },
 		func() error { _, err := hal.Default(ctx); return err },

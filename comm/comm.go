@@ -36,11 +36,6 @@ type Comm struct {
 // Option is an option of [New].
 type Option func(*engine)
 
-// Direct passes the memory of buffers to the engine, without a copy. Use it only where the engine's library does not cache the registration
-// of memory: if it does, a message may carry what another buffer held at the same address before. The engine must accept memory that it
-// did not allocate.
-func Direct() Option { return func(e *engine) { e.direct = true } }
-
 // DeviceMemory lets the engine read and write the memory of CUDA and HIP devices itself. It has been tested on simulated devices only.
 //
 // A message or a collective operation takes the elements of a buffer, or of a slice of one, on a device if all of them are current there, and copies

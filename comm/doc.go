@@ -17,8 +17,7 @@
 //
 // An engine never sees Go's heap, because the libraries of fast networks keep memory registered and do not notice when Go gives pages back to the
 // system. Elements are copied through memory of the engine, which is kept for later operations until the last communicator of
-// the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied. [Direct] avoids the copy for all
-// buffers; its comment says where that is safe.
+// the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied.
 //
 // # Memory of devices
 //

@@ -13,8 +13,8 @@ import (
 
 // NewBuffer makes a buffer of n elements, which read as zeros, whose host memory is the engine's. Messages and collective operations use
 // this memory directly, whereas elements of other buffers are copied to and from memory of the engine. For messages of 64 KiB or more
-// within one machine, the copies take longer than the message itself. Unlike with [Direct], this is always safe, because the engine does
-// not give memory back to the system while it is open.
+// within one machine, the copies take longer than the message itself. The engine does not give memory back to the system while it is
+// open.
 //
 // Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may still use the
 // memory: the buffer then stays leased, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind [ErrInvalidArgument],

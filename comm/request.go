@@ -162,10 +162,8 @@ func lease[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer
 	if there, err := takeThere(ctx, r, s, b, mode); there || err != nil {
 		return err
 	}
-	if !r.c.engine.direct || r.labels() { // before the lease, so that an error leaves the buffer's replicas as they were
-		if err := r.stage(i); err != nil {
-			return err
-		}
+	if err := r.stage(i); err != nil { // before the lease, so that an error leaves the buffer's replicas as they were
+		return err
 	}
 	l, err := b.AcquireHost(ctx, mode)
 	if err != nil {

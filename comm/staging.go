@@ -14,7 +14,6 @@ import (
 // engine is what the communicators of one [Engine] share.
 type engine struct {
 	d        driver.Engine
-	direct   bool
 	devices  bool                        // DeviceMemory
 	takes    [2]func(d *hal.Device) bool // whether a message, and a collective operation, takes a device's memory; nil if that of none
 	compares bool                        // ranks compare their collective operations before they start them

@@ -12,15 +12,15 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// EnvDevices is the environment variable with the number of discrete devices of
+// envDevices is the environment variable with the number of discrete devices of
 // the registered backend. It is read by each call of Devices and Open.
-const EnvDevices = "HALYARD_HOST_DEVICES"
+const envDevices = "HALYARD_HOST_DEVICES"
 
-// MaxDiscrete is the largest number of discrete devices: with the host and the unified
+// maxDiscrete is the largest number of discrete devices: with the host and the unified
 // device that makes 64 places, as many as a buffer can have.
-const MaxDiscrete = 62
+const maxDiscrete = 62
 
-func init() { driver.Register(New(Options{Variable: EnvDevices})) }
+func init() { driver.Register(New(Options{Variable: envDevices})) }
 
 // Options describe a backend. The zero value is a backend "host" with one unified device.
 //
@@ -30,8 +30,7 @@ type Options struct {
 	// Name is the backend's name; "" means "host".
 	Name string
 
-	// Discrete is the number of discrete devices beside the unified one, at most
-	// MaxDiscrete.
+	// Discrete is the number of discrete devices beside the unified one, at most 62.
 	Discrete int
 
 	// Variable, if not "", names an environment variable that replaces Discrete
@@ -112,8 +111,8 @@ func (b *Backend) discrete(op string) (int, error) {
 			source = b.opts.Variable
 		}
 	}
-	if n < 0 || n > MaxDiscrete {
-		return 0, b.failure(op, driver.ErrInvalidArgument, "%s is %d; it must be 0 to %d", source, n, MaxDiscrete)
+	if n < 0 || n > maxDiscrete {
+		return 0, b.failure(op, driver.ErrInvalidArgument, "%s is %d; it must be 0 to %d", source, n, maxDiscrete)
 	}
 	return n, nil
 }

@@ -29,11 +29,11 @@ func TestVariableIsReadByEachCall(t *testing.T) {
 		{"", 1}, {"0", 1}, {"1", 2}, {" 3 ", 4}, {"62", 63},
 		{"63", 0}, {"-1", 0}, {"two", 0}, {"1.5", 0}, {"99999999999999999999", 0},
 	} {
-		t.Setenv(host.EnvDevices, row.value)
+		t.Setenv("HALYARD_HOST_DEVICES", row.value)
 		infos, err := b.Devices(context.Background())
 		if row.devices == 0 {
 			e := wantKind(t, err, driver.ErrInvalidArgument)
-			if !strings.Contains(e.Detail, host.EnvDevices) {
+			if !strings.Contains(e.Detail, "HALYARD_HOST_DEVICES") {
 				t.Errorf("%q: %v does not name the variable", row.value, err)
 			}
 			_, err = b.Open(context.Background(), 0)
@@ -52,7 +52,7 @@ func TestVariableIsReadByEachCall(t *testing.T) {
 }
 
 func TestOptionsOutOfBounds(t *testing.T) {
-	for _, discrete := range []int{-1, host.MaxDiscrete + 1} {
+	for _, discrete := range []int{-1, 63} {
 		b := host.New(host.Options{Discrete: discrete})
 		_, err := b.Devices(context.Background())
 		wantKind(t, err, driver.ErrInvalidArgument)

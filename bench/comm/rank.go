@@ -37,15 +37,11 @@ func measure(ctx context.Context, e comm.Engine, limit time.Duration) error {
 		return fmt.Errorf("%d ranks in place of 2", c.Size())
 	}
 	r := &rank{ctx, c, c.Rank(), limit}
-	direct := comm.New(e, comm.Direct())
-	plain := *r
-	plain.c = direct
 	ordinary := func(n int) (*buffer.Buffer[float64], error) { return buffer.New[float64](n) }
 	own := func(n int) (*buffer.Buffer[float64], error) { return comm.NewBuffer[float64](c, n) }
 	return errors.Join(r.slices("slices, 8 bytes", 8, 20), r.buffers("buffers, 8 bytes", 8, 20, ordinary), r.buffers("own, 8 bytes", 8, 20, own),
 		r.slices("slices, 1 MiB", long, 2), r.buffers("buffers, 1 MiB", long, 2, ordinary), r.buffers("own, 1 MiB", long, 2, own),
-		plain.buffers("direct, 1 MiB", long, 2, ordinary),
-		r.halos(), r.parts(), r.waits(), direct.Close(), c.Close())
+		r.halos(), r.parts(), r.waits(), c.Close())
 }
 
 // repeat runs batches until the time is over. After each, rank 0 decides whether there is another. once gets the number of the step.

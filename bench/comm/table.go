@@ -54,7 +54,6 @@ var rows = []row{
 	{"1 MiB, Go slices, one way", "1 MiB", "slices, 1 MiB"},
 	{"1 MiB, buffers on the host, one way", "1 MiB", "buffers, 1 MiB"},
 	{"1 MiB, buffers of `comm.NewBuffer`, one way", "1 MiB", "own, 1 MiB"},
-	{"1 MiB, buffers on the host with `comm.Direct`", "1 MiB", "direct, 1 MiB"},
 	{"two halos of 64 bytes, slices that a discrete device has written", "halos", "halos"},
 	{"the same by `part.Buffer.Exchange`", "halos", "part, written"},
 	{"`Exchange` of ghosts that are current", "", "part, clean"},

@@ -175,9 +175,9 @@ func (m *meeting) part(g *group) {
 	}
 }
 
-// check refuses memory that does not come from Alloc, unless AnyMemory allows it.
+// check refuses memory that does not come from Alloc.
 func (c *communicator) check(op string, p unsafe.Pointer, n uint64) error {
-	if n == 0 || c.group.job.cfg.anyMemory || c.engine.memory.has(p, n) {
+	if n == 0 || c.engine.memory.has(p, n) {
 		return nil
 	}
 	return driver.Errorf(op, driver.ErrInvalidArgument, "the %d bytes at %#x are not memory of Alloc", n, uintptr(p))

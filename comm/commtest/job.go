@@ -21,7 +21,6 @@ type config struct {
 	eager     uint64
 	seed      uint64
 	adversary bool
-	anyMemory bool
 	stuck     int
 	bug       bugs.Bug
 	machine   int
@@ -38,9 +37,6 @@ func EagerLimit(n uint64) Option { return func(c *config) { c.eager = n } }
 func Adversary(seed uint64) Option {
 	return func(c *config) { c.adversary, c.seed = true, seed }
 }
-
-// AnyMemory lets ranks send from and receive to memory that does not come from the engine's Alloc.
-func AnyMemory() Option { return func(c *config) { c.anyMemory = true } }
 
 // Stuck ends all requests with an error of kind ErrTimeout once every rank that is still in the job has called Test n times without a result
 // since anything last happened. It finds deadlocks without a clock. Do not set it for a program that polls more often than that on purpose.

@@ -29,19 +29,11 @@ type Buffer[T buffer.Number] struct {
 // Option is an option of [New].
 type Option func(*options)
 
-type options struct {
-	lagged bool
-	local  []buffer.Option
-}
+type options struct{ lagged bool }
 
 // Lagged lets ghosts be read after this rank has written, until the next exchange brings newer elements. It is for methods that
 // compute with the neighbours' elements of an earlier step on purpose.
 func Lagged() Option { return func(o *options) { o.lagged = true } }
-
-// With gives options to the local buffer.
-func With(opts ...buffer.Option) Option {
-	return func(o *options) { o.local = append(o.local, opts...) }
-}
 
 // New makes a buffer that is divided among the ranks of c. It reads as zeros, but its ghosts are stale before the first exchange. All ranks
 // call New, with the same layout and the same widths. It makes a communicator of its own ([comm.Comm.Dup]), and waits for the other
@@ -135,7 +127,7 @@ func (b *Buffer[T]) allocate(op string, o *options) (err error) {
 	if b.size == 0 {
 		return nil
 	}
-	if b.local, err = buffer.New[T](b.size, o.local...); err != nil {
+	if b.local, err = buffer.New[T](b.size); err != nil {
 		return err
 	}
 	if len(b.own) == 1 {
