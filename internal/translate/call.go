@@ -302,7 +302,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		}
 		list = append(list, argument{expr: recv, recv: true, path: path, typ: t})
 	}
-	if obj.Pkg() != nil && obj.Pkg() != f.p.pkg.types && f.p.decls[obj.Origin()] == nil {
+	if home, _ := f.p.home(obj); home == nil {
 		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
 	}
 	if e.Ellipsis.IsValid() || sig.Variadic() {
@@ -371,7 +371,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 			}
 		}
 	}
-	called := f.p.function(obj, args, spaces, e.Pos())
+	called := f.p.called(obj, args, spaces, e.Pos())
 	if called.broken {
 		panic(refusal{}) // the errors of the called function are noted already
 	}

@@ -24,6 +24,10 @@ type Output struct {
 	Test     []byte // the generated test file
 	TestFile string // its path
 
+	// Files are the names of all files that the translation is made of, sorted: those of the package, and those of other packages whose functions,
+	// types or constants it uses, apart from Go's own and package grid. They are relative to the folder that Load was given if they are below it.
+	Files []string
+
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
@@ -80,7 +84,7 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	file := filepath.Join(p.Dir, GeneratedName(p.Name))
-	return &Output{C: c, Go: src, File: file, Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)), Orphans: p.orphans}, nil
+	return &Output{Files: g.files(), C: c, Go: src, File: file, Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)), Orphans: p.orphans}, nil
 }
 
 // outside reports whether a position is in a declaration of constants, types or imports.

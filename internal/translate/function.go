@@ -12,7 +12,10 @@ import (
 
 // program is the translation of a package.
 type program struct {
-	pkg       *Package
+	own       *Package          // the package with the kernels
+	pkg       *Package          // that of the function which is being translated
+	known     map[*Package]bool // other packages whose functions are in decls
+	took      map[*Package]bool // other packages that the translation depends on
 	errs      Errors
 	context   *types.Context // of instantiated types
 	decls     map[*types.Func]*ast.FuncDecl
@@ -111,17 +114,9 @@ type function struct {
 
 func (p *Package) program() *program {
 	p.names, p.taken = map[string]string{}, map[string]bool{}
-	g := &program{pkg: p, context: types.NewContext(), decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
+	g := &program{own: p, pkg: p, known: map[*Package]bool{}, took: map[*Package]bool{}, context: types.NewContext(), decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
 		typed: map[string]bool{}, structs: map[string]string{}, needed: map[string]bool{}}
-	for _, file := range slices.Concat(p.files, p.library) {
-		for _, d := range file.Decls {
-			if decl, ok := d.(*ast.FuncDecl); ok {
-				if obj, ok := p.info.Defs[decl.Name].(*types.Func); ok {
-					g.decls[obj] = decl
-				}
-			}
-		}
-	}
+	g.declare(p)
 	for _, decl := range p.marked() {
 		if obj, ok := p.info.Defs[decl.Name].(*types.Func); ok {
 			g.kernels[obj] = true
@@ -172,6 +167,8 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 	}
 	p.needed[f.c] = true
 
+	p.uses(p.pkg.types)
+	p.usedIn(p.pkg, decl)
 	for _, e := range p.pkg.errs {
 		if e.Pos >= decl.Pos() && e.Pos < decl.End() {
 			p.note(e.Pos, e.Msg)
@@ -278,6 +275,13 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 		if m.kind == value {
 			f.wire(t, v.Pos(), true)
 		}
+		if m.kind != thread {
+			shown := t
+			if s, ok := t.Underlying().(*types.Slice); ok {
+				shown = s.Elem()
+			}
+			f.importable(shown, v.Pos())
+		}
 		f.passed(m)
 	}
 	f.params = append(f.params, m)
@@ -331,7 +335,7 @@ func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
 	f.own(t, pos)
 }
 
-// own refuses types of other packages, which the function that launches the kernel would have to import.
+// own refuses types of other packages that the function which launches the kernel cannot name.
 func (f *function) own(t types.Type, pos token.Pos) {
 	var name *types.TypeName // as it is printed, which may be an alias
 	switch t := t.(type) {
@@ -340,8 +344,8 @@ func (f *function) own(t types.Type, pos token.Pos) {
 	case *types.Named:
 		name = t.Obj()
 	}
-	if name != nil && name.Pkg() != f.p.pkg.types && name.Pkg() != nil {
-		refuse(pos, "type %s belongs to another package; declare a type in this package", t)
+	if name != nil && name.Pkg() != f.p.own.types && name.Pkg() != nil && !name.Exported() {
+		refuse(pos, "type %s belongs to another package, which does not export it; declare a type in this package", t)
 	}
 }
 

@@ -33,14 +33,15 @@ type Package struct {
 	// the file contains no PTX.
 	PTX func(c string) (ptx string, err error)
 
-	files   []*ast.File
-	library []*ast.File // of package rand, if the package imports it
-	types   *types.Package
-	info    *types.Info
-	errs    []types.Error
+	files []*ast.File
+	types *types.Package
+	info  *types.Info
+	errs  []types.Error
 
-	constrained map[string]bool // files that only some builds have
-	orphans     []string        // generated files that no kernel belongs to
+	foreign     *foreign          // the packages that it imports; nil without the go command
+	imported    map[string]string // packages of the types of kernels' parameters: paths by name
+	constrained map[string]bool   // files that only some builds have
+	orphans     []string          // generated files that no kernel belongs to
 
 	names map[string]string // names of the generated file, by what they are for
 	taken map[string]bool   // the same names
@@ -58,7 +59,7 @@ const marker = "//halyard:kernel"
 // Load returns the packages that match patterns of the go command in dir and that have kernels or a generated file. It runs the go command, which
 // compiles the imports of these packages.
 func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, error) {
-	args := append([]string{"list", "-e", "-deps", "-export", "-json=Dir,Name,ImportPath,Export,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,DepOnly,Error,ForTest", "--"}, patterns...)
+	args := append([]string{"list", "-e", "-deps", "-export", "-json=Dir,Name,ImportPath,Export,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,DepOnly,Standard,Error,ForTest", "--"}, patterns...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	var out, failure bytes.Buffer
@@ -66,14 +67,8 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(failure.String()))
 	}
-	type listed struct {
-		Dir, Name, ImportPath, Export             string
-		GoFiles, CgoFiles                         []string
-		TestGoFiles, XTestGoFiles, IgnoredGoFiles []string
-		DepOnly                                   bool
-		Error                                     *struct{ Err string }
-	}
-	exports, library := map[string]string{}, []string(nil)
+	exports := map[string]string{}
+	list := map[string]*listed{}
 	var named []listed
 	for d := json.NewDecoder(&out); ; {
 		var l listed
@@ -85,11 +80,7 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 			return nil, fmt.Errorf("go list: %w", err)
 		}
 		exports[l.ImportPath] = l.Export
-		if l.ImportPath == randPath {
-			for _, name := range l.GoFiles {
-				library = append(library, filepath.Join(l.Dir, name))
-			}
-		}
+		list[l.ImportPath] = &l
 		if !l.DepOnly {
 			named = append(named, l)
 		}
@@ -101,7 +92,7 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 		}
 		return os.Open(exports[path])
 	})
-	imports = &withLibrary{imports, library, nil}
+	others := &foreign{fset: fset, imports: imports, dir: dir, listed: list, loaded: map[string]*Package{}}
 	var found []*Package
 	for _, l := range named {
 		if len(l.GoFiles)+len(l.CgoFiles)+len(l.TestGoFiles)+len(l.XTestGoFiles)+len(l.IgnoredGoFiles) == 0 {
@@ -115,6 +106,7 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 			return nil, err
 		}
 		if p != nil {
+			p.foreign = others
 			found = append(found, p)
 		}
 	}
@@ -249,9 +241,6 @@ func check(fset *token.FileSet, path string, files []*ast.File, imports types.Im
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
 	}}
-	if l, ok := imports.(*withLibrary); ok {
-		imports = &withLibrary{l.Importer, l.library, p}
-	}
 	c := types.Config{Importer: imports, FakeImportC: true, Error: func(err error) {
 		if e := (types.Error{}); errors.As(err, &e) {
 			p.errs = append(p.errs, e)
@@ -259,29 +248,6 @@ func check(fset *token.FileSet, path string, files []*ast.File, imports types.Im
 	}}
 	p.types, _ = c.Check(path, fset, files, p.info)
 	return p
-}
-
-// withLibrary is an importer that checks package rand from its source, so that the functions in it can be translated like those of the package that
-// imports it.
-type withLibrary struct {
-	types.Importer
-	library []string
-	p       *Package // that imports
-}
-
-func (l *withLibrary) Import(path string) (*types.Package, error) {
-	if path != randPath {
-		return l.Importer.Import(path)
-	}
-	p := l.p
-	for _, name := range l.library {
-		file, err := parser.ParseFile(p.Fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		p.library = append(p.library, file)
-	}
-	return (&types.Config{Importer: l.Importer}).Check(path, p.Fset, p.library, p.info)
 }
 
 // marked returns the functions that are marked as kernels, in the order of the source.

@@ -23,7 +23,7 @@ import (
 
 // imports returns an importer of the packages that the programs of tests import.
 var imports = sync.OnceValues(func() (types.Importer, error) {
-	out, err := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", gridPath, "math", "math/bits", "math/cmplx", "unsafe", "fmt").Output()
+	out, err := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", gridPath, "math", "math/bits", "math/cmplx", "unsafe", "fmt", "os").Output()
 	if err != nil {
 		return nil, err
 	}

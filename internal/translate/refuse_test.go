@@ -207,18 +207,6 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// The function that launches a kernel would have to import the package of the elements' type.
-func TestElementsOfOtherPackagesAreRefused(t *testing.T) {
-	_, err := translated(t, "package p\n\nimport (\n\t\"time\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n//halyard:kernel\nfunc k(t grid.Thread, y []time.Duration) { y[t.Global(0)]++ }\n")
-	assert.ErrorContains(t, err, "type time.Duration belongs to another package")
-
-	const alias = "package p\n\nimport (\n\t\"os\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n"
-	_, err = translated(t, alias+"//halyard:kernel\nfunc k(t grid.Thread, y []os.FileMode) { y[t.Global(0)]++ }\n")
-	assert.ErrorContains(t, err, "type os.FileMode belongs to another package")
-	_, err = translated(t, alias+"type mode = os.FileMode\n\n//halyard:kernel\nfunc k(t grid.Thread, y []mode) { y[t.Global(0)]++ }\n")
-	assert.NoError(t, err, "it has a name in this package")
-}
-
 // Fields without a name are told from others in comparisons.
 func TestFieldsWithoutNames(t *testing.T) {
 	made, err := translated(t, "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\ntype A struct {\n\t_ int32\n\tx int32\n}\n\ntype B struct {\n\t_0 int32\n\tx int32\n}\n\n"+

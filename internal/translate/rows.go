@@ -118,7 +118,10 @@ func (w *rowWriter) parameters() (params, args string) {
 // loops returns the functions of the kernels, nil for a kernel that has none, and the lines of their imports. A kernel with barriers or
 // shared memory must have one.
 func (p *Package) loops(kernels []*function) (all []*rows, imports string, err error) {
-	needed := map[string]string{}
+	needed := maps.Clone(p.imported)
+	if needed == nil {
+		needed = map[string]string{}
+	}
 	var refused Errors
 	for _, f := range kernels {
 		r, why := p.rows(f)

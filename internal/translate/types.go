@@ -127,6 +127,7 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 		}
 		base := "T_struct"
 		if n, ok := t.(*types.Named); ok {
+			p.uses(n.Obj().Pkg())
 			base = mangle("T_", n.Obj().Name())
 		}
 		name := base
@@ -221,7 +222,4 @@ func gridType(t types.Type, name string) bool {
 	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == gridPath && n.Obj().Name() == name
 }
 
-const (
-	gridPath = "github.com/go-halyard/halyard/kernel/grid"
-	randPath = gridPath + "/rand"
-)
+const gridPath = "github.com/go-halyard/halyard/kernel/grid"
