@@ -38,6 +38,7 @@ var Rules = []Rule{
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer", "internal/protocol"}, "what stands on buffers knows no backend"},
 	{"kernel", []string{"hal", "buffer", "coherence", "internal/kernelcache", "internal/layer", "internal/syntax"}, "what stands on buffers knows no backend"},
 	{"kernel/grid", []string{"kernel", "internal/crash"}, "the words in which kernels are written need no device"},
+	{"kernel/half", nil, "it is translated for devices, which have nothing else"},
 	{"kernel/algo", []string{"buffer", "hal", "kernel", "kernel/grid", "kernel/algo/..."}, "its kernels are written as in any program"},
 	{"kernel/grid/rand", nil, "it is translated for devices"},
 	{"internal/comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
