@@ -51,3 +51,37 @@ func TestElementsWithFieldsOnAQueue(t *testing.T) {
 	require.ErrorContains(t, q.Err(), "halyard_test.named.Names[0] is a string; an element has numbers, bool, and arrays and structures of them only")
 	require.Zero(t, halyard.As[struct{}](bad).Len())
 }
+
+// Elements of every size are filled on every device that the program finds.
+func TestFillOfElementsOfAnySizeOnEveryDevice(t *testing.T) {
+	devices, err := hal.Devices(t.Context())
+	require.NoError(t, err)
+	for _, d := range devices {
+		t.Log(d.Name())
+		q := halyard.Open(t.Context(), d.Name())
+		filled(t, q, [3]uint8{1, 2, 3})
+		filled(t, q, [3]float32{1, 2, 3})
+		filled(t, q, [3]uint64{1, 2, 1 << 63})
+		filled(t, q, [5]float64{5, 4, 3, 2, 1})
+		filled(t, q, small.Body{At: [2]float64{1, 2}, Fixed: true})
+		filled(t, q, small.Body{})
+		filled(t, q, 1-2i)
+		filled(t, q, true)
+		require.NoError(t, q.Close(), d.Name())
+	}
+}
+
+func filled[T comparable](t *testing.T, q *halyard.Queue, v T) {
+	x := halyard.New[T](q, 1001)
+	x.Slice(1, 1000).Fill(v)
+	values := x.Values()
+	var zero T
+	for i, got := range values {
+		want := v
+		if i == 0 || i == 1000 {
+			want = zero
+		}
+		require.Equal(t, want, got, "element %d on %v", i, q)
+	}
+	x.Close()
+}
