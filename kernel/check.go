@@ -18,7 +18,8 @@ import (
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
 // its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out. To find
-// out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write.
+// out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write, or an Out that overlaps one which it
+// may read.
 //
 // With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index was out
 // of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with
@@ -60,14 +61,18 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 	}
 	mode := func(r int) coherence.Mode { return args[which[r]].mode }
-	written := func(r int) bool {
+	overlaps := func(r int, other func(m coherence.Mode) bool) bool {
 		for o := range s.regions {
-			if mode(o) != coherence.Read && s.regions[o].Mem == s.regions[r].Mem &&
+			if o != r && other(mode(o)) && s.regions[o].Mem == s.regions[r].Mem &&
 				s.regions[o].Off < s.regions[r].Off+s.regions[r].Len && s.regions[r].Off < s.regions[o].Off+s.regions[o].Len {
 				return true
 			}
 		}
 		return false
+	}
+	written := func(r int) bool { return overlaps(r, func(m coherence.Mode) bool { return m != coherence.Read }) }
+	fresh := func(r int) bool { // an Out that the kernel cannot read as another argument
+		return mode(r) == coherence.Overwrite && !overlaps(r, func(m coherence.Mode) bool { return m != coherence.Overwrite })
 	}
 	read := func(r int) ([]byte, error) {
 		b := make([]byte, s.regions[r].Len)
@@ -88,7 +93,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 			}
 		}
 		for r := range s.regions {
-			if mode(r) == coherence.Overwrite {
+			if fresh(r) {
 				b := make([]byte, s.regions[r].Len)
 				for i := range b {
 					b[i] = pattern[i%patternSize]
@@ -103,7 +108,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	}
 	inspect := func() error {
 		for r := range s.regions {
-			if mode(r) == coherence.ReadWrite || mode(r) == coherence.Read && written(r) {
+			if !fresh(r) && (mode(r) != coherence.Read || written(r)) {
 				continue
 			}
 			b, err := read(r)

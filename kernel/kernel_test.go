@@ -383,6 +383,9 @@ func TestCheckedLaunches(t *testing.T) {
 	for _, s := range streams {
 		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(64), kernel.In(x), kernel.Out(y)))
 		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(64), kernel.In(x), kernel.InOut(x)))
+		z := made[uint32](t, 5, 6)
+		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(2), kernel.In(z), kernel.Out(z)))
+		assert.Equal(t, []uint32{5 + 1, 6 + 1}, contents(t, z), "an Out that is read as an In keeps its elements for it")
 		err := p.Kernel("scribble").Launch(ctx, s, hal.Blocks(1).Of(1), kernel.In(x))
 		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 		assert.Contains(t, err.Error(), "kernel scribble: it wrote to argument 0, which is passed with In")
