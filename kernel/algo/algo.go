@@ -31,10 +31,10 @@ const (
 	digits  = 1 << bits
 )
 
-// Sum writes the sum of the elements of x into the first element of sum. It is 0 if x has none. Sums of integers wrap around.
+// Sum writes the sum of the elements of x into sum, which has one element. The sum is 0 if x has none. Sums of integers wrap around.
 func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
 	start(q, "Sum", func(w *work) {
-		w.check(kernel.Len(sum) > 0, "sum has no element for the result")
+		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
 		total(w, x, sum)
 	})
 }
@@ -49,8 +49,8 @@ func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
 	w.launch(1, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sum) })
 }
 
-// Min writes the least element of x into the first element of value, and its index into that of index. Of equal elements it takes the first. A NaN
-// is taken before any number. If x has no elements the index is -1.
+// Min writes the least element of x into value, and its index into index. Both have one element. Of equal elements it takes the first. A NaN is taken
+// before any number. If x has no elements the index is -1.
 func Min[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	start(q, "Min", func(w *work) { extreme(w, 0, x, value, index) })
 }
@@ -61,8 +61,8 @@ func Max[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.
 }
 
 func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], index kernel.Vector[int64]) {
-	w.check(kernel.Len(value) > 0, "value has no element for the result")
-	w.check(kernel.Len(index) > 0, "index has no element for the result")
+	w.check(kernel.Len(value) == 1, "value has %d elements, and the result is one; pass a slice", kernel.Len(value))
+	w.check(kernel.Len(index) == 1, "index has %d elements, and the result is one; pass a slice", kernel.Len(index))
 	var indexes kernel.Vector[int64] = temporary[int64](w, 0)
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
 		values, at := temporary[T](w, chunks(n)), temporary[int64](w, chunks(n))

@@ -130,7 +130,7 @@ func extremes[T grid.Number](t *testing.T, q *halyard.Queue) {
 			xs[i] = T(int(int32(xs[i])) % max(1, n/3))
 		}
 		x, value, index := halyard.From(q, xs), halyard.New[T](q, 2), halyard.New[int64](q, 2)
-		algo.Min(q, x, value, index)
+		algo.Min(q, x, value.Slice(0, 1), index.Slice(0, 1))
 		algo.Max(q, x, value.Slice(1, 2), index.Slice(1, 2))
 		values, at := value.Values(), index.Values()
 		x.Close()
@@ -155,7 +155,7 @@ func TestMinOfNaN(t *testing.T) {
 		xs[10], xs[20] = float32(math.Inf(-1)), float32(math.Inf(1))
 		value, index := halyard.New[float32](q, 2), halyard.New[int64](q, 2)
 		x := halyard.From(q, xs)
-		algo.Min(q, x, value, index)
+		algo.Min(q, x, value.Slice(0, 1), index.Slice(0, 1))
 		algo.Max(q, x, value.Slice(1, 2), index.Slice(1, 2))
 		values, at := value.Values(), index.Values()
 		if q.Err() == nil {
@@ -282,12 +282,12 @@ func histogram[T uint8 | int32 | uint32](t *testing.T, q *halyard.Queue) {
 // What cannot be done is refused at the line of the call, and changes nothing.
 func TestRefusals(t *testing.T) {
 	for want, call := range map[string]func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]){
-		"Sum: invalid argument: sum has no element for the result": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) { algo.Sum(q, x, none) },
-		"Min: invalid argument: value has no element for the result": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
+		"Sum: invalid argument: sum has 0 elements, and the result is one; pass a slice": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) { algo.Sum(q, x, none) },
+		"Min: invalid argument: value has 0 elements, and the result is one": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
 			algo.Min(q, x, none, at)
 		},
-		"Max: invalid argument: index has no element for the result": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
-			algo.Max(q, x, x, at.Slice(0, 0))
+		"Max: invalid argument: index has 0 elements, and the result is one": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
+			algo.Max(q, x, x.Slice(0, 1), at.Slice(0, 0))
 		},
 		"Scan: invalid argument: sums has 0 elements, and x has 3": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) {
 			algo.Scan(q, x, none)
