@@ -27,7 +27,8 @@ const (
 
 func chunks(n int) int { return (n + chunk - 1) / chunk }
 
-// algorithms returns the functions of package algo, with n elements each. Those by hand have their temporary memory beforehand: the buffers from b[2] on.
+// algorithms returns the functions of package algo, with n elements each. Those by hand have their temporary memory beforehand: the buffers
+// from b[2] on.
 func algorithms(n int) []work {
 	x := numbers(n, 5)
 	whole := make([]float32, n) // the sums of whole numbers do not round

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// atomic returns the function for an atomic operation on numbers in a kind of memory. The prelude has those for integers of 32 bits. The others are
-// made of the few that OpenCL devices have, unless CUDA or HIP has the operation itself.
+// atomic returns the function for an atomic operation on numbers in a kind of memory. The prelude has those for integers of 32 bits. The
+// others are made of the few that OpenCL devices have, unless CUDA or HIP has the operation itself.
 func (p *program) atomic(op string, n number, memory space) string {
 	if !n.float && n.bits == 32 {
 		return "ATOMIC_" + op

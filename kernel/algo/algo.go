@@ -1,15 +1,16 @@
-// Package algo has algorithms that are ready to call: sums, least and largest elements, scans, sorts and histograms. They are kernels in Go, so they run on
-// the host and on every device:
+// Package algo has algorithms that are ready to call: sums, least and largest elements, scans, sorts and histograms. They are kernels in
+// Go, so they run on the host and on every device:
 //
 //	x, sum := halyard.From(q, numbers), halyard.New[float32](q, 1)
 //	algo.Sum(q, x, sum)        // does not wait
 //	fmt.Println(sum.At(0))     // waits
 //
-// A result is an element of a buffer, so that the next kernel can use it without a wait. x may be a *halyard.Buffer, a *buffer.Buffer or an *array.Array;
-// q is a *halyard.Queue, which keeps the first error, or what halyard.On makes of a stream. What the queue's Over and Grid ask for is not used.
+// A result is an element of a buffer, so that the next kernel can use it without a wait. x may be a *halyard.Buffer, a *buffer.Buffer or an
+// *array.Array; q is a *halyard.Queue, which keeps the first error, or what halyard.On makes of a stream. What the queue's Over and Grid
+// ask for is not used.
 //
-// A function needs memory on the device for the time that it works: that of a sort is as large as what is sorted; a scan needs one element in 2048.
-// The memory is freed as soon as the work has finished.
+// A function needs memory on the device for the time that it works: that of a sort is as large as what is sorted; a scan needs one element
+// in 2048. The memory is freed as soon as the work has finished.
 //
 // Floats are added in an order that depends only on how many there are. So a sum has the same bits in each run, and on every device.
 package algo
@@ -49,8 +50,8 @@ func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
 	w.launch(1, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sum) })
 }
 
-// Min writes the least element of x into value, and its index into index. Both have one element. Of equal elements it takes the first. A NaN is taken
-// before any number. If x has no elements the index is -1.
+// Min writes the least element of x into value, and its index into index. Both have one element. Of equal elements it takes the first. A
+// NaN is taken before any number. If x has no elements the index is -1.
 func Min[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	start(q, "Min", func(w *work) { extreme(w, 0, x, value, index) })
 }
@@ -63,7 +64,7 @@ func Max[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.
 func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	w.check(kernel.Len(value) == 1, "value has %d elements, and the result is one; pass a slice", kernel.Len(value))
 	w.check(kernel.Len(index) == 1, "index has %d elements, and the result is one; pass a slice", kernel.Len(index))
-	var indexes kernel.Vector[int64] = temporary[int64](w, 0)
+	indexes := temporary[int64](w, 0)
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
 		values, at := temporary[T](w, chunks(n)), temporary[int64](w, chunks(n))
 		w.launch(n, func(g hal.Grid) error { return of[T]().extreme(w.ctx, w.stream, g, most, x, indexes, values, at) })
@@ -102,8 +103,8 @@ func Sort[T grid.Number](q kernel.Queue, keys kernel.Vector[T]) {
 	start(q, "Sort", func(w *work) { sorted(w, keys, nil) })
 }
 
-// SortPairs sorts keys as [Sort] does, and moves each value with its key. Equal keys keep their order. With 0, 1, 2 and so on as values, they
-// say afterwards where the keys have been.
+// SortPairs sorts keys as [Sort] does, and moves each value with its key. Equal keys keep their order. With 0, 1, 2 and so on as values,
+// they say afterwards where the keys have been.
 func SortPairs[T grid.Number](q kernel.Queue, keys kernel.Vector[T], values kernel.Vector[uint32]) {
 	start(q, "SortPairs", func(w *work) {
 		w.check(kernel.Len(values) == kernel.Len(keys), "there are %d values, and %d keys", kernel.Len(values), kernel.Len(keys))
@@ -117,8 +118,8 @@ func sorted[T grid.Number](w *work, keys kernel.Vector[T], values kernel.Vector[
 	if n < 2 {
 		return
 	}
-	var other kernel.Vector[T] = temporary[T](w, n)
-	var otherValues kernel.Vector[uint32] = temporary[uint32](w, kernel.Len(values))
+	other := temporary[T](w, n)
+	otherValues := temporary[uint32](w, kernel.Len(values))
 	if values == nil {
 		values = temporary[uint32](w, 0)
 	}

@@ -35,8 +35,8 @@ func Example() {
 	// Output: [31] [1 2 4 7 11 16 22 31]
 }
 
-// lengths are no and one element, primes, numbers of elements around those of a chunk and, for one type, many chunks, and more chunks than a chunk has
-// elements.
+// lengths are no and one element, primes, numbers of elements around those of a chunk and, for one type, many chunks, and more chunks than
+// a chunk has elements.
 func lengths[T grid.Number](q *halyard.Queue) []int {
 	_, one := any(T(0)).(float32)
 	info := q.Device().Info()
@@ -281,18 +281,21 @@ func histogram[T uint8 | int32 | uint32](t *testing.T, q *halyard.Queue) {
 
 // What cannot be done is refused at the line of the call, and changes nothing.
 func TestRefusals(t *testing.T) {
-	for want, call := range map[string]func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]){
-		"Sum: invalid argument: sum has 0 elements, and the result is one; pass a slice": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) { algo.Sum(q, x, none) },
-		"Min: invalid argument: value has 0 elements, and the result is one": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
+	type numbers = *halyard.Buffer[int32]
+	for want, call := range map[string]func(q *halyard.Queue, x, none numbers, at *halyard.Buffer[int64]){
+		"Sum: invalid argument: sum has 0 elements, and the result is one; pass a slice": func(q *halyard.Queue, x, none numbers, _ *halyard.Buffer[int64]) {
+			algo.Sum(q, x, none)
+		},
+		"Min: invalid argument: value has 0 elements, and the result is one": func(q *halyard.Queue, x, none numbers, at *halyard.Buffer[int64]) {
 			algo.Min(q, x, none, at)
 		},
-		"Max: invalid argument: index has 0 elements, and the result is one": func(q *halyard.Queue, x, none *halyard.Buffer[int32], at *halyard.Buffer[int64]) {
+		"Max: invalid argument: index has 0 elements, and the result is one": func(q *halyard.Queue, x, _ numbers, at *halyard.Buffer[int64]) {
 			algo.Max(q, x, x.Slice(0, 1), at.Slice(0, 0))
 		},
-		"Scan: invalid argument: sums has 0 elements, and x has 3": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) {
+		"Scan: invalid argument: sums has 0 elements, and x has 3": func(q *halyard.Queue, x, none numbers, _ *halyard.Buffer[int64]) {
 			algo.Scan(q, x, none)
 		},
-		"SortPairs: invalid argument: there are 1 values, and 3 keys": func(q *halyard.Queue, x, none *halyard.Buffer[int32], _ *halyard.Buffer[int64]) {
+		"SortPairs: invalid argument: there are 1 values, and 3 keys": func(q *halyard.Queue, x, _ numbers, _ *halyard.Buffer[int64]) {
 			algo.SortPairs(q, x, halyard.New[uint32](q, 1))
 		},
 	} {

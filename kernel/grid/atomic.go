@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// Integer is what the atomic operations on bits work on. A device that has no atomic operations of 64 bits refuses kernels with such operations.
+// Integer is what the atomic operations on bits work on. A device that has no atomic operations of 64 bits refuses kernels with such
+// operations.
 type Integer interface {
 	int32 | uint32 | int64 | uint64
 }
@@ -85,8 +86,8 @@ func AtomicExchange[T Number](p *T, v T) T {
 	return *(*T)(unsafe.Pointer(&was))
 }
 
-// AtomicCompareExchange sets *p to new if it was old, and returns what *p was. Floats are compared by their bits, so 0 is not -0, and a NaN is
-// the same as one with the same bits.
+// AtomicCompareExchange sets *p to new if it was old, and returns what *p was. Floats are compared by their bits, so 0 is not -0, and a NaN
+// is the same as one with the same bits.
 func AtomicCompareExchange[T Number](p *T, old, new T) T {
 	for {
 		if was := load(p); !same(was, old) || swapped(p, old, new) {

@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Run runs fn as a test on each device of the machine, and on one of the host backend that has memory of its own. A device that runs no kernels, or
-// not this one, is skipped. If HALYARD_REQUIRE names opencl, fn must run on an OpenCL device.
+// Run runs fn as a test on each device of the machine, and on one of the host backend that has memory of its own. A device that runs no
+// kernels, or not this one, is skipped. If HALYARD_REQUIRE names opencl, fn must run on an OpenCL device.
 func Run(t *testing.T, fn func(t *testing.T, q *halyard.Queue)) {
 	t.Helper()
 	t.Setenv("HALYARD_HOST_DEVICES", "1")

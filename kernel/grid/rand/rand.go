@@ -12,11 +12,12 @@
 //		}
 //	}
 //
-// A generator is a value of 40 bytes that a thread keeps in a variable. Making one costs nothing, so threads need no memory for it from one launch to
-// the next: the numbers follow from the seed, from the number of the stream, and from how many were taken before. The methods have the names that they
-// have in math/rand/v2. They work in programs for the host as well.
+// A generator is a value of 40 bytes that a thread keeps in a variable. Making one costs nothing, so threads need no memory for it from one
+// launch to the next: the numbers follow from the seed, from the number of the stream, and from how many were taken before. The methods
+// have the names that they have in math/rand/v2. They work in programs for the host as well.
 //
-// The numbers are those of Philox4x32-10 (Salmon, Moraes, Dror and Shaw: Parallel Random Numbers: As Easy as 1, 2, 3. SC 2011). They are not for secrets.
+// The numbers are those of Philox4x32-10 (Salmon, Moraes, Dror and Shaw: Parallel Random Numbers: As Easy as 1, 2, 3. SC 2011). They are
+// not for secrets.
 package rand
 
 import (
@@ -31,8 +32,8 @@ type Rand struct {
 	left                 uint32 // how many of them there are
 }
 
-// New returns the generator of a stream, such as t.Global(0) for one in each thread. Streams with different numbers, or of different seeds, share no
-// sequence of numbers. Each has 2^66 numbers.
+// New returns the generator of a stream, such as t.Global(0) for one in each thread. Streams with different numbers, or of different seeds,
+// share no sequence of numbers. Each has 2^66 numbers.
 func New(seed uint64, stream int) Rand { return Rand{seed: seed, stream: uint64(stream)} }
 
 // Uint32 returns a number with 32 random bits.
@@ -73,8 +74,8 @@ func (r *Rand) Float32() float32 { return float32(r.Uint32()>>8) * (1.0 / (1 << 
 // Float64 returns a multiple of 2^-53 that is at least 0 and less than 1.
 func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) * (1.0 / (1 << 53)) }
 
-// NormFloat64 returns a normally distributed number with mean 0 and standard deviation 1. It computes with float64 (Marsaglia's polar method), and with
-// operations alone that all devices round alike.
+// NormFloat64 returns a normally distributed number with mean 0 and standard deviation 1. It computes with float64 (Marsaglia's polar
+// method), and with operations alone that all devices round alike.
 func (r *Rand) NormFloat64() float64 {
 	x, square := 0.0, 0.0
 	for square == 0 || square >= 1 {

@@ -62,8 +62,8 @@ func extreme(t grid.Thread, most int32, x []T, indexes []int64, values grid.Out[
 	}
 }
 
-// wins reports whether v with index i is to be taken rather than w with index j: a NaN first, then the lesser or the larger number, then the one that comes
-// first. An index of -1 is that of nothing.
+// wins reports whether v with index i is to be taken rather than w with index j: a NaN first, then the lesser or the larger number, then
+// the one that comes first. An index of -1 is that of nothing.
 func wins(most bool, v T, i int64, w T, j int64) bool {
 	switch {
 	case i < 0 || j < 0:
@@ -78,8 +78,8 @@ func wins(most bool, v T, i int64, w T, j int64) bool {
 	return v < w
 }
 
-// scan writes the sums of the elements up to each, without it if exclusive is not 0. before has the sum of all elements before each chunk; it is empty if
-// there is one chunk.
+// scan writes the sums of the elements up to each, without it if exclusive is not 0. before has the sum of all elements before each chunk;
+// it is empty if there is one chunk.
 //
 //halyard:kernel
 func scan(t grid.Thread, exclusive int32, x, before []T, sums grid.Out[T]) {
@@ -146,8 +146,8 @@ func count(t grid.Thread, shift uint32, keys []T, counts grid.Out[uint32]) {
 // digit returns four bits of a key.
 func digit(key T, shift uint32) int { return int(order(key) >> shift & (digits - 1)) }
 
-// scatter writes each key to its place: after the keys with a lesser digit, those of chunks before with the same, and those of its own chunk before it. starts
-// says where the keys of each digit and chunk begin. It does the same with the values, unless they are none.
+// scatter writes each key to its place: after the keys with a lesser digit, those of chunks before with the same, and those of its own
+// chunk before it. starts says where the keys of each digit and chunk begin. It does the same with the values, unless they are none.
 //
 //halyard:kernel
 func scatter(t grid.Thread, shift uint32, keys []T, values, starts []uint32, sorted grid.Out[T], sortedValues grid.Out[uint32]) {
