@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -129,6 +130,38 @@ func TestActivityNamesKernelAndParameter(t *testing.T) {
 	q.Sync()
 	stop()
 	require.ElementsMatch(t, []string{"input: Launch saxpy(x)", ": Launch saxpy(y)"}, seen)
+}
+
+// A launch that an access of the program excludes until its context ends names both, the parameter and the buffer.
+func TestConflictNamesKernelParameterAndBuffer(t *testing.T) {
+	q := open(t)
+	x, y := halyard.From(q, []float32{1}), halyard.From(q, []float32{1}, buffer.WithName("points"))
+	small.Saxpy(q, 1, x, y)
+	second := halyard.On(&ending{Context: t.Context()}, q.Stream())
+	y.Update(func([]float32) { small.Saxpy(second, 1, x, y) })
+	require.NoError(t, q.Err())
+	require.Regexp(t, `names_test\.go:\d+: Launch saxpy\(y\): not ready: buffer "points": ReadWrite of \[0, 1\) at host:0 excluded by `+
+		`ReadWrite of \[0, 1\) at host \(.*names_test\.go:\d+\): context canceled`, second.Close().Error())
+}
+
+// ending is a context that ends as soon as somebody waits for its end.
+type ending struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (e *ending) Done() <-chan struct{} {
+	e.ended.Store(true)
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (e *ending) Err() error {
+	if e.ended.Load() {
+		return context.Canceled
+	}
+	return nil
 }
 
 const childVariable = "HALYARD_TEST_CHILD"

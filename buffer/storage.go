@@ -86,8 +86,8 @@
 package buffer
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/buffer/internal/hostmem"

@@ -16,7 +16,9 @@ func TestStale(t *testing.T) {
 	dir := t.TempDir()
 	const text = "package p\n\nfunc double() {}\n"
 	line := "p.go double " + syntax.Sums([]byte(text))["double"]
-	put := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 	from := func(file string) *Program {
 		p := New(Source{Name: "p"})
 		p.written.file, p.written.sources = file, []string{line}
