@@ -245,8 +245,8 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 	if callsite.Marked() {
 		callsite.Beyond(&here, packagePath)
 	}
-	return &ConflictError{Op: op, Buffer: s.name, Requested: s.party(p, place, &here), Holder: s.party(x.Part, s.placeName(x.place, x.stream), &x.site),
-		holder: x}
+	holder := s.party(x.Part, s.placeName(x.place, x.stream), &x.site)
+	return &ConflictError{Op: op, Buffer: s.name, Requested: s.party(p, place, &here), Holder: holder, holder: x}
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.

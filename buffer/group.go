@@ -53,8 +53,8 @@ func (w Want) Err() error {
 	return w.s.usable(op, w.part.Writes())
 }
 
-// For returns the want for a call with a name of its own, which errors and [Activity.Cause] have in place of AcquireAll or ReserveAll. Wants of the
-// same buffer are one access, which has the name of one of them.
+// For returns the want for a call with a name of its own, which errors and [Activity.Cause] have in place of AcquireAll or ReserveAll.
+// Wants of the same buffer are one access, which has the name of one of them.
 func (w Want) For(call string) Want {
 	w.call = call
 	return w
@@ -219,7 +219,8 @@ func (g *group) arrange() {
 		for i+n < len(g.order) && g.wants[g.order[i+n]].s == s {
 			n++
 		}
-		m := member{s: s, q: request{op: cmp.Or(g.wants[g.order[i]].call, g.op), own: g.wants[g.order[i]].own, stream: g.stream, under: g.wants[g.order[i]].under}}
+		first := &g.wants[g.order[i]]
+		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under}}
 		if mode, ok := same(g.wants, g.order[i:i+n]); ok {
 			m.q.part = g.wants[g.order[i]].part
 			m.q.part.Mode = mode

@@ -21,10 +21,10 @@ type written struct {
 	err  error
 }
 
-// Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its package that it uses, has changed since the command "halyard
-// kernels" translated it. Comments, formatting and moves within a file are no changes. It returns nil if the sources are not where they were when the
-// program was compiled. The test that the command writes calls it. So does the first launch of a program's kernels, if the program was compiled
-// after the change.
+// Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its package that it uses, has changed since the
+// command "halyard kernels" translated it. Comments, formatting and moves within a file are no changes. It returns nil if the sources are
+// not where they were when the program was compiled. The test that the command writes calls it. So does the first launch of a program's
+// kernels, if the program was compiled after the change.
 func (p *Program) Stale() error {
 	if p == nil {
 		return noProgram("compare")
@@ -56,15 +56,16 @@ func (w *written) compare(op string) error {
 			sums[file] = syntax.Sums(src)
 		}
 		if sums[file][name] != sum {
-			return hal.Errorf(op, hal.ErrInvalidArgument, "%s: %s has changed since %s was written; run go generate, or go tool halyard kernels, in that folder",
+			return hal.Errorf(op, hal.ErrInvalidArgument,
+				"%s: %s has changed since %s was written; run go generate, or go tool halyard kernels, in that folder",
 				path, name, filepath.Base(w.file))
 		}
 	}
 	return nil
 }
 
-// staleAtLaunch is Stale for the first launch. A program that was compiled before its sources changed is right as it is: it has the old kernels, and
-// what was made of them.
+// staleAtLaunch is Stale for the first launch. A program that was compiled before its sources changed is right as it is: it has the old
+// kernels, and what was made of them.
 func (p *Program) staleAtLaunch() error {
 	w := &p.written
 	w.once.Do(func() {
@@ -75,8 +76,8 @@ func (p *Program) staleAtLaunch() error {
 	return w.err
 }
 
-// compiledFrom reports whether the program was compiled from the files that are there now. Another checkout may be at the same path, on the machine that
-// the program was deployed to.
+// compiledFrom reports whether the program was compiled from the files that are there now. Another checkout may be at the same path, on
+// the machine that the program was deployed to.
 func (w *written) compiledFrom() bool {
 	text, err := os.ReadFile(w.file)
 	if err != nil {

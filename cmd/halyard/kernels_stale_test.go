@@ -47,7 +47,8 @@ func main() {
 }
 `
 
-// After a change of a kernel, or of what it uses, tests and the first launch fail, and say what to run. A program that was compiled before goes on.
+// After a change of a kernel, or of what it uses, tests and the first launch fail, and say what to run. A program that was compiled
+// before goes on.
 func TestStaleKernels(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to compile programs with")

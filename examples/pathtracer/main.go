@@ -1,4 +1,5 @@
-// Pathtracer draws spheres of matt, metal and glass by following rays of light backwards, on the best device, as "Ray Tracing in One Weekend" describes it.
+// Pathtracer draws spheres of matt, metal and glass by following rays of light backwards, on the best device, as "Ray Tracing in One
+// Weekend" describes it.
 //
 //	go run -tags "cuda opencl hip" ./examples/pathtracer
 package main

@@ -28,8 +28,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			trace(t, width, height, samples, spheres, picture)
 		}
 	}),
-}, Indexes: []string{"main.go:53", "main.go:61", "main.go:100", "main.go:102", "main.go:104", "main.go:106", "main.go:108", "main.go:131"}, Kernels: map[string]kernel.Written{
-	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "main.go:120"},
+}, Indexes: []string{"main.go:54", "main.go:62", "main.go:101", "main.go:103", "main.go:105", "main.go:107", "main.go:109", "main.go:132"}, Kernels: map[string]kernel.Written{
+	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "main.go:121"},
 }, Sources: []string{
 	"main.go at c04a3019ea46f1f4",
 	"main.go colour eb2b69ccbbb9e68c",
@@ -385,7 +385,7 @@ func traceRow(r grid.Row, width int32, height int32, samples int32, spheres []fl
 	end := min(r.End, int(width))
 threads:
 	for x_ := r.First(); x_ < end; x_++ {
-//line main.go:120
+//line main.go:121
 		x, y := x_, r.Y
 		if x >= int(width) || y >= int(height) {
 			continue threads

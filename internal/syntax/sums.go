@@ -13,8 +13,8 @@ type word struct {
 	text string
 }
 
-// Sums returns a hash of each declaration at the top of a Go file, by its name: "saxpy", or "Frame.Area" for a method. The constants of one pair of
-// parentheses depend on each other, by iota, so what is declared together has one hash. The file need not be valid Go.
+// Sums returns a hash of each declaration at the top of a Go file, by its name: "saxpy", or "Frame.Area" for a method. The constants of
+// one pair of parentheses depend on each other, by iota, so what is declared together has one hash. The file need not be valid Go.
 //
 // Files that were generated have these hashes, also in modules that nobody generates again: a declaration's hash must never be another one.
 func Sums(src []byte) map[string]string {
@@ -82,7 +82,8 @@ func names(decl []word) (found []string) {
 			case token.RPAREN, token.RBRACK, token.RBRACE:
 				depth--
 			}
-			begins, named = named && w.kind == token.COMMA || grouped && depth == 0 && w.kind == token.SEMICOLON, begins && w.kind == token.IDENT
+			next := named && w.kind == token.COMMA || grouped && depth == 0 && w.kind == token.SEMICOLON
+			begins, named = next, begins && w.kind == token.IDENT
 			if named {
 				found = append(found, w.text)
 			}

@@ -84,7 +84,8 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	file := filepath.Join(p.Dir, GeneratedName(p.Name))
-	return &Output{Files: g.files(), C: c, Go: src, File: file, Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)), Orphans: p.orphans}, nil
+	test := filepath.Join(p.Dir, testName(p.Name))
+	return &Output{Files: g.files(), C: c, Go: src, File: file, Test: p.generatedTest(), TestFile: test, Orphans: p.orphans}, nil
 }
 
 // outside reports whether a position is in a declaration of constants, types or imports.

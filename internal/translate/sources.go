@@ -16,8 +16,8 @@ import (
 // testName returns the name of the generated test file of a package with that name.
 func testName(pkg string) string { return strings.TrimSuffix(GeneratedName(pkg), ".go") + "_test.go" }
 
-// generatedTest returns the test that fails if the sources have changed since the translation. It uses only names that the generated file declares: a
-// name of an import could be one of the package's.
+// generatedTest returns the test that fails if the sources have changed since the translation. It uses only names that the generated file
+// declares: a name of an import could be one of the package's.
 func (p *Package) generatedTest() []byte {
 	name, as := p.free("test", "testing"), ""
 	if name != "testing" {
@@ -38,8 +38,8 @@ func TestKernelsAreTranslated(t *%s.T) {
 `, generatedBy, p.Name, as, GeneratedName(p.Name), name, p.free("program", "kernels"))
 }
 
-// sources returns the declarations that the translation of the kernels depends on: the kernels, and whatever of the package they or these use. Each is a
-// line "FILE NAME HASH", as kernel.Source.Sources wants them.
+// sources returns the declarations that the translation of the kernels depends on: the kernels, and whatever of the package they or these
+// use. Each is a line "FILE NAME HASH", as kernel.Source.Sources wants them.
 func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 	declared := p.declarations()
 	found := map[string]bool{} // "FILE NAME"

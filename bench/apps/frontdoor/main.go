@@ -2,7 +2,8 @@
 //
 //	frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE
 //
-// A device is "host" or a part of the name of an OpenCL platform, or of a device, such as "cuda". This file has what the programs share for the measurement.
+// A device is "host" or a part of the name of an OpenCL platform, or of a device, such as "cuda". This file has what the programs share
+// for the measurement.
 package main
 
 import (
@@ -60,7 +61,7 @@ func run(args []string) (err error) {
 func find(name string) (string, error) {
 	infos, err := hal.Devices(ctx)
 	for _, i := range infos {
-		if name == "host" && i.Name() == "host:0" || name != "host" && (strings.Contains(i.Driver, name) || strings.Contains(i.Name(), name)) {
+		if i.Name() == "host:0" && name == "host" || i.Backend != "host" && (strings.Contains(i.Driver, name) || strings.Contains(i.Name(), name)) {
 			say(map[string]any{"device": i.Driver})
 			return i.Name(), nil
 		}
