@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -70,6 +71,9 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		file, name, _ := strings.Cut(key, " ")
 		if sums[file] == nil {
 			src, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if errors.Is(err, os.ErrNotExist) {
+				return nil, nil // the package was checked from memory, as tests do
+			}
 			if err != nil {
 				return nil, err
 			}
