@@ -19,8 +19,8 @@ import (
 
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
-	print, check bool
-	ptx          string
+	print, check, verbose bool
+	ptx                   string
 }
 
 func newKernels() *cobra.Command {
@@ -30,7 +30,8 @@ func newKernels() *cobra.Command {
 		Short: "Translate kernels that are written in Go",
 		Long: `Translate the functions that are marked //halyard:kernel for devices. The translation is written
 beside them, into a Go file PACKAGE_kernels.go, with one function for each kernel that launches it.
-Such a file without kernels is removed.
+Such a file without kernels is removed. Kernels whose threads the processor can run as vectors have a function
+more, in PACKAGE_kernels_simd.go, which Go 1.27 and later build with GOEXPERIMENT=simd.
 A PACKAGE is named as for the go command: a folder such as ./physics, or a pattern such as ./... .
 Without an argument, the package in the current folder is translated. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
@@ -42,6 +43,7 @@ Without an argument, the package in the current folder is translated. The go com
 	f := cmd.Flags()
 	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say for each kernel whether threads run as vectors on the host, and if not, what keeps them from it")
 	f.BoolVar(&o.check, "check", false, "write nothing, and fail if a file differs from what would be written, or belongs to no kernel")
 	return cmd
 }
@@ -105,36 +107,66 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		if made.File == "" {
 			continue
 		}
-		name := short(dir, made.File)
-		old, err := os.ReadFile(made.File)
-		switch {
-		case o.print:
+		if o.print {
 			if _, err := fmt.Fprint(out, made.C); err != nil {
 				return err
 			}
 			continue
-		case err == nil && bytes.Equal(old, made.Go):
-			continue
-		case err != nil && !errors.Is(err, os.ErrNotExist):
-			return err
-		case o.check && err != nil:
-			fmt.Fprintf(out, "%s does not exist; run halyard kernels\n", name)
-			stale = true
-			continue
-		case o.check:
-			fmt.Fprintf(out, "%s is out of date; run halyard kernels\n", name)
-			stale = true
-			continue
 		}
-		if err := os.WriteFile(made.File, made.Go, 0o644); err != nil {
-			return err
+		for _, file := range []struct {
+			path string
+			text []byte
+		}{{made.File, made.Go}, {made.SIMDFile, made.SIMD}} {
+			if file.text == nil {
+				continue
+			}
+			current, err := o.write(out, short(dir, file.path), file.path, file.text)
+			if err != nil {
+				return err
+			}
+			stale = stale || !current
 		}
-		fmt.Fprintf(out, "wrote %s\n", name)
+		if o.verbose {
+			loops(out, made.Loops)
+		}
 	}
 	if stale {
 		return errReported
 	}
 	return nil
+}
+
+// write writes a generated file if it differs. With --check it reports false instead.
+func (o *kernelsOptions) write(out io.Writer, name, path string, text []byte) (current bool, err error) {
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil && bytes.Equal(old, text):
+		return true, nil
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return false, err
+	case o.check && err != nil:
+		fmt.Fprintf(out, "%s does not exist; run halyard kernels\n", name)
+		return false, nil
+	case o.check:
+		fmt.Fprintf(out, "%s is out of date; run halyard kernels\n", name)
+		return false, nil
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(out, "wrote %s\n", name)
+	return true, nil
+}
+
+// loops says for each kernel how the host runs its threads.
+func loops(out io.Writer, all []translate.Loop) {
+	for _, l := range all {
+		if l.Vectors {
+			fmt.Fprintf(out, "%s: %s runs as vectors on the host, in builds by Go 1.27 with GOEXPERIMENT=simd\n", l.Pos, l.Kernel)
+		} else {
+			fmt.Fprintf(out, "%s: %s runs thread by thread on the host: %s\n", l.Why.Pos, l.Kernel, l.Why.Text)
+		}
+	}
 }
 
 // short returns a path relative to the folder, if there is one.

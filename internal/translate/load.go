@@ -40,6 +40,7 @@ type Package struct {
 
 	constrained map[string]bool // files that only some builds have
 	orphans     []string        // generated files that no kernel belongs to
+	vectorFiles []string        // generated files with vector code, which none of the kernels may have now
 
 	names map[string]string // names of the generated file, by what they are for
 	taken map[string]bool   // the same names
@@ -131,7 +132,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 			generated = append(generated, file)
 			continue
 		}
-		if short == GeneratedName(name) {
+		if short == GeneratedName(name) || short == SIMDName(name) {
 			bad = append(bad, Error{token.Position{Filename: file}, "this file was not written by halyard kernels, which would overwrite it; rename the file"})
 		}
 		if rel, err := filepath.Rel(dir, file); err == nil && !strings.HasPrefix(rel, "..") {
@@ -168,7 +169,11 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	p := check(fset, path, files, imports)
 	p.Dir, p.constrained = folder, constrained
 	for _, file := range generated {
-		if filepath.Base(file) != GeneratedName(p.Name) {
+		switch filepath.Base(file) {
+		case GeneratedName(p.Name):
+		case SIMDName(p.Name):
+			p.vectorFiles = append(p.vectorFiles, file)
+		default:
 			p.orphans = append(p.orphans, file)
 		}
 	}

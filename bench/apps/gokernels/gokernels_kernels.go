@@ -19,6 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		q_ := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if laplaceVectors != nil {
+					row = laplaceVectors(row, n, rows, p, q_)
+				}
 				laplaceRow(row, n, rows, p, q_)
 			}
 			return
@@ -34,6 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		to := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if spreadVectors != nil {
+					row = spreadVectors(row, n, rows, from, to)
+				}
 				spreadRow(row, n, rows, from, to)
 			}
 			return
@@ -50,6 +56,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		out := kernel.Slice[uint16](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mandelbrotVectors != nil {
+					row = mandelbrotVectors(row, n, rows, first, limit, out)
+				}
 				mandelbrotRow(row, n, rows, first, limit, out)
 			}
 			return
@@ -63,6 +72,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if copiesVectors != nil {
+					row = copiesVectors(row, a, c)
+				}
 				copiesRow(row, a, c)
 			}
 			return
@@ -76,6 +88,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mulVectors != nil {
+					row = mulVectors(row, b, c)
+				}
 				mulRow(row, b, c)
 			}
 			return
@@ -90,6 +105,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if addVectors != nil {
+					row = addVectors(row, a, b, c)
+				}
 				addRow(row, a, b, c)
 			}
 			return
@@ -104,6 +122,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if triadVectors != nil {
+					row = triadVectors(row, a, b, c)
+				}
 				triadRow(row, a, b, c)
 			}
 			return
@@ -118,6 +139,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if nstreamVectors != nil {
+					row = nstreamVectors(row, a, b, c)
+				}
 				nstreamRow(row, a, b, c)
 			}
 			return
@@ -504,7 +528,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:508
+//line gokernels_kernels.go:532
 			}
 			x = to - 1
 			continue
@@ -523,7 +547,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:527
+//line gokernels_kernels.go:551
 	}
 }
 
@@ -573,7 +597,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:577
+//line gokernels_kernels.go:601
 			}
 			x = to_ - 1
 			continue
@@ -592,7 +616,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:596
+//line gokernels_kernels.go:620
 	}
 }
 
@@ -618,7 +642,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:622
+//line gokernels_kernels.go:646
 	}
 }
 
@@ -647,7 +671,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:651
+//line gokernels_kernels.go:675
 				}
 				{
 					at := at + 1
@@ -657,7 +681,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:661
+//line gokernels_kernels.go:685
 				}
 			}
 			if at < count {
@@ -667,7 +691,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:671
+//line gokernels_kernels.go:695
 			}
 			x = to - 1
 			continue
@@ -676,7 +700,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:680
+//line gokernels_kernels.go:704
 	}
 }
 
@@ -705,7 +729,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:709
+//line gokernels_kernels.go:733
 				}
 				{
 					at := at + 1
@@ -715,7 +739,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:719
+//line gokernels_kernels.go:743
 				}
 			}
 			if at < count {
@@ -725,7 +749,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:729
+//line gokernels_kernels.go:753
 			}
 			x = to - 1
 			continue
@@ -734,7 +758,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:738
+//line gokernels_kernels.go:762
 	}
 }
 
@@ -765,7 +789,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:769
+//line gokernels_kernels.go:793
 				}
 				{
 					at := at + 1
@@ -775,7 +799,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:779
+//line gokernels_kernels.go:803
 				}
 			}
 			if at < count {
@@ -785,7 +809,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:789
+//line gokernels_kernels.go:813
 			}
 			x = to - 1
 			continue
@@ -794,7 +818,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:798
+//line gokernels_kernels.go:822
 	}
 }
 
@@ -825,7 +849,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:829
+//line gokernels_kernels.go:853
 				}
 				{
 					at := at + 1
@@ -835,7 +859,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:839
+//line gokernels_kernels.go:863
 				}
 			}
 			if at < count {
@@ -845,7 +869,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:849
+//line gokernels_kernels.go:873
 			}
 			x = to - 1
 			continue
@@ -854,7 +878,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:858
+//line gokernels_kernels.go:882
 	}
 }
 
@@ -885,7 +909,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:889
+//line gokernels_kernels.go:913
 				}
 				{
 					at := at + 1
@@ -895,7 +919,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:899
+//line gokernels_kernels.go:923
 				}
 			}
 			if at < count {
@@ -905,7 +929,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:909
+//line gokernels_kernels.go:933
 			}
 			x = to - 1
 			continue
@@ -914,7 +938,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:918
+//line gokernels_kernels.go:942
 	}
 }
 
@@ -944,14 +968,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:948
+//line gokernels_kernels.go:972
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:955
+//line gokernels_kernels.go:979
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -963,12 +987,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:967
+//line gokernels_kernels.go:991
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:972
+//line gokernels_kernels.go:996
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -980,9 +1004,21 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:984
+//line gokernels_kernels.go:1008
 			}
 		}
 	}
 	innerPhasesPool.Give(kept)
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in gokernels_kernels_simd.go.
+var (
+	laplaceVectors    func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	spreadVectors     func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	mandelbrotVectors func(grid.Row, int32, int32, int32, int32, grid.Out[uint16]) grid.Row
+	copiesVectors     func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors        func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors        func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors      func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors    func(grid.Row, []float64, []float64, []float64) grid.Row
+)

@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		n := int(kernel.Number[int64](blk, 4))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if laplaceVectors != nil {
+					row = laplaceVectors(row, p, q_, n)
+				}
 				laplaceRow(row, p, q_, n)
 			}
 			return
@@ -55,6 +58,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		pq := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if advanceVectors != nil {
+					row = advanceVectors(row, x, r, p, q_, rr, pq)
+				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
 			return
@@ -70,6 +76,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		before := kernel.Slice[float32](blk, 6)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if directVectors != nil {
+					row = directVectors(row, p, r, now, before)
+				}
 				directRow(row, p, r, now, before)
 			}
 			return
@@ -357,7 +366,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:361
+//line cg_kernels.go:370
 			}
 			x = to - 1
 			continue
@@ -382,7 +391,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:386
+//line cg_kernels.go:395
 	}
 }
 
@@ -405,13 +414,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line cg_kernels.go:409
+//line cg_kernels.go:418
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:415
+//line cg_kernels.go:424
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -421,12 +430,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:425
+//line cg_kernels.go:434
 				}
 			}
 		}
 	}
-//line cg_kernels.go:430
+//line cg_kernels.go:439
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range int(b_.Size[0]) {
@@ -436,7 +445,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:440
+//line cg_kernels.go:449
 			}
 		}
 	}
@@ -459,13 +468,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line cg_kernels.go:463
+//line cg_kernels.go:472
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:469
+//line cg_kernels.go:478
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -475,12 +484,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:479
+//line cg_kernels.go:488
 				}
 			}
 		}
 	}
-//line cg_kernels.go:484
+//line cg_kernels.go:493
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -490,7 +499,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:494
+//line cg_kernels.go:503
 			}
 		}
 	}
@@ -525,7 +534,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:529
+//line cg_kernels.go:538
 			}
 			x_ = to - 1
 			continue
@@ -536,7 +545,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:540
+//line cg_kernels.go:549
 	}
 }
 
@@ -564,7 +573,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:568
+//line cg_kernels.go:577
 			}
 			x = to - 1
 			continue
@@ -574,6 +583,13 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:578
+//line cg_kernels.go:587
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in cg_kernels_simd.go.
+var (
+	laplaceVectors func(grid.Row, []float32, grid.Out[float32], int) grid.Row
+	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+)

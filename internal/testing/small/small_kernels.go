@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		y := kernel.Slice[float32](blk, 3)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if saxpyVectors != nil {
+					row = saxpyVectors(row, a, x, y)
+				}
 				saxpyRow(row, a, x, y)
 			}
 			return
@@ -31,6 +34,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		image := kernel.Slice[int32](blk, 1)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if paintVectors != nil {
+					row = paintVectors(row, f, image)
+				}
 				paintRow(row, f, image)
 			}
 			return
@@ -56,6 +62,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		out := kernel.Slice[int32](blk, 0)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if numberVectors != nil {
+					row = numberVectors(row, out)
+				}
 				numberRow(row, out)
 			}
 			return
@@ -192,7 +201,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:196
+//line small_kernels.go:205
 				}
 				{
 					at := at + 1
@@ -202,7 +211,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:206
+//line small_kernels.go:215
 				}
 			}
 			if at < count {
@@ -212,7 +221,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:216
+//line small_kernels.go:225
 			}
 			x_ = to - 1
 			continue
@@ -221,7 +230,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:225
+//line small_kernels.go:234
 	}
 }
 
@@ -253,7 +262,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:257
+//line small_kernels.go:266
 			}
 			x_ = to - 1
 			continue
@@ -264,7 +273,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:268
+//line small_kernels.go:277
 	}
 }
 
@@ -289,7 +298,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:293
+//line small_kernels.go:302
 			}
 			x = to - 1
 			continue
@@ -299,7 +308,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:303
+//line small_kernels.go:312
 	}
 }
 
@@ -323,7 +332,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:327
+//line small_kernels.go:336
 				}
 				{
 					at := at + 1
@@ -331,7 +340,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:335
+//line small_kernels.go:344
 				}
 			}
 			if at < count {
@@ -339,13 +348,20 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:343
+//line small_kernels.go:352
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:350
+//line small_kernels.go:359
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in small_kernels_simd.go.
+var (
+	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
+	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
+	numberVectors func(grid.Row, []int32) grid.Row
+)
