@@ -370,7 +370,7 @@ func (l *laneWriter) apart() (found []string) {
 			continue
 		}
 		for j, v := range l.views {
-			if i != j && !(v.stored && j < i) {
+			if i != j && !(v.stored && j < i) && !slices.Contains(l.whole, v.slice) {
 				found = append(found, fmt.Sprintf("!lanes.Apart(%s, %s)", s.name, v.name))
 			}
 		}

@@ -344,11 +344,13 @@ func (l *laneWriter) loop(s ast.Stmt, begin func(), head func(scope *leaving), b
 	} else {
 		l.write("{")
 	}
+	brace := len(l.lines)
 	if leave {
 		l.depth = append(l.depth, "loop")
 	}
 	begin()
 	l.leavable(scope)
+	bare := len(l.lines) == brace && (active == "" || leave) // nothing is declared outside the loop
 	outer := l.scope
 	l.scope = scope
 	head(scope)
@@ -362,7 +364,11 @@ func (l *laneWriter) loop(s ast.Stmt, begin func(), head func(scope *leaving), b
 	l.active, l.pos = round, s.Pos()
 	l.lines = append(l.lines, scope.after...)
 	l.write("}")
-	l.write("}")
+	if bare {
+		l.lines = slices.Delete(l.lines, brace-1, brace)
+	} else {
+		l.write("}")
+	}
 	l.scope, l.active, l.depth = outer, active, l.depth[:depth]
 }
 
