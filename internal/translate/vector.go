@@ -287,14 +287,16 @@ func (l *laneWriter) function(name, params, args string) string {
 	scalar := slices.Concat([]string{fmt.Sprintf("%s-%s < %s", l.to, l.from, wide)}, l.row.never, l.fits)
 	fmt.Fprintf(&b, "if %s {\nreturn %s\n}\n", strings.Join(scalar, " || "), w.row)
 	fmt.Fprintf(&b, "%s := %s - %s\n", l.count, l.to, l.from)
+	lines, apart := l.needed(), strings.Join(l.apart(), " || ")
 	for _, v := range l.views {
-		fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, l.from, parenthesized(v.offset), l.count)
+		if mentioned(lines, v.name) || mentions(apart, v.name) {
+			fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, l.from, parenthesized(v.offset), l.count)
+		}
 	}
-	if apart := l.apart(); len(apart) > 0 {
-		fmt.Fprintf(&b, "if %s {\nreturn %s // a thread uses what another one stores\n}\n", strings.Join(apart, " || "), w.row)
+	if apart != "" {
+		fmt.Fprintf(&b, "if %s {\nreturn %s // a thread uses what another one stores\n}\n", apart, w.row)
 	}
 	fmt.Fprintf(&b, "%s(%s.Until(%s)%s)\n", l.row.name, w.row, l.from, args)
-	lines := l.needed()
 	for _, h := range l.hoisted {
 		if mentioned(lines, h.name) {
 			b.WriteString(h.text + "\n")

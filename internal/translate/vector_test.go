@@ -193,13 +193,16 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		build.Dir, build.Env = dir, append(os.Environ(), env...)
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		for _, width := range vectorWidths(t, env) {
+		for _, width := range []string{"128", "256", "512"} {
 			said := lanesProgram(t.Context(), dir, width)
+			if width != "128" && strings.Contains(said[0], "larger than the simd length") {
+				continue // the processor has no such vectors
+			}
 			last := said[len(said)-1]
 			for _, line := range said[:len(said)-1] {
 				var seed uint64
 				if n, _ := fmt.Sscanf(line, "DIFFERS %d", &seed); n == 1 {
-					t.Errorf("%s bits: %s\n%s", width, line, laneKernel(seed, 0))
+					t.Errorf("%s bits: %s; repeat it with -args -seed %d -vectors 1\n%s", width, line, seed, laneKernel(seed, 0))
 				} else {
 					t.Error(line)
 				}
@@ -247,10 +250,4 @@ func vectorBuild(t *testing.T) []string {
 		t.Skipf("no Go 1.27: %s", out)
 	}
 	return env
-}
-
-// vectorWidths returns the widths of vectors, in bits, that the processor has.
-func vectorWidths(t *testing.T, env []string) []string {
-	t.Helper()
-	return []string{"128", "256", "512"}
 }

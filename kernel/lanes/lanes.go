@@ -73,8 +73,8 @@ func Any32(m simd.Mask32s) bool {
 	var a [most]int32
 	m.ToInt32s().Store(a[:])
 	any := int32(0)
-	for _, v := range a {
-		any |= v
+	for i := range a { // not a copy of a
+		any |= a[i]
 	}
 	return any != 0
 }
@@ -84,8 +84,8 @@ func Any64(m simd.Mask64s) bool {
 	var a [most / 2]int64
 	m.ToInt64s().Store(a[:])
 	any := int64(0)
-	for _, v := range a {
-		any |= v
+	for i := range a { // not a copy of a
+		any |= a[i]
 	}
 	return any != 0
 }
