@@ -153,8 +153,9 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
 	if w.hidden || w.hidesGrid {
 		return no(w.hiddenAt, "this name hides one that the generated file uses; rename it")
 	}
-	for _, name := range []string{"simd", "lanes"} {
-		if p.types.Scope().Lookup(name) != nil || w.names[name] {
+	for _, name := range laneImports {
+		parameter := slices.ContainsFunc(f.params, func(m *param) bool { return m.name == name })
+		if p.types.Scope().Lookup(name) != nil || parameter {
 			return no(f.decl.Pos(), "%s is a package that the generated file imports; rename what has this name", name)
 		}
 	}
