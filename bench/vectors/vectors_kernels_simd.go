@@ -18,6 +18,8 @@ func init() {
 		attractVectors = attractLanes
 		mandelbrotVectors = mandelbrotLanes
 		productsVectors = productsLanes
+	}
+	if lanes.Hardware() && !lanes.Fuses {
 		priceVectors = priceLanes
 	}
 }
@@ -42,7 +44,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:13
 		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
-//line vectors_kernels_simd.go:46
+//line vectors_kernels_simd.go:48
 	}
 	return r.From(from + at)
 }
@@ -87,7 +89,7 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line vectors.go:32
 		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line vectors_kernels_simd.go:91
+//line vectors_kernels_simd.go:93
 	}
 	return r.From(from_2 + at)
 }
@@ -171,7 +173,7 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 		v.Store(ay4[at:])
 //line vectors.go:53
 		v_2.Store(az5[at:])
-//line vectors_kernels_simd.go:175
+//line vectors_kernels_simd.go:177
 	}
 	return r.From(from + at)
 }
@@ -229,7 +231,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 		}
 //line vectors.go:72
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:233
+//line vectors_kernels_simd.go:235
 	}
 	return r.From(from + at)
 }
@@ -272,7 +274,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 			sum = sum.Add(simd.LoadFloat64s(a[i:]).Mul(simd.LoadFloat64s(b[i_2:])))
 		}
 		sum.Store(sums0[at:])
-//line vectors_kernels_simd.go:276
+//line vectors_kernels_simd.go:278
 	}
 	return r.From(from + at)
 }
@@ -496,7 +498,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 		c_4.Store(call3[at:])
 		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line vectors_kernels_simd.go:500
+//line vectors_kernels_simd.go:502
 	}
 	return r.From(from + at)
 }

@@ -91,6 +91,9 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 	}
 	for _, n := range []int{1, 15, 16, 17, 100, 1000} {
 		for _, l := range loops(n) {
+			if l.name == "Black-Scholes" && lanes.Fuses {
+				continue // it has products that Go fuses with sums there
+			}
 			l.reset()
 			l.run(false)
 			want := l.results()
@@ -108,6 +111,9 @@ func BenchmarkRows(b *testing.B) {
 	}
 	b.Logf("vectors have %d bits", simd.VectorBitSize())
 	for _, l := range loops(2048) {
+		if l.name == "Black-Scholes" && lanes.Fuses {
+			continue
+		}
 		l.reset()
 		b.Run(l.name+"/loop", func(b *testing.B) {
 			for b.Loop() {

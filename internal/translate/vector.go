@@ -35,6 +35,7 @@ type vectors struct {
 	name    string
 	imports map[string]string
 	text    string
+	fused   bool // where Go fuses x*y + z, the row's loop gives other bits
 }
 
 // laneWriter writes the function of one kernel. Which variables differ between lanes, and how wide a lane is, is found by trying: a try that learns of
@@ -48,6 +49,7 @@ type laneWriter struct {
 	again   bool            // this try has learnt something
 	names   map[string]bool
 	imports map[string]string
+	fused   bool // a product of floats is not converted, so that Go may fuse it with a sum
 
 	// of a try
 	lines    []laneLine
@@ -160,7 +162,7 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
 		}
 	}
 	w.settle()
-	l := &laneWriter{w: w, p: p, row: row, bits: 32, differs: map[string]bool{}}
+	l := &laneWriter{w: w, p: p, row: row, bits: 32, differs: map[string]bool{}, fused: p.fuses(f.decl)}
 	for range 64 { // each try knows more than the one before; programs need a few
 		var r refusal
 		v, r = l.try()
@@ -172,6 +174,33 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
 		}
 	}
 	return no(f.decl.Pos(), "this kernel has too many variables that differ between threads")
+}
+
+// fuses reports whether a function has a product of floats that is not rounded by a conversion. Products of products, and those that are divided or
+// compared, are not added to anything.
+func (p *Package) fuses(decl *ast.FuncDecl) (found bool) {
+	isFloat := func(e ast.Expr) bool {
+		n, ok := numberOf(p.info.TypeOf(e))
+		return ok && n.float && p.info.Types[e].Value == nil
+	}
+	rounded := map[ast.Expr]bool{}
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if p.info.Types[n.Fun].IsType() && len(n.Args) == 1 && isFloat(n) {
+				rounded[ast.Unparen(n.Args[0])] = true
+			}
+		case *ast.BinaryExpr:
+			if n.Op != token.ADD && n.Op != token.SUB {
+				rounded[ast.Unparen(n.X)], rounded[ast.Unparen(n.Y)] = true, true
+			}
+			found = found || n.Op == token.MUL && isFloat(n) && !rounded[n]
+		case *ast.AssignStmt:
+			found = found || n.Tok == token.MUL_ASSIGN && isFloat(n.Lhs[0])
+		}
+		return !found
+	})
+	return found
 }
 
 // settle notes the values of all variables that are never changed, those in loops too.
@@ -243,7 +272,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	kernel := strings.TrimRight(strings.TrimSuffix(l.row.name, "_"), "_")
 	kernel = strings.TrimSuffix(kernel, "Row")
 	hook, name := l.p.free("hook", kernel+"Vectors", l.w.f.argNames...), l.p.free("vectors", kernel+"Lanes", l.w.f.argNames...)
-	return &vectors{hook, kinds, name, l.imports, l.function(name, params, args)}, refusal{}
+	return &vectors{hook, kinds, name, l.imports, l.function(name, params, args), l.fused}, refusal{}
 }
 
 // parameters returns the function's parameters, their types, and the arguments of a call with the same, each with a comma in front.
@@ -665,14 +694,19 @@ const simdBuilds = "//go:build go1.27 && goexperiment.simd && (amd64 || arm64 ||
 // simd returns the file with vector code, or nil if no kernel has any.
 func (p *Package) simd(all []*vectors) ([]byte, error) {
 	needed := map[string]string{}
-	var b, hooks strings.Builder
+	var b strings.Builder
+	var hooks [2]string // the second are those that need that Go does not fuse
 	for _, v := range all {
 		if v != nil {
 			maps.Copy(needed, v.imports)
-			fmt.Fprintf(&hooks, "\t\t%s = %s\n", v.hook, v.name)
+			i := 0
+			if v.fused {
+				i = 1
+			}
+			hooks[i] += fmt.Sprintf("%s = %s\n", v.hook, v.name)
 		}
 	}
-	if hooks.Len() == 0 {
+	if hooks[0]+hooks[1] == "" {
 		return nil, nil
 	}
 	fmt.Fprintf(&b, "%s\n\n%s\n\npackage %s\n\nimport (\n", generatedBy, simdBuilds, p.Name)
@@ -680,7 +714,13 @@ func (p *Package) simd(all []*vectors) ([]byte, error) {
 		fmt.Fprintf(&b, "\t%q\n", path)
 	}
 	b.WriteString("\t\"simd\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n\t\"github.com/go-halyard/halyard/kernel/lanes\"\n)\n\n")
-	fmt.Fprintf(&b, "func init() {\n\tif lanes.Hardware() {\n%s\t}\n}\n", hooks.String())
+	b.WriteString("func init() {\n")
+	for i, condition := range []string{"lanes.Hardware()", "lanes.Hardware() && !lanes.Fuses"} {
+		if hooks[i] != "" {
+			fmt.Fprintf(&b, "if %s {\n%s}\n", condition, hooks[i])
+		}
+	}
+	b.WriteString("}\n")
 	for _, v := range all {
 		if v != nil {
 			b.WriteString("\n" + v.text)

@@ -90,6 +90,7 @@ func (g *laneGenerator) kernel() string {
 	default:
 		g.line("i := t.Global(1)*n + t.Global(0)")
 	}
+	g.line("_ = i")
 	g.start("a", "m")
 	g.block(3 + g.IntN(6))
 	if !g.stored || g.IntN(2) == 0 {

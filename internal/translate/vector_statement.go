@@ -587,6 +587,7 @@ func (l *laneWriter) inlined(e *ast.CallExpr, f *types.Func) laneValue {
 	case len(e.Args) != sig.Params().Len():
 		refuse(e.Pos(), "a call with several results does not become vector code")
 	}
+	l.fused = l.fused || l.p.fuses(decl)
 	kind := l.kindOf(e)
 	var values []laneValue
 	for _, a := range e.Args {

@@ -169,7 +169,7 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		imp, err := imports()
 		require.NoError(t, err)
 		made, err := translatedWith(imp, src.String())
-		require.NoError(t, err, src.String())
+		require.NoError(t, err)
 		table.WriteString("package main\n\nfunc all() {\n")
 		for i, l := range made.Loops {
 			if !l.Vectors {

@@ -17,10 +17,12 @@ func init() {
 		spreadVectors = spreadLanes
 		mandelbrotVectors = mandelbrotLanes
 		copiesVectors = copiesLanes
-		mulVectors = mulLanes
 		addVectors = addLanes
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
+	}
+	if lanes.Hardware() && !lanes.Fuses {
+		mulVectors = mulLanes
 	}
 }
 
@@ -68,7 +70,7 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 		right = simd.LoadFloat32s(p1[at:]).IfElse(on_2, right)
 //line cg.go:21
 		c1.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
-//line gokernels_kernels_simd.go:72
+//line gokernels_kernels_simd.go:74
 	}
 	return r.From(from + at)
 }
@@ -118,7 +120,7 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line heat.go:21
 		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line gokernels_kernels_simd.go:122
+//line gokernels_kernels_simd.go:124
 	}
 	return r.From(from_2 + at)
 }
@@ -179,7 +181,7 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 		}
 //line mandelbrot.go:19
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line gokernels_kernels_simd.go:183
+//line gokernels_kernels_simd.go:185
 	}
 	return r.From(from + at)
 }
@@ -203,7 +205,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:10
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line gokernels_kernels_simd.go:207
+//line gokernels_kernels_simd.go:209
 	}
 	return r.From(from + at)
 }
@@ -228,7 +230,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:17
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line gokernels_kernels_simd.go:232
+//line gokernels_kernels_simd.go:234
 	}
 	return r.From(from + at)
 }
@@ -254,7 +256,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:24
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line gokernels_kernels_simd.go:258
+//line gokernels_kernels_simd.go:260
 	}
 	return r.From(from + at)
 }
@@ -281,7 +283,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:31
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line gokernels_kernels_simd.go:285
+//line gokernels_kernels_simd.go:287
 	}
 	return r.From(from + at)
 }
@@ -308,7 +310,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:38
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line gokernels_kernels_simd.go:312
+//line gokernels_kernels_simd.go:314
 	}
 	return r.From(from + at)
 }

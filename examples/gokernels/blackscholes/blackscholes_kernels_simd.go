@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	if lanes.Hardware() {
+	if lanes.Hardware() && !lanes.Fuses {
 		priceVectors = priceLanes
 	}
 }
