@@ -150,6 +150,44 @@ func i64(v uint64) int64 { return int64(v) }
 func u64(v uint64) uint64 { return v }
 `
 
+// A kernel whose indexes are the thread's place plus a number of the row has vectors. For others the first thing that keeps them from it is told.
+func TestWhatHasVectors(t *testing.T) {
+	t.Parallel()
+	imp, err := imports()
+	require.NoError(t, err)
+	for _, c := range []struct{ body, why string }{
+		{"y[i] += float32(a * x[i])", ""},
+		{"if x[i] > 0 {\n y[i] = 1\n} else {\n y[i+1] = x[i+2]\n}", ""},
+		{"for k := 0; x[i] > float32(k); k++ {\n a = a + x[k]\n}\ny[i] = a", ""}, // the rounds that run have the same k
+		{"k := 0\nfor x[i] > float32(k) {\n k++\n}\ny[i] = float32(k)", "values of 64 bits that differ between threads stand beside"},
+		{"for k := range x {\n a = a + x[k]\n}\ny[i] = a", ""},
+		{"y[i] = float32(z[i] / 3)", "package simd has no division of integers"},
+		{"y[i] = x[2*i]", "the elements of the threads are not neighbours"},
+		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
+		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
+		{"y[i] = float32(math.Sin(float64(x[i])))", "values of 64 bits"},
+		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", "this statement does not become vector code"},
+		{"var b [2]float32\nb[0] = a\ny[i] = b[0]", "only numbers and bools become vectors"},
+		{"for a > x[i] {\n a = a - 1\n}\n_ = a", "this kernel stores nothing"},
+	} {
+		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+		made, err := translatedWith(imp, src)
+		require.NoError(t, err, c.body)
+		require.Len(t, made.Loops, 1)
+		l := made.Loops[0]
+		if c.why == "" {
+			assert.True(t, l.Vectors, "%s: %v", c.body, l.Why)
+			assert.Contains(t, string(made.SIMD), "kVectors = kLanes")
+			continue
+		}
+		assert.False(t, l.Vectors, c.body)
+		assert.Nil(t, made.SIMD, c.body)
+		require.NotNil(t, l.Why, c.body)
+		assert.Contains(t, l.Why.Text, c.why, c.body)
+		assert.NotZero(t, l.Why.Pos.Line)
+	}
+}
+
 // Random kernels give the same bits thread by thread and as vectors of each width, also where slices share memory and where an index is out of range.
 func TestRandomKernelsAsVectors(t *testing.T) {
 	t.Parallel()
