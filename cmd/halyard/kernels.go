@@ -19,8 +19,8 @@ import (
 
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
-	print, check bool
-	ptx          string
+	print, check, verbose bool
+	ptx                   string
 }
 
 func newKernels() *cobra.Command {
@@ -30,8 +30,9 @@ func newKernels() *cobra.Command {
 		Short: "Translate kernels that are written in Go",
 		Long: `Translate the functions that are marked //halyard:kernel for devices. The translation is written
 beside them, into a Go file PACKAGE_kernels.go, with one function for each kernel that launches it.
-A test in PACKAGE_kernels_test.go fails if a kernel has changed since. Such files without kernels
-are removed.
+A test in PACKAGE_kernels_test.go fails if a kernel has changed since. Kernels whose threads the
+processor can run as vectors have a function more, in PACKAGE_kernels_simd.go, which Go 1.27 and
+later build with GOEXPERIMENT=simd. Such files without kernels are removed.
 A PACKAGE is named as for the go command: a folder such as ./physics, or a pattern such as ./... .
 Without an argument, the package in the current folder is translated. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
@@ -43,6 +44,7 @@ Without an argument, the package in the current folder is translated. The go com
 	f := cmd.Flags()
 	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say for each kernel whether threads run as vectors on the host, and if not, what keeps them from it")
 	f.BoolVar(&o.check, "check", false, "write nothing; fail if a file differs from what would be written, and show how, or if it belongs to no kernel")
 	return cmd
 }
@@ -104,8 +106,11 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 			}
 			continue
 		}
-		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test)); err != nil {
+		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test), w.write(made.SIMDFile, made.SIMD)); err != nil {
 			return err
+		}
+		if o.verbose {
+			loops(out, made.Loops)
 		}
 	}
 	if w.stale {
@@ -139,7 +144,11 @@ func (w *writer) remove(file string) error {
 	return nil
 }
 
+// write writes a file, unless its text is nil.
 func (w *writer) write(file string, text []byte) error {
+	if text == nil {
+		return nil
+	}
 	name := short(w.dir, file)
 	old, err := os.ReadFile(file)
 	switch {
@@ -161,6 +170,17 @@ func (w *writer) write(file string, text []byte) error {
 	}
 	fmt.Fprintf(w.out, "wrote %s\n", name)
 	return nil
+}
+
+// loops says for each kernel how the host runs its threads.
+func loops(out io.Writer, all []translate.Loop) {
+	for _, l := range all {
+		if l.Vectors {
+			fmt.Fprintf(out, "%s: %s runs as vectors on the host, in builds by Go 1.27 with GOEXPERIMENT=simd\n", l.Pos, l.Kernel)
+		} else {
+			fmt.Fprintf(out, "%s: %s runs thread by thread on the host: %s\n", l.Why.Pos, l.Kernel, l.Why.Text)
+		}
+	}
 }
 
 // short returns a path relative to the folder, if there is one.

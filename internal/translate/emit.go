@@ -28,6 +28,10 @@ type Output struct {
 	// types or constants it uses, apart from Go's own and package grid. They are relative to the folder that Load was given if they are below it.
 	Files []string
 
+	SIMD     []byte // the generated file with vector code for the host, or nil if no kernel has any
+	SIMDFile string // its path
+	Loops    []Loop // how the host runs each kernel
+
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
@@ -75,17 +79,22 @@ func (p *Package) Translate() (*Output, error) {
 			return nil, fmt.Errorf("package %s: %w", p.Name, err)
 		}
 	}
+	made := &Output{
+		C: c, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Files: g.files(),
+		Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)),
+		SIMDFile: filepath.Join(p.Dir, SIMDName(p.Name)), Orphans: p.orphans,
+	}
 	sources, err := p.sources(decls)
 	if err != nil {
 		return nil, err
 	}
-	src, err := p.generate(c, ptx, kernels, launchers, g.sites, sources)
-	if err != nil {
+	if err := p.generate(made, ptx, kernels, launchers, g.sites, sources); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(p.Dir, GeneratedName(p.Name))
-	test := filepath.Join(p.Dir, testName(p.Name))
-	return &Output{Files: g.files(), C: c, Go: src, File: file, Test: p.generatedTest(), TestFile: test, Orphans: p.orphans}, nil
+	if made.SIMD == nil {
+		made.Orphans = slices.Concat(made.Orphans, p.vectorFiles)
+	}
+	return made, nil
 }
 
 // outside reports whether a position is in a declaration of constants, types or imports.
@@ -208,8 +217,9 @@ func (p *program) text() string {
 	return b.String()
 }
 
-// generate returns the Go file.
-func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites, sources []string) ([]byte, error) {
+// generate sets the Go files of a translation, and what is said of them.
+func (p *Package) generate(made *Output, ptx string, kernels []*function, launchers, sites, sources []string) error {
+	c := made.C
 	var b bytes.Buffer
 	programName := p.free("program", "kernels")
 	var vars []string
@@ -219,7 +229,16 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites,
 	}
 	loops, imports, err := p.loops(kernels)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	vectors := make([]*vectors, len(kernels))
+	for i, f := range kernels {
+		v, why := p.vectors(f, loops[i])
+		vectors[i] = v
+		made.Loops = append(made.Loops, Loop{f.decl.Name.Name, p.Fset.Position(f.decl.Pos()), v != nil, why})
+	}
+	if made.SIMD, err = p.simd(vectors); err != nil {
+		return err
 	}
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
 	b.WriteString("\t\"github.com/go-halyard/halyard/hal\"\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n")
@@ -249,7 +268,11 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites,
 		case loops[i] != nil && f.together:
 			fmt.Fprintf(&b, "\t\tif grid.InPhases() {\n\t\t\t%s(blk%s)\n\t\t\treturn\n\t\t}\n", loops[i].name, loops[i].args)
 		case loops[i] != nil:
-			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", loops[i].name, loops[i].args)
+			front := ""
+			if v := vectors[i]; v != nil {
+				front = fmt.Sprintf("if %s != nil {\nrow = %[1]s(row%s)\n}\n", v.hook, loops[i].args)
+			}
+			fmt.Fprintf(&b, "\t\tif !grid.Covered() {\n\t\t\tfor row := range grid.Rows(blk) {\n%s\t\t\t\t%s(row%s)\n\t\t\t}\n\t\t\treturn\n\t\t}\n", front, loops[i].name, loops[i].args)
 		}
 		if f.together {
 			fmt.Fprintf(&b, "\t\tgrid.RunTogether(blk, func(t grid.Thread) { %s })\n", call)
@@ -345,11 +368,21 @@ func (p *Package) generate(c, ptx string, kernels []*function, launchers, sites,
 			fmt.Fprintf(&b, "\n%s", l.text)
 		}
 	}
+	if made.SIMD != nil {
+		fmt.Fprintf(&b, "\n// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in %s.\nvar (\n", SIMDName(p.Name))
+		for _, v := range vectors {
+			if v != nil {
+				fmt.Fprintf(&b, "\t%s func(grid.Row%s) grid.Row\n", v.hook, v.types)
+			}
+		}
+		b.WriteString(")\n")
+	}
 	src, err := format.Source(b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
+		return fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
-	return numbered(src, GeneratedName(p.Name)), nil
+	made.Go = numbered(src, GeneratedName(p.Name))
+	return nil
 }
 
 func elem(m *param) types.Type { return m.typ.Underlying().(*types.Slice).Elem() }

@@ -42,6 +42,7 @@ type Package struct {
 	imported    map[string]string // packages of the types of kernels' parameters: paths by name
 	constrained map[string]bool   // files that only some builds have
 	orphans     []string          // generated files that no kernel belongs to
+	vectorFiles []string          // generated files with vector code, which none of the kernels may have now
 
 	names map[string]string // names of the generated file, by what they are for
 	taken map[string]bool   // the same names
@@ -130,7 +131,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 			generated = append(generated, file)
 			continue
 		}
-		if short == GeneratedName(name) || short == testName(name) {
+		if short == GeneratedName(name) || short == testName(name) || short == SIMDName(name) {
 			bad = append(bad, Error{token.Position{Filename: file}, "this file was not written by halyard kernels, which would overwrite it; rename the file"})
 		}
 		if rel, err := filepath.Rel(dir, file); err == nil && !strings.HasPrefix(rel, "..") {
@@ -167,7 +168,11 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	p := check(fset, path, files, imports)
 	p.Dir, p.constrained = folder, constrained
 	for _, file := range generated {
-		if base := filepath.Base(file); base != GeneratedName(p.Name) && base != testName(p.Name) {
+		switch filepath.Base(file) {
+		case GeneratedName(p.Name), testName(p.Name):
+		case SIMDName(p.Name):
+			p.vectorFiles = append(p.vectorFiles, file)
+		default:
 			p.orphans = append(p.orphans, file)
 		}
 	}

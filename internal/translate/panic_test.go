@@ -158,7 +158,7 @@ func translateOne(base *program, decl *ast.FuncDecl, as string) (text string, er
 			return "", err
 		}
 		text := g.text()
-		_, err := p.generate(text, "", []*function{f}, []string{launcher}, g.sites, nil)
+		err := p.generate(&Output{C: text}, "", []*function{f}, []string{launcher}, g.sites, nil)
 		return text, err
 	}
 	var args []types.Type

@@ -22,6 +22,12 @@ type rows struct {
 	args    string            // the arguments of its call, after the row
 	imports map[string]string // imports that the body needs: paths by name
 	text    string
+
+	// What a function that runs threads as vectors needs.
+	writer       *rowWriter
+	limits       []limit
+	truths       map[ast.Node]bool // comparisons whose results are known for threads below the limits that are not at an edge
+	edges, never []string          // as those of inner
 }
 
 // rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,
@@ -54,7 +60,8 @@ func (p *Package) rows(f *function) (*rows, *Error) {
 	fmt.Fprintf(&b, "// %s runs %s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.\n//\n//go:noinline\n", name, f.decl.Name.Name)
 	fmt.Fprintf(&b, "func %s(%s grid.Row%s) {\n", name, w.row, params)
 	end := w.row + ".End"
-	for _, l := range w.limits() {
+	limits := w.limits()
+	for _, l := range limits {
 		if l.dim == 0 {
 			end = fmt.Sprintf("min(%s, %s)", end, l.limit)
 		} else {
@@ -72,8 +79,10 @@ func (p *Package) rows(f *function) (*rows, *Error) {
 			copies += fmt.Sprintf("%s := %s\n_ = %s\n", v.Name(), v.Name(), v.Name())
 		}
 	}
+	found := &rows{name: name, args: args, imports: w.imports, writer: w, limits: limits, truths: maps.Clone(w.guards)}
 	inner, within := w.inner(), ""
 	if inner != nil {
+		found.truths, found.edges, found.never = inner.truths, unique(inner.edges), unique(inner.never)
 		if within, ok = w.body(inner); !ok {
 			return nil, nil
 		}
@@ -88,7 +97,8 @@ func (p *Package) rows(f *function) (*rows, *Error) {
 	}
 	b.WriteString(copies + body)
 	fmt.Fprintf(&b, "\n%s\n}\n}\n", backHere)
-	return &rows{name: name, args: args, imports: w.imports, text: b.String()}, nil
+	found.text = b.String()
+	return found, nil
 }
 
 // called returns the name of the function: the kernel's name with an ending.

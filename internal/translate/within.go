@@ -233,15 +233,22 @@ func (n *inner) before(w *rowWriter, end string) string {
 	for _, v := range n.views {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", n.first, n.last, v.offset, v.slice)
 	}
-	edges := n.edges
-	for i, e := range edges {
-		if !slices.Contains(edges[:i], e) {
-			fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", n.first, n.last, e)
-		}
+	for _, e := range unique(n.edges) {
+		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", n.first, n.last, e)
 	}
 	empty := slices.Compact(slices.Clone(n.never))
 	fmt.Fprintf(&b, "if %s {\n%s = %s // none\n}\n", strings.Join(append(empty, n.first+" >= "+n.last), " || "), n.first, end)
 	return b.String()
+}
+
+// unique returns texts without those that come again.
+func unique(all []string) (found []string) {
+	for _, s := range all {
+		if !slices.Contains(found, s) {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // begin returns the first lines of the row's loop. When the loop reaches the first thread of inner, they run

@@ -25,6 +25,18 @@ type Row struct {
 // the row are not negative. So an index that is such a place, and known to be below the length, needs no check.
 func (r Row) First() int { return r.first & (1<<62 - 1) }
 
+// From returns the row from a place of it on.
+func (r Row) From(place int) Row {
+	r.first = place
+	return r
+}
+
+// Until returns the row up to but not including a place of it.
+func (r Row) Until(place int) Row {
+	r.End = place
+	return r
+}
+
 // Within returns the part of the range [from, to) of places for which offset + place is an index of a slice of n elements. The result is empty if its
 // first number is not below its second. offset may be any number.
 func Within(from, to, offset, n int) (int, int) {

@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		q_ := kernel.Slice[float32](blk, 3)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if laplaceVectors != nil {
+					row = laplaceVectors(row, n_, p, q_)
+				}
 				laplaceRow(row, n_, p, q_)
 			}
 			return
@@ -45,6 +48,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		pq := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if advanceVectors != nil {
+					row = advanceVectors(row, x, r, p, q_, rr, pq)
+				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
 			return
@@ -60,6 +66,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		before := kernel.Slice[float32](blk, 6)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if directVectors != nil {
+					row = directVectors(row, p, r, now, before)
+				}
 				directRow(row, p, r, now, before)
 			}
 			return
@@ -74,6 +83,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		to := kernel.Slice[float32](blk, 3)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if spreadVectors != nil {
+					row = spreadVectors(row, n_, from, to)
+				}
 				spreadRow(row, n_, from, to)
 			}
 			return
@@ -88,6 +100,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		out_ := kernel.Slice[uint16](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if escapeVectors != nil {
+					row = escapeVectors(row, n_, limit, out_)
+				}
 				escapeRow(row, n_, limit, out_)
 			}
 			return
@@ -116,6 +131,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if copiesVectors != nil {
+					row = copiesVectors(row, a, c)
+				}
 				copiesRow(row, a, c)
 			}
 			return
@@ -129,6 +147,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mulVectors != nil {
+					row = mulVectors(row, b, c)
+				}
 				mulRow(row, b, c)
 			}
 			return
@@ -143,6 +164,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if addVectors != nil {
+					row = addVectors(row, a, b, c)
+				}
 				addRow(row, a, b, c)
 			}
 			return
@@ -157,6 +181,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if triadVectors != nil {
+					row = triadVectors(row, a, b, c)
+				}
 				triadRow(row, a, b, c)
 			}
 			return
@@ -171,6 +198,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if nstreamVectors != nil {
+					row = nstreamVectors(row, a, b, c)
+				}
 				nstreamRow(row, a, b, c)
 			}
 			return
@@ -766,7 +796,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:770
+//line main_kernels.go:800
 			}
 			x = to - 1
 			continue
@@ -790,7 +820,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:794
+//line main_kernels.go:824
 	}
 }
 
@@ -820,7 +850,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					mine += a[i] * b[i]
 				}
 				part[me] = mine
-//line main_kernels.go:824
+//line main_kernels.go:854
 				row[tx].me, row[tx].mine = me, mine
 			}
 		}
@@ -839,7 +869,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:843
+//line main_kernels.go:873
 			}
 		}
 	}
@@ -874,7 +904,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:878
+//line main_kernels.go:908
 			}
 			x_ = to - 1
 			continue
@@ -884,7 +914,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:888
+//line main_kernels.go:918
 	}
 }
 
@@ -913,7 +943,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:917
+//line main_kernels.go:947
 				}
 				{
 					at := at + 1
@@ -923,7 +953,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:927
+//line main_kernels.go:957
 				}
 			}
 			if at < count {
@@ -933,7 +963,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:937
+//line main_kernels.go:967
 			}
 			x = to - 1
 			continue
@@ -942,7 +972,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:946
+//line main_kernels.go:976
 	}
 }
 
@@ -991,7 +1021,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:995
+//line main_kernels.go:1025
 			}
 			x = to_ - 1
 			continue
@@ -1009,7 +1039,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1013
+//line main_kernels.go:1043
 	}
 }
 
@@ -1035,7 +1065,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1039
+//line main_kernels.go:1069
 	}
 }
 
@@ -1059,7 +1089,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1063
+//line main_kernels.go:1093
 	}
 }
 
@@ -1088,7 +1118,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1092
+//line main_kernels.go:1122
 				}
 				{
 					at := at + 1
@@ -1098,7 +1128,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1102
+//line main_kernels.go:1132
 				}
 			}
 			if at < count {
@@ -1108,7 +1138,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1112
+//line main_kernels.go:1142
 			}
 			x = to - 1
 			continue
@@ -1117,7 +1147,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1121
+//line main_kernels.go:1151
 	}
 }
 
@@ -1146,7 +1176,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1150
+//line main_kernels.go:1180
 				}
 				{
 					at := at + 1
@@ -1156,7 +1186,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1160
+//line main_kernels.go:1190
 				}
 			}
 			if at < count {
@@ -1166,7 +1196,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1170
+//line main_kernels.go:1200
 			}
 			x = to - 1
 			continue
@@ -1175,7 +1205,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1179
+//line main_kernels.go:1209
 	}
 }
 
@@ -1206,7 +1236,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1210
+//line main_kernels.go:1240
 				}
 				{
 					at := at + 1
@@ -1216,7 +1246,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1220
+//line main_kernels.go:1250
 				}
 			}
 			if at < count {
@@ -1226,7 +1256,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1230
+//line main_kernels.go:1260
 			}
 			x = to - 1
 			continue
@@ -1235,7 +1265,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1239
+//line main_kernels.go:1269
 	}
 }
 
@@ -1266,7 +1296,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1270
+//line main_kernels.go:1300
 				}
 				{
 					at := at + 1
@@ -1276,7 +1306,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1280
+//line main_kernels.go:1310
 				}
 			}
 			if at < count {
@@ -1286,7 +1316,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1290
+//line main_kernels.go:1320
 			}
 			x = to - 1
 			continue
@@ -1295,7 +1325,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1299
+//line main_kernels.go:1329
 	}
 }
 
@@ -1326,7 +1356,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1330
+//line main_kernels.go:1360
 				}
 				{
 					at := at + 1
@@ -1336,7 +1366,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1340
+//line main_kernels.go:1370
 				}
 			}
 			if at < count {
@@ -1346,7 +1376,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1350
+//line main_kernels.go:1380
 			}
 			x = to - 1
 			continue
@@ -1355,7 +1385,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1359
+//line main_kernels.go:1389
 	}
 }
 
@@ -1385,7 +1415,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					mine += a[i] * b[i]
 				}
 				part[me] = mine
-//line main_kernels.go:1389
+//line main_kernels.go:1419
 				row[tx].me, row[tx].mine = me, mine
 			}
 		}
@@ -1404,9 +1434,23 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1408
+//line main_kernels.go:1438
 			}
 		}
 	}
 	innerPhasesPool.Give(kept)
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+var (
+	laplaceVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	spreadVectors  func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	escapeVectors  func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	copiesVectors  func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors     func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors     func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors   func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors func(grid.Row, []float64, []float64, []float64) grid.Row
+)

@@ -19,6 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		q_ := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if laplaceVectors != nil {
+					row = laplaceVectors(row, n, rows, p, q_)
+				}
 				laplaceRow(row, n, rows, p, q_)
 			}
 			return
@@ -34,6 +37,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		to := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if spreadVectors != nil {
+					row = spreadVectors(row, n, rows, from, to)
+				}
 				spreadRow(row, n, rows, from, to)
 			}
 			return
@@ -50,6 +56,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		out := kernel.Slice[uint16](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mandelbrotVectors != nil {
+					row = mandelbrotVectors(row, n, rows, first, limit, out)
+				}
 				mandelbrotRow(row, n, rows, first, limit, out)
 			}
 			return
@@ -63,6 +72,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if copiesVectors != nil {
+					row = copiesVectors(row, a, c)
+				}
 				copiesRow(row, a, c)
 			}
 			return
@@ -76,6 +88,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mulVectors != nil {
+					row = mulVectors(row, b, c)
+				}
 				mulRow(row, b, c)
 			}
 			return
@@ -90,6 +105,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if addVectors != nil {
+					row = addVectors(row, a, b, c)
+				}
 				addRow(row, a, b, c)
 			}
 			return
@@ -104,6 +122,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if triadVectors != nil {
+					row = triadVectors(row, a, b, c)
+				}
 				triadRow(row, a, b, c)
 			}
 			return
@@ -118,6 +139,9 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		c := kernel.Slice[float64](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if nstreamVectors != nil {
+					row = nstreamVectors(row, a, b, c)
+				}
 				nstreamRow(row, a, b, c)
 			}
 			return
@@ -516,7 +540,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:520
+//line gokernels_kernels.go:544
 			}
 			x = to - 1
 			continue
@@ -535,7 +559,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:539
+//line gokernels_kernels.go:563
 	}
 }
 
@@ -585,7 +609,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:589
+//line gokernels_kernels.go:613
 			}
 			x = to_ - 1
 			continue
@@ -604,7 +628,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:608
+//line gokernels_kernels.go:632
 	}
 }
 
@@ -630,7 +654,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:634
+//line gokernels_kernels.go:658
 	}
 }
 
@@ -659,7 +683,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:663
+//line gokernels_kernels.go:687
 				}
 				{
 					at := at + 1
@@ -669,7 +693,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:673
+//line gokernels_kernels.go:697
 				}
 			}
 			if at < count {
@@ -679,7 +703,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:683
+//line gokernels_kernels.go:707
 			}
 			x = to - 1
 			continue
@@ -688,7 +712,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:692
+//line gokernels_kernels.go:716
 	}
 }
 
@@ -717,7 +741,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:721
+//line gokernels_kernels.go:745
 				}
 				{
 					at := at + 1
@@ -727,7 +751,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:731
+//line gokernels_kernels.go:755
 				}
 			}
 			if at < count {
@@ -737,7 +761,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:741
+//line gokernels_kernels.go:765
 			}
 			x = to - 1
 			continue
@@ -746,7 +770,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:750
+//line gokernels_kernels.go:774
 	}
 }
 
@@ -777,7 +801,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:781
+//line gokernels_kernels.go:805
 				}
 				{
 					at := at + 1
@@ -787,7 +811,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:791
+//line gokernels_kernels.go:815
 				}
 			}
 			if at < count {
@@ -797,7 +821,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:801
+//line gokernels_kernels.go:825
 			}
 			x = to - 1
 			continue
@@ -806,7 +830,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:810
+//line gokernels_kernels.go:834
 	}
 }
 
@@ -837,7 +861,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:841
+//line gokernels_kernels.go:865
 				}
 				{
 					at := at + 1
@@ -847,7 +871,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:851
+//line gokernels_kernels.go:875
 				}
 			}
 			if at < count {
@@ -857,7 +881,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:861
+//line gokernels_kernels.go:885
 			}
 			x = to - 1
 			continue
@@ -866,7 +890,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:870
+//line gokernels_kernels.go:894
 	}
 }
 
@@ -897,7 +921,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:901
+//line gokernels_kernels.go:925
 				}
 				{
 					at := at + 1
@@ -907,7 +931,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:911
+//line gokernels_kernels.go:935
 				}
 			}
 			if at < count {
@@ -917,7 +941,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:921
+//line gokernels_kernels.go:945
 			}
 			x = to - 1
 			continue
@@ -926,7 +950,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:930
+//line gokernels_kernels.go:954
 	}
 }
 
@@ -956,14 +980,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					sum += float64(a[i] * b[i])
 				}
 				part[me] = sum
-//line gokernels_kernels.go:960
+//line gokernels_kernels.go:984
 				row[tx].me = me
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:967
+//line gokernels_kernels.go:991
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -975,12 +999,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:979
+//line gokernels_kernels.go:1003
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:984
+//line gokernels_kernels.go:1008
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
@@ -992,9 +1016,21 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:996
+//line gokernels_kernels.go:1020
 			}
 		}
 	}
 	innerPhasesPool.Give(kept)
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in gokernels_kernels_simd.go.
+var (
+	laplaceVectors    func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	spreadVectors     func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	mandelbrotVectors func(grid.Row, int32, int32, int32, int32, grid.Out[uint16]) grid.Row
+	copiesVectors     func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors        func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors        func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors      func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors    func(grid.Row, []float64, []float64, []float64) grid.Row
+)

@@ -23,6 +23,9 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		put := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if priceVectors != nil {
+					row = priceVectors(row, rate, volatility, share, strike, years, call, put)
+				}
 				priceRow(row, rate, volatility, share, strike, years, call, put)
 			}
 			return
@@ -206,7 +209,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:210
+//line blackscholes_kernels.go:213
 			}
 			x = to - 1
 			continue
@@ -224,6 +227,11 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:228
+//line blackscholes_kernels.go:231
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in blackscholes_kernels_simd.go.
+var (
+	priceVectors func(grid.Row, float32, float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+)

@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		n := int(kernel.Number[int64](blk, 4))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if laplaceVectors != nil {
+					row = laplaceVectors(row, p, q_, n)
+				}
 				laplaceRow(row, p, q_, n)
 			}
 			return
@@ -55,6 +58,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		pq := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if advanceVectors != nil {
+					row = advanceVectors(row, x, r, p, q_, rr, pq)
+				}
 				advanceRow(row, x, r, p, q_, rr, pq)
 			}
 			return
@@ -70,6 +76,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		before := kernel.Slice[float32](blk, 6)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if directVectors != nil {
+					row = directVectors(row, p, r, now, before)
+				}
 				directRow(row, p, r, now, before)
 			}
 			return
@@ -364,7 +373,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:368
+//line cg_kernels.go:377
 			}
 			x = to - 1
 			continue
@@ -389,7 +398,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:393
+//line cg_kernels.go:402
 	}
 }
 
@@ -412,13 +421,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					mine += float32(a[row+j] * b[row+j])
 				}
 				part[me] = mine
-//line cg_kernels.go:416
+//line cg_kernels.go:425
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:422
+//line cg_kernels.go:431
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -428,12 +437,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:432
+//line cg_kernels.go:441
 				}
 			}
 		}
 	}
-//line cg_kernels.go:437
+//line cg_kernels.go:446
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range int(b_.Size[0]) {
@@ -443,7 +452,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:447
+//line cg_kernels.go:456
 			}
 		}
 	}
@@ -466,13 +475,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					mine += sums[j]
 				}
 				part[me] = mine
-//line cg_kernels.go:470
+//line cg_kernels.go:479
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:476
+//line cg_kernels.go:485
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -482,12 +491,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:486
+//line cg_kernels.go:495
 				}
 			}
 		}
 	}
-//line cg_kernels.go:491
+//line cg_kernels.go:500
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -497,7 +506,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:501
+//line cg_kernels.go:510
 			}
 		}
 	}
@@ -532,7 +541,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:536
+//line cg_kernels.go:545
 			}
 			x_ = to - 1
 			continue
@@ -543,7 +552,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:547
+//line cg_kernels.go:556
 	}
 }
 
@@ -571,7 +580,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:575
+//line cg_kernels.go:584
 			}
 			x = to - 1
 			continue
@@ -581,6 +590,13 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:585
+//line cg_kernels.go:594
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in cg_kernels_simd.go.
+var (
+	laplaceVectors func(grid.Row, []float32, grid.Out[float32], int) grid.Row
+	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+)

@@ -17,6 +17,9 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 		rounds := kernel.Slice[int32](blk, 1)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mandelbrotVectors != nil {
+					row = mandelbrotVectors(row, v, rounds)
+				}
 				mandelbrotRow(row, v, rounds)
 			}
 			return
@@ -112,7 +115,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:116
+//line mandelbrot_kernels.go:119
 			}
 			x = to - 1
 			continue
@@ -123,6 +126,11 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:127
+//line mandelbrot_kernels.go:130
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in mandelbrot_kernels_simd.go.
+var (
+	mandelbrotVectors func(grid.Row, View, grid.Out[int32]) grid.Row
+)

@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 		y := kernel.Slice[float32](blk, 3)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if saxpyVectors != nil {
+					row = saxpyVectors(row, a, x, y)
+				}
 				saxpyRow(row, a, x, y)
 			}
 			return
@@ -86,7 +89,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:90
+//line saxpy_kernels.go:93
 				}
 				{
 					at := at + 1
@@ -96,7 +99,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:100
+//line saxpy_kernels.go:103
 				}
 			}
 			if at < count {
@@ -106,7 +109,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line saxpy_kernels.go:110
+//line saxpy_kernels.go:113
 			}
 			x_ = to - 1
 			continue
@@ -115,6 +118,11 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:119
+//line saxpy_kernels.go:122
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in saxpy_kernels_simd.go.
+var (
+	saxpyVectors func(grid.Row, float32, []float32, []float32) grid.Row
+)

@@ -19,6 +19,9 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 		to := kernel.Slice[float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if smoothVectors != nil {
+					row = smoothVectors(row, width, height, from, to)
+				}
 				smoothRow(row, width, height, from, to)
 			}
 			return
@@ -113,7 +116,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:117
+//line stencil_kernels.go:120
 			}
 			x_ = to_ - 1
 			continue
@@ -129,6 +132,11 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:133
+//line stencil_kernels.go:136
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in stencil_kernels_simd.go.
+var (
+	smoothVectors func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+)

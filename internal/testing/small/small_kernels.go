@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		y := kernel.Slice[float32](blk, 3)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if saxpyVectors != nil {
+					row = saxpyVectors(row, a, x, y)
+				}
 				saxpyRow(row, a, x, y)
 			}
 			return
@@ -31,6 +34,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		image := kernel.Slice[int32](blk, 1)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if paintVectors != nil {
+					row = paintVectors(row, f, image)
+				}
 				paintRow(row, f, image)
 			}
 			return
@@ -56,6 +62,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		out := kernel.Slice[int32](blk, 0)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if numberVectors != nil {
+					row = numberVectors(row, out)
+				}
 				numberRow(row, out)
 			}
 			return
@@ -253,7 +262,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:257
+//line small_kernels.go:266
 				}
 				{
 					at := at + 1
@@ -263,7 +272,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:267
+//line small_kernels.go:276
 				}
 			}
 			if at < count {
@@ -273,7 +282,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:277
+//line small_kernels.go:286
 			}
 			x_ = to - 1
 			continue
@@ -282,7 +291,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:286
+//line small_kernels.go:295
 	}
 }
 
@@ -314,7 +323,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:318
+//line small_kernels.go:327
 			}
 			x_ = to - 1
 			continue
@@ -325,7 +334,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:329
+//line small_kernels.go:338
 	}
 }
 
@@ -350,7 +359,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:354
+//line small_kernels.go:363
 			}
 			x = to - 1
 			continue
@@ -360,7 +369,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:364
+//line small_kernels.go:373
 	}
 }
 
@@ -384,7 +393,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:388
+//line small_kernels.go:397
 				}
 				{
 					at := at + 1
@@ -392,7 +401,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:396
+//line small_kernels.go:405
 				}
 			}
 			if at < count {
@@ -400,14 +409,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:404
+//line small_kernels.go:413
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:411
+//line small_kernels.go:420
 	}
 }
 
@@ -433,7 +442,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:437
+//line small_kernels.go:446
 				}
 				{
 					at := at + 1
@@ -443,7 +452,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:447
+//line small_kernels.go:456
 				}
 			}
 			if at < count {
@@ -453,7 +462,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:457
+//line small_kernels.go:466
 			}
 			x = to - 1
 			continue
@@ -462,6 +471,13 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:466
+//line small_kernels.go:475
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in small_kernels_simd.go.
+var (
+	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
+	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
+	numberVectors func(grid.Row, []int32) grid.Row
+)

@@ -16,6 +16,9 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		counts := kernel.Slice[uint32](blk, 0)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if zeroVectors != nil {
+					row = zeroVectors(row, counts)
+				}
 				zeroRow(row, counts)
 			}
 			return
@@ -281,7 +284,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:285
+//line histograms_kernels.go:288
 				}
 				{
 					at := at + 1
@@ -291,7 +294,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:295
+//line histograms_kernels.go:298
 				}
 			}
 			if at < count {
@@ -301,7 +304,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:305
+//line histograms_kernels.go:308
 			}
 			x = to - 1
 			continue
@@ -310,7 +313,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:314
+//line histograms_kernels.go:317
 	}
 }
 
@@ -331,7 +334,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:335
+//line histograms_kernels.go:338
 			}
 		}
 	}
@@ -344,7 +347,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:348
+//line histograms_kernels.go:351
 			}
 		}
 	}
@@ -367,7 +370,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:371
+//line histograms_kernels.go:374
 			}
 		}
 	}
@@ -380,7 +383,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:384
+//line histograms_kernels.go:387
 			}
 		}
 	}
@@ -403,7 +406,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:407
+//line histograms_kernels.go:410
 			}
 		}
 	}
@@ -416,8 +419,13 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:420
+//line histograms_kernels.go:423
 			}
 		}
 	}
 }
+
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in histograms_kernels_simd.go.
+var (
+	zeroVectors func(grid.Row, grid.Out[uint32]) grid.Row
+)

@@ -1,0 +1,70 @@
+//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)
+
+package gokernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/lanes"
+)
+
+// The threads of a row write the same numbers as vectors as one by one, for each kernel of the apps that has vectors.
+func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
+	if !lanes.Hardware() {
+		t.Skip("the processor has no vectors")
+	}
+	const rows = 3
+	for _, n := range []int{1, 16, 17, 100, 333} {
+		r := rand.New(rand.NewPCG(1, uint64(n)))
+		p, q := make([]float32, n*(rows+2)), make([]float32, n*rows)
+		a, b, c := make([]float64, n), make([]float64, n), make([]float64, n)
+		out := make([]uint16, n*rows)
+		w := int32(n)
+		for _, k := range []struct {
+			name  string
+			front func(grid.Row) grid.Row
+			row   func(grid.Row)
+		}{
+			{"laplace", func(r grid.Row) grid.Row { return laplaceVectors(r, w, rows, p, q) }, func(r grid.Row) { laplaceRow(r, w, rows, p, q) }},
+			{"spread", func(r grid.Row) grid.Row { return spreadVectors(r, w, rows, p, q) }, func(r grid.Row) { spreadRow(r, w, rows, p, q) }},
+			{"mandelbrot", func(r grid.Row) grid.Row { return mandelbrotVectors(r, w, rows, 40, 100, out) }, func(r grid.Row) { mandelbrotRow(r, w, rows, 40, 100, out) }},
+			{"copies", func(r grid.Row) grid.Row { return copiesVectors(r, a, c) }, func(r grid.Row) { copiesRow(r, a, c) }},
+			{"mul", func(r grid.Row) grid.Row { return mulVectors(r, b, c) }, func(r grid.Row) { mulRow(r, b, c) }},
+			{"add", func(r grid.Row) grid.Row { return addVectors(r, a, b, c) }, func(r grid.Row) { addRow(r, a, b, c) }},
+			{"triad", func(r grid.Row) grid.Row { return triadVectors(r, a, b, c) }, func(r grid.Row) { triadRow(r, a, b, c) }},
+			{"nstream", func(r grid.Row) grid.Row { return nstreamVectors(r, a, b, c) }, func(r grid.Row) { nstreamRow(r, a, b, c) }},
+		} {
+			for i := range p {
+				p[i] = r.Float32()
+			}
+			for i := range a {
+				a[i], b[i], c[i] = r.Float64(), r.Float64(), r.Float64()
+			}
+			begin := [][]float64{slices.Clone(a), slices.Clone(b), slices.Clone(c)}
+			var results []string
+			for _, vectors := range []bool{false, true} {
+				copy(a, begin[0])
+				copy(b, begin[1])
+				copy(c, begin[2])
+				clear(q)
+				clear(out)
+				block := kernel.Block{Size: [3]uint32{uint32(n) + 5, rows, 1}, Grid: [3]uint32{1, 1, 1}}
+				for row := range grid.Rows(&block) {
+					if vectors {
+						row = k.front(row)
+					}
+					k.row(row)
+				}
+				results = append(results, fmt.Sprint(q, out, a, b, c)) // with as many digits as tell floats apart
+			}
+			assert.Equal(t, results[0], results[1], "%s, %d threads", k.name, n)
+		}
+	}
+}

@@ -1,0 +1,734 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/format"
+	"go/token"
+	"go/types"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A kernel without barriers gets a second function for the host, in a file that only Go 1.27 with GOEXPERIMENT=simd builds. It runs the front threads
+// of a row as vectors, and leaves the others to the row's loop. A lane of a vector is a thread. What is the same for the whole row stays scalar Go.
+// An index must be the thread's place plus something that is the same for the row, so that the elements of the lanes are neighbours; this is for the
+// threads that inner, too, finds. Where threads differ in what they run, all of it runs, each part for the lanes of a mask.
+//
+// The result has the bits of the row's loop. In the loop a thread's stores come before the loads of the next thread. With vectors they come after
+// those of the same vector. So before the first thread the function looks whether the elements that a lane stores are another lane's in memory, and
+// leaves such a row to the loop. Whatever could panic, it leaves to the loop as well, and it asks before the first store: an index is within its
+// slice, or the function returns.
+//
+// What does not fit is a reason to have no such function for a kernel; see [Output.Loops].
+
+// vectors is the function for a kernel.
+type vectors struct {
+	hook    string // the variable through which the launcher calls it
+	types   string // of its parameters after the row, each with a comma in front
+	name    string
+	imports map[string]string
+	text    string
+	fused   bool // where Go fuses x*y + z, the row's loop gives other bits
+}
+
+// laneWriter writes the function of one kernel. Which variables differ between lanes, and how wide a lane is, is found by trying: a try that learns of
+// one more starts again.
+type laneWriter struct {
+	w       *rowWriter
+	p       *Package
+	row     *rows
+	bits    int             // of a lane
+	differs map[string]bool // variables that differ between lanes, and loops and functions that lanes leave at different times
+	again   bool            // this try has learnt something
+	names   map[string]bool
+	imports map[string]string
+	fused   bool // a product of floats is not converted, so that Go may fuse it with a sum
+
+	// of a try
+	lines    []laneLine
+	frozen   map[string]bool   // variables of Go that keep their value
+	hoisted  []laneLine        // vectors that are the same in the whole function
+	named    map[string]string // their names
+	views    []laneView
+	whole    []string // slices of which any element may be loaded
+	fits     []string // conditions under which the row is left to the loop
+	stored   bool     // a store may come before what is written next
+	from, to string
+	count    string
+	at, x    string // where the vector begins: in the views, and in the grid
+	label    string
+	path     string // of the calls around, which tells variables of two calls of a function apart
+	calls    []*types.Func
+	vars     map[types.Object]*laneVar
+	depth    []narrowing
+	active   string // the mask of the lanes that run what is written next, or "" for all
+	scope    *leaving
+	last     bool      // the statement is the last of a function
+	pos      token.Pos // of the statement
+}
+
+// laneLine is a line of the function, and the statement that it is from.
+type laneLine struct {
+	text string
+	pos  token.Pos
+	name string // the variable that the line assigns to, and nothing else
+	head bool   // it begins a loop, too
+	keep bool   // it is needed if no other line uses the variable, and only then
+}
+
+// laneView is a part of a slice, of one element for each thread from the first on.
+type laneView struct {
+	name, slice, offset string
+	stored              bool
+}
+
+// laneVar is a variable of the kernel, or of a function that it calls.
+type laneVar struct {
+	name  string
+	key   string
+	how   how
+	depth int // how many narrowings were around its declaration
+	basic types.BasicKind
+	exact constant.Value // of a constant
+}
+
+// how is in what way a value depends on the thread.
+type how int
+
+const (
+	alike  how = iota // all threads of the row have it
+	leads             // an int: a number that all threads have, plus the number of the lane; its text is the number for lane 0
+	differ            // each lane has its own; its text is a vector, or a mask for a bool
+)
+
+// laneValue is the value of an expression.
+type laneValue struct {
+	text  string
+	how   how
+	basic types.BasicKind
+	exact constant.Value // of a constant
+}
+
+// narrowing is a place from which fewer lanes run: those that are left out may come back, and would see what was assigned since.
+type narrowing string
+
+// leaving is what lanes may leave before its end: a function or a loop.
+type leaving struct {
+	outer *leaving
+	loop  bool
+	key   string
+	mask  string // the variable with the lanes that have not left
+	awake string // the variable with those of them that have not left this round of the loop
+	start string // what active was at the start of a round
+	exits int    // how often lanes have left it
+
+	post  bool       // of a loop: a continue can be one of Go, because the loop's last statement is in its head
+	after []laneLine // else the lines of this statement
+
+	kind   types.BasicKind // of the result of a function
+	result *laneVar        // the result, if lanes return at different places
+	value  *laneValue      // the result, if all return at the end
+}
+
+// tryAgain is the value of a panic that ends a try early.
+type tryAgain struct{}
+
+// vectors returns the function for a kernel, or the reason why it has none.
+func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
+	no := func(pos token.Pos, format string, args ...any) (*vectors, *Error) {
+		return nil, &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
+	}
+	if f.together {
+		return no(f.decl.Pos(), "this kernel has barriers or shared memory")
+	}
+	if row == nil {
+		return no(f.decl.Pos(), "this kernel has no function for a row of threads")
+	}
+	w := row.writer
+	if w.hidden || w.hidesGrid {
+		return no(w.hiddenAt, "this name hides one that the generated file uses; rename it")
+	}
+	for _, name := range laneImports {
+		parameter := slices.ContainsFunc(f.params, func(m *param) bool { return m.name == name })
+		if p.types.Scope().Lookup(name) != nil || parameter {
+			return no(f.decl.Pos(), "%s is a package that the generated file imports; rename what has this name", name)
+		}
+	}
+	w.settle()
+	l := &laneWriter{w: w, p: p, row: row, bits: 32, differs: map[string]bool{}, fused: p.fuses(f.decl)}
+	for range 64 { // each try knows more than the one before; programs need a few
+		var r refusal
+		v, r = l.try()
+		if r.text != "" {
+			return no(r.pos, "%s", r.text)
+		}
+		if v != nil {
+			return v, nil
+		}
+	}
+	return no(f.decl.Pos(), "this kernel has too many variables that differ between threads")
+}
+
+// fuses reports whether a function has a product of floats that is not rounded by a conversion. Products of products, and those that are divided or
+// compared, are not added to anything.
+func (p *Package) fuses(decl *ast.FuncDecl) (found bool) {
+	isFloat := func(e ast.Expr) bool {
+		n, ok := numberOf(p.info.TypeOf(e))
+		return ok && n.float && p.info.Types[e].Value == nil
+	}
+	rounded := map[ast.Expr]bool{}
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if p.info.Types[n.Fun].IsType() && len(n.Args) == 1 && isFloat(n) {
+				rounded[ast.Unparen(n.Args[0])] = true
+			}
+		case *ast.BinaryExpr:
+			if n.Op != token.ADD && n.Op != token.SUB {
+				rounded[ast.Unparen(n.X)], rounded[ast.Unparen(n.Y)] = true, true
+			}
+			found = found || n.Op == token.MUL && isFloat(n) && !rounded[n]
+		case *ast.AssignStmt:
+			found = found || n.Tok == token.MUL_ASSIGN && isFloat(n.Lhs[0])
+		}
+		return !found
+	})
+	return found
+}
+
+// settle notes the values of all variables that are never changed, those in loops too.
+func (w *rowWriter) settle() {
+	maps.DeleteFunc(w.known, func(v types.Object, _ ast.Expr) bool { return w.writes[v] })
+	ast.Inspect(w.f.decl.Body, func(n ast.Node) bool {
+		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.DEFINE && len(a.Lhs) == len(a.Rhs) {
+			for i, e := range a.Lhs {
+				if id, ok := e.(*ast.Ident); ok && w.p.info.Defs[id] != nil && !w.writes[w.p.info.Defs[id]] {
+					w.known[w.p.info.Defs[id]] = a.Rhs[i]
+				}
+			}
+		}
+		return true
+	})
+}
+
+// try writes the function. It returns nil if it has learnt something that the next try needs.
+func (l *laneWriter) try() (v *vectors, r refusal) {
+	defer func() {
+		switch found := recover().(type) {
+		case nil:
+		case refusal:
+			v, r = nil, found
+		case tryAgain:
+			v, r = nil, refusal{}
+		default:
+			panic(found)
+		}
+	}()
+	w := l.w
+	l.again, l.lines, l.hoisted, l.named, l.frozen = false, nil, nil, map[string]string{}, map[string]bool{}
+	l.views, l.whole, l.fits, l.stored, l.path, l.calls = nil, nil, nil, false, "", nil
+	l.pos = w.f.decl.Pos()
+	l.vars, l.depth, l.active, l.last = map[types.Object]*laneVar{}, nil, "", false
+	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
+	params, kinds, args := l.parameters()
+	l.from, l.to, l.count, l.at = l.fresh("from"), l.fresh("to"), l.fresh("count"), l.fresh("at")
+	l.x, l.label = l.fresh("x"), l.fresh("vectors")
+	l.frozen[l.x] = true
+	for _, obj := range w.params {
+		if obj == nil || obj == w.thread || obj.Name() == "_" {
+			continue
+		}
+		b, isNumber := obj.Type().Underlying().(*types.Basic)
+		if !w.writes[obj] {
+			if isNumber {
+				l.vars[obj] = &laneVar{name: obj.Name(), basic: b.Kind(), key: "parameter"}
+				_, named := types.Unalias(obj.Type()).(*types.Named)
+				l.frozen[obj.Name()] = !named
+			}
+			continue
+		}
+		if !isNumber {
+			refuse(l.writtenAt(obj), "%s is changed; use a variable of the kernel", obj.Name())
+		}
+		l.declare(obj, laneValue{text: basicText(b.Kind(), obj.Name()), basic: b.Kind()}) // each thread begins with what was passed
+	}
+	l.scope = &leaving{key: "kernel"}
+	l.leavable(l.scope)
+	l.block(w.f.decl.Body.List)
+	if l.again {
+		return nil, refusal{}
+	}
+	stores := slices.ContainsFunc(l.views, func(v laneView) bool { return v.stored })
+	if !stores {
+		refuse(w.f.decl.Pos(), "this kernel stores nothing at its threads' places")
+	}
+	kernel := strings.TrimRight(strings.TrimSuffix(l.row.name, "_"), "_")
+	kernel = strings.TrimSuffix(kernel, "Row")
+	hook, name := l.p.free("hook", kernel+"Vectors", l.w.f.argNames...), l.p.free("vectors", kernel+"Lanes", l.w.f.argNames...)
+	return &vectors{hook, kinds, name, l.imports, l.function(name, params, args), l.fused}, refusal{}
+}
+
+// parameters returns the function's parameters, their types, and the arguments of a call with the same, each with a comma in front.
+func (l *laneWriter) parameters() (params, kinds, args string) {
+	for i, m := range l.w.f.params {
+		if m.kind == thread {
+			continue
+		}
+		label := m.name
+		if label == "" || label == "_" {
+			label = l.w.f.argNames[i]
+		}
+		l.names[label] = true
+		params += ", " + label + " " + l.p.typeName(m.typ)
+		kinds += ", " + l.p.typeName(m.typ)
+		args += ", " + label
+	}
+	return params, kinds, args
+}
+
+// function returns the text of the function around the lines.
+func (l *laneWriter) function(name, params, args string) string {
+	w := l.w
+	var b strings.Builder
+	fmt.Fprintf(&b, "// %s runs the front threads of a row as vectors, and returns the rest of the row.\nfunc %[1]s(%[2]s grid.Row%[3]s) grid.Row {\n", name, w.row, params)
+	end := w.row + ".End"
+	for _, m := range l.row.limits {
+		if m.dim == 0 {
+			end = fmt.Sprintf("min(%s, %s)", end, m.limit)
+		} else {
+			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn %[1]s\n}\n", w.row, dims[m.dim], m.limit)
+		}
+	}
+	fmt.Fprintf(&b, "%s, %s := %s.First(), %s\n", l.from, l.to, w.row, end)
+	for _, v := range l.views {
+		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", l.from, l.to, v.offset, v.slice)
+	}
+	for _, edge := range l.row.edges {
+		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", l.from, l.to, edge)
+	}
+	wide := fmt.Sprintf("lanes.Lanes%d().Len()", l.bits)
+	scalar := slices.Concat([]string{fmt.Sprintf("%s-%s < %s", l.to, l.from, wide)}, l.row.never, l.fits)
+	fmt.Fprintf(&b, "if %s {\nreturn %s\n}\n", strings.Join(scalar, " || "), w.row)
+	fmt.Fprintf(&b, "%s := %s - %s\n", l.count, l.to, l.from)
+	lines, apart := l.needed(), strings.Join(l.apart(), " || ")
+	for _, v := range l.views {
+		if mentioned(lines, v.name) || mentions(apart, v.name) {
+			fmt.Fprintf(&b, "%s := %s[%s+%s:][:%s]\n", v.name, v.slice, l.from, parenthesized(v.offset), l.count)
+		}
+	}
+	if apart != "" {
+		fmt.Fprintf(&b, "if %s {\nreturn %s // a thread uses what another one stores\n}\n", apart, w.row)
+	}
+	fmt.Fprintf(&b, "%s(%s.Until(%s)%s)\n", l.row.name, w.row, l.from, args)
+	for _, h := range l.hoisted {
+		if mentioned(lines, h.name) {
+			b.WriteString(h.text + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "%s := 0\n", l.at)
+	if mentioned(lines, l.label) {
+		fmt.Fprintf(&b, "%s:\n", l.label)
+	}
+	fmt.Fprintf(&b, "for ; %s <= %s-%s; %[1]s += %[3]s {\n", l.at, l.count, wide)
+	if mentioned(lines, l.x) {
+		fmt.Fprintf(&b, "%s := %s + %s\n", l.x, l.from, l.at)
+	}
+	file, line := "", 0
+	for _, t := range lines {
+		if pos := l.p.Fset.Position(t.pos); t.text[0] != '}' && (filepath.Base(pos.Filename) != file || pos.Line != line) {
+			file, line = filepath.Base(pos.Filename), pos.Line
+			fmt.Fprintf(&b, "//line %s:%d\n", file, line)
+		}
+		b.WriteString(t.text + "\n")
+		line++
+	}
+	fmt.Fprintf(&b, "%s\n}\nreturn %s.From(%s + %s)\n}\n", backHere, w.row, l.from, l.at)
+	return b.String()
+}
+
+// needed returns the lines without those that only assign to variables that no other line uses: Go refuses such variables.
+func (l *laneWriter) needed() []laneLine {
+	lines := slices.Clone(l.lines)
+	for {
+		unused := map[string]bool{}
+		for _, t := range lines {
+			if t.name != "" && !t.keep && !t.head && !slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && mentions(o.text, t.name) }) {
+				unused[t.name] = true
+			}
+		}
+		before := len(lines)
+		lines = slices.DeleteFunc(lines, func(t laneLine) bool { return unused[t.name] })
+		if len(lines) == before {
+			break
+		}
+	}
+	return slices.DeleteFunc(lines, func(t laneLine) bool {
+		return t.keep && slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && mentions(o.text, t.name) })
+	})
+}
+
+func mentioned(lines []laneLine, name string) bool {
+	return slices.ContainsFunc(lines, func(t laneLine) bool { return mentions(t.text, name) })
+}
+
+// mentions reports whether a name is a word of a text.
+func mentions(text, name string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(name)
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[at:])
+		if part := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }; !part(before) && !part(after) && before != '.' {
+			return true
+		}
+	}
+}
+
+// apart returns conditions under which a lane may use memory that another lane stores to.
+func (l *laneWriter) apart() (found []string) {
+	for i, s := range l.views {
+		if !s.stored {
+			continue
+		}
+		for j, v := range l.views {
+			if i != j && !(v.stored && j < i) && !slices.Contains(l.whole, v.slice) {
+				found = append(found, fmt.Sprintf("!lanes.Apart(%s, %s)", s.name, v.name))
+			}
+		}
+		for _, slice := range l.whole {
+			found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.name, slice))
+		}
+	}
+	return found
+}
+
+// writtenAt returns where a variable is changed.
+func (l *laneWriter) writtenAt(obj types.Object) token.Pos {
+	for _, c := range l.w.written {
+		if c.v == obj {
+			return c.pos
+		}
+	}
+	return obj.Pos()
+}
+
+// fresh returns a name that no other variable of the function has, and neither the package nor Go.
+func (l *laneWriter) fresh(name string) string {
+	unique := name
+	for i := 2; l.names[unique] || l.p.taken[unique] || l.p.types.Scope().Lookup(unique) != nil || types.Universe.Lookup(unique) != nil ||
+		generatedImports[unique] != "" || slices.Contains(laneImports, unique); i++ {
+		unique = fmt.Sprintf("%s_%d", name, i)
+	}
+	l.names[unique] = true
+	return unique
+}
+
+// laneImports are names of imports of the file with vector code that [generatedImports] does not have.
+var laneImports = []string{"simd", "lanes", "math"}
+
+// write adds a line.
+func (l *laneWriter) write(format string, args ...any) {
+	l.lines = append(l.lines, laneLine{text: fmt.Sprintf(format, args...), pos: l.pos})
+}
+
+// learn notes that something differs between lanes. The current try goes on, so that the next one knows more.
+func (l *laneWriter) learn(key string) {
+	if !l.differs[key] {
+		l.differs[key], l.again = true, true
+	}
+}
+
+// declare adds a variable, with its first value. A variable that is never changed has no line of its own if its value has a name already.
+func (l *laneWriter) declare(obj types.Object, v laneValue) {
+	b, ok := obj.Type().Underlying().(*types.Basic)
+	if !ok {
+		refuse(l.pos, "%s has type %s; only numbers and bools become vectors", obj.Name(), obj.Type())
+	}
+	n := &laneVar{basic: b.Kind(), depth: len(l.depth), key: fmt.Sprintf("%s%s@%d", l.path, obj.Name(), obj.Pos())}
+	v.basic = b.Kind()
+	l.vars[obj] = n
+	written := l.path == "" && l.w.writes[obj] || l.path != "" && l.writtenIn(obj)
+	if !written && (v.exact != nil || l.frozen[v.text]) {
+		n.name, n.how, n.exact = v.text, v.how, v.exact
+		return
+	}
+	if written && v.how != alike {
+		l.learn(n.key)
+	}
+	n.name, n.how = l.fresh(obj.Name()), v.how
+	l.frozen[n.name] = !written
+	if l.differs[n.key] {
+		n.how = differ
+		v.text = l.vector(v)
+	}
+	l.put(n.name, ":=", v.text)
+}
+
+// put writes a line that only assigns to a variable.
+func (l *laneWriter) put(name, op, text string) {
+	l.lines = append(l.lines, laneLine{text: name + " " + op + " " + text, pos: l.pos, name: name})
+}
+
+// writtenIn reports whether a called function changes a variable.
+func (l *laneWriter) writtenIn(obj types.Object) (found bool) {
+	decl := l.p.declOf(l.calls[len(l.calls)-1])
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		is := func(e ast.Expr) bool {
+			id, ok := ast.Unparen(e).(*ast.Ident)
+			return ok && l.p.info.Uses[id] == obj
+		}
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			found = found || slices.ContainsFunc(n.Lhs, is)
+		case *ast.IncDecStmt:
+			found = found || is(n.X)
+		case *ast.RangeStmt:
+			found = found || n.Key != nil && is(n.Key)
+		}
+		return !found
+	})
+	return found
+}
+
+// declOf returns the declaration of a function of the package, or nil.
+func (p *Package) declOf(f *types.Func) *ast.FuncDecl {
+	for _, file := range p.files {
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && p.info.Defs[d.Name] == f {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// assign changes a variable in the lanes that run.
+func (l *laneWriter) assign(n *laneVar, v laneValue) {
+	if n.key == "parameter" {
+		refuse(l.pos, "%s is changed", n.name) // not reached: such a parameter is declared again
+	}
+	narrowed := len(l.depth) > n.depth
+	if v.how != alike || narrowed {
+		l.learn(n.key)
+	}
+	if n.how != differ {
+		l.put(n.name, "=", v.text)
+		return
+	}
+	l.put(n.name, "=", l.blend(l.vector(v), n, narrowed))
+}
+
+// blend returns the vector that has the lanes of a text where lanes run, and those of a variable elsewhere, if it is needed there.
+func (l *laneWriter) blend(text string, n *laneVar, narrowed bool) string {
+	switch {
+	case !narrowed || l.active == "":
+		return text
+	case n.basic == types.Bool:
+		return fmt.Sprintf("%s.And(%s).Or(%s)", text, l.active, l.without(n.name, l.active))
+	}
+	return fmt.Sprintf("%s.IfElse(%s, %s)", text, l.active, n.name)
+}
+
+func (l *laneWriter) without(m, n string) string {
+	return fmt.Sprintf("lanes.Without%d(%s, %s)", l.bits, m, n)
+}
+
+func (l *laneWriter) any(m string) string { return fmt.Sprintf("lanes.Any%d(%s)", l.bits, m) }
+
+// temp declares a variable of the function alone, and returns its name.
+func (l *laneWriter) temp(name, text string) string {
+	name = l.fresh(name)
+	l.put(name, ":=", text)
+	l.frozen[name] = true
+	return name
+}
+
+// vectorOf returns the name of the vector type, without package, for values of a type. A type narrower than a lane is held widened.
+func (l *laneWriter) vectorOf(kind types.BasicKind) string {
+	n := numbers[kind]
+	if n.truth {
+		return fmt.Sprintf("Mask%ds", l.bits)
+	}
+	switch {
+	case n.bits > l.bits:
+		l.bits, l.again = 64, true
+		panic(tryAgain{})
+	case n.bits < l.bits:
+		refuse(l.pos, "values of 64 bits that differ between threads stand beside values of at most 32 bits; a thread's own values must all have 64 bits, or none of them")
+	}
+	return l.vectorName(kind)
+}
+
+func (l *laneWriter) vectorName(kind types.BasicKind) string {
+	n := numbers[kind]
+	switch {
+	case n.float:
+		return fmt.Sprintf("Float%ds", l.bits)
+	case n.signed:
+		return fmt.Sprintf("Int%ds", l.bits)
+	}
+	return fmt.Sprintf("Uint%ds", l.bits)
+}
+
+// vector returns the vector of a value, or the mask of a bool.
+func (l *laneWriter) vector(v laneValue) string {
+	if v.basic == types.Bool || v.basic == types.UntypedBool {
+		if v.how == differ {
+			return v.text
+		}
+		return fmt.Sprintf("lanes.Mask%d(%s)", l.bits, v.text)
+	}
+	if numbers[v.basic].bits < 32 && l.bits == 32 && v.how != differ { // widened
+		if v.how == alike {
+			return l.broadcast(l.vectorName(v.basic), laneValue{text: basicText(wide(v.basic), v.text), exact: v.exact})
+		}
+	}
+	name := ""
+	if numbers[v.basic].bits < 32 && l.bits == 32 {
+		name = l.vectorName(v.basic)
+	} else {
+		name = l.vectorOf(v.basic)
+	}
+	switch v.how {
+	case differ:
+		return v.text
+	case leads: // int, so lanes have 64 bits
+		return fmt.Sprintf("lanes.Int64s(%s)", v.text)
+	}
+	if numbers[v.basic].bits == 64 && (v.basic == types.Int || v.basic == types.Uint) {
+		v.text = basicText(map[types.BasicKind]types.BasicKind{types.Int: types.Int64, types.Uint: types.Uint64}[v.basic], v.text)
+	}
+	return l.broadcast(name, v)
+}
+
+// wide returns the type of 32 bits that holds a narrower one.
+func wide(kind types.BasicKind) types.BasicKind {
+	if numbers[kind].signed {
+		return types.Int32
+	}
+	return types.Uint32
+}
+
+// broadcast returns a vector with the same number in each lane. Vectors of constants and of parameters are made once.
+func (l *laneWriter) broadcast(name string, v laneValue) string {
+	if v.exact != nil { // the function's parameter gives it its type
+		v.text = literal(v.exact, v.basic)
+	}
+	text := fmt.Sprintf("simd.Broadcast%s(%s)", name, v.text)
+	if v.exact == nil && !l.isParameter(v.text) {
+		return text
+	}
+	if was := l.named[text]; was != "" {
+		return was
+	}
+	base := "c"
+	if v.exact == nil {
+		base = "all"
+	}
+	l.named[text] = l.fresh(fmt.Sprintf("%s%d", base, len(l.hoisted)))
+	l.hoisted = append(l.hoisted, laneLine{text: l.named[text] + " := " + text, name: l.named[text]})
+	return l.named[text]
+}
+
+// isParameter reports whether a text is the name of a parameter that is never changed.
+func (l *laneWriter) isParameter(text string) bool {
+	return slices.ContainsFunc(l.w.params, func(v types.Object) bool {
+		return v != nil && v.Name() == text && v != l.w.thread && l.vars[v] != nil && l.vars[v].key == "parameter"
+	})
+}
+
+// basicText returns a conversion to a predeclared type.
+func basicText(kind types.BasicKind, text string) string {
+	return types.Typ[kind].Name() + "(" + text + ")"
+}
+
+// constantText returns a constant as Go text with its type.
+func constantText(v constant.Value, kind types.BasicKind) string {
+	kind = types.Default(types.Typ[kind]).(*types.Basic).Kind()
+	if text := literal(v, kind); kind == types.Bool || kind == types.Int && text[0] != '-' {
+		return text
+	}
+	return basicText(kind, literal(v, kind))
+}
+
+// literal returns a constant as Go text without a type.
+func literal(v constant.Value, kind types.BasicKind) string {
+	switch n := numbers[kind]; {
+	case n.truth:
+		return v.String()
+	case n.float && n.bits == 32:
+		f, _ := constant.Float32Val(v)
+		return strconv.FormatFloat(float64(f), 'g', -1, 32)
+	case n.float:
+		f, _ := constant.Float64Val(v)
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return constant.ToInt(v).ExactString()
+}
+
+// Loop says how the host runs a kernel.
+type Loop struct {
+	Kernel  string
+	Pos     token.Position
+	Vectors bool   // threads of a row run as vectors, in builds with package simd
+	Why     *Error // else the first thing in the kernel that keeps them from it
+}
+
+// SIMDName returns the name of the generated file with vector code of a package with that name.
+func SIMDName(pkg string) string { return pkg + "_kernels_simd.go" }
+
+// simdBuilds are the builds that have package simd. Its emulation is several times slower than scalar code, so other processors are left out.
+const simdBuilds = "//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)"
+
+// simd returns the file with vector code, or nil if no kernel has any.
+func (p *Package) simd(all []*vectors) ([]byte, error) {
+	needed := map[string]string{}
+	var b strings.Builder
+	var hooks [2]string // the second are those that need that Go does not fuse
+	for _, v := range all {
+		if v != nil {
+			maps.Copy(needed, v.imports)
+			i := 0
+			if v.fused {
+				i = 1
+			}
+			hooks[i] += fmt.Sprintf("%s = %s\n", v.hook, v.name)
+		}
+	}
+	if hooks[0]+hooks[1] == "" {
+		return nil, nil
+	}
+	fmt.Fprintf(&b, "%s\n\n%s\n\npackage %s\n\nimport (\n", generatedBy, simdBuilds, p.Name)
+	for _, path := range slices.Sorted(maps.Values(needed)) {
+		fmt.Fprintf(&b, "\t%q\n", path)
+	}
+	b.WriteString("\t\"simd\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n\t\"github.com/go-halyard/halyard/kernel/lanes\"\n)\n\n")
+	b.WriteString("func init() {\n")
+	for i, condition := range []string{"lanes.Hardware()", "lanes.Hardware() && !lanes.Fuses"} {
+		if hooks[i] != "" {
+			fmt.Fprintf(&b, "if %s {\n%s}\n", condition, hooks[i])
+		}
+	}
+	b.WriteString("}\n")
+	for _, v := range all {
+		if v != nil {
+			b.WriteString("\n" + v.text)
+		}
+	}
+	src, err := format.Source([]byte(b.String()))
+	if err != nil {
+		return nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
+	}
+	return numbered(src, SIMDName(p.Name)), nil
+}

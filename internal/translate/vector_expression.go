@@ -1,0 +1,596 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// kindOf returns the type of an expression of numbers or bools.
+func (l *laneWriter) kindOf(e ast.Expr) types.BasicKind {
+	t := l.p.info.TypeOf(e)
+	if b, ok := t.Underlying().(*types.Basic); ok {
+		if _, ok := numbers[b.Kind()]; ok {
+			return b.Kind()
+		}
+	}
+	refuse(e.Pos(), "this has type %s; only numbers and bools become vectors", t)
+	return 0
+}
+
+// expr returns the value of an expression. It may write lines before.
+func (l *laneWriter) expr(e ast.Expr) laneValue {
+	info := l.p.info
+	if c := info.Types[e].Value; c != nil {
+		kind := l.kindOf(e)
+		return laneValue{text: constantText(c, kind), basic: kind, exact: c}
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return l.expr(e.X)
+	case *ast.Ident:
+		obj := info.ObjectOf(e)
+		if v := l.vars[obj]; v != nil {
+			text := v.name
+			if v.key == "parameter" {
+				if _, named := types.Unalias(obj.Type()).(*types.Named); named {
+					text = basicText(v.basic, text)
+				}
+			}
+			return laneValue{text: text, how: v.how, basic: v.basic, exact: v.exact}
+		}
+	case *ast.SelectorExpr:
+		return l.field(e)
+	case *ast.UnaryExpr:
+		return l.unary(e)
+	case *ast.BinaryExpr:
+		return l.binary(e)
+	case *ast.IndexExpr:
+		return l.load(e)
+	case *ast.CallExpr:
+		return l.call(e)
+	}
+	refuse(e.Pos(), "this expression does not become a vector")
+	return laneValue{}
+}
+
+// field returns a field of a parameter, which all threads share.
+func (l *laneWriter) field(e *ast.SelectorExpr) laneValue {
+	kind := l.kindOf(e)
+	text := e.Sel.Name
+	x := ast.Expr(e)
+	for {
+		s, ok := ast.Unparen(x).(*ast.SelectorExpr)
+		if !ok {
+			break
+		}
+		sel := l.p.info.Selections[s]
+		if sel == nil || sel.Kind() != types.FieldVal || sel.Indirect() {
+			refuse(e.Pos(), "this expression does not become a vector")
+		}
+		if s != e {
+			text = s.Sel.Name + "." + text
+		}
+		x = s.X
+	}
+	id, ok := ast.Unparen(x).(*ast.Ident)
+	if !ok || !slices.Contains(l.w.params, l.p.info.ObjectOf(id)) || l.w.writes[l.p.info.ObjectOf(id)] {
+		refuse(e.Pos(), "only fields of a kernel's parameters are used in vectors; use variables that are numbers")
+	}
+	return laneValue{text: basicText(kind, id.Name+"."+text), basic: kind}
+}
+
+func (l *laneWriter) unary(e *ast.UnaryExpr) laneValue {
+	v, kind := l.expr(e.X), l.kindOf(e)
+	switch {
+	case e.Op != token.SUB && e.Op != token.ADD && e.Op != token.XOR && e.Op != token.NOT:
+		refuse(e.Pos(), "%s does not become a vector", e.Op)
+	case v.how == alike:
+		return laneValue{text: "(" + e.Op.String() + v.text + ")", basic: kind}
+	case e.Op == token.ADD:
+		return v
+	case e.Op == token.NOT:
+		return laneValue{text: fmt.Sprintf("lanes.Not%d(%s)", l.bits, v.text), how: differ, basic: kind}
+	case e.Op == token.XOR:
+		return l.wrapped(fmt.Sprintf("lanes.Not%s(%s)", l.vectorName(kind), l.vector(v)), kind)
+	}
+	if n := numbers[kind]; !n.float && !n.signed {
+		return l.wrapped(fmt.Sprintf("simd.%s{}.Sub(%s)", l.vectorName(kind), l.vector(v)), kind)
+	}
+	return l.wrapped(fmt.Sprintf("%s.Neg()", l.vector(v)), kind)
+}
+
+// wrapped returns the value of a vector whose numbers may need more bits than their type has.
+func (l *laneWriter) wrapped(text string, kind types.BasicKind) laneValue {
+	if n := numbers[kind]; !n.float && n.bits < 32 {
+		name := types.Typ[kind].Name()
+		text = fmt.Sprintf("lanes.Wrap%s(%s)", strings.ToUpper(name[:1])+name[1:], text)
+	}
+	return laneValue{text: text, how: differ, basic: kind}
+}
+
+var (
+	laneOperators = map[token.Token]string{token.ADD: "Add", token.SUB: "Sub", token.MUL: "Mul", token.QUO: "Div",
+		token.AND: "And", token.OR: "Or", token.XOR: "Xor", token.AND_NOT: "AndNot"}
+	laneComparisons = map[token.Token]string{token.EQL: "Equal", token.NEQ: "NotEqual", token.LSS: "Less", token.LEQ: "LessEqual", token.GTR: "Greater", token.GEQ: "GreaterEqual"}
+	turned          = map[token.Token]token.Token{token.EQL: token.EQL, token.NEQ: token.NEQ, token.LSS: token.GTR, token.LEQ: token.GEQ, token.GTR: token.LSS, token.GEQ: token.LEQ}
+)
+
+func (l *laneWriter) binary(e *ast.BinaryExpr) laneValue {
+	switch e.Op {
+	case token.LAND, token.LOR:
+		return l.both(e)
+	case token.SHL, token.SHR:
+		return l.shift(e.Op, l.expr(e.X), e.Y, l.kindOf(e))
+	}
+	if truth, ok := l.row.truths[e]; ok && l.path == "" { // the comparison with the row's end
+		return laneValue{text: fmt.Sprint(truth), basic: types.Bool}
+	}
+	x, y := l.expr(e.X), l.expr(e.Y)
+	if _, ok := laneComparisons[e.Op]; ok {
+		return l.compare(e, x, y)
+	}
+	return l.operate(e.Pos(), e.Op, x, y, l.kindOf(e))
+}
+
+// operate returns the result of an operator with two operands of the same type.
+func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind types.BasicKind) laneValue {
+	n := numbers[kind]
+	if (op == token.QUO || op == token.REM) && !n.float && (y.exact == nil || x.how != alike) {
+		refuse(pos, "package simd has no division of integers, and a division by a number that is not constant could panic")
+	}
+	switch {
+	case x.how == alike && y.how == alike:
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: kind}
+	case x.how == leads && y.how == alike && (op == token.ADD || op == token.SUB), x.how == alike && y.how == leads && op == token.ADD:
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), how: leads, basic: kind}
+	case x.how == leads && y.how == leads && op == token.SUB:
+		return laneValue{text: fmt.Sprintf("(%s - %s)", x.text, y.text), basic: kind}
+	}
+	if n.bits == 64 && !n.float && op == token.MUL {
+		refuse(pos, "package simd has no multiplication of integers of 64 bits")
+	}
+	a, b := l.vector(x), l.vector(y)
+	method := laneOperators[op]
+	switch op {
+	case token.AND, token.OR, token.XOR, token.AND_NOT:
+		return laneValue{text: fmt.Sprintf("lanes.%s%s(%s, %s)", method, l.vectorName(kind), a, b), how: differ, basic: kind}
+	}
+	if method == "" {
+		refuse(pos, "%s does not become a vector", op)
+	}
+	text := fmt.Sprintf("%s.%s(%s)", a, method, b)
+	if op == token.ADD || op == token.SUB || op == token.MUL {
+		return l.wrapped(text, kind)
+	}
+	return laneValue{text: text, how: differ, basic: kind}
+}
+
+func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
+	op := e.Op
+	switch {
+	case x.how == alike && y.how == alike:
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool}
+	case x.how == alike && y.how == leads:
+		x, y, op = y, x, turned[op]
+		fallthrough
+	case x.how == leads && y.how == alike:
+		return laneValue{text: fmt.Sprintf("lanes.Lanes%d().%s(lanes.Against%[1]d(%[3]s, %[4]s))", l.bits, laneComparisons[op], x.text, y.text), how: differ, basic: types.Bool}
+	case x.how == leads && y.how == leads && (op == token.EQL || op == token.NEQ):
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool}
+	}
+	if x.basic == types.Bool {
+		refuse(e.Pos(), "a comparison of bools does not become a vector")
+	}
+	return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.vector(x), laneComparisons[op], l.vector(y)), how: differ, basic: types.Bool}
+}
+
+// both returns x && y, or x || y. If y has a call, only the lanes that y decides for evaluate it: for others it might not end.
+func (l *laneWriter) both(e *ast.BinaryExpr) laneValue {
+	x := l.expr(e.X)
+	active, depth := l.active, len(l.depth)
+	if x.how == differ && l.hasCall(e.Y) {
+		x.text = l.temp("c", x.text)
+		on := x.text
+		if e.Op == token.LOR {
+			on = fmt.Sprintf("lanes.Not%d(%s)", l.bits, on)
+		}
+		if active != "" {
+			on = fmt.Sprintf("%s.And(%s)", active, on)
+		}
+		l.active, l.depth = l.temp("on", on), append(l.depth, "operand")
+	}
+	before := len(l.lines)
+	y := l.expr(e.Y)
+	l.active, l.depth = active, l.depth[:depth]
+	switch decides := fmt.Sprint(e.Op == token.LOR); {
+	case x.how == alike && x.text == decides:
+		return x
+	case x.how == alike && x.text == fmt.Sprint(e.Op == token.LAND):
+		return y
+	case y.how == alike && y.text == fmt.Sprint(e.Op == token.LAND):
+		return x
+	case x.how == alike && len(l.lines) > before:
+		refuse(e.Y.Pos(), "this is evaluated only after what stands before %s; use an if statement", e.Op)
+	case x.how == alike && y.how == alike:
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, e.Op, y.text), basic: types.Bool}
+	}
+	method := "And"
+	if e.Op == token.LOR {
+		method = "Or"
+	}
+	return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.vector(x), method, l.vector(y)), how: differ, basic: types.Bool}
+}
+
+// hasCall reports whether an expression calls a function of the package.
+func (l *laneWriter) hasCall(n ast.Node) (found bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			if id, ok := ast.Unparen(c.Fun).(*ast.Ident); ok {
+				_, isFunc := l.p.info.ObjectOf(id).(*types.Func)
+				found = found || isFunc
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// shift returns x shifted by a number that all threads share.
+func (l *laneWriter) shift(op token.Token, x laneValue, count ast.Expr, kind types.BasicKind) laneValue {
+	n := l.expr(count)
+	if n.how != alike {
+		refuse(count.Pos(), "package simd shifts all lanes by the same number")
+	}
+	if n.exact == nil && numbers[n.basic].signed {
+		refuse(count.Pos(), "a shift by a negative number would panic; convert the number to an unsigned type")
+	}
+	if x.how == alike {
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, n.text), basic: kind}
+	}
+	v, name := l.vector(x), l.vectorName(kind)
+	direction := "Left"
+	if op == token.SHR {
+		direction = "Right"
+	}
+	text := fmt.Sprintf("lanes.Shift%s%s(%s, uint64(%s))", direction, name, v, n.text)
+	if n.exact != nil {
+		by, _ := constant.Int64Val(constant.ToInt(n.exact))
+		if by == 0 { // Go 1.27.0 gets the instruction wrong
+			return laneValue{text: v, how: differ, basic: kind}
+		}
+		if by < int64(l.bits) && name+direction != "Int64sRight" {
+			text = fmt.Sprintf("lanes.Alone%s(%s.ShiftAll%s(%d))", name, v, direction, by)
+		}
+	}
+	if op == token.SHL {
+		return l.wrapped(text, kind)
+	}
+	return laneValue{text: text, how: differ, basic: kind}
+}
+
+// slice returns the parameter that an index expression indexes, and the type of its elements.
+func (l *laneWriter) slice(e *ast.IndexExpr) (types.Object, types.BasicKind) {
+	id, ok := ast.Unparen(e.X).(*ast.Ident)
+	if !ok || l.path != "" {
+		refuse(e.Pos(), "only slices that are the kernel's parameters are indexed in vectors")
+	}
+	v := l.p.info.ObjectOf(id)
+	s, ok := v.Type().Underlying().(*types.Slice)
+	if !ok || !slices.Contains(l.w.params, v) || l.w.writes[v] {
+		refuse(e.Pos(), "only slices that are the kernel's parameters are indexed in vectors")
+	}
+	elem, ok := types.Unalias(s.Elem()).(*types.Basic)
+	if !ok {
+		refuse(e.Pos(), "the elements of %s have type %s; only the predeclared types of numbers become vectors", v.Name(), s.Elem())
+	}
+	return v, elem.Kind()
+}
+
+// view returns the part of a slice that begins with the first thread's element, for an index that is known before the threads run.
+func (l *laneWriter) view(v types.Object, index ast.Expr, stored bool) (string, bool) {
+	a, ok := l.w.affine(index)
+	if !ok || !a.place || l.path != "" {
+		return "", false
+	}
+	for i := range l.views {
+		if l.views[i].slice == v.Name() && l.views[i].offset == a.text() {
+			l.views[i].stored = l.views[i].stored || stored
+			return l.views[i].name, true
+		}
+	}
+	n := laneView{l.fresh(fmt.Sprintf("%s%d", v.Name(), len(l.views))), v.Name(), a.text(), stored}
+	l.views = append(l.views, n)
+	return n.name, true
+}
+
+// load returns an element of a slice.
+func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
+	v, kind := l.slice(e)
+	if name, ok := l.view(v, e.Index, false); ok {
+		return l.loaded(kind, fmt.Sprintf("%s[%s:]", name, l.at))
+	}
+	at := l.expr(e.Index)
+	if at.how == differ {
+		refuse(e.Index.Pos(), "the elements of the threads are not neighbours: the index is not the thread's place plus a number that all threads of a row have")
+	}
+	if at.how == alike && at.basic != types.Int {
+		at.text = basicText(types.Int, at.text)
+		if k := numbers[at.basic]; k.bits == 64 && !k.signed {
+			refuse(e.Index.Pos(), "an index of 64 bits without sign does not become a vector; use an int")
+		}
+	}
+	if !slices.Contains(l.whole, v.Name()) {
+		l.whole = append(l.whole, v.Name())
+	}
+	if at.how == alike {
+		fits := ""
+		if at.exact != nil {
+			at.text = constant.ToInt(at.exact).ExactString()
+			fits = fmt.Sprintf("len(%s) <= %s", v.Name(), at.text)
+		} else if a, ok := l.w.affine(e.Index); ok && l.path == "" {
+			fits = fmt.Sprintf("uint(%s) >= uint(len(%s))", a.text(), v.Name())
+		}
+		if fits != "" { // it is asked once for the row
+			if !slices.Contains(l.fits, fits) {
+				l.fits = append(l.fits, fits)
+			}
+			return laneValue{text: fmt.Sprintf("%s[%s]", v.Name(), at.text), basic: kind}
+		}
+	}
+	if l.stored {
+		refuse(e.Pos(), "%s is read at an index that is checked only here, after something was stored; read it before", v.Name())
+	}
+	if !l.frozen[at.text] {
+		at.text = l.temp("i", at.text)
+	}
+	back := fmt.Sprintf("return %s.From(%s + %s)", l.w.row, l.from, l.at)
+	if at.how == alike {
+		l.write("if uint(%s) >= uint(len(%s)) {", at.text, v.Name())
+		l.write("%s // the row's loop tells", back)
+		l.write("}")
+		return laneValue{text: fmt.Sprintf("%s[%s]", v.Name(), at.text), basic: kind}
+	}
+	l.write("if uint(%s) > uint(len(%s)) || len(%[2]s)-%[1]s < lanes.Lanes%[3]d().Len() {", at.text, v.Name(), l.bits)
+	l.write("%s // the row's loop tells", back)
+	l.write("}")
+	return l.loaded(kind, fmt.Sprintf("%s[%s:]", v.Name(), at.text))
+}
+
+// loaded returns the vector of the first elements of a slice.
+func (l *laneWriter) loaded(kind types.BasicKind, from string) laneValue {
+	l.lane(kind)
+	if numbers[kind].bits < 32 {
+		name := types.Typ[kind].Name()
+		return laneValue{text: fmt.Sprintf("lanes.Load%s(%s)", strings.ToUpper(name[:1])+name[1:], from), how: differ, basic: kind}
+	}
+	return laneValue{text: fmt.Sprintf("simd.Load%s(%s)", l.vectorOf(kind), from), how: differ, basic: kind}
+}
+
+// lane asks for lanes that hold values of a type.
+func (l *laneWriter) lane(kind types.BasicKind) {
+	switch n := numbers[kind]; {
+	case n.bits == 64:
+		l.vectorOf(kind)
+	case l.bits == 64:
+		refuse(l.pos, "values of 64 bits that differ between threads stand beside values of at most 32 bits; a thread's own values must all have 64 bits, or none of them")
+	}
+}
+
+// store writes an element of a slice.
+func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
+	v, kind := l.slice(e)
+	name, ok := l.view(v, e.Index, true)
+	if !ok {
+		refuse(e.Index.Pos(), "the stores of the threads are not to neighbours: the index is not the thread's place plus a number that is known before the row")
+	}
+	value.basic = kind
+	l.lane(kind)
+	l.stored = true
+	to := fmt.Sprintf("%s[%s:]", name, l.at)
+	text := l.vector(value)
+	if numbers[kind].bits < 32 {
+		on := l.active
+		if on == "" {
+			on = "lanes.All32()"
+		}
+		name := types.Typ[kind].Name()
+		l.write("lanes.Store%s(%s, %s, %s)", strings.ToUpper(name[:1])+name[1:], text, on, to)
+		return
+	}
+	if l.active == "" {
+		l.write("%s.Store(%s)", text, to)
+		return
+	}
+	l.write("lanes.Store%s(%s, %s, %s)", l.vectorOf(kind), text, l.active, to)
+}
+
+// call returns the result of a call.
+func (l *laneWriter) call(e *ast.CallExpr) laneValue {
+	info := l.p.info
+	if l.path == "" {
+		if dim, ok := l.w.place(e); ok && dim == 0 {
+			return laneValue{text: l.x, how: leads, basic: types.Int}
+		} else if ok {
+			return laneValue{text: l.w.row + "." + dims[dim], basic: types.Int}
+		}
+	}
+	if info.Types[e.Fun].IsType() && len(e.Args) == 1 {
+		return l.convert(e)
+	}
+	switch f := ast.Unparen(e.Fun).(type) {
+	case *ast.Ident:
+		switch obj := info.ObjectOf(f).(type) {
+		case *types.Builtin:
+			return l.builtin(e, obj.Name())
+		case *types.Func:
+			return l.inlined(e, obj)
+		}
+	case *ast.SelectorExpr:
+		if obj, ok := info.ObjectOf(f.Sel).(*types.Func); ok && obj.Pkg() != nil && obj.Pkg().Path() == "math" {
+			return l.math(e, obj.Name())
+		}
+	}
+	refuse(e.Pos(), "this call does not become a vector")
+	return laneValue{}
+}
+
+func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
+	kind := l.kindOf(e)
+	switch name {
+	case "len":
+		id, ok := ast.Unparen(e.Args[0]).(*ast.Ident)
+		if ok && l.path == "" && slices.Contains(l.w.params, l.p.info.ObjectOf(id)) && !l.w.writes[l.p.info.ObjectOf(id)] {
+			return laneValue{text: "len(" + id.Name + ")", basic: types.Int}
+		}
+	case "min", "max":
+		v := l.expr(e.Args[0])
+		for _, arg := range e.Args[1:] {
+			y := l.expr(arg)
+			if v.how == alike && y.how == alike {
+				v = laneValue{text: fmt.Sprintf("%s(%s, %s)", name, v.text, y.text), basic: kind}
+				continue
+			}
+			v.basic, y.basic = kind, kind
+			a, b := l.vector(v), l.vector(y)
+			upper := strings.ToUpper(name[:1]) + name[1:]
+			v = laneValue{text: fmt.Sprintf("%s.%s(%s)", a, upper, b), how: differ, basic: kind}
+			if n := numbers[kind]; n.float || n.bits == 64 {
+				v.text = fmt.Sprintf("lanes.%s%s(%s, %s)", upper, l.vectorName(kind), a, b)
+			}
+		}
+		return v
+	}
+	refuse(e.Pos(), "%s does not become a vector", name)
+	return laneValue{}
+}
+
+// math returns the result of a function of package math.
+func (l *laneWriter) math(e *ast.CallExpr, name string) laneValue {
+	var args []laneValue
+	scalar := true
+	for _, a := range e.Args {
+		args = append(args, l.expr(a))
+		scalar = scalar && args[len(args)-1].how == alike
+	}
+	kind := l.kindOf(e)
+	if scalar {
+		l.imports["math"] = "math"
+		texts := make([]string, len(args))
+		for i := range args {
+			texts[i] = args[i].text
+		}
+		return laneValue{text: fmt.Sprintf("math.%s(%s)", name, strings.Join(texts, ", ")), basic: kind}
+	}
+	method := map[string]string{"Sqrt": "Sqrt", "Abs": "Abs", "Float32bits": "ToBits", "Float64bits": "ToBits", "Float32frombits": "BitsToFloat32", "Float64frombits": "BitsToFloat64"}[name]
+	if method == "" {
+		refuse(e.Pos(), "package simd has no math.%s", name)
+	}
+	return laneValue{text: fmt.Sprintf("%s.%s()", l.vector(args[0]), method), how: differ, basic: kind}
+}
+
+// convert returns the value of a conversion.
+func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
+	kind := l.kindOf(e)
+	if inner := l.rootOf(e); inner != nil {
+		if v := l.expr(inner.arg); v.how == differ { // for float32 the root of the float64, rounded, is the root
+			return laneValue{text: fmt.Sprintf("%s.%s()", l.vector(v), inner.method), how: differ, basic: types.Float32}
+		}
+	}
+	v := l.expr(e.Args[0])
+	to := types.Typ[kind].Name()
+	from, into := numbers[v.basic], numbers[kind]
+	switch {
+	case v.how == alike:
+		return laneValue{text: basicText(kind, v.text), basic: kind}
+	case v.how == leads && kind == types.Int:
+		return v
+	case v.how == leads && (kind == types.Float32 || kind == types.Int32 || kind == types.Float64):
+		l.lane(kind)
+		return laneValue{text: fmt.Sprintf("lanes.%ss(%s)", strings.ToUpper(to[:1])+to[1:], v.text), how: differ, basic: kind}
+	case v.how == leads && into.bits == 64 || v.how == differ && from.bits == 64 && into.bits == 64:
+		return laneValue{text: l.convert64(e, v, kind), how: differ, basic: kind}
+	case v.how == leads:
+		l.lane(kind)
+		v = laneValue{text: fmt.Sprintf("lanes.Int32s(%s)", v.text), how: differ, basic: types.Int32}
+		from = numbers[types.Int32]
+	case from.truth:
+		return v
+	}
+	if from.bits == 64 || into.bits == 64 {
+		refuse(e.Pos(), "a conversion between values of 64 bits and of fewer that differ between threads does not become a vector")
+	}
+	text := v.text
+	switch {
+	case from.float && into.float:
+		return laneValue{text: text, how: differ, basic: kind}
+	case from.float && into.bits == 32:
+		return laneValue{text: fmt.Sprintf("lanes.%ssOfFloat32s(%s)", strings.ToUpper(to[:1])+to[1:], text), how: differ, basic: kind}
+	case from.float:
+		refuse(e.Pos(), "a conversion from a float to %s does not become a vector; convert to int32 first", to)
+	case into.float && v.basic == types.Uint32:
+		return laneValue{text: fmt.Sprintf("lanes.Float32sOfUint32s(%s)", text), how: differ, basic: kind}
+	case into.float && !from.signed:
+		return laneValue{text: text + ".BitsToInt32().ConvertToFloat32()", how: differ, basic: kind}
+	case into.float:
+		return laneValue{text: text + ".ConvertToFloat32()", how: differ, basic: kind}
+	}
+	if from.signed && !into.signed {
+		text += ".ToBits()"
+	} else if !from.signed && into.signed {
+		text += ".BitsToInt32()"
+	}
+	if into.bits < from.bits || into.bits < 32 && from.signed != into.signed && !(into.signed && into.bits > from.bits) {
+		return l.wrapped(text, kind)
+	}
+	return laneValue{text: text, how: differ, basic: kind}
+}
+
+// convert64 returns a conversion between types of 64 bits.
+func (l *laneWriter) convert64(e *ast.CallExpr, v laneValue, kind types.BasicKind) string {
+	text := l.vector(v)
+	from, into := l.vectorName(v.basic), l.vectorOf(kind)
+	switch {
+	case from == into:
+		return text
+	case from == "Int64s" && into == "Uint64s":
+		return text + ".ToBits()"
+	case from == "Uint64s" && into == "Int64s":
+		return text + ".BitsToInt64()"
+	}
+	return fmt.Sprintf("lanes.%sOf%s(%s)", into, from, text)
+}
+
+// root32 is float32(math.Sqrt(float64(arg))), or the same with math.Abs, for an arg of type float32.
+type root32 struct {
+	method string
+	arg    ast.Expr
+}
+
+func (l *laneWriter) rootOf(e *ast.CallExpr) *root32 {
+	info := l.p.info
+	if l.kindOf(e) != types.Float32 {
+		return nil
+	}
+	c, ok := ast.Unparen(e.Args[0]).(*ast.CallExpr)
+	if !ok || len(c.Args) != 1 {
+		return nil
+	}
+	s, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	f, ok := info.ObjectOf(s.Sel).(*types.Func)
+	if !ok || f.Pkg() == nil || f.Pkg().Path() != "math" || f.Name() != "Sqrt" && f.Name() != "Abs" {
+		return nil
+	}
+	wide, ok := ast.Unparen(c.Args[0]).(*ast.CallExpr)
+	if !ok || len(wide.Args) != 1 || !info.Types[wide.Fun].IsType() || info.Types[wide.Args[0]].Value != nil || l.kindOf(wide.Args[0]) != types.Float32 {
+		return nil
+	}
+	return &root32{f.Name(), wide.Args[0]}
+}

@@ -1,0 +1,412 @@
+package translate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// laneHead begins a package of such kernels.
+const laneHead = `package main
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+func some32(x float32) float32 {
+	if x != x {
+		return 1
+	}
+	return x
+}
+
+func some64(x float64) float64 {
+	if x != x {
+		return 1
+	}
+	return x
+}
+
+var _ = math.Abs
+
+`
+
+// laneKernel returns a random kernel named k with an id. It is made of what becomes vector code, and of a little that does not. Its numbers have
+// 32 bits and less, or all have 64.
+func laneKernel(seed uint64, id int) string {
+	g := &laneGenerator{Rand: rand.New(rand.NewPCG(seed, 2)), id: id, wide: seed%3 == 0}
+	g.f, g.i, g.u = "float32", "int32", "uint32"
+	if g.wide {
+		g.f, g.i, g.u = "float64", "int64", "uint64"
+	}
+	return g.kernel()
+}
+
+type laneGenerator struct {
+	*rand.Rand
+	b       strings.Builder
+	id      int
+	wide    bool
+	f, i, u string // types of 32 bits, or of 64
+	vars    []laneName
+	next    int
+	depth   int
+	loops   []string // the post statements of the loops around
+	inCall  string   // the type of the result of the function that is written
+	helpers []laneName
+	stored  bool
+}
+
+type laneName struct {
+	name, typ string
+	fixed     bool // it is not assigned to
+}
+
+func (g *laneGenerator) line(format string, args ...any) {
+	g.b.WriteString(strings.Repeat("\t", g.depth+1) + fmt.Sprintf(format, args...) + "\n")
+}
+
+func (g *laneGenerator) one(all ...string) string { return all[g.IntN(len(all))] }
+
+func (g *laneGenerator) kernel() string {
+	for range g.IntN(3) {
+		g.helper()
+	}
+	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8) {\n", g.id, g.f, g.i, g.u)
+	g.vars = []laneName{{"a", g.f, g.IntN(4) > 0}, {"m", g.i, g.IntN(4) > 0}, {"c", g.u, g.IntN(4) > 0}}
+	switch g.IntN(3) {
+	case 0:
+		g.line("i := t.Global(0)")
+		g.line("if i >= n {")
+		g.line("\treturn")
+		g.line("}")
+	case 1:
+		g.line("i := t.Global(0) + t.Global(1)*n")
+		g.line("if t.Global(0) >= n {")
+		g.line("\treturn")
+		g.line("}")
+	default:
+		g.line("i := t.Global(1)*n + t.Global(0)")
+	}
+	g.line("_ = i")
+	g.start("a", "m")
+	g.block(3 + g.IntN(6))
+	if !g.stored || g.IntN(2) == 0 {
+		g.store()
+	}
+	g.b.WriteString("}\n\n")
+	return g.b.String()
+}
+
+// helper writes a function that kernels call.
+func (g *laneGenerator) helper() {
+	h := laneName{name: fmt.Sprintf("h%d_%d", g.id, len(g.helpers)), typ: g.one(g.f, g.i, g.u, "bool")}
+	fmt.Fprintf(&g.b, "func %s(p %s, q %s) %s {\n", h.name, g.f, g.i, h.typ)
+	g.vars, g.inCall = []laneName{{"p", g.f, false}, {"q", g.i, g.IntN(2) == 0}}, h.typ
+	g.start("p", "q")
+	g.block(1 + g.IntN(4))
+	g.line("return %s", g.expr(h.typ, 2))
+	g.b.WriteString("}\n\n")
+	g.inCall, g.helpers = "", append(g.helpers, h)
+}
+
+func (g *laneGenerator) block(n int) {
+	vars := len(g.vars)
+	g.depth++
+	for range n {
+		g.statement()
+	}
+	g.depth--
+	g.vars = g.vars[:vars]
+}
+
+func (g *laneGenerator) statement() {
+	deep := g.depth > 3
+	switch k := g.IntN(20); {
+	case k < 5:
+		t := g.one(g.f, g.i, g.u, "bool", g.f, g.i)
+		if !g.wide && g.IntN(5) == 0 {
+			t = g.one("uint16", "int8", "uint8", "int16")
+		}
+		e := g.expr(t, 3)
+		g.next++
+		v := laneName{fmt.Sprintf("v%d", g.next), t, g.IntN(3) == 0}
+		if g.IntN(4) == 0 {
+			g.line("var %s %s = %s", v.name, t, e)
+		} else {
+			g.line("%s := %s(%s)", v.name, t, e)
+		}
+		g.line("_ = %s", v.name)
+		g.vars = append(g.vars, v)
+	case k < 10:
+		if v, ok := g.assignable(""); ok {
+			g.assign(v)
+		}
+	case k < 11:
+		v, ok := g.assignable("")
+		if w, ok2 := g.assignable(""); ok && ok2 && v.name != w.name {
+			g.line("%s, %s = %s, %s", v.name, w.name, g.expr(v.typ, 2), g.expr(w.typ, 2))
+		}
+	case k < 14 && !deep:
+		g.line("if %s {", g.expr("bool", 3))
+		g.block(1 + g.IntN(3))
+		if g.IntN(2) == 0 {
+			g.line("} else {")
+			g.block(1 + g.IntN(2))
+		}
+		g.line("}")
+	case k < 16 && !deep && len(g.loops) < 2:
+		g.loop()
+	case k < 17 && len(g.loops) > 0:
+		g.line("if %s {", g.expr("bool", 2))
+		g.line("\t%s", g.one("break", "continue"))
+		g.line("}")
+	case k < 18 && g.IntN(2) == 0:
+		g.line("if %s {", g.expr("bool", 2))
+		if g.inCall != "" {
+			g.line("\treturn %s", g.expr(g.inCall, 2))
+		} else {
+			g.line("\treturn")
+		}
+		g.line("}")
+	default:
+		if g.inCall == "" {
+			g.store()
+		}
+	}
+}
+
+func (g *laneGenerator) assignable(typ string) (laneName, bool) {
+	var found []laneName
+	for _, v := range g.vars {
+		if !v.fixed && (typ == "" || v.typ == typ) {
+			found = append(found, v)
+		}
+	}
+	if len(found) == 0 {
+		return laneName{}, false
+	}
+	return found[g.IntN(len(found))], true
+}
+
+func (g *laneGenerator) assign(v laneName) {
+	switch {
+	case v.typ == "bool" || g.IntN(2) == 0:
+		g.line("%s = %s", v.name, g.expr(v.typ, 3))
+	case v.typ == g.f:
+		g.line("%s %s %s", v.name, g.one("+=", "-=", "*="), g.expr(v.typ, 2))
+	case g.IntN(4) == 0:
+		g.line("%s%s", v.name, g.one("++", "--"))
+	case g.IntN(4) == 0:
+		g.line("%s %s %d", v.name, g.one("<<=", ">>="), g.IntN(9))
+	default:
+		g.line("%s %s %s", v.name, g.one("+=", "-=", "&=", "|=", "^=", "&^="), g.expr(v.typ, 2))
+	}
+}
+
+func (g *laneGenerator) loop() {
+	g.next++
+	v := laneName{fmt.Sprintf("v%d", g.next), g.i, true}
+	bound := g.one(fmt.Sprint(1+g.IntN(6)), g.count()+"&7", fmt.Sprintf("%s&7", g.expr(g.i, 2)))
+	vars := len(g.vars)
+	switch g.IntN(4) {
+	case 0:
+		over := g.one("4", g.count()+"&3", "3")
+		if v.typ = "int"; strings.Contains(over, "&") {
+			v.typ = g.i
+		}
+		g.line("for %s := range %s {", v.name, over)
+	case 1:
+		g.line("for %s := %s(0); %s < %s && (%s); %[1]s++ {", v.name, g.i, v.name, bound, g.expr("bool", 2))
+	default:
+		g.line("for %s := %s(0); %s < %s; %[1]s++ {", v.name, g.i, v.name, bound)
+	}
+	g.vars = append(g.vars, v)
+	g.loops = append(g.loops, v.name)
+	g.depth++
+	g.line("_ = %s", v.name)
+	g.depth--
+	g.block(1 + g.IntN(4))
+	g.loops = g.loops[:len(g.loops)-1]
+	g.vars = g.vars[:vars]
+	g.line("}")
+}
+
+// index returns an index. It is sometimes out of range.
+func (g *laneGenerator) index(store bool) string {
+	if !store && g.IntN(5) == 0 {
+		for _, v := range g.vars {
+			if v.typ == "int" {
+				return g.one(v.name, "i + "+v.name)
+			}
+		}
+		return g.one("0", "n - 1", "2", "int(m & 3)")
+	}
+	return g.one("i", "i", "i", "i", "i + 1", "i - 1", "i + 2", "i + n", "t.Global(0)")
+}
+
+func (g *laneGenerator) store() {
+	g.stored = true
+	name, typ := g.slice()
+	e := g.expr(typ, 3)
+	if typ != "bool" && g.IntN(3) == 0 && typ != "uint16" && typ != "int8" {
+		g.line("%s[%s] += %s", name, g.index(true), e)
+		return
+	}
+	g.line("%s[%s] = %s", name, g.index(true), e)
+}
+
+func (g *laneGenerator) slice() (name, typ string) {
+	k := g.IntN(12)
+	switch {
+	case k < 5:
+		return g.one("x", "y"), g.f
+	case k < 8:
+		return "z", g.i
+	case k < 10 || g.wide:
+		return "u", g.u
+	case k < 11:
+		return "w", "uint16"
+	}
+	return "s", "int8"
+}
+
+func (g *laneGenerator) expr(t string, depth int) string {
+	if g.inCall == "" && g.IntN(4) == 0 && depth < 3 {
+		for range 3 {
+			if name, typ := g.slice(); typ == t {
+				return fmt.Sprintf("%s[%s]", name, g.index(false))
+			}
+		}
+	}
+	if depth == 0 || g.IntN(6) == 0 {
+		return g.leaf(t)
+	}
+	d := depth - 1
+	second := func(t string) string {
+		if g.IntN(4) == 0 {
+			return g.constant(t)
+		}
+		return g.expr(t, d)
+	}
+	e := func(t string) string { return g.expr(t, d) }
+	for _, h := range g.helpers {
+		if h.typ == t && g.inCall == "" && g.IntN(8) == 0 {
+			return fmt.Sprintf("%s(%s, %s)", h.name, e(g.f), e(g.i))
+		}
+	}
+	switch t {
+	case "bool":
+		switch g.IntN(7) {
+		case 0:
+			return fmt.Sprintf("(%s && %s)", e("bool"), e("bool"))
+		case 1:
+			return fmt.Sprintf("(%s || %s)", e("bool"), e("bool"))
+		case 2:
+			return fmt.Sprintf("!(%s)", e("bool"))
+		case 3:
+			if g.inCall == "" {
+				return fmt.Sprintf("%s %s %s", g.one("i", "i + 3", "t.Global(0)"), g.one("<", "<=", ">", ">=", "==", "!="), g.one("n", "n - 2", "5", "7"))
+			}
+		}
+		of := g.one(g.f, g.i, g.u, g.f)
+		return fmt.Sprintf("%s %s %s", e(of), g.one("<", "<=", ">", ">=", "==", "!="), second(of))
+	case g.f:
+		switch g.IntN(13) {
+		case 0:
+			return fmt.Sprintf("(-%s)", e(t))
+		case 1:
+			if g.wide {
+				return fmt.Sprintf("math.%s(%s)", g.one("Sqrt", "Abs"), e(t))
+			}
+			return fmt.Sprintf("float32(math.%s(float64(%s)))", g.one("Sqrt", "Abs"), e(t))
+		case 2:
+			return fmt.Sprintf("%s(%s, %s)", g.one("min", "max"), e(t), second(t))
+		case 3:
+			return fmt.Sprintf("%s(%s)", t, e(g.i))
+		case 4:
+			return fmt.Sprintf("%s(%s)", t, e(g.u))
+		case 5:
+			if g.inCall == "" {
+				return fmt.Sprintf("%s(%s)", t, g.one("i", "t.Global(0)", "i - 100"))
+			}
+		}
+		return fmt.Sprintf("%s(%s %s %s)", t, e(t), g.one("+", "-", "*", "/", "*", "+"), second(t))
+	}
+	narrow := t != g.i && t != g.u
+	switch g.IntN(12) {
+	case 0:
+		return fmt.Sprintf("(-%s)", e(t))
+	case 1:
+		return fmt.Sprintf("(^%s)", e(t))
+	case 2:
+		return fmt.Sprintf("%s(%s, %s)", g.one("min", "max"), e(t), second(t))
+	case 3:
+		return fmt.Sprintf("(%s %s %d)", e(t), g.one("<<", ">>"), g.number(0, 1, 3, 7, 15, 31, 33, 63, 64))
+	case 4:
+		return fmt.Sprintf("(%s %s %s(%s & 63))", e(t), g.one("<<", ">>"), g.u, g.count())
+	case 5:
+		if t == g.i && g.inCall == "" {
+			return fmt.Sprintf("%s(%s)", t, g.one("i", "t.Global(0)", "i - 100"))
+		}
+		return fmt.Sprintf("%s(%s)", t, e(g.one(g.i, g.u)))
+	case 6:
+		if !g.wide {
+			return fmt.Sprintf("%s(%s)", t, e(g.one("uint16", "int8", "uint8", "int16")))
+		}
+	case 7:
+		if !narrow {
+			return fmt.Sprintf("%s(%s)", t, e(g.f))
+		}
+	case 8:
+		if t == g.u {
+			bits := map[bool]string{false: "Float32bits", true: "Float64bits"}[g.wide]
+			return fmt.Sprintf("math.%s(some%s(%s))", bits, g.f[5:], e(g.f))
+		}
+	}
+	op := g.one("+", "-", "*", "&", "|", "^", "&^", "+")
+	if g.wide && op == "*" {
+		op = "+"
+	}
+	return fmt.Sprintf("(%s %s %s)", e(t), op, second(t))
+}
+
+func (g *laneGenerator) number(all ...int) int { return all[g.IntN(len(all))] }
+
+// leaf returns a variable. It is never a constant, so that Go computes no expression before the program runs.
+func (g *laneGenerator) leaf(t string) string {
+	var names []string
+	for _, v := range g.vars {
+		if v.typ == t {
+			names = append(names, v.name)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%s(%s)", t, g.leaf(g.i))
+	}
+	return names[g.IntN(len(names))]
+}
+
+func (g *laneGenerator) constant(t string) string {
+	if t == g.f {
+		return fmt.Sprintf("%s(%s)", t, g.one("0", "1", "-1.5", "0.1", "3e7", "-2.25", "1e-40"))
+	}
+	return fmt.Sprintf("%s(%s)", t, g.one("0", "1", "2", "7", "100", "127"))
+}
+
+// count returns the name of a whole number that the kernel, or the function, is passed.
+func (g *laneGenerator) count() string {
+	if g.inCall != "" {
+		return "q"
+	}
+	return "m"
+}
+
+// start declares a variable of each type.
+func (g *laneGenerator) start(f, i string) {
+	g.line("f0, i0, u0, b0 := %s(%s), %s, %s(%s), %s > 3", g.f, f, i, g.u, i, i)
+	g.line("_, _, _, _ = f0, i0, u0, b0")
+	g.vars = append(g.vars, laneName{"f0", g.f, g.IntN(2) == 0}, laneName{"i0", g.i, g.IntN(2) == 0}, laneName{"u0", g.u, g.IntN(2) == 0}, laneName{"b0", "bool", g.IntN(2) == 0})
+}

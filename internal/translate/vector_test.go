@@ -1,0 +1,291 @@
+package translate
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var vectorKernels = flag.Int("vectors", 50, "how many random kernels to compare as vectors")
+
+// laneRunner is the program that runs random kernels thread by thread, and with vectors as far as they go. It compares all memory.
+const laneRunner = `package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"simd"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+type float interface{ ~float32 | ~float64 }
+
+// memory is what a kernel's slices are parts of. Slices may share it.
+type memory[F float, I, U any] struct {
+	f []F
+	i []I
+	w []uint16
+	s []int8
+}
+
+func (m memory[F, I, U]) clone() memory[F, I, U] {
+	return memory[F, I, U]{append([]F(nil), m.f...), append([]I(nil), m.i...), append([]uint16(nil), m.w...), append([]int8(nil), m.s...)}
+}
+
+var floats = []float64{0, 1, -1, 0.5, -0.5, 1.5, 2.5, 3e9, -3e9, 5e9, 1e19, 300, -300, 1e-40, 1e-45, math.MaxFloat32, math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1), 3.1415927, 65535.9, 2147483520, 1e10, -0.9, 2, 3, 4, -7, 100, 0.1, 0.2, 0.3}
+
+func fill[F float, I, U any](r *rand.Rand, size int, integer func(uint64) I) memory[F, I, U] {
+	m := memory[F, I, U]{make([]F, size), make([]I, size), make([]uint16, size), make([]int8, size)}
+	for k := range size {
+		m.f[k] = F(floats[r.IntN(len(floats))])
+		if r.IntN(2) == 0 {
+			m.f[k] = F(float64(int64(r.Uint64()>>40)-1<<23) / 65536)
+		}
+		m.i[k] = integer(r.Uint64() >> (r.IntN(61)))
+		m.w[k], m.s[k] = uint16(r.Uint64()), int8(r.Uint64())
+	}
+	return m
+}
+
+func alike[F float, I comparable, U any](a, b memory[F, I, U]) string {
+	for k := range a.f {
+		if math.Float64bits(float64(a.f[k])) != math.Float64bits(float64(b.f[k])) && !(a.f[k] != a.f[k] && b.f[k] != b.f[k]) {
+			return fmt.Sprintf("float %d is %v (%#x), and %v (%#x) with vectors", k, a.f[k], math.Float64bits(float64(a.f[k])), b.f[k], math.Float64bits(float64(b.f[k])))
+		}
+		if a.i[k] != b.i[k] || a.w[k] != b.w[k] || a.s[k] != b.s[k] {
+			return fmt.Sprintf("element %d is %v %v %v, and %v %v %v with vectors", k, a.i[k], a.w[k], a.s[k], b.i[k], b.w[k], b.s[k])
+		}
+	}
+	return ""
+}
+
+func try(f func()) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = fmt.Sprint(p)
+		}
+	}()
+	f()
+	return ""
+}
+
+var ran, vectors int // threads
+
+func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
+	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8),
+	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8),
+	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8) grid.Row) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	for round := range 12 {
+		n := 1 + r.IntN(90)
+		rows := 1 + r.IntN(3)
+		size := n*rows + r.IntN(3)*(n+3)
+		m := fill[F, I, U](r, 2*size+64, integer)
+		a, i, c := F(floats[r.IntN(len(floats))]), integer(r.Uint64()>>r.IntN(63)), unsigned(r.Uint64()>>r.IntN(63))
+		offset := []int{size, 0, 1, -1, 3, 16, -5, size + 7}
+		at := func() int { return max(0, min(len(m.f)-size, 16+offset[r.IntN(len(offset))])) }
+		xo, yo, zo, uo := 16, 16+size, 16, 16+size
+		if round%2 == 1 {
+			xo, yo, zo, uo = at(), at(), at(), at()
+		}
+		yo, uo = min(yo, len(m.f)-size), min(uo, len(m.f)-size)
+		short := r.IntN(3) * r.IntN(5)
+		block := kernel.Block{Size: [3]uint32{uint32(n + r.IntN(3)*r.IntN(20)), uint32(rows), 1}, Grid: [3]uint32{1, 1, 1}}
+		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8) {
+			whole := unsafe.Slice((*U)(unsafe.Pointer(&m.i[0])), len(m.i))
+			return m.f[xo:][:size], m.f[yo:][:size-short], m.i[zo:][:size], whole[uo:][:size], m.w[:size], m.s[:size-short]
+		}
+		one, two := m.clone(), m.clone()
+		b := block
+		text := try(func() {
+			x, y, z, u, w, s := slices(one)
+			for t := range grid.Threads(&b) {
+				plain(t, n, a, i, c, x, y, z, u, w, s)
+			}
+		})
+		b = block
+		again := try(func() {
+			x, y, z, u, w, s := slices(two)
+			for t := range grid.Rows(&b) {
+				rest := front(t, n, a, i, c, x, y, z, u, w, s)
+				ran += t.End - t.First()
+				vectors += rest.First() - t.First()
+				row(rest, n, a, i, c, x, y, z, u, w, s)
+			}
+		})
+		if d := alike(one, two); d != "" || text != again {
+			fmt.Printf("DIFFERS %d round %d, n = %d, rows = %d, x, y, z, u at %d %d %d %d, %q, %q: %s\n", seed, round, n, rows, xo, yo, zo, uo, text, again, d)
+			return
+		}
+	}
+}
+
+func main() {
+	if want := os.Args[1]; fmt.Sprint(simd.VectorBitSize()) != want || simd.Emulated() {
+		fmt.Println("vectors have", simd.VectorBitSize(), "bits, not", want)
+		os.Exit(1)
+	}
+	all()
+	fmt.Println("DONE", ran, vectors)
+}
+
+func i32(v uint64) int32 { return int32(v) }
+func u32(v uint64) uint32 { return uint32(v) }
+func i64(v uint64) int64 { return int64(v) }
+func u64(v uint64) uint64 { return v }
+`
+
+// A kernel whose indexes are the thread's place plus a number of the row has vectors. For others the first thing that keeps them from it is told.
+func TestWhatHasVectors(t *testing.T) {
+	t.Parallel()
+	imp, err := imports()
+	require.NoError(t, err)
+	for _, c := range []struct{ body, why string }{
+		{"y[i] += float32(a * x[i])", ""},
+		{"if x[i] > 0 {\n y[i] = 1\n} else {\n y[i+1] = x[i+2]\n}", ""},
+		{"for k := 0; x[i] > float32(k); k++ {\n a = a + x[k]\n}\ny[i] = a", ""}, // the rounds that run have the same k
+		{"k := 0\nfor x[i] > float32(k) {\n k++\n}\ny[i] = float32(k)", "values of 64 bits that differ between threads stand beside"},
+		{"for k := range x {\n a = a + x[k]\n}\ny[i] = a", ""},
+		{"y[i] = float32(z[i] / 3)", "package simd has no division of integers"},
+		{"y[i] = x[2*i]", "the elements of the threads are not neighbours"},
+		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
+		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
+		{"y[i] = float32(math.Sin(float64(x[i])))", "values of 64 bits"},
+		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", "this statement does not become vector code"},
+		{"var b [2]float32\nb[0] = a\ny[i] = b[0]", "only numbers and bools become vectors"},
+		{"for a > x[i] {\n a = a - 1\n}\n_ = a", "this kernel stores nothing"},
+	} {
+		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+		made, err := translatedWith(imp, src)
+		require.NoError(t, err, c.body)
+		require.Len(t, made.Loops, 1)
+		l := made.Loops[0]
+		if c.why == "" {
+			assert.True(t, l.Vectors, "%s: %v", c.body, l.Why)
+			assert.Contains(t, string(made.SIMD), "kVectors = kLanes")
+			continue
+		}
+		assert.False(t, l.Vectors, c.body)
+		assert.Nil(t, made.SIMD, c.body)
+		require.NotNil(t, l.Why, c.body)
+		assert.Contains(t, l.Why.Text, c.why, c.body)
+		assert.NotZero(t, l.Why.Pos.Line)
+	}
+}
+
+// Random kernels give the same bits thread by thread and as vectors of each width, also where slices share memory and where an index is out of range.
+func TestRandomKernelsAsVectors(t *testing.T) {
+	t.Parallel()
+	env := vectorBuild(t)
+	const each = 100
+	count := *vectorKernels
+	reasons, done, total := map[string]int{}, 0, map[string][2]int{}
+	for first := 0; first < count; first += each {
+		var src, table strings.Builder
+		src.WriteString(laneHead)
+		seeds := map[int]uint64{}
+		for k := first; k < min(first+each, count); k++ {
+			seed := *randomSeed + uint64(k)
+			seeds[k] = seed
+			src.WriteString(laneKernel(seed, k))
+		}
+		imp, err := imports()
+		require.NoError(t, err)
+		made, err := translatedWith(imp, src.String())
+		require.NoError(t, err)
+		table.WriteString("package main\n\nfunc all() {\n")
+		for i, l := range made.Loops {
+			if !l.Vectors {
+				reasons[l.Why.Text]++
+				continue
+			}
+			done++
+			kinds := "i32, u32"
+			if seeds[first+i]%3 == 0 {
+				kinds = "i64, u64"
+			}
+			fmt.Fprintf(&table, "\trun(%d, %s, k%d, k%[3]dRow, k%[3]dVectors)\n", seeds[first+i], kinds, first+i)
+		}
+		table.WriteString("}\n")
+		dir := module(t, map[string]string{"main.go": laneRunner, "kernels.go": src.String(), "main_kernels.go": string(made.Go), "main_kernels_simd.go": string(made.SIMD), "table.go": table.String()})
+		if keep := os.Getenv("HALYARD_TEST_KEEP"); keep != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(keep, "kernels.go"), []byte(src.String()), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(keep, "main_kernels_simd.go"), made.SIMD, 0o600))
+		}
+		build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "kernels", ".")
+		build.Dir, build.Env = dir, append(os.Environ(), env...)
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for _, width := range []string{"128", "256", "512"} {
+			said := lanesProgram(t.Context(), dir, width)
+			if width != "128" && strings.Contains(said[0], "larger than the simd length") {
+				continue // the processor has no such vectors
+			}
+			last := said[len(said)-1]
+			for _, line := range said[:len(said)-1] {
+				var seed uint64
+				if n, _ := fmt.Sscanf(line, "DIFFERS %d", &seed); n == 1 {
+					t.Errorf("%s bits: %s; repeat it with -args -seed %d -vectors 1\n%s", width, line, seed, laneKernel(seed, 0))
+				} else {
+					t.Error(line)
+				}
+			}
+			var ran, vectors int
+			_, err := fmt.Sscanf(last, "DONE %d %d", &ran, &vectors)
+			require.NoError(t, err, strings.Join(said, "\n"))
+			total[width] = [2]int{total[width][0] + ran, total[width][1] + vectors}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d of %d kernels have vectors", done, count)
+	for _, why := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return reasons[b] - reasons[a] }) {
+		t.Logf("%4d: %s", reasons[why], why)
+	}
+	for width, n := range total {
+		t.Logf("%s bits: %d of %d threads ran as vectors", width, n[1], n[0])
+		assert.Greater(t, n[1], n[0]/10, "threads that ran as vectors, of %d", n[0])
+	}
+	assert.Greater(t, done, count/3, "kernels with vectors")
+}
+
+func lanesProgram(ctx context.Context, dir, width string) []string {
+	run := exec.CommandContext(ctx, "./kernels", width)
+	run.Dir, run.Env = dir, append(os.Environ(), "GODEBUG=simd=+"+width)
+	out, err := run.CombinedOutput()
+	if err != nil {
+		out = append(out, "\n"+err.Error()...)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// vectorBuild returns the variables for builds with package simd. It skips the test if the toolchain that has it is not there.
+func vectorBuild(t *testing.T) []string {
+	t.Helper()
+	env := []string{"GOTOOLCHAIN=go1.27.0", "GOEXPERIMENT=simd", "CGO_ENABLED=0"}
+	version := exec.CommandContext(t.Context(), "go", "version")
+	version.Dir, version.Env = t.TempDir(), append(os.Environ(), env...)
+	if out, err := version.CombinedOutput(); err != nil {
+		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "simd") {
+			t.Fatalf("HALYARD_REQUIRE asks for package simd: %s", out)
+		}
+		t.Skipf("no Go 1.27: %s", out)
+	}
+	return env
+}

@@ -1,0 +1,235 @@
+//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)
+
+package lanes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"simd"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func hardware(t *testing.T) {
+	t.Helper()
+	if !Hardware() {
+		t.Skip("the processor has no vectors")
+	}
+	t.Logf("vectors have %d bits", simd.VectorBitSize())
+}
+
+var floats = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -1.5, 1e-45, 3e9, -3e9, 5e9, 1 << 31, -1 << 31, 1<<31 - 128, 1 << 32, 1e19, -1e19, math.Inf(1), math.Inf(-1), math.NaN(), 65535.9}
+
+func one64(r *rand.Rand) float64 { return floats[r.IntN(len(floats))] }
+
+// same reports whether two numbers have the same bits, or are NaNs both.
+func same(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b }
+
+// The functions below hold the vectors, so that those of the tests have none: Go 1.27.0 does not compile closures in a function that has some.
+
+func ofFloat32s(x, y [most]float32) (low, high [most]float32, ints [most]int32, units [most]uint32) {
+	a, b := simd.LoadFloat32s(x[:]), simd.LoadFloat32s(y[:])
+	MinFloat32s(a, b).Store(low[:])
+	MaxFloat32s(a, b).Store(high[:])
+	Int32sOfFloat32s(a).Store(ints[:])
+	Uint32sOfFloat32s(a).Store(units[:])
+	return low, high, ints, units
+}
+
+func ofFloat64s(x, y [most / 2]float64) (low, high [most / 2]float64, ints [most / 2]int64, units [most / 2]uint64) {
+	a, b := simd.LoadFloat64s(x[:]), simd.LoadFloat64s(y[:])
+	MinFloat64s(a, b).Store(low[:])
+	MaxFloat64s(a, b).Store(high[:])
+	Int64sOfFloat64s(a).Store(ints[:])
+	Uint64sOfFloat64s(a).Store(units[:])
+	return low, high, ints, units
+}
+
+// Minima, maxima and conversions of floats are those of Go, also for odd numbers.
+func TestFloatsAreThoseOfGo(t *testing.T) {
+	hardware(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	for round := range 500 {
+		var x, y [most]float32
+		var p, q [most / 2]float64
+		for i := range x {
+			x[i], y[i] = float32(one64(r)), float32(one64(r))
+			if round%2 == 0 { // all in range
+				x[i] = float32(r.IntN(1 << 20))
+			}
+		}
+		for i := range p {
+			p[i], q[i] = one64(r), one64(r)
+		}
+		low, high, ints, units := ofFloat32s(x, y)
+		for i := range width32() {
+			assert.True(t, same(float64(min(x[i], y[i])), float64(low[i])), "min(%v, %v) is %v", x[i], y[i], low[i])
+			assert.True(t, same(float64(max(x[i], y[i])), float64(high[i])), "max(%v, %v) is %v", x[i], y[i], high[i])
+			assert.Equal(t, int32(x[i]), ints[i], "int32(%v)", x[i])
+			assert.Equal(t, uint32(x[i]), units[i], "uint32(%v)", x[i])
+		}
+		low64, high64, ints64, units64 := ofFloat64s(p, q)
+		for i := range width32() / 2 {
+			assert.True(t, same(min(p[i], q[i]), low64[i]), "min(%v, %v) is %v", p[i], q[i], low64[i])
+			assert.True(t, same(max(p[i], q[i]), high64[i]), "max(%v, %v) is %v", p[i], q[i], high64[i])
+			assert.Equal(t, int64(p[i]), ints64[i], "int64(%v)", p[i])
+			assert.Equal(t, uint64(p[i]), units64[i], "uint64(%v)", p[i])
+		}
+	}
+}
+
+// width32 returns the number of lanes of 32 bits.
+func width32() int { return simd.VectorBitSize() / 32 }
+
+func ofInt32s(x, y [most]int32, by uint64) (all [5][most]int32) {
+	a, b := simd.LoadInt32s(x[:]), simd.LoadInt32s(y[:])
+	ShiftLeftInt32s(a, by).Store(all[0][:])
+	ShiftRightInt32s(a, by).Store(all[1][:])
+	AndNotInt32s(a, b).Store(all[2][:])
+	WrapInt8(a).Store(all[3][:])
+	WrapInt16(a).Store(all[4][:])
+	return all
+}
+
+func ofUint32s(x, y [most]uint32, by uint64) (all [5][most]uint32, f [most]float32) {
+	a, b := simd.LoadUint32s(x[:]), simd.LoadUint32s(y[:])
+	ShiftLeftUint32s(a, by).Store(all[0][:])
+	ShiftRightUint32s(a, by).Store(all[1][:])
+	XorUint32s(a, b).Store(all[2][:])
+	WrapUint8(a).Store(all[3][:])
+	WrapUint16(a).Store(all[4][:])
+	Float32sOfUint32s(a).Store(f[:])
+	return all, f
+}
+
+func ofInt64s(x, y [most / 2]int64, by uint64) (all [3][most / 2]int64, f [most / 2]float64) {
+	a, b := simd.LoadInt64s(x[:]), simd.LoadInt64s(y[:])
+	ShiftLeftInt64s(a, by).Store(all[0][:])
+	ShiftRightInt64s(a, by).Store(all[1][:])
+	MinInt64s(a, b).Store(all[2][:])
+	Float64sOfInt64s(a).Store(f[:])
+	return all, f
+}
+
+func ofUint64s(x, y [most / 2]uint64, by uint64) (all [4][most / 2]uint64) {
+	a, b := simd.LoadUint64s(x[:]), simd.LoadUint64s(y[:])
+	ShiftLeftUint64s(a, by).Store(all[0][:])
+	ShiftRightUint64s(a, by).Store(all[1][:])
+	AndNotUint64s(a, b).Store(all[2][:])
+	MaxUint64s(a, b).Store(all[3][:])
+	return all
+}
+
+// Shifts by any number, bits and narrow types are those of Go.
+func TestWholeNumbersAreThoseOfGo(t *testing.T) {
+	hardware(t)
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 200 {
+		var x, y [most]int32
+		var u, v [most]uint32
+		var p, q [most / 2]int64
+		var m, n [most / 2]uint64
+		for i := range x {
+			x[i], y[i], u[i], v[i] = int32(r.Uint32()), int32(r.Uint32()), r.Uint32()>>r.IntN(31), r.Uint32()
+		}
+		for i := range p {
+			p[i], q[i], m[i], n[i] = int64(r.Uint64()), int64(r.Uint64()), r.Uint64()>>r.IntN(63), r.Uint64()
+		}
+		by := uint64(r.IntN(70))
+		ints := ofInt32s(x, y, by)
+		units, f := ofUint32s(u, v, by)
+		for i := range width32() {
+			want := fmt.Sprint(x[i]<<by, x[i]>>by, x[i]&^y[i], int8(x[i]), int16(x[i]))
+			assert.Equal(t, want, fmt.Sprint(ints[0][i], ints[1][i], ints[2][i], ints[3][i], ints[4][i]), "%d, by %d", x[i], by)
+			want = fmt.Sprint(u[i]<<by, u[i]>>by, u[i]^v[i], uint8(u[i]), uint16(u[i]), float32(u[i]))
+			assert.Equal(t, want, fmt.Sprint(units[0][i], units[1][i], units[2][i], units[3][i], units[4][i], f[i]), "%d, by %d", u[i], by)
+		}
+		ints64, d := ofInt64s(p, q, by)
+		units64 := ofUint64s(m, n, by)
+		for i := range width32() / 2 {
+			want := fmt.Sprint(p[i]<<by, p[i]>>by, min(p[i], q[i]), float64(p[i]))
+			assert.Equal(t, want, fmt.Sprint(ints64[0][i], ints64[1][i], ints64[2][i], d[i]), "%d, by %d", p[i], by)
+			want = fmt.Sprint(m[i]<<by, m[i]>>by, m[i]&^n[i], max(m[i], n[i]))
+			assert.Equal(t, want, fmt.Sprint(units64[0][i], units64[1][i], units64[2][i], units64[3][i]), "%d, by %d", m[i], by)
+		}
+	}
+}
+
+func compared(place, n int) (less, equal [most]int32, less64 [most / 2]int64) {
+	Lanes32().Less(Against32(place, n)).ToInt32s().Store(less[:])
+	Lanes32().Equal(Against32(place, n)).ToInt32s().Store(equal[:])
+	Lanes64().Less(Against64(place, n)).ToInt64s().Store(less64[:])
+	return less, equal, less64
+}
+
+func converted(place int) (f [most]float32, d [most / 2]float64) {
+	Float32s(place).Store(f[:])
+	Float64s(place).Store(d[:])
+	return f, d
+}
+
+// A lane's number compares with a limit as its place does, also where sums wrap around.
+func TestPlacesCompareAsInGo(t *testing.T) {
+	hardware(t)
+	places := []int{0, 1, 5, -7, 100, 1 << 31, 1<<31 - 9, 1 << 24, math.MaxInt, math.MaxInt - 3, math.MinInt, math.MinInt + 2, 1 << 62, -1 << 62}
+	for _, place := range places {
+		for _, n := range append(places, place+3, place-2, place+9) {
+			less, equal, less64 := compared(place, n)
+			for i := range width32() {
+				assert.Equal(t, place+i < n, less[i] != 0, "%d + %d < %d", place, i, n)
+				assert.Equal(t, place+i == n, equal[i] != 0, "%d + %d == %d", place, i, n)
+			}
+			for i := range width32() / 2 {
+				assert.Equal(t, place+i < n, less64[i] != 0, "%d + %d < %d", place, i, n)
+			}
+		}
+		f, d := converted(place)
+		for i := range width32() {
+			assert.Equal(t, float32(place+i), f[i])
+		}
+		for i := range width32() / 2 {
+			assert.Equal(t, float64(place+i), d[i])
+		}
+	}
+}
+
+func masked(low int32) (a [most + 1]int32, w [most + 1]uint16, any [5]bool) {
+	on := Lanes32().Equal(AndInt32s(Lanes32(), simd.BroadcastInt32s(low)))
+	StoreInt32s(simd.BroadcastInt32s(7), on, a[:])
+	StoreUint16(simd.BroadcastUint32s(1<<16+9), on, w[:])
+	return a, w, [5]bool{Any32(on), Any32(Without32(on, on)), Any32(Without32(on, All32())), Any64(Mask64(true)), Any64(Not64(All64()))}
+}
+
+// A masked store leaves alone what is not in the mask, and what is behind the vector.
+func TestMaskedStores(t *testing.T) {
+	hardware(t)
+	a, w, any := masked(5)
+	for i := range a {
+		if i < width32() && i&5 == i {
+			assert.Equal(t, fmt.Sprint(7, 9), fmt.Sprint(a[i], w[i]), i)
+		} else {
+			assert.Equal(t, fmt.Sprint(0, 0), fmt.Sprint(a[i], w[i]), i)
+		}
+	}
+	assert.Equal(t, [5]bool{true, false, false, true, false}, any)
+}
+
+// Parts of slices are apart if they share no memory, or if each element is one of the other.
+func TestApart(t *testing.T) {
+	a := make([]float32, 40)
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&a[0])), 160)
+	assert.True(t, Apart(a[:20], a[20:]))
+	assert.True(t, Apart(a[:20], a[:20]))
+	assert.True(t, Apart(a[:20], a[20:20]))
+	assert.False(t, Apart(a[:20], a[1:21]))
+	assert.False(t, Apart(a[1:21], a[:20]))
+	assert.False(t, Apart(a[:20], a[19:]))
+	assert.False(t, Apart(a[:20], bytes[:20]))
+	assert.True(t, Apart(a[:20], bytes[80:]))
+	assert.False(t, Disjoint(a[:20], a[:20]))
+	assert.True(t, Disjoint(a[:20], a[20:]))
+	assert.True(t, Disjoint(a[:0], a[:20]))
+}

@@ -1,0 +1,193 @@
+//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)
+
+package lanes
+
+import "simd"
+
+// A masked store changes no element whose lane is not in the mask: another thread may be writing it at the same time.
+
+// StoreFloat32s stores v in the first elements of s, for the lanes of m.
+func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
+	var a [most]float32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = a[i]
+		}
+	}
+}
+
+// StoreInt32s stores v in the first elements of s, for the lanes of m.
+func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
+	var a [most]int32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = a[i]
+		}
+	}
+}
+
+// StoreUint32s stores v in the first elements of s, for the lanes of m.
+func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
+	var a [most]uint32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = a[i]
+		}
+	}
+}
+
+// StoreFloat64s stores v in the first elements of s, for the lanes of m.
+func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
+	var a [most / 2]float64
+	var on [most / 2]int64
+	v.Store(a[:])
+	m.ToInt64s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = a[i]
+		}
+	}
+}
+
+// StoreInt64s stores v in the first elements of s, for the lanes of m.
+func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
+	var a [most / 2]int64
+	var on [most / 2]int64
+	v.Store(a[:])
+	m.ToInt64s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = a[i]
+		}
+	}
+}
+
+// StoreUint64s stores v in the first elements of s, for the lanes of m.
+func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
+	var a [most / 2]uint64
+	var on [most / 2]int64
+	v.Store(a[:])
+	m.ToInt64s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = a[i]
+		}
+	}
+}
+
+// LoadInt8 returns the first elements of s, widened to 32 bits.
+func LoadInt8(s []int8) simd.Int32s {
+	var a [most]int32
+	var v simd.Int32s
+	s = s[:v.Len()]
+	for i := range s {
+		a[i] = int32(s[i])
+	}
+	return simd.LoadInt32s(a[:])
+}
+
+// StoreInt8 stores the low 8 bits of v in the first elements of s, for the lanes of m.
+func StoreInt8(v simd.Int32s, m simd.Mask32s, s []int8) {
+	var a [most]int32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = int8(a[i])
+		}
+	}
+}
+
+// WrapInt8 returns int8(v), widened again.
+func WrapInt8(v simd.Int32s) simd.Int32s { return AloneInt32s(v.ShiftAllLeft(24).ShiftAllRight(24)) }
+
+// LoadInt16 returns the first elements of s, widened to 32 bits.
+func LoadInt16(s []int16) simd.Int32s {
+	var a [most]int32
+	var v simd.Int32s
+	s = s[:v.Len()]
+	for i := range s {
+		a[i] = int32(s[i])
+	}
+	return simd.LoadInt32s(a[:])
+}
+
+// StoreInt16 stores the low 16 bits of v in the first elements of s, for the lanes of m.
+func StoreInt16(v simd.Int32s, m simd.Mask32s, s []int16) {
+	var a [most]int32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = int16(a[i])
+		}
+	}
+}
+
+// WrapInt16 returns int16(v), widened again.
+func WrapInt16(v simd.Int32s) simd.Int32s { return AloneInt32s(v.ShiftAllLeft(16).ShiftAllRight(16)) }
+
+// LoadUint8 returns the first elements of s, widened to 32 bits.
+func LoadUint8(s []uint8) simd.Uint32s {
+	var a [most]uint32
+	var v simd.Uint32s
+	s = s[:v.Len()]
+	for i := range s {
+		a[i] = uint32(s[i])
+	}
+	return simd.LoadUint32s(a[:])
+}
+
+// StoreUint8 stores the low 8 bits of v in the first elements of s, for the lanes of m.
+func StoreUint8(v simd.Uint32s, m simd.Mask32s, s []uint8) {
+	var a [most]uint32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = uint8(a[i])
+		}
+	}
+}
+
+// WrapUint8 returns uint8(v), widened again.
+func WrapUint8(v simd.Uint32s) simd.Uint32s { return AndUint32s(v, simd.BroadcastUint32s(1<<8-1)) }
+
+// LoadUint16 returns the first elements of s, widened to 32 bits.
+func LoadUint16(s []uint16) simd.Uint32s {
+	var a [most]uint32
+	var v simd.Uint32s
+	s = s[:v.Len()]
+	for i := range s {
+		a[i] = uint32(s[i])
+	}
+	return simd.LoadUint32s(a[:])
+}
+
+// StoreUint16 stores the low 16 bits of v in the first elements of s, for the lanes of m.
+func StoreUint16(v simd.Uint32s, m simd.Mask32s, s []uint16) {
+	var a [most]uint32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[i] = uint16(a[i])
+		}
+	}
+}
+
+// WrapUint16 returns uint16(v), widened again.
+func WrapUint16(v simd.Uint32s) simd.Uint32s { return AndUint32s(v, simd.BroadcastUint32s(1<<16-1)) }
