@@ -187,3 +187,23 @@ func TestTypesOfOtherPackagesAreNotKept(t *testing.T) {
 	_, err = translated(t, fmt.Sprintf(src, "\ty[t.Global(0)] = int32(d)\n"))
 	assert.EqualError(t, err, "k.go:11:2: the type of d cannot be kept for the code after a barrier; use a number, an array, or a type that this package declares")
 }
+
+// A variable is kept for the code after a barrier if its type is an alias that the package declares.
+func TestAliasesAreKeptOverBarriers(t *testing.T) {
+	t.Parallel()
+	made, err := translated(t, `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+type T = float32
+
+//halyard:kernel
+func k(t grid.Thread, x []T) {
+	v := T(x[t.Global(0)])
+	t.Barrier()
+	x[t.Global(0)] = v + 1
+}
+`)
+	require.NoError(t, err)
+	assert.Regexp(t, `v +T\n`, string(made.Go))
+}
