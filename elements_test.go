@@ -17,8 +17,8 @@ import (
 func ExampleFrom_structures() {
 	q := halyard.Open(context.Background(), "host")
 	bodies := halyard.From(q, []small.Body{
-		{Speed: [2]float64{1, 2}},
-		{At: [2]float64{5, 5}, Fixed: true},
+		{Speed: [2]float32{1, 2}},
+		{At: [2]float32{5, 5}, Fixed: true},
 	})
 	small.Step(q, 0.5, bodies) // as many threads as there are bodies
 	bodies.View(func(b []small.Body) { fmt.Println(b[0].At, b[1].At) })
@@ -63,7 +63,7 @@ func TestFillOfElementsOfAnySizeOnEveryDevice(t *testing.T) {
 		filled(t, q, [3]float32{1, 2, 3})
 		filled(t, q, [3]uint64{1, 2, 1 << 63})
 		filled(t, q, [5]float64{5, 4, 3, 2, 1})
-		filled(t, q, small.Body{At: [2]float64{1, 2}, Fixed: true})
+		filled(t, q, small.Body{At: [2]float32{1, 2}, Fixed: true})
 		filled(t, q, small.Body{})
 		filled(t, q, 1-2i)
 		filled(t, q, true)

@@ -16,7 +16,7 @@ type sphere struct {
 	Color  [3]uint8
 	Lit    bool
 	Radius float32
-	_      uint32
+	_      [2]uint32 // the layout of 32-bit systems is the same
 }
 
 type labelled struct {

@@ -25,6 +25,7 @@ import (
 type wave struct {
 	tag uint8
 	z   complex64
+	_   [4]uint8 // the layout of 32-bit systems is the same
 	w   [2]complex128
 }
 
@@ -173,7 +174,7 @@ func main() {
 		compare(ctx, s, x32, y32, NarrowOn, false)
 		waves := make([]wave, 20)
 		for i := range waves {
-			waves[i] = wave{uint8(i), complex(float32(i), 2), [2]complex128{1i, complex(0, float64(i))}}
+			waves[i] = wave{tag: uint8(i), z: complex(float32(i), 2), w: [2]complex128{1i, complex(0, float64(i))}}
 		}
 		w, out, parts := must(buffer.From(waves)), must(buffer.New[complex128](20)), must(buffer.New[float32](20))
 		check(MixedOn(ctx, s, hal.Over(24).Of(8), 2-0.5i, w, out, parts))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ type typeWriter struct {
 
 var leaves = []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128"}
 
-// shape is a random type: a number, an array of elem, or a structure with fields.
+// typeShape is a random type: a number, an array of elem, or a structure with fields.
 type typeShape struct {
 	leaf   string
 	length int
@@ -243,6 +244,9 @@ const offsetMacro = "#ifdef HALYARD_CUDA\n#define OFFSET(T, m) __INTADDR__(&((T 
 // read and write the same values as on the host.
 func TestElementsHaveOneLayout(t *testing.T) {
 	t.Parallel()
+	if strconv.IntSize == 32 {
+		t.Skip("structures with numbers of 8 bytes may be laid out otherwise here, and are refused")
+	}
 	count := *randomTypes
 	if testing.Short() {
 		count = min(count, 100)

@@ -41,18 +41,18 @@ func number(t grid.Thread, out []int32) {
 
 // Body is an element with fields.
 type Body struct {
-	At, Speed [2]float64
+	At, Speed [2]float32
 	Fixed     bool
 }
 
-func (b *Body) move(dt float64) {
+func (b *Body) move(dt float32) {
 	for d := range b.At {
-		b.At[d] += float64(dt * b.Speed[d])
+		b.At[d] += float32(dt * b.Speed[d])
 	}
 }
 
 //halyard:kernel
-func step(t grid.Thread, dt float64, bodies []Body) {
+func step(t grid.Thread, dt float32, bodies []Body) {
 	if i := t.Global(0); i < len(bodies) && !bodies[i].Fixed {
 		bodies[i].move(dt)
 	}

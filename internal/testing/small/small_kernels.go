@@ -74,7 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		}
 	}),
 	"step": kernel.Go(func(blk *kernel.Block) {
-		dt := kernel.Number[float64](blk, 0)
+		dt := kernel.Number[float32](blk, 0)
 		bodies := kernel.Slice[Body](blk, 1)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
@@ -93,20 +93,18 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
 	"step":   {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}},
 }, Sources: []string{
-	"small.go Body eba54ca4f0a23005",
-	"small.go Body.move b1dbf7ea56680b75",
+	"small.go Body 9b0f473358b1cf90",
+	"small.go Body.move 2524ff07be6662cf",
 	"small.go Frame 5987f52e2b0b5859",
 	"small.go number e05243df14cc39b9",
 	"small.go paint 831035411d30d873",
 	"small.go pairs a346c09c737f7d44",
 	"small.go saxpy c481f69a4506dcef",
-	"small.go step 6a51de9a553f4ad4",
+	"small.go step 9c307bf382e743ef",
 }, Portable: `typedef struct { i32 h_Width; i32 h_Height; } T_Frame;
-#ifdef HALYARD_FLOAT64
-typedef struct { f64 a[2]; } T_2_f64;
-typedef struct { T_2_f64 h_At; T_2_f64 h_Speed; u8 h_Fixed; } T_Body;
-typedef u8 go_size_T_Body[sizeof(T_Body) == 40 ? 1 : -1];
-#endif
+typedef struct { f32 a[2]; } T_2_f32;
+typedef struct { T_2_f32 h_At; T_2_f32 h_Speed; u8 h_Fixed; } T_Body;
+typedef u8 go_size_T_Body[sizeof(T_Body) == 20 ? 1 : -1];
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
@@ -147,9 +145,8 @@ KERNEL void k_pairs(const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_sums, 
 KERNEL void k_number(GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
 	h_out[GO_AT(((i64)INDEX(0)), h_out_n, 3)] = ((i32)((i64)INDEX(0)));
 }
-#ifdef HALYARD_FLOAT64
 
-FUNCTION void f_move(GLOBAL T_Body *h_b, f64 h_dt GO_FAULTS) {
+FUNCTION void f_move(GLOBAL T_Body *h_b, f32 h_dt GO_FAULTS) {
 	{
 		for (i64 v_1 = 0; v_1 < 2; v_1++) {
 			i64 h_d = v_1;
@@ -158,7 +155,7 @@ FUNCTION void f_move(GLOBAL T_Body *h_b, f64 h_dt GO_FAULTS) {
 	}
 }
 
-KERNEL void k_step(f64 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) {
+KERNEL void k_step(f32 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if (((h_i < h_bodies_n) && (!(h_bodies[GO_AT(h_i, h_bodies_n, 4)].h_Fixed != 0)))) {
@@ -166,7 +163,6 @@ KERNEL void k_step(f64 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) 
 		}
 	}
 }
-#endif
 `})
 
 var (
@@ -226,14 +222,14 @@ func NumberOn(ctx context.Context, s *hal.Stream, over hal.Grid, out kernel.Vect
 }
 
 // Step launches step on a queue, with as many threads as its data have places for.
-func Step(q kernel.Queue, dt float64, bodies kernel.Vector[Body]) {
+func Step(q kernel.Queue, dt float32, bodies kernel.Vector[Body]) {
 	if ctx, s, over, ok := q.Launching("step", hal.Over(kernel.Len(bodies))); ok {
 		q.Launched(StepOn(ctx, s, over, dt, bodies))
 	}
 }
 
 // StepOn launches step on a stream.
-func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float64, bodies kernel.Vector[Body]) error {
+func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, bodies kernel.Vector[Body]) error {
 	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.InOut(bodies), kernel.Value(int64(kernel.Len(bodies))))
 }
 
@@ -262,7 +258,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:266
+//line small_kernels.go:262
 				}
 				{
 					at := at + 1
@@ -272,7 +268,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:276
+//line small_kernels.go:272
 				}
 			}
 			if at < count {
@@ -282,7 +278,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:286
+//line small_kernels.go:282
 			}
 			x_ = to - 1
 			continue
@@ -291,7 +287,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:295
+//line small_kernels.go:291
 	}
 }
 
@@ -323,7 +319,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:327
+//line small_kernels.go:323
 			}
 			x_ = to - 1
 			continue
@@ -334,7 +330,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:338
+//line small_kernels.go:334
 	}
 }
 
@@ -359,7 +355,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:363
+//line small_kernels.go:359
 			}
 			x = to - 1
 			continue
@@ -369,7 +365,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:373
+//line small_kernels.go:369
 	}
 }
 
@@ -393,7 +389,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:397
+//line small_kernels.go:393
 				}
 				{
 					at := at + 1
@@ -401,7 +397,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:405
+//line small_kernels.go:401
 				}
 			}
 			if at < count {
@@ -409,21 +405,21 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:413
+//line small_kernels.go:409
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:420
+//line small_kernels.go:416
 	}
 }
 
 // stepRow runs step for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func stepRow(r grid.Row, dt float64, bodies []Body) {
+func stepRow(r grid.Row, dt float32, bodies []Body) {
 	from, to := r.First(), r.End
 	from, to = grid.Within(from, to, 0, len(bodies))
 	if from >= to {
@@ -442,7 +438,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:446
+//line small_kernels.go:442
 				}
 				{
 					at := at + 1
@@ -452,7 +448,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:456
+//line small_kernels.go:452
 				}
 			}
 			if at < count {
@@ -462,7 +458,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:466
+//line small_kernels.go:462
 			}
 			x = to - 1
 			continue
@@ -471,7 +467,7 @@ func stepRow(r grid.Row, dt float64, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:475
+//line small_kernels.go:471
 	}
 }
 
