@@ -1,5 +1,6 @@
-// Package buffer gives a program coherent typed buffers. A buffer is one sequence of numbers that the host and any number of devices read
-// and write. The host and each device may have a copy in its own memory, called a replica. No access reads a stale element.
+// Package buffer gives a program coherent typed buffers. A buffer is one sequence of elements, such as numbers, that the host and any
+// number of devices read and write. The host and each device may have a copy in its own memory, called a replica. No access reads a stale
+// element.
 //
 //	x, err := buffer.New[float32](1000)                        // zeros; From copies a slice
 //	err = x.Update(ctx, func(s []float32) error { ... })       // on the host: reads and writes

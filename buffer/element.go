@@ -10,16 +10,17 @@ import (
 	"github.com/go-halyard/halyard/internal/layout"
 )
 
-// Element is the constraint on the elements of a buffer: numbers of fixed size, real and complex, bool, and arrays and structures of them, nested as one
-// likes. Such a type has the same layout in Go and in C on every device. [New] and the other functions that make a buffer refuse other types with an
-// error of kind ErrInvalidArgument that names the part: strings, pointers, slices and so on, int, uint and uintptr, whose size depends on the platform,
-// and types without bytes. So is, on systems of 32 bits, a structure in which devices put a field of 8 bytes elsewhere.
+// Element is the constraint on the elements of a buffer: numbers of fixed size, real and complex, bool, and arrays and structures of
+// them, nested as one likes. Such a type has the same layout in Go and in C on every device. [New] and the other functions that make a
+// buffer refuse other types with an error of kind ErrInvalidArgument that names the part: strings, pointers, slices and so on, int, uint
+// and uintptr, whose size depends on the platform, and types without bytes. So is, on systems of 32 bits, a structure in which devices
+// put a field of 8 bytes elsewhere.
 //
 // Bytes of padding between fields may have any values.
 type Element any
 
-// Number is the constraint on elements that are numbers, for what needs to compute with them or to name their type: Go's numbers of fixed size, real
-// and complex.
+// Number is the constraint on elements that are numbers, for what needs to compute with them or to name their type: Go's numbers of fixed
+// size, real and complex.
 type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 |
 		~uint8 | ~uint16 | ~uint32 | ~uint64 |
@@ -31,7 +32,8 @@ func elementOf[T Element](op string) (size uint64, bools bool, err error) {
 	var zero T
 	l := layout.Of(reflect.TypeFor[T]())
 	if l.Bad != nil {
-		return 0, false, hal.Errorf(op, hal.ErrInvalidArgument, "%s %s; an element has numbers, bool, and arrays and structures of them only", l.Bad.Path, l.Bad.Why)
+		return 0, false, hal.Errorf(op, hal.ErrInvalidArgument,
+			"%s %s; an element has numbers, bool, and arrays and structures of them only", l.Bad.Path, l.Bad.Why)
 	}
 	return uint64(unsafe.Sizeof(zero)), l.Bools, nil
 }
@@ -40,8 +42,8 @@ func elementOf[T Element](op string) (size uint64, bools bool, err error) {
 // same bytes: elements written through one are read through the other. Like a [Buffer.Slice], the result needs no memory of its own and
 // is closed with the whole buffer. A [ConflictError] counts in elements of the type with which the buffer was made.
 //
-// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, or an element of either type contains a bool, of which
-// a byte of the other could make something that is neither true nor false, and ErrMisaligned if the beginning of the
+// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, or an element of either type contains a
+// bool, of which a byte of the other could make something that is neither true nor false, and ErrMisaligned if the beginning of the
 // range, or adopted memory, is not aligned for the new elements.
 func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	const op = "Reinterpret"
@@ -56,7 +58,8 @@ func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
 	case err != nil:
 		return nil, err
 	case (bools || b.s.bools) && reflect.TypeFor[T]() != reflect.TypeFor[U]():
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%T and %T share bytes of a bool, which must be true or false; copy the elements", was, zero)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument,
+			"%T and %T share bytes of a bool, which must be true or false; copy the elements", was, zero)
 	case b.Size()%elem != 0:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are not a multiple of the element size, %d bytes", b.Size(), elem)
 	case b.lo%align != 0:
@@ -91,8 +94,9 @@ func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) (enqueued bool
 	return true, nil
 }
 
-// patternOf returns the pattern that an element repeats, such as one byte for zeros, or the zero Pattern if it repeats none. For an element of 1, 2, 4
-// or 8 bytes the pattern is the element: devices fill faster with long patterns. The offset of the fill must be a multiple of the pattern's width.
+// patternOf returns the pattern that an element repeats, such as one byte for zeros, or the zero Pattern if it repeats none. For an
+// element of 1, 2, 4 or 8 bytes the pattern is the element: devices fill faster with long patterns. The offset of the fill must be a
+// multiple of the pattern's width.
 func patternOf(element []byte, offset uint64) hal.Pattern {
 	n := len(element)
 	for width := 8; width > 0; width /= 2 {

@@ -1,5 +1,5 @@
-// Package layout says which Go types have the same layout in memory on the host and on every device: numbers of fixed width, bool, and arrays and
-// structures of them.
+// Package layout says which Go types have the same layout in memory on the host and on every device: numbers of fixed width, bool, and
+// arrays and structures of them.
 package layout
 
 import (
@@ -35,8 +35,8 @@ func Of(t reflect.Type) *Layout {
 	return known.(*Layout)
 }
 
-// survey visits the parts of a type, and returns the size and the alignment that C gives it on every device: a number is aligned to its size, and a
-// complex number to the size of one of its parts.
+// survey visits the parts of a type, and returns the size and the alignment that C gives it on every device: a number is aligned to its
+// size, and a complex number to the size of one of its parts.
 func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 	bad := func(format string, args ...any) {
 		if l.Bad == nil {
@@ -47,7 +47,8 @@ func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 	case reflect.Bool:
 		l.Bools = true
 		return 1, 1
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64:
 		return t.Size(), t.Size()
 	case reflect.Complex64, reflect.Complex128:
 		return t.Size(), t.Size() / 2
@@ -71,7 +72,8 @@ func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 			n, a := l.survey(f.Type, path+"."+f.Name)
 			size, align = roundUp(size, a), max(align, a)
 			if size != f.Offset && l.Bad == nil { // numbers of 8 bytes on systems of 32 bits
-				l.Bad = &Bad{path + "." + f.Name, f.Type, fmt.Sprintf("starts at byte %d here and at byte %d on devices; put fields of 8 bytes first, or padding before them", f.Offset, size)}
+				l.Bad = &Bad{path + "." + f.Name, f.Type, fmt.Sprintf(
+					"starts at byte %d here and at byte %d on devices; put fields of 8 bytes first, or padding before them", f.Offset, size)}
 			}
 			size += n
 		}

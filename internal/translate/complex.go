@@ -54,7 +54,8 @@ func (f *function) complexConstant(v constant.Value, z complexType, pos token.Po
 	return f.p.complex(z, f.constant(constant.Real(v), part, pos), f.constant(constant.Imag(v), part, pos))
 }
 
-// complexArithmetic returns the result of an operator. Products and quotients of complex64 are computed in float64 and rounded at the end, as Go does.
+// complexArithmetic returns the result of an operator. Products and quotients of complex64 are computed in float64 and rounded at the
+// end, as Go does.
 func (f *function) complexArithmetic(op token.Token, z complexType, left, right string, pos token.Pos) string {
 	wide := complexType{"go_complex128", numbers[types.Float64]}
 	f.p.declareComplex(z)
@@ -122,7 +123,8 @@ func (p *program) quotient() {
 func (f *function) complexNegated(z complexType, x string) string {
 	f.p.declareComplex(z)
 	name := z.c + "_neg"
-	f.p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x) { x.re = %[3]s; x.im = %[4]s; return x; }", z.c, name, f.negated(z.part, "x.re"), f.negated(z.part, "x.im")))
+	f.p.supply(name, fmt.Sprintf("FUNCTION %s %s(%[1]s x) { x.re = %[3]s; x.im = %[4]s; return x; }", z.c, name,
+		f.negated(z.part, "x.re"), f.negated(z.part, "x.im")))
 	return fmt.Sprintf("%s(%s)", name, x)
 }
 
@@ -134,7 +136,8 @@ func (f *function) complexConverted(x string, from, to complexType) string {
 		return x
 	}
 	name := to.c + "_from"
-	f.p.supply(name, fmt.Sprintf("FUNCTION %s %s(%s x) { %[1]s z; z.re = (%[4]s)x.re; z.im = (%[4]s)x.im; return z; }", to.c, name, from.c, to.part.c))
+	f.p.supply(name, fmt.Sprintf(
+		"FUNCTION %s %s(%s x) { %[1]s z; z.re = (%[4]s)x.re; z.im = (%[4]s)x.im; return z; }", to.c, name, from.c, to.part.c))
 	return fmt.Sprintf("%s(%s)", name, x)
 }
 

@@ -54,7 +54,8 @@ func (f *function) valueAt(at place, t types.Type, pos token.Pos) string {
 	return c
 }
 
-// truth returns the value of memory of type t. A byte that is not 0 is true if it is a bool: others than the translation may have written it.
+// truth returns the value of memory of type t. A byte that is not 0 is true if it is a bool: others than the translation may have written
+// it.
 func truth(c string, t types.Type) string {
 	if n, ok := numberOf(t); ok && n.truth {
 		return "(" + c + " != 0)"

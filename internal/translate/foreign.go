@@ -66,8 +66,8 @@ func (s *foreign) load(path string) *Package {
 	return p
 }
 
-// home returns the package of a function, with its source, and the function there. The package is nil if it has no source. Where a package imports
-// another, it knows the other's functions by what the compiler has exported, and these are not the same objects.
+// home returns the package of a function, with its source, and the function there. The package is nil if it has no source. Where a
+// package imports another, it knows the other's functions by what the compiler has exported, and these are not the same objects.
 func (p *program) home(obj *types.Func) (*Package, *types.Func) {
 	if obj.Pkg() == nil || obj.Pkg() == p.pkg.types {
 		return p.pkg, obj
@@ -100,8 +100,8 @@ func (p *program) home(obj *types.Func) (*Package, *types.Func) {
 	return pkg, f
 }
 
-// called returns the translation of a function, which may be one of another package. If that has none, the error is at the call, and names the place
-// in the other package.
+// called returns the translation of a function, which may be one of another package. If that has none, the error is at the call, and
+// names the place in the other package.
 func (p *program) called(obj *types.Func, args []types.Type, spaces []space, pos token.Pos) *function {
 	pkg, there := p.home(obj)
 	switch {
@@ -199,7 +199,8 @@ func (f *function) importable(t types.Type, pos token.Pos) {
 		case used && path == q.Path():
 			return q.Name()
 		case used || was != "" && was != q.Path() || f.p.own.types.Scope().Lookup(q.Name()) != nil:
-			refuse(pos, "type %s belongs to package %q, whose name %s means something else in the generated file; declare a type in this package", t, q.Path(), q.Name())
+			refuse(pos,
+				"type %s belongs to package %q, whose name %s means something else in the generated file; declare a type in this package", t, q.Path(), q.Name())
 		case q.Name() == "main" || strings.HasPrefix(q.Path(), "vendor/"):
 			refuse(pos, "type %s belongs to another package, which cannot be imported; declare a type in this package", t)
 		}

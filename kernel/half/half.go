@@ -1,5 +1,5 @@
-// Package half has the floating-point numbers of 16 bits: Float16 is IEEE 754's binary16, and BFloat16 the upper half of a float32. Both are for memory:
-// elements of buffers, and fields of them. Compute in float32:
+// Package half has the floating-point numbers of 16 bits: Float16 is IEEE 754's binary16, and BFloat16 the upper half of a float32. Both
+// are for memory: elements of buffers, and fields of them. Compute in float32:
 //
 //	//halyard:kernel
 //	func scale(t grid.Thread, by float32, x []half.Float16) {
@@ -8,9 +8,9 @@
 //		}
 //	}
 //
-// The functions work in kernels on every device, also on those that have no such numbers themselves, and give the same bits everywhere, apart from those
-// of NaN. The types are no [github.com/go-halyard/halyard/buffer.Number], so that no reduction takes their bits for integers. For files and other
-// libraries, reinterpret a buffer of them as one of uint16.
+// The functions work in kernels on every device, also on those that have no such numbers themselves, and give the same bits everywhere,
+// apart from those of NaN. The types are no [github.com/go-halyard/halyard/buffer.Number], so that no reduction takes their bits for
+// integers. For files and other libraries, reinterpret a buffer of them as one of uint16.
 package half
 
 import "math"
