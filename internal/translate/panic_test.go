@@ -143,7 +143,7 @@ func translateOne(base *program, decl *ast.FuncDecl, as string) (text string, er
 		}
 	}()
 	p := base.pkg
-	g := &program{pkg: p, context: types.NewContext(), decls: base.decls, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
+	g := &program{own: p, pkg: p, known: base.known, took: map[*Package]bool{}, context: types.NewContext(), decls: base.decls, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
 		typed: map[string]bool{}, structs: map[string]string{}, needed: map[string]bool{}}
 	obj, ok := p.info.Defs[decl.Name].(*types.Func)
 	if !ok {
