@@ -279,10 +279,13 @@ func lanesProgram(ctx context.Context, dir, width string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
+// withVectors are the variables for builds with package simd.
+var withVectors = []string{"GOTOOLCHAIN=go1.27.0", "GOEXPERIMENT=simd", "CGO_ENABLED=0"}
+
 // vectorBuild returns the variables for builds with package simd. It skips the test if the toolchain that has it is not there.
 func vectorBuild(t *testing.T) []string {
 	t.Helper()
-	env := []string{"GOTOOLCHAIN=go1.27.0", "GOEXPERIMENT=simd", "CGO_ENABLED=0"}
+	env := withVectors
 	version := exec.CommandContext(t.Context(), "go", "version")
 	version.Dir, version.Env = t.TempDir(), append(os.Environ(), env...)
 	if out, err := version.CombinedOutput(); err != nil {
