@@ -335,6 +335,9 @@ func (b *batch) program(ctx context.Context, env []string, args ...string) []str
 	defer func() { b.spent[strings.Join(args[:min(2, len(args))], " ")] += time.Since(begin) }()
 	run := exec.CommandContext(ctx, "./kernels", args...)
 	run.Dir, run.Env = b.dir, slices.Concat(os.Environ(), []string{"HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1", "HALYARD_CHECK="}, env)
+	if *randomWidth != "" {
+		run.Env = append(run.Env, "GODEBUG=simd=+"+*randomWidth)
+	}
 	out, err := run.CombinedOutput()
 	if err != nil {
 		out = append(out, "\nCRASHED "+err.Error()...)
@@ -369,13 +372,20 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	if err != nil {
 		return fmt.Errorf("no translation: %w", err)
 	}
-	for name, content := range map[string]string{"kernels.go": src, "main_kernels.go": string(made.Go), "table.go": table + "}\n"} {
+	vectors := string(made.SIMD)
+	if vectors == "" {
+		vectors = "package main\n"
+	}
+	for name, content := range map[string]string{"kernels.go": src, "main_kernels.go": string(made.Go), "main_kernels_simd.go": vectors, "table.go": table + "}\n"} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip", "-ldflags", "-s -w", "-o", "kernels", ".")
 	build.Dir, build.Env = b.dir, append(os.Environ(), "CGO_ENABLED=0")
+	if *randomWidth != "" {
+		build.Env = append(build.Env, withVectors...)
+	}
 	begin := time.Now()
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)

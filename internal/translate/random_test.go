@@ -16,6 +16,7 @@ import (
 var (
 	randomKernels = flag.Int("kernels", 50, "how many random kernels to compare")
 	randomSeed    = flag.Uint64("seed", 1, "of the first of them")
+	randomWidth   = flag.String("simd", "", "build them with Go 1.27's package simd, and run the host's with vectors of so many bits")
 	randomTargets = flag.Int("compile", 10, "how many of them the compilers for CUDA and HIP take as well")
 )
 

@@ -70,6 +70,7 @@ type laneWriter struct {
 	depth    []narrowing
 	active   string // the mask of the lanes that run what is written next, or "" for all
 	scope    *leaving
+	indexing bool      // an index is being written
 	last     bool      // the statement is the last of a function
 	pos      token.Pos // of the statement
 }
@@ -235,7 +236,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	l.again, l.lines, l.hoisted, l.named, l.frozen = false, nil, nil, map[string]string{}, map[string]bool{}
 	l.views, l.whole, l.fits, l.stored, l.path, l.calls = nil, nil, nil, false, "", nil
 	l.pos = w.f.decl.Pos()
-	l.vars, l.depth, l.active, l.last = map[types.Object]*laneVar{}, nil, "", false
+	l.vars, l.depth, l.active, l.last, l.indexing = map[types.Object]*laneVar{}, nil, "", false, false
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
 	params, kinds, args := l.parameters()
 	l.from, l.to, l.count, l.at = l.fresh("from"), l.fresh("to"), l.fresh("count"), l.fresh("at")

@@ -151,6 +151,9 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 	case x.how == leads && y.how == leads && op == token.SUB:
 		return laneValue{text: fmt.Sprintf("(%s - %s)", x.text, y.text), basic: kind}
 	}
+	if l.indexing {
+		refuse(pos, notNeighbours)
+	}
 	if n.bits == 64 && !n.float && op == token.MUL {
 		refuse(pos, "package simd has no multiplication of integers of 64 bits")
 	}
@@ -308,15 +311,19 @@ func (l *laneWriter) view(v types.Object, index ast.Expr, stored bool) (string, 
 	return n.name, true
 }
 
+const notNeighbours = "the elements of the threads are not neighbours: the index is not the thread's place plus a number that all threads of a row have"
+
 // load returns an element of a slice.
 func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 	v, kind := l.slice(e)
 	if name, ok := l.view(v, e.Index, false); ok {
 		return l.loaded(kind, fmt.Sprintf("%s[%s:]", name, l.at))
 	}
+	outer := l.indexing
+	l.indexing = true
 	at := l.expr(e.Index)
-	if at.how == differ {
-		refuse(e.Index.Pos(), "the elements of the threads are not neighbours: the index is not the thread's place plus a number that all threads of a row have")
+	if l.indexing = outer; at.how == differ {
+		refuse(e.Index.Pos(), notNeighbours)
 	}
 	if at.how == alike && at.basic != types.Int {
 		at.text = basicText(types.Int, at.text)

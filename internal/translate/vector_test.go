@@ -231,7 +231,7 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		build.Dir, build.Env = dir, append(os.Environ(), env...)
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		for _, width := range []string{"128", "256", "512"} {
+		for _, width := range []string{"128", "256"} {
 			said := lanesProgram(t.Context(), dir, width)
 			if width != "128" && strings.Contains(said[0], "larger than the simd length") {
 				continue // the processor has no such vectors
@@ -260,9 +260,13 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 	}
 	for width, n := range total {
 		t.Logf("%s bits: %d of %d threads ran as vectors", width, n[1], n[0])
-		assert.Greater(t, n[1], n[0]/10, "threads that ran as vectors, of %d", n[0])
+		if count >= 20 { // else by chance none may
+			assert.Greater(t, n[1], n[0]/10, "threads that ran as vectors, of %d", n[0])
+		}
 	}
-	assert.Greater(t, done, count/3, "kernels with vectors")
+	if count >= 20 {
+		assert.Greater(t, done, count/3, "kernels with vectors")
+	}
 }
 
 func lanesProgram(ctx context.Context, dir, width string) []string {
@@ -275,10 +279,13 @@ func lanesProgram(ctx context.Context, dir, width string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
+// withVectors are the variables for builds with package simd.
+var withVectors = []string{"GOTOOLCHAIN=go1.27.0", "GOEXPERIMENT=simd", "CGO_ENABLED=0"}
+
 // vectorBuild returns the variables for builds with package simd. It skips the test if the toolchain that has it is not there.
 func vectorBuild(t *testing.T) []string {
 	t.Helper()
-	env := []string{"GOTOOLCHAIN=go1.27.0", "GOEXPERIMENT=simd", "CGO_ENABLED=0"}
+	env := withVectors
 	version := exec.CommandContext(t.Context(), "go", "version")
 	version.Dir, version.Env = t.TempDir(), append(os.Environ(), env...)
 	if out, err := version.CombinedOutput(); err != nil {

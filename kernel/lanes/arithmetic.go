@@ -60,7 +60,7 @@ func OrInt32s(x, y simd.Int32s) simd.Int32s { return AloneInt32s(x.Or(y)) }
 func XorInt32s(x, y simd.Int32s) simd.Int32s { return AloneInt32s(x.Xor(y)) }
 
 // AndNotInt32s returns x &^ y.
-func AndNotInt32s(x, y simd.Int32s) simd.Int32s { return AloneInt32s(x.And(y.Not())) }
+func AndNotInt32s(x, y simd.Int32s) simd.Int32s { return AndInt32s(x, NotInt32s(y)) }
 
 // NotInt32s returns ^x.
 func NotInt32s(x simd.Int32s) simd.Int32s { return AloneInt32s(x.Not()) }
@@ -78,7 +78,7 @@ func OrUint32s(x, y simd.Uint32s) simd.Uint32s { return AloneUint32s(x.Or(y)) }
 func XorUint32s(x, y simd.Uint32s) simd.Uint32s { return AloneUint32s(x.Xor(y)) }
 
 // AndNotUint32s returns x &^ y.
-func AndNotUint32s(x, y simd.Uint32s) simd.Uint32s { return AloneUint32s(x.And(y.Not())) }
+func AndNotUint32s(x, y simd.Uint32s) simd.Uint32s { return AndUint32s(x, NotUint32s(y)) }
 
 // NotUint32s returns ^x.
 func NotUint32s(x simd.Uint32s) simd.Uint32s { return AloneUint32s(x.Not()) }
@@ -96,7 +96,7 @@ func OrInt64s(x, y simd.Int64s) simd.Int64s { return AloneInt64s(x.Or(y)) }
 func XorInt64s(x, y simd.Int64s) simd.Int64s { return AloneInt64s(x.Xor(y)) }
 
 // AndNotInt64s returns x &^ y.
-func AndNotInt64s(x, y simd.Int64s) simd.Int64s { return AloneInt64s(x.And(y.Not())) }
+func AndNotInt64s(x, y simd.Int64s) simd.Int64s { return AndInt64s(x, NotInt64s(y)) }
 
 // NotInt64s returns ^x.
 func NotInt64s(x simd.Int64s) simd.Int64s { return AloneInt64s(x.Not()) }
@@ -114,7 +114,7 @@ func OrUint64s(x, y simd.Uint64s) simd.Uint64s { return AloneUint64s(x.Or(y)) }
 func XorUint64s(x, y simd.Uint64s) simd.Uint64s { return AloneUint64s(x.Xor(y)) }
 
 // AndNotUint64s returns x &^ y.
-func AndNotUint64s(x, y simd.Uint64s) simd.Uint64s { return AloneUint64s(x.And(y.Not())) }
+func AndNotUint64s(x, y simd.Uint64s) simd.Uint64s { return AndUint64s(x, NotUint64s(y)) }
 
 // NotUint64s returns ^x.
 func NotUint64s(x simd.Uint64s) simd.Uint64s { return AloneUint64s(x.Not()) }
