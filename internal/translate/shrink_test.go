@@ -207,12 +207,21 @@ func (e *editor) uses(s ast.Stmt, vars []ast.Expr) (found bool) {
 	return found
 }
 
-// shared leaves out all statements that use shared memory or wait at a barrier.
+// shared leaves out all statements that use shared memory or wait at a barrier, and those that use what they define.
 func (e *editor) shared(list []ast.Stmt) []ast.Stmt {
 	if !slices.ContainsFunc(list, func(s ast.Stmt) bool { return e.mentions(s) }) || !(e.want >= 0 && e.now()) {
 		return list
 	}
-	return slices.DeleteFunc(list, func(s ast.Stmt) bool { return e.mentions(s) })
+	var defined []ast.Expr
+	return slices.DeleteFunc(list, func(s ast.Stmt) bool {
+		if !e.mentions(s) && !e.uses(s, defined) {
+			return false
+		}
+		if a, ok := s.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+			defined = append(defined, a.Lhs...)
+		}
+		return true
+	})
 }
 
 // list takes a step in a list of statements, or in one of them.

@@ -53,7 +53,13 @@
 #define F32X2(a, b) ((float2)(a, b))
 #define F32X4(a, b, c, d) ((float4)(a, b, c, d))
 #define ALIGNED(n) __attribute__((aligned(n)))
+/* PoCL 7.1 lets all threads of a block take the branch that the first takes, where a loop comes before the branch and both are in a branch that is
+   the same for the block. */
+#if defined(POCL_DEVICE_ADDRESS_BITS) && __clang_major__ > 14
+#define GO_WHOLE(n) 0
+#else
 #define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))
+#endif
 /* GO_ZERO is a zero that faulty compilers cannot know to be one: that of Intel for CPUs, and Mesa's Rusticl, which compiles to SPIR-V first. Where x is
    between -1 and 0, both give the float of the integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads,
    and gives -x >> n, where n leaves the sign alone, the wrong one for the smallest x.

@@ -78,3 +78,39 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	}
 	requireDevices(t, b)
 }
+
+// PoCL 7.1 lets all threads of a block take the branch of the first, where a loop comes before the branch and both are in a branch of the whole block.
+func TestBranchAfterALoop(t *testing.T) {
+	t.Parallel()
+	var kernels []text
+	for _, body := range []string{
+		"s := uint64(9); if u > 1000 { for m := range u & 3 { s += s * uint64(m+7) } }; y[i] = s",
+		"s := uint64(9); if u > 1000 { s = uint64(int64(w)) }; y[i] = s",
+		"y[i] = uint64(float64(w))",
+	} {
+		kernels = append(kernels, text{3006941, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := t.Global(0)
+	if i >= len(z) {
+		return
+	}
+	u, w := x[i], f[i]
+	_ = w
+	r := uint64(0)
+	for k := 0; k < 8; k++ {
+		r = r<<1 | uint64(u)>>k&1
+	}
+	z[i] = int32(r)
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+}
+`})
+	}
+	b := newBatch(t)
+	all, err := b.run(t.Context(), kernels, b.devices)
+	require.NoError(t, err)
+	for k, f := range all {
+		assert.Equal(t, found{}, f, kernels[k].src)
+	}
+	requireDevices(t, b)
+}
