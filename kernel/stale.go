@@ -21,7 +21,7 @@ type written struct {
 	err  error
 }
 
-// Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its package that it uses, has changed since the
+// Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its module that it uses, has changed since the
 // command "halyard kernels" translated it. Comments, formatting and moves within a file are no changes. It returns nil if the sources are
 // not where they were when the program was compiled. The test that the command writes calls it. So does the first launch of a program's
 // kernels, if the program was compiled after the change.

@@ -39,38 +39,65 @@ func TestKernelsAreTranslated(t *%s.T) {
 `, generatedBy, p.Name, as, GeneratedName(p.Name), name, p.free("program", "kernels"))
 }
 
-// sources returns the declarations that the translation of the kernels depends on: the kernels, and whatever of the package they or these
-// use. Each is a line "FILE NAME HASH", as kernel.Source.Sources wants them.
+// sources returns the declarations that the translation of the kernels depends on: the kernels, and whatever of the module they or these use. Packages
+// of other modules are left out: their files are elsewhere on another machine, and another version of a module is another line of go.mod. Each is a line
+// "FILE NAME HASH", as kernel.Source.Sources wants them.
 func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
-	declared := p.declarations()
+	declared := map[*Package]map[string]declaration{}
+	root := moduleOf(p.Dir)
+	home := func(obj types.Object) *Package { // the package of the module in which an object is declared, or nil
+		if obj == nil || obj.Pkg() == nil {
+			return nil
+		}
+		pkg := p
+		if obj.Pkg().Path() != p.types.Path() {
+			if pkg = p.foreign.load(obj.Pkg().Path()); pkg == nil || moduleOf(pkg.Dir) != root {
+				return nil
+			}
+		}
+		if declared[pkg] == nil {
+			declared[pkg] = pkg.declarations()
+		}
+		return pkg
+	}
 	found := map[string]bool{} // "FILE NAME"
 	var names []string
-	var visit func(d declaration)
-	visit = func(d declaration) {
-		key := filepath.Base(p.Fset.File(d.node.Pos()).Name()) + " " + d.name
-		if found[key] {
+	var visit func(pkg *Package, d declaration)
+	visit = func(pkg *Package, d declaration) {
+		file := filepath.Base(p.Fset.File(d.node.Pos()).Name())
+		if pkg != p {
+			rel, err := filepath.Rel(p.Dir, pkg.Dir)
+			if err != nil {
+				return
+			}
+			file = filepath.ToSlash(rel) + "/" + file
+		}
+		key := file + " " + d.name
+		if found[key] || strings.Contains(file, " ") {
 			return
 		}
 		found[key] = true
 		names = append(names, key)
 		ast.Inspect(d.node, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				if used, ok := declared[origin(p.info.Uses[id])]; ok {
-					visit(used)
+				if obj := origin(pkg.info.Uses[id]); home(obj) != nil {
+					if used, ok := declared[home(obj)][nameOf(obj)]; ok {
+						visit(home(obj), used)
+					}
 				}
 			}
 			return true
 		})
 	}
 	for _, k := range kernels {
-		visit(declared[p.info.Defs[k.Name]])
+		visit(p, declared[home(p.info.Defs[k.Name])][k.Name.Name])
 	}
 	slices.Sort(names)
 	sums := map[string]map[string]string{} // by file
 	for i, key := range names {
 		file, name, _ := strings.Cut(key, " ")
 		if sums[file] == nil {
-			src, err := os.ReadFile(filepath.Join(p.Dir, file))
+			src, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(file)))
 			if errors.Is(err, os.ErrNotExist) {
 				return nil, nil // the package was checked from memory, as tests do
 			}
@@ -84,24 +111,32 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 	return names, nil
 }
 
+// moduleOf returns the folder of the module that a folder is in: the nearest with a go.mod.
+func moduleOf(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
 // declaration is something that is declared at the top of a file.
 type declaration struct {
 	name string // as package syntax has it
 	node ast.Node
 }
 
-// declarations returns what is declared at the top of the package's files. Constants of one pair of parentheses stand for each other.
-func (p *Package) declarations() map[types.Object]declaration {
-	all := map[types.Object]declaration{}
+// declarations returns what is declared at the top of the package's files, by name. Constants of one pair of parentheses stand for each other.
+func (p *Package) declarations() map[string]declaration {
+	all := map[string]declaration{}
 	for _, file := range p.files {
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				name := d.Name.Name
-				if f, ok := p.info.Defs[d.Name].(*types.Func); ok && d.Recv != nil {
-					name = receiver(f) + "." + name
+				if f, ok := p.info.Defs[d.Name].(*types.Func); ok {
+					all[nameOf(f)] = declaration{nameOf(f), d}
 				}
-				all[p.info.Defs[d.Name]] = declaration{name, d}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
 					var names []*ast.Ident
@@ -116,14 +151,24 @@ func (p *Package) declarations() map[types.Object]declaration {
 						if d.Tok == token.CONST {
 							node = d
 						}
-						all[p.info.Defs[name]] = declaration{name.Name, node}
+						all[name.Name] = declaration{name.Name, node}
 					}
 				}
 			}
 		}
 	}
-	delete(all, nil)
 	return all
+}
+
+// nameOf returns the name by which an object is declared at the top of a file: TYPE.NAME for a method, "" for what is declared elsewhere.
+func nameOf(obj types.Object) string {
+	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
+		return receiver(f) + "." + f.Name()
+	}
+	if obj.Parent() != obj.Pkg().Scope() {
+		return ""
+	}
+	return obj.Name()
 }
 
 // receiver returns the name of a method's type.

@@ -72,3 +72,68 @@ func k(t grid.Thread, x []int32) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{made.File, made.TestFile}, packages[0].orphans)
 }
+
+// What kernels use of other packages of the module counts too.
+func TestSourcesOfOtherPackages(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"k.go": `package p
+
+import (
+	"example.org/p/geo"
+	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/grid/rand"
+)
+
+//halyard:kernel
+func k(t grid.Thread, points []geo.Point) {
+	r := rand.New(1, t.Global(0))
+	points[0].Move(r.Float32() + geo.Far)
+}
+`})
+	geo := filepath.Join(dir, "geo", "geo.go")
+	require.NoError(t, os.Mkdir(filepath.Dir(geo), 0o700))
+	require.NoError(t, os.WriteFile(geo, []byte(`package geo
+
+type Point struct{ At Vector }
+
+type Vector [2]float32
+
+const Far = near * 2
+
+const near = 1
+
+func (p *Point) Move(by float32) { p.At[0] = twice(by) }
+
+func (p *Point) Other() {}
+
+func twice(x float32) float32 { return x * 2 }
+`), 0o600))
+	made := generated(t, dir)
+	var names []string
+	_, list, _ := strings.Cut(string(made.Go), "Sources: []string{\n")
+	list, _, _ = strings.Cut(list, "}")
+	for line := range strings.Lines(list) {
+		if fields := strings.Fields(strings.Trim(line, "\t\n\",")); len(fields) == 3 {
+			names = append(names, fields[0]+" "+fields[1])
+		}
+	}
+	assert.Equal(t, []string{"geo/geo.go Far", "geo/geo.go Point", "geo/geo.go Point.Move", "geo/geo.go Vector", "geo/geo.go near", "geo/geo.go twice", "k.go k"}, names)
+
+	test := func() (string, error) {
+		c := exec.Command("go", "test", "-mod=mod", ".")
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	for file, text := range map[string][]byte{made.File: made.Go, made.TestFile: made.Test} {
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+	}
+	out, err := test()
+	require.NoError(t, err, out)
+	text, err := os.ReadFile(geo)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(geo, []byte(strings.Replace(string(text), "near = 1", "near = 3", 1)), 0o600))
+	out, err = test()
+	require.Error(t, err)
+	assert.Contains(t, out, "geo.go: near has changed since p_kernels.go was written")
+}

@@ -76,6 +76,17 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"philox":   {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"}},
 	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}},
 }, Sources: []string{
+	"../../../kernel/grid/rand/rand.go New 8996db93cdfd99df",
+	"../../../kernel/grid/rand/rand.go Philox 8a962871b2aedef5",
+	"../../../kernel/grid/rand/rand.go Rand 283d1846b2bb1870",
+	"../../../kernel/grid/rand/rand.go Rand.Float32 ec10ccc63259bb4e",
+	"../../../kernel/grid/rand/rand.go Rand.Float64 f5b4961eeaf8b192",
+	"../../../kernel/grid/rand/rand.go Rand.IntN 52eea634340da12b",
+	"../../../kernel/grid/rand/rand.go Rand.NormFloat64 9c63492052f2656e",
+	"../../../kernel/grid/rand/rand.go Rand.Uint32 69602df1fd8599aa",
+	"../../../kernel/grid/rand/rand.go Rand.Uint64 1edad21528af0f4c",
+	"../../../kernel/grid/rand/rand.go Rand.block c529e7726eb3b38f",
+	"../../../kernel/grid/rand/rand.go log 31e2f0aaadf0ad0c",
 	"random.go estimate e2b4745d5f1c1a0a",
 	"random.go normals 88d6f60e8b9d70d3",
 	"random.go numbers ed20303bcf851123",
@@ -448,7 +459,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:452
+//line random_kernels.go:463
 	}
 }
 
@@ -474,7 +485,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:478
+//line random_kernels.go:489
 			}
 			x_ = to - 1
 			continue
@@ -484,7 +495,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:488
+//line random_kernels.go:499
 	}
 }
 
@@ -500,7 +511,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				out[4*i+j] = v
 			}
 		}
-//line random_kernels.go:504
+//line random_kernels.go:515
 	}
 }
 
@@ -519,6 +530,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:523
+//line random_kernels.go:534
 	}
 }
