@@ -15,31 +15,32 @@ import (
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
-// A point is dims numbers of a slice. Each thread of add adds up one part of the points.
-const k, dims, parts = 32, 8, 1024
+// Each thread of add adds up one part of the points.
+const k, parts = 32, 1024
 
-// add finds the centre that is nearest to each point of a part. For each centre it adds up the points, and behind them counts them.
+type point [8]float32
+type sum [9]float32 // of points; the last is their number
+
+// add finds the centre that is nearest to each point of a part, and adds the point to that centre's sum of the part.
 //
 //halyard:kernel
-func add(t grid.Thread, points, centres, sums []float32) {
+func add(t grid.Thread, points, centres []point, sums []sum) {
 	if part := t.Global(0); part < parts {
-		for p := part * dims; p < len(points); p += parts * dims {
+		for p := part; p < len(points); p += parts {
 			best, least := 0, float32(math.MaxFloat32)
-			for c := 0; c < k; c++ {
+			for c := range k {
 				away := float32(0)
-				for d := 0; d < dims; d++ {
-					x := points[p+d] - centres[c*dims+d]
-					away += float32(x * x)
+				for d, x := range points[p] {
+					away += float32((x - centres[c][d]) * (x - centres[c][d]))
 				}
 				if away < least {
 					best, least = c, away
 				}
 			}
-			row := (part*k + best) * (dims + 1)
-			for d := 0; d < dims; d++ {
-				sums[row+d] += points[p+d]
+			for d, x := range points[p] {
+				sums[part*k+best][d] += x
 			}
-			sums[row+dims]++
+			sums[part*k+best][8]++
 		}
 	}
 }
@@ -47,24 +48,25 @@ func add(t grid.Thread, points, centres, sums []float32) {
 // move moves the centres to the middle of their points.
 //
 //halyard:kernel
-func move(t grid.Thread, sums, centres []float32) {
-	if i := t.Global(0); i < len(centres) {
-		sum, count := float32(0), float32(0)
-		for row := i / dims * (dims + 1); row < len(sums); row += k * (dims + 1) {
-			sum, count = sum+sums[row+i%dims], count+sums[row+dims]
+func move(t grid.Thread, sums []sum, centres []point) {
+	if c := t.Global(0); c < len(centres) {
+		var all sum
+		for i := c; i < len(sums); i += k {
+			for d, x := range sums[i] {
+				all[d] += x
+			}
 		}
-		if count > 0 {
-			centres[i] = sum / count
+		for d := range centres[c] {
+			centres[c][d] = all[d] / max(all[8], 1)
 		}
 	}
 }
 
 // cluster returns the centres after some steps, which begin with the first points as centres.
-func cluster(q *halyard.Queue, data []float32, steps int) []float32 {
-	points, centres := halyard.From(q, data), halyard.From(q, data[:k*dims])
-	sums := halyard.New[float32](q, parts*k*(dims+1))
+func cluster(q *halyard.Queue, data []point, steps int) []point {
+	points, centres, sums := halyard.From(q, data), halyard.From(q, data[:k]), halyard.New[sum](q, parts*k)
 	for range steps {
-		sums.Fill(0)
+		sums.Fill(sum{})
 		Add(q, points, centres, sums)
 		Move(q, sums, centres)
 	}
@@ -73,7 +75,7 @@ func cluster(q *halyard.Queue, data []float32, steps int) []float32 {
 
 func main() {
 	q := halyard.Open(context.Background())
-	fmt.Println(q, cluster(q, cloud(1_000_000), 20)[:dims])
+	fmt.Println(q, cluster(q, cloud(1_000_000), 20)[0])
 	if err := q.Close(); err != nil {
 		log.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"add": kernel.Go(func(blk *kernel.Block) {
-		points := kernel.Slice[float32](blk, 0)
-		centres := kernel.Slice[float32](blk, 2)
-		sums := kernel.Slice[float32](blk, 4)
+		points := kernel.Slice[point](blk, 0)
+		centres := kernel.Slice[point](blk, 2)
+		sums := kernel.Slice[sum](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				addRow(row, points, centres, sums)
@@ -28,8 +28,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 	"move": kernel.Go(func(blk *kernel.Block) {
-		sums := kernel.Slice[float32](blk, 0)
-		centres := kernel.Slice[float32](blk, 2)
+		sums := kernel.Slice[sum](blk, 0)
+		centres := kernel.Slice[point](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				moveRow(row, sums, centres)
@@ -40,96 +40,114 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			move(t, sums, centres)
 		}
 	}),
-}, Indexes: []string{"main.go:31", "main.go:40", "main.go:42", "main.go:54", "main.go:57"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:33", "main.go:34", "main.go:40", "main.go:41", "main.go:43", "main.go:55", "main.go:56", "main.go:60"}, Kernels: map[string]kernel.Written{
 	"add":  {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}},
 }, Sources: []string{
-	"main.go add 8aa460e7f51f8ab2",
-	"main.go dims 6ef3b16df6ae18c7",
-	"main.go k 6ef3b16df6ae18c7",
-	"main.go move 9565345ed4fe1339",
-	"main.go parts 6ef3b16df6ae18c7",
-}, Portable: `KERNEL void k_add(const GLOBAL f32 *h_points, i64 h_points_n, const GLOBAL f32 *h_centres, i64 h_centres_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	"main.go add b7b06719f9d09d62",
+	"main.go k 141367ccdc6860a7",
+	"main.go move 3d714b3febdf99ed",
+	"main.go parts 141367ccdc6860a7",
+	"main.go point e66c719f6ee895c1",
+	"main.go sum 6da9ce6927834ea1",
+}, Portable: `typedef struct { f32 a[8]; } T_8_f32;
+typedef struct { f32 a[9]; } T_9_f32;
+typedef u8 go_size_T_8_f32[sizeof(T_8_f32) == 32 ? 1 : -1];
+typedef u8 go_size_T_9_f32[sizeof(T_9_f32) == 36 ? 1 : -1];
+FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
+
+KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	{
 		i64 h_part = ((i64)INDEX(0));
 		if ((h_part < ((i64)1024))) {
 			{
-				i64 h_p = ((i64)((u64)h_part * (u64)((i64)8)));
-				for (; (h_p < h_points_n); h_p = ((i64)((u64)h_p + (u64)((i64)8192)))) {
+				i64 h_p = h_part;
+				for (; (h_p < h_points_n); h_p = ((i64)((u64)h_p + (u64)((i64)1024)))) {
 					i64 h_best = ((i64)0);
 					f32 h_least = 3.4028235e+38f;
 					{
-						i64 h_c = ((i64)0);
-						for (; (h_c < ((i64)32)); h_c = ((i64)((u64)h_c + (u64)((i64)1)))) {
+						i64 v_2 = ((i64)32);
+						for (i64 v_3 = 0; v_3 < v_2; v_3++) {
+							i64 h_c = v_3;
 							f32 h_away = 0.0f;
 							{
-								i64 h_d = ((i64)0);
-								for (; (h_d < ((i64)8)); h_d = ((i64)((u64)h_d + (u64)((i64)1)))) {
-									f32 h_x = (h_points[GO_AT(((i64)((u64)h_p + (u64)h_d)), h_points_n, 0)] - h_centres[GO_AT(((i64)((u64)((i64)((u64)h_c * (u64)((i64)8))) + (u64)h_d)), h_centres_n, 0)]);
-									h_away = (h_away + (h_x * h_x));
+								T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 0)];
+								for (i64 v_6 = 0; v_6 < 8; v_6++) {
+									i64 h_d = v_6;
+									f32 h_x = v_5.a[v_6];
+									h_away = (h_away + ((h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)])));
 								}
 							}
 							{
 								if ((h_away < h_least)) {
-									i64 v_4 = h_c;
-									f32 v_5 = h_away;
-									h_best = v_4;
-									h_least = v_5;
+									i64 v_8 = h_c;
+									f32 v_9 = h_away;
+									h_best = v_8;
+									h_least = v_9;
 								}
 							}
 						}
 					}
-					i64 h_row = ((i64)((u64)((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)) * (u64)((i64)9)));
 					{
-						i64 h_d_1 = ((i64)0);
-						for (; (h_d_1 < ((i64)8)); h_d_1 = ((i64)((u64)h_d_1 + (u64)((i64)1)))) {
-							GO_ONCE(h_sums[GO_AT(((i64)((u64)h_row + (u64)h_d_1)), h_sums_n, 1)]) = (h_sums[GO_AT(((i64)((u64)h_row + (u64)h_d_1)), h_sums_n, 1)] + h_points[GO_AT(((i64)((u64)h_p + (u64)h_d_1)), h_points_n, 1)]);
+						T_8_f32 v_10 = h_points[GO_AT(h_p, h_points_n, 2)];
+						for (i64 v_11 = 0; v_11 < 8; v_11++) {
+							i64 h_d_1 = v_11;
+							f32 h_x_1 = v_10.a[v_11];
+							GO_ONCE(h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 3)].a[GO_AT(h_d_1, 9, 3)]) = (h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1);
 						}
 					}
-					GO_ONCE(h_sums[GO_AT(((i64)((u64)h_row + (u64)((i64)8))), h_sums_n, 2)]) = (h_sums[GO_AT(((i64)((u64)h_row + (u64)((i64)8))), h_sums_n, 2)] + 1.0f);
+					GO_ONCE(h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 4)].a[8]) = (h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 4)].a[8] + 1.0f);
 				}
 			}
 		}
 	}
 }
 
-KERNEL void k_move(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_centres, i64 h_centres_n GO_FAULTS) {
+KERNEL void k_move(const GLOBAL T_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
 	if (GO_WHOLE(h_centres_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_sum_1 = 0.0f;
-		f32 h_count_1 = 0.0f;
+		i64 h_c_1 = ((i64)INDEX(0));
+		T_9_f32 h_all_1 = {0};
 		{
-			i64 h_row_1 = ((i64)((u64)((i64)(h_i_1 / ((i64)8))) * (u64)((i64)9)));
-			for (; (h_row_1 < h_sums_n); h_row_1 = ((i64)((u64)h_row_1 + (u64)((i64)288)))) {
-				f32 v_5 = (h_sum_1 + h_sums[GO_AT(((i64)((u64)h_row_1 + (u64)((i64)(h_i_1 % ((i64)8))))), h_sums_n, 3)]);
-				f32 v_6 = (h_count_1 + h_sums[GO_AT(((i64)((u64)h_row_1 + (u64)((i64)8))), h_sums_n, 3)]);
-				h_sum_1 = v_5;
-				h_count_1 = v_6;
+			i64 h_i_1 = h_c_1;
+			for (; (h_i_1 < h_sums_n); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)32)))) {
+				{
+					T_9_f32 v_8 = h_sums[GO_AT(h_i_1, h_sums_n, 5)];
+					for (i64 v_9 = 0; v_9 < 9; v_9++) {
+						i64 h_d_2 = v_9;
+						f32 h_x_1 = v_8.a[v_9];
+						h_all_1.a[GO_AT(h_d_2, 9, 6)] = (h_all_1.a[GO_AT(h_d_2, 9, 6)] + h_x_1);
+					}
+				}
 			}
 		}
 		{
-			if ((h_count_1 > 0.0f)) {
-				h_centres[GO_AT(h_i_1, h_centres_n, 4)] = (h_sum_1 / h_count_1);
+			for (i64 v_11 = 0; v_11 < 8; v_11++) {
+				i64 h_d_3 = v_11;
+				h_centres[GO_AT(h_c_1, h_centres_n, 7)].a[GO_AT(h_d_3, 8, 7)] = (h_all_1.a[GO_AT(h_d_3, 9, 7)] / go_max_f32(h_all_1.a[8], 1.0f));
 			}
 		}
 	} else {
 		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_centres_n)) {
-				f32 h_sum = 0.0f;
-				f32 h_count = 0.0f;
+			i64 h_c = ((i64)INDEX(0));
+			if ((h_c < h_centres_n)) {
+				T_9_f32 h_all = {0};
 				{
-					i64 h_row = ((i64)((u64)((i64)(h_i / ((i64)8))) * (u64)((i64)9)));
-					for (; (h_row < h_sums_n); h_row = ((i64)((u64)h_row + (u64)((i64)288)))) {
-						f32 v_2 = (h_sum + h_sums[GO_AT(((i64)((u64)h_row + (u64)((i64)(h_i % ((i64)8))))), h_sums_n, 3)]);
-						f32 v_3 = (h_count + h_sums[GO_AT(((i64)((u64)h_row + (u64)((i64)8))), h_sums_n, 3)]);
-						h_sum = v_2;
-						h_count = v_3;
+					i64 h_i = h_c;
+					for (; (h_i < h_sums_n); h_i = ((i64)((u64)h_i + (u64)((i64)32)))) {
+						{
+							T_9_f32 v_2 = h_sums[GO_AT(h_i, h_sums_n, 5)];
+							for (i64 v_3 = 0; v_3 < 9; v_3++) {
+								i64 h_d = v_3;
+								f32 h_x = v_2.a[v_3];
+								h_all.a[GO_AT(h_d, 9, 6)] = (h_all.a[GO_AT(h_d, 9, 6)] + h_x);
+							}
+						}
 					}
 				}
 				{
-					if ((h_count > 0.0f)) {
-						h_centres[GO_AT(h_i, h_centres_n, 4)] = (h_sum / h_count);
+					for (i64 v_5 = 0; v_5 < 8; v_5++) {
+						i64 h_d_1 = v_5;
+						h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d_1, 8, 7)] = (h_all.a[GO_AT(h_d_1, 9, 7)] / go_max_f32(h_all.a[8], 1.0f));
 					}
 				}
 			}
@@ -144,76 +162,76 @@ var (
 )
 
 // Add launches add on a queue, with as many threads as its data have places for.
-func Add(q kernel.Queue, points kernel.Vector[float32], centres kernel.Vector[float32], sums kernel.Vector[float32]) {
+func Add(q kernel.Queue, points kernel.Vector[point], centres kernel.Vector[point], sums kernel.Vector[sum]) {
 	if ctx, s, over, ok := q.Launching("add", hal.Over(1024)); ok {
 		q.Launched(AddOn(ctx, s, over, points, centres, sums))
 	}
 }
 
 // AddOn launches add on a stream.
-func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vector[float32], centres kernel.Vector[float32], sums kernel.Vector[float32]) error {
+func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vector[point], centres kernel.Vector[point], sums kernel.Vector[sum]) error {
 	return addKernel.Launch(ctx, s, over, kernel.In(points), kernel.Value(int64(kernel.Len(points))), kernel.In(centres), kernel.Value(int64(kernel.Len(centres))), kernel.InOut(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Move launches move on a queue, with as many threads as its data have places for.
-func Move(q kernel.Queue, sums kernel.Vector[float32], centres kernel.Vector[float32]) {
+func Move(q kernel.Queue, sums kernel.Vector[sum], centres kernel.Vector[point]) {
 	if ctx, s, over, ok := q.Launching("move", hal.Over(kernel.Len(centres))); ok {
 		q.Launched(MoveOn(ctx, s, over, sums, centres))
 	}
 }
 
 // MoveOn launches move on a stream.
-func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[float32], centres kernel.Vector[float32]) error {
+func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[sum], centres kernel.Vector[point]) error {
 	return moveKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.InOut(centres), kernel.Value(int64(kernel.Len(centres))))
 }
 
 // addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func addRow(r grid.Row, points []float32, centres []float32, sums []float32) {
+func addRow(r grid.Row, points []point, centres []point, sums []sum) {
 	end := min(r.End, int(1024))
 	for x_ := r.First(); x_ < end; x_++ {
-//line main.go:25
+//line main.go:28
 		if part := x_; part < parts {
-			for p := part * dims; p < len(points); p += parts * dims {
+			for p := part; p < len(points); p += parts {
 				best, least := 0, float32(math.MaxFloat32)
-				for c := 0; c < k; c++ {
+				for c := range k {
 					away := float32(0)
-					for d := 0; d < dims; d++ {
-						x := points[p+d] - centres[c*dims+d]
-						away += float32(x * x)
+					for d, x := range points[p] {
+						away += float32((x - centres[c][d]) * (x - centres[c][d]))
 					}
 					if away < least {
 						best, least = c, away
 					}
 				}
-				row := (part*k + best) * (dims + 1)
-				for d := 0; d < dims; d++ {
-					sums[row+d] += points[p+d]
+				for d, x := range points[p] {
+					sums[part*k+best][d] += x
 				}
-				sums[row+dims]++
+				sums[part*k+best][8]++
 			}
 		}
-//line main_kernels.go:198
+//line main_kernels.go:214
 	}
 }
 
 // moveRow runs move for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func moveRow(r grid.Row, sums []float32, centres []float32) {
+func moveRow(r grid.Row, sums []sum, centres []point) {
 	end := min(r.End, len(centres))
-	for x := r.First(); x < end; x++ {
-//line main.go:51
-		if i := x; i < len(centres) {
-			sum, count := float32(0), float32(0)
-			for row := i / dims * (dims + 1); row < len(sums); row += k * (dims + 1) {
-				sum, count = sum+sums[row+i%dims], count+sums[row+dims]
+	for x_ := r.First(); x_ < end; x_++ {
+//line main.go:52
+		if c := x_; c < len(centres) {
+			var all sum
+			for i := c; i < len(sums); i += k {
+				for d, x := range sums[i] {
+					all[d] += x
+				}
 			}
-			if count > 0 {
-				centres[i] = sum / count
+			for d := range centres[c] {
+				centres[c][d] = all[d] / max(all[8], 1)
 			}
 		}
-//line main_kernels.go:218
+//line main_kernels.go:236
 	}
 }

@@ -14,29 +14,33 @@ import (
 func TestCluster(t *testing.T) {
 	const n, steps = 500, 2
 	data := cloud(n)
-	want := append([]float64(nil), doubles(data[:k*dims])...)
-	for range steps {
-		sums, counts := make([]float64, k*dims), make([]float64, k)
-		for i := range n {
-			best, least := 0, 1e30
-			for c := range k {
-				sum := 0.0
-				for d := range dims {
-					x := float64(data[i*dims+d]) - want[c*dims+d]
-					sum += x * x
-				}
-				if sum < least {
-					best, least = c, sum
-				}
-			}
-			counts[best]++
-			for d := range dims {
-				sums[best*dims+d] += float64(data[i*dims+d])
-			}
+	var want [k][8]float64
+	for c := range want {
+		for d, x := range data[c] {
+			want[c][d] = float64(x)
 		}
-		for i := range want {
-			if counts[i/dims] > 0 {
-				want[i] = sums[i] / counts[i/dims]
+	}
+	for range steps {
+		var sums [k][9]float64
+		for _, p := range data {
+			best, least := 0, 1e30
+			for c := range want {
+				away := 0.0
+				for d, x := range p {
+					away += (float64(x) - want[c][d]) * (float64(x) - want[c][d])
+				}
+				if away < least {
+					best, least = c, away
+				}
+			}
+			for d, x := range p {
+				sums[best][d] += float64(x)
+			}
+			sums[best][8]++
+		}
+		for c, sum := range sums {
+			for d := range want[c] {
+				want[c][d] = sum[d] / max(sum[8], 1)
 			}
 		}
 	}
@@ -46,14 +50,11 @@ func TestCluster(t *testing.T) {
 		if err := q.Close(); err != nil {
 			return err
 		}
-		assert.InDeltaSlice(t, want, doubles(got), 1e-3)
+		for c, centre := range got {
+			for d, x := range centre {
+				assert.InDelta(t, want[c][d], x, 1e-3, "number %d of centre %d", d, c)
+			}
+		}
 		return nil
 	})
-}
-
-func doubles(data []float32) (out []float64) {
-	for _, v := range data {
-		out = append(out, float64(v))
-	}
-	return out
 }
