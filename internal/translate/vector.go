@@ -460,8 +460,12 @@ func (l *laneWriter) declare(obj types.Object, v laneValue) {
 	v.basic = b.Kind()
 	l.vars[obj] = n
 	written := l.path == "" && l.w.writes[obj] || l.path != "" && l.writtenIn(obj)
-	if !written && (v.exact != nil || l.frozen[v.text]) {
-		n.name, n.how, n.exact = v.text, v.how, v.exact
+	if !written {
+		n.exact = v.exact
+	}
+	// A constant keeps a variable of its own: in Go, what is computed with constants alone must not overflow.
+	if !written && v.exact == nil && l.frozen[v.text] {
+		n.name, n.how = v.text, v.how
 		return
 	}
 	if written && v.how != alike {

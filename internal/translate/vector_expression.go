@@ -140,7 +140,7 @@ func (l *laneWriter) binary(e *ast.BinaryExpr) laneValue {
 // operate returns the result of an operator with two operands of the same type.
 func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind types.BasicKind) laneValue {
 	n := numbers[kind]
-	if (op == token.QUO || op == token.REM) && !n.float && (y.exact == nil || x.how != alike) {
+	if (op == token.QUO || op == token.REM) && !n.float && (y.exact == nil || constant.Sign(y.exact) == 0 || x.how != alike) {
 		refuse(pos, "package simd has no division of integers, and a division by a number that is not constant could panic")
 	}
 	switch {
@@ -249,7 +249,7 @@ func (l *laneWriter) shift(op token.Token, x laneValue, count ast.Expr, kind typ
 	if n.how != alike {
 		refuse(count.Pos(), "package simd shifts all lanes by the same number")
 	}
-	if n.exact == nil && numbers[n.basic].signed {
+	if numbers[n.basic].signed && (n.exact == nil || constant.Sign(n.exact) < 0) {
 		refuse(count.Pos(), "a shift by a negative number would panic; convert the number to an unsigned type")
 	}
 	if x.how == alike {

@@ -162,6 +162,8 @@ func TestWhatHasVectors(t *testing.T) {
 		{"k := 0\nfor x[i] > float32(k) {\n k++\n}\ny[i] = float32(k)", "values of 64 bits that differ between threads stand beside"},
 		{"for k := range x {\n a = a + x[k]\n}\ny[i] = a", ""},
 		{"y[i] = float32(z[i] / 3)", "package simd has no division of integers"},
+		{"zero := int32(0)\ny[i] = float32(int32(a) / zero)", "package simd has no division of integers"},
+		{"by := -1\ny[i] = float32(int32(a) << by)", "a shift by a negative number would panic"},
 		{"y[i] = x[2*i]", "the elements of the threads are not neighbours"},
 		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
 		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
@@ -186,6 +188,36 @@ func TestWhatHasVectors(t *testing.T) {
 		assert.Contains(t, l.Why.Text, c.why, c.body)
 		assert.NotZero(t, l.Why.Pos.Line)
 	}
+}
+
+// Variables that are constant may overflow where constants must not.
+func TestConstantVariablesInVectors(t *testing.T) {
+	t.Parallel()
+	env := vectorBuild(t)
+	imp, err := imports()
+	require.NoError(t, err)
+	src := `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+func hash(h uint32) uint32 { return h * 16777619 }
+
+//halyard:kernel
+func k(t grid.Thread, x []uint32, y []float32) {
+	i := t.Global(0)
+	h, none, zero, n, s := uint32(2166136261), uint32(0), float32(0), int32(-1), uint32(40)
+	x[i] += h*16777619 + hash(2166136261) + (none - 1) + uint32(n) + uint32(7)<<s
+	y[i] = y[i]*(1/zero) + zero/zero
+}
+`
+	made, err := translatedWith(imp, src)
+	require.NoError(t, err)
+	require.True(t, made.Loops[0].Vectors, made.Loops[0].Why)
+	dir := module(t, map[string]string{"k.go": src, "p_kernels.go": string(made.Go), "p_kernels_simd.go": string(made.SIMD)})
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", ".")
+	build.Dir, build.Env = dir, append(os.Environ(), env...)
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // Random kernels give the same bits thread by thread and as vectors of each width, also where slices share memory and where an index is out of range.
