@@ -6,6 +6,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"hash/fnv"
+	"strconv"
 )
 
 type word struct {
@@ -14,7 +15,8 @@ type word struct {
 }
 
 // Sums returns a hash of each declaration at the top of a Go file, by its name: "saxpy", or "Frame.Area" for a method. The constants of
-// one pair of parentheses depend on each other, by iota, so what is declared together has one hash. The file need not be valid Go.
+// one pair of parentheses depend on each other, by iota, so what is declared together has one hash. Each import has a hash of its own,
+// by "import:" and its path. The file need not be valid Go.
 //
 // Files that were generated have these hashes, also in modules that nobody generates again: a declaration's hash must never be another one.
 func Sums(src []byte) map[string]string {
@@ -42,6 +44,11 @@ func Sums(src []byte) map[string]string {
 		for _, name := range names(decl) {
 			sums[name] = sum(decl)
 		}
+		for _, spec := range imports(decl) {
+			if path, err := strconv.Unquote(spec[len(spec)-1].text); err == nil {
+				sums["import:"+path] = sum(spec)
+			}
+		}
 		if kind == token.EOF {
 			return sums
 		}
@@ -55,6 +62,23 @@ func sum(decl []word) string {
 		fmt.Fprintf(h, "%s %q ", w.kind, w.text)
 	}
 	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// imports returns the imports of a declaration: each is the name, if there is one, and the path.
+func imports(decl []word) (found [][]word) {
+	if len(decl) == 0 || decl[0].kind != token.IMPORT {
+		return nil
+	}
+	begin := 1
+	for i, w := range decl {
+		switch w.kind {
+		case token.LPAREN, token.SEMICOLON:
+			begin = i + 1
+		case token.STRING:
+			found = append(found, decl[begin:i+1])
+		}
+	}
+	return found
 }
 
 // names returns what a declaration declares.

@@ -44,7 +44,7 @@ func root(x float64) float64 {
 
 func TestSumsByName(t *testing.T) {
 	sums := Sums([]byte(file))
-	require.Equal(t, []string{"Frame", "Frame.Area", "four", "list", "number", "one", "pair", "pair.sum", "root", "three", "two"}, slices.Sorted(maps.Keys(sums)))
+	require.Equal(t, []string{"Frame", "Frame.Area", "four", "import:math", "list", "number", "one", "pair", "pair.sum", "root", "three", "two"}, slices.Sorted(maps.Keys(sums)))
 	require.Equal(t, sums["one"], sums["four"])
 	require.NotEqual(t, sums["list"], sums["one"])
 }
@@ -62,6 +62,8 @@ func TestSumsChangeWithTheirDeclarationOnly(t *testing.T) {
 		{"{ return f.Width * f.Height }", "{\n\treturn f.Width *\n\t\tf.Height // of it\n}", ""},
 		{"max(math.Sqrt(x), 1)", "max(\n\t\tmath.Sqrt(x),\n\t\t1,\n\t)", ""},
 		{"import \"math\"", "import (\n\t\"math\"\n\t\"os\"\n)", ""},
+		{"import \"math\"", "import math \"math\"", "import:math"},
+		{"import \"math\"", "import \"example.org/math\"", "import:math"},
 		{"x < 0", "x <= 0", "root"},
 		{"f.Width * f.Height", "f.Width + f.Height", "Frame.Area"},
 		{"\"2\"", "\"3\"", "four one three two"},

@@ -80,7 +80,15 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		names = append(names, key)
 		ast.Inspect(d.node, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				if obj := origin(pkg.info.Uses[id]); home(obj) != nil {
+				obj := origin(pkg.info.Uses[id])
+				if obj != nil && obj.Pkg() != nil && obj.Pkg() != pkg.types && obj.Parent() == obj.Pkg().Scope() && p.foreign.load(obj.Pkg().Path()) != nil {
+					imported := file + " import:" + obj.Pkg().Path() // another import could give another meaning to the same text
+					if !found[imported] {
+						found[imported] = true
+						names = append(names, imported)
+					}
+				}
+				if home(obj) != nil {
 					if used, ok := declared[home(obj)][nameOf(obj)]; ok {
 						visit(home(obj), used)
 					}
@@ -135,7 +143,7 @@ func (p *Package) declarations() map[string]declaration {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if f, ok := p.info.Defs[d.Name].(*types.Func); ok {
-					all[nameOf(f)] = declaration{nameOf(f), d}
+					all[nameOf(f)] = declaration{written(d), d}
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
@@ -160,7 +168,30 @@ func (p *Package) declarations() map[string]declaration {
 	return all
 }
 
-// nameOf returns the name by which an object is declared at the top of a file: TYPE.NAME for a method, "" for what is declared elsewhere.
+// written returns the name of a function as package syntax has it: a method may be declared with an alias of its type.
+func written(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return d.Name.Name
+	}
+	for t := d.Recv.List[0].Type; ; {
+		switch e := t.(type) {
+		case *ast.ParenExpr:
+			t = e.X
+		case *ast.StarExpr:
+			t = e.X
+		case *ast.IndexExpr:
+			t = e.X
+		case *ast.IndexListExpr:
+			t = e.X
+		case *ast.Ident:
+			return e.Name + "." + d.Name.Name
+		default:
+			return d.Name.Name
+		}
+	}
+}
+
+// nameOf returns the name of an object that is declared at the top of a file: TYPE.NAME for a method, "" for what is declared elsewhere.
 func nameOf(obj types.Object) string {
 	if f, ok := obj.(*types.Func); ok && f.Signature().Recv() != nil {
 		return receiver(f) + "." + f.Name()
@@ -177,7 +208,7 @@ func receiver(f *types.Func) string {
 	if ptr, ok := t.(*types.Pointer); ok {
 		t = ptr.Elem()
 	}
-	if named, ok := t.(*types.Named); ok {
+	if named, ok := types.Unalias(t).(*types.Named); ok {
 		return named.Obj().Name()
 	}
 	return ""

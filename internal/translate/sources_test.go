@@ -34,6 +34,10 @@ func (p *pair) sum() int32 { return p.a.v + p.b.v }
 
 func (other) sum() int32 { return 0 }
 
+type alias = pair
+
+func (p *alias) first() int32 { return p.a.v }
+
 func add[T number](x, y T) T { return x + y }
 
 func unused() int32 { return add[int32](one, two) }
@@ -41,7 +45,7 @@ func unused() int32 { return add[int32](one, two) }
 //halyard:kernel
 func k(t grid.Thread, x []int32) {
 	p := pair{inner{one}, inner{x[0]}}
-	x[0] = add(p.sum(), far())
+	x[0] = add(p.sum(), far()) + p.first()
 }
 `, "far.go": "package p\n\nfunc far() int32 { return three }\n\nconst three = 3\n",
 		"taken.go": "package p\n\nvar testing, kernels = 1, 2\n"})
@@ -55,7 +59,7 @@ func k(t grid.Thread, x []int32) {
 		assert.Len(t, fields[2], 16, line)
 		names = append(names, fields[0]+" "+fields[1])
 	}
-	assert.Equal(t, []string{"far.go far", "far.go three", "k.go add", "k.go inner", "k.go k", "k.go number", "k.go one", "k.go pair", "k.go pair.sum"}, names)
+	assert.Equal(t, []string{"far.go far", "far.go three", "k.go add", "k.go alias", "k.go alias.first", "k.go inner", "k.go k", "k.go number", "k.go one", "k.go pair", "k.go pair.sum"}, names)
 
 	assert.Equal(t, filepath.Join(dir, "p_kernels_test.go"), made.TestFile)
 	require.NoError(t, os.WriteFile(made.TestFile, made.Test, 0o600))
@@ -117,7 +121,8 @@ func twice(x float32) float32 { return x * 2 }
 			names = append(names, fields[0]+" "+fields[1])
 		}
 	}
-	assert.Equal(t, []string{"geo/geo.go Far", "geo/geo.go Point", "geo/geo.go Point.Move", "geo/geo.go Vector", "geo/geo.go near", "geo/geo.go twice", "k.go k"}, names)
+	assert.Equal(t, []string{"geo/geo.go Far", "geo/geo.go Point", "geo/geo.go Point.Move", "geo/geo.go Vector", "geo/geo.go near", "geo/geo.go twice",
+		"k.go import:example.org/p/geo", "k.go import:github.com/go-halyard/halyard/kernel/grid/rand", "k.go k"}, names)
 
 	test := func() (string, error) {
 		c := exec.Command("go", "test", "-mod=mod", ".")

@@ -88,6 +88,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"../../../kernel/grid/rand/rand.go Rand.block c529e7726eb3b38f",
 	"../../../kernel/grid/rand/rand.go log 31e2f0aaadf0ad0c",
 	"random.go estimate e2b4745d5f1c1a0a",
+	"random.go import:github.com/go-halyard/halyard/kernel/grid/rand a78e9cfaf21770ba",
 	"random.go normals 88d6f60e8b9d70d3",
 	"random.go numbers ed20303bcf851123",
 	"random.go philox bf9cb65e2cdf1127",
@@ -459,7 +460,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:463
+//line random_kernels.go:464
 	}
 }
 
@@ -485,7 +486,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:489
+//line random_kernels.go:490
 			}
 			x_ = to - 1
 			continue
@@ -495,7 +496,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:499
+//line random_kernels.go:500
 	}
 }
 
@@ -511,7 +512,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				out[4*i+j] = v
 			}
 		}
-//line random_kernels.go:515
+//line random_kernels.go:516
 	}
 }
 
@@ -530,6 +531,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:534
+//line random_kernels.go:535
 	}
 }
