@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -119,7 +120,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 				return d.refuse(op, "it wrote to argument %d, which is passed with In", which[r])
 			}
 			if mode(r) == coherence.Overwrite {
-				if left, first := unwritten(b, pattern[:]); left > 0 {
+				if left, first := unwritten(b, pattern[:], fields(args[which[r]].operand)); left > 0 {
 					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left, which[r], first)
 				}
 			}
@@ -184,25 +185,62 @@ func (d *onDevice) failed(op string, err error) error {
 }
 
 // unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may have
-// written a shorter run by chance.
-func unwritten(b, pattern []byte) (left, first int) {
-	run := 0
-	end := func(i int) {
+// written a shorter run by chance. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
+func unwritten(b, pattern []byte, fields []bool) (left, first int) {
+	run, from := 0, 0
+	end := func() {
 		if run >= 4 {
 			if left == 0 {
-				first = i - run
+				first = from
 			}
 			left += run
 		}
 		run = 0
 	}
 	for i := range b {
-		if b[i] == pattern[i%len(pattern)] {
+		switch {
+		case len(fields) > 0 && !fields[i%len(fields)]:
+		case b[i] != pattern[i%len(pattern)]:
+			end()
+		default:
+			if run == 0 {
+				from = i
+			}
 			run++
-		} else {
-			end(i)
 		}
 	}
-	end(len(b))
+	end()
 	return left, first
+}
+
+// fields returns which bytes of an element of x belong to fields that have a name: a kernel that writes each of them leaves the padding. It
+// returns nil if x does not say of which type its elements are.
+func fields(x Operand) []bool {
+	m, ok := reflect.TypeOf(x).MethodByName("Element")
+	if !ok || m.Type.NumOut() != 1 {
+		return nil
+	}
+	t := m.Type.Out(0)
+	all := make([]bool, t.Size())
+	markFields(t, all)
+	return all
+}
+
+func markFields(t reflect.Type, all []bool) {
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Name != "_" {
+				markFields(f.Type, all[f.Offset:])
+			}
+		}
+	case reflect.Array:
+		for i := range t.Len() {
+			markFields(t.Elem(), all[uintptr(i)*t.Elem().Size():])
+		}
+	default:
+		for i := range t.Size() {
+			all[i] = true
+		}
+	}
 }

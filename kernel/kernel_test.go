@@ -401,6 +401,39 @@ func TestCheckedLaunches(t *testing.T) {
 	}
 }
 
+// A kernel that writes each field of an Out leaves the bytes between them.
+func TestCheckedLaunchesOfStructures(t *testing.T) {
+	kernel.SetChecking(true)
+	defer kernel.SetChecking(false)
+	type element struct {
+		a uint8 // 3 bytes of padding follow
+		b float32
+		c [2]struct {
+			d int32
+			_ [5]uint8
+		}
+		e uint8
+	}
+	p := kernel.New(kernel.Source{Go: kernel.Functions{"fields": kernel.Go(func(b *kernel.Block) {
+		for i := range kernel.Slice[element](b, 0) {
+			e := &kernel.Slice[element](b, 0)[i]
+			e.a, e.b, e.c[0].d, e.c[1].d, e.e = 1, 2, 3, 4, 5
+		}
+	}), "most": kernel.Go(func(b *kernel.Block) {
+		for i := range kernel.Slice[element](b, 0) {
+			e := &kernel.Slice[element](b, 0)[i]
+			e.a, e.b, e.c[1].d, e.e = 1, 2, 4, 5
+		}
+	})}})
+	defer func() { assert.NoError(t, p.Close()) }()
+	_, streams := devices(t, 0)
+	x := made[element](t, make([]element, 3)...)
+	assert.NoError(t, p.Kernel("fields").Launch(ctx, streams[0], hal.Blocks(1).Of(1), kernel.Out(x)))
+	assert.EqualValues(t, 4, contents(t, x)[2].c[1].d)
+	assert.ErrorContains(t, p.Kernel("most").Launch(ctx, streams[0], hal.Blocks(1).Of(1), kernel.Out(x)),
+		"it left 12 bytes unwritten of argument 0, which is passed with Out; the first at byte 8")
+}
+
 func TestLaunchesDoNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("pools forget at random under the race detector")
