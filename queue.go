@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"     // those that the build tags select
 	_ "github.com/go-halyard/halyard/buffer/trace" // obeys HALYARD_TRACE and HALYARD_DEBUG=log
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -327,25 +328,36 @@ func (c *core) shut() error {
 // empty moves the elements of other queues' buffers from the device to the host, and frees their memory there. It reports whether there may have been some.
 func (c *core) empty() (some bool) {
 	queues.mu.Lock()
-	var others []owned
+	type other struct {
+		owned
+		home *hal.Device // of its queue
+	}
+	var others []other
 	for p := range queues.all {
-		other := p.Value()
-		if other == nil {
+		q := p.Value()
+		if q == nil {
 			delete(queues.all, p)
 			continue
 		}
-		other.mu.Lock()
-		for _, b := range other.made {
-			others = append(others, b)
+		q.mu.Lock()
+		for _, b := range q.made {
+			others = append(others, other{b, q.dev})
 		}
-		other.mu.Unlock()
+		q.mu.Unlock()
 	}
 	queues.mu.Unlock()
 	for _, b := range others {
 		// What cannot be moved keeps the device busy, and Close returns that. Evict does not wait for its copies, so SyncTo makes them.
-		if b.SyncTo(c.ctx, nil) == nil && b.Evict(c.ctx, c.dev) == nil {
-			some = true
+		err := b.SyncTo(c.ctx, nil)
+		if err == nil {
+			err = b.Evict(c.ctx, c.dev)
 		}
+		if errors.Is(err, coherence.ErrSoleCopy) && b.home != nil && b.home != c.dev { // a device of the host uses the host's memory
+			if err = b.SyncTo(c.ctx, b.home); err == nil {
+				err = b.Evict(c.ctx, c.dev)
+			}
+		}
+		some = some || err == nil
 	}
 	return some
 }
