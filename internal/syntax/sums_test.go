@@ -44,7 +44,8 @@ func root(x float64) float64 {
 
 func TestSumsByName(t *testing.T) {
 	sums := Sums([]byte(file))
-	require.Equal(t, []string{"Frame", "Frame.Area", "four", "import:math", "list", "number", "one", "pair", "pair.sum", "root", "three", "two"}, slices.Sorted(maps.Keys(sums)))
+	require.Equal(t, []string{"Frame", "Frame.Area", "four", "import:math",
+		"list", "number", "one", "pair", "pair.sum", "root", "three", "two"}, slices.Sorted(maps.Keys(sums)))
 	require.Equal(t, sums["one"], sums["four"])
 	require.NotEqual(t, sums["list"], sums["one"])
 }

@@ -81,12 +81,10 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		ast.Inspect(d.node, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
 				obj := origin(pkg.info.Uses[id])
-				if obj != nil && obj.Pkg() != nil && obj.Pkg() != pkg.types && obj.Parent() == obj.Pkg().Scope() && p.foreign.load(obj.Pkg().Path()) != nil {
-					imported := file + " import:" + obj.Pkg().Path() // another import could give another meaning to the same text
-					if !found[imported] {
-						found[imported] = true
-						names = append(names, imported)
-					}
+				// Another import could give another meaning to the same text.
+				if path := pkg.importOf(obj); path != "" && p.foreign.load(path) != nil && !found[file+" import:"+path] {
+					found[file+" import:"+path] = true
+					names = append(names, file+" import:"+path)
 				}
 				if home(obj) != nil {
 					if used, ok := declared[home(obj)][nameOf(obj)]; ok {
@@ -117,6 +115,14 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		names[i] = key + " " + sums[file][name]
 	}
 	return names, nil
+}
+
+// importOf returns the path of the other package that declares an object outside of functions and types, or "".
+func (p *Package) importOf(obj types.Object) string {
+	if obj == nil || obj.Pkg() == nil || obj.Pkg() == p.types || obj.Parent() != obj.Pkg().Scope() {
+		return ""
+	}
+	return obj.Pkg().Path()
 }
 
 // moduleOf returns the folder of the module that a folder is in: the nearest with a go.mod.

@@ -59,7 +59,8 @@ func k(t grid.Thread, x []int32) {
 		assert.Len(t, fields[2], 16, line)
 		names = append(names, fields[0]+" "+fields[1])
 	}
-	assert.Equal(t, []string{"far.go far", "far.go three", "k.go add", "k.go alias", "k.go alias.first", "k.go inner", "k.go k", "k.go number", "k.go one", "k.go pair", "k.go pair.sum"}, names)
+	assert.Equal(t, []string{"far.go far", "far.go three", "k.go add", "k.go alias", "k.go alias.first",
+		"k.go inner", "k.go k", "k.go number", "k.go one", "k.go pair", "k.go pair.sum"}, names)
 
 	assert.Equal(t, filepath.Join(dir, "p_kernels_test.go"), made.TestFile)
 	require.NoError(t, os.WriteFile(made.TestFile, made.Test, 0o600))
@@ -121,7 +122,8 @@ func twice(x float32) float32 { return x * 2 }
 			names = append(names, fields[0]+" "+fields[1])
 		}
 	}
-	assert.Equal(t, []string{"geo/geo.go Far", "geo/geo.go Point", "geo/geo.go Point.Move", "geo/geo.go Vector", "geo/geo.go near", "geo/geo.go twice",
+	assert.Equal(t, []string{"geo/geo.go Far", "geo/geo.go Point", "geo/geo.go Point.Move", "geo/geo.go Vector",
+		"geo/geo.go near", "geo/geo.go twice",
 		"k.go import:example.org/p/geo", "k.go import:github.com/go-halyard/halyard/kernel/grid/rand", "k.go k"}, names)
 
 	test := func() (string, error) {
