@@ -28,7 +28,9 @@ func TestOnHardware(t *testing.T) {
 		t.Skipf(format, args...)
 	}
 	list, err := hal.Devices(ctx)
-	require.NoError(t, err)
+	if !errors.Is(err, hal.ErrUnavailable) { // which it is unless a test before this one has loaded the simulated driver
+		require.NoError(t, err)
+	}
 	backend, found := "", 0
 	for _, d := range list {
 		if !d.Simulated && (d.Backend == "cuda" || d.Backend == "hip") && (backend == "" || backend == d.Backend) {
