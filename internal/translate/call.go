@@ -346,6 +346,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 			}
 			spaces[i] = a.at.space
 			texts[i] = "&" + a.at.c
+			f.note(place{c: a.at.c + throughPointer, space: a.at.space})
 		default:
 			switch {
 			case gridType(a.typ, "Thread"):

@@ -26,9 +26,14 @@ func TestUsesOfOneElementInOrder(t *testing.T) {
 		"y[2*i] = 3; r := y[2*i+k]; y[2*i+1] = r + 2",
 		"j := 2*i; y[j] = 1; j += k; y[j] = 5; j = 2*i + 1; y[j] = 9",
 		"h0_put(y, 2*i, 1); h0_put(y, 2*i+k, 5); h0_put(y, 2*i+1, 9)",
+		"h0_put(y, 2*i+k, 5); y[2*i+1] = 9",
+		"h0_set(&y[2*i+k], 5); y[2*i+1] = 9",
+		"y[2*i+k] = 3; z[i] = int32(h0_get(y, 2*i))",
 	} {
 		kernels = append(kernels, text{line, `
 func h0_put(y []uint64, i int, v uint64) { y[i] = v }
+func h0_get(y []uint64, i int) uint64    { return y[i] }
+func h0_set(p *uint64, v uint64)         { *p = v }
 
 //halyard:kernel
 func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
@@ -71,6 +76,25 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
+	for _, body := range []string{ // a copy of a structure whose address a method gets
+		"v := e[i]; s[l] = 1; sum := v.sum()",
+		"v := e[i]; v.A++; s[l] = 1; sum := v.sum()",
+		"s[l] = 1; t.Barrier(); v := e[i]; sum := v.sum()",
+		"s[l] = 1; t.Barrier(); var v Elem; v.A, v.On, v.In, v.List, v.G = e[i].A, e[i].On, e[i].In, e[i].List, e[i].G; sum := v.sum()",
+	} {
+		kernels = append(kernels, text{5000106, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	s := grid.Shared[[8]uint32](t)
+	i := (t.Global(2)*t.Size(1)*t.Blocks(1)+t.Global(1))*t.Size(0)*t.Blocks(0) + t.Global(0)
+	l := (t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	if i < len(x) {
+		y[i] = sum
+	}
+}
+`})
+	}
 	whole := text{65, `
 //halyard:kernel
 func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
@@ -83,7 +107,7 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `}
 	b := newBatch(t)
-	for _, some := range [][]text{append([]text{whole}, kernels[:5]...), kernels[5:]} { // packages without barriers, and with
+	for _, some := range [][]text{append([]text{whole}, kernels[:8]...), kernels[8:]} { // packages without barriers, and with
 		all, err := b.run(t.Context(), some, b.devices)
 		require.NoError(t, err)
 		for k, f := range all {

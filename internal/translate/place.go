@@ -86,6 +86,9 @@ func (f *function) note(at place) string {
 	return m
 }
 
+// throughPointer marks the place whose address a function is passed. What it does there is not in this function's text.
+const throughPointer = " (*)"
+
 // mixed reports whether two uses of a variable may be of the same element without being so in the text. PoCL takes them for independent, and may move a
 // store past the other use, unless the store is volatile.
 func (f *function) mixed(memory string) bool {

@@ -392,6 +392,9 @@ func (e *editor) expr(x *ast.Expr) {
 		e.expr(&n.Y)
 	case *ast.CallExpr:
 		for i := range n.Args {
+			if fn, ok := n.Fun.(*ast.SelectorExpr); ok && i == 2 && (fn.Sel.Name == "Add64" || fn.Sel.Name == "Sub64") {
+				break // a carry is 0 or 1
+			}
 			e.expr(&n.Args[i])
 		}
 	case *ast.IndexExpr:
