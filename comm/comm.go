@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/debug"
 )
 
-// Engine is this process's part in a job of ranks, which carries the messages: comm/mpi and comm/commtest have one each. A program gives it
+// Engine is this process's part in a job of ranks, which carries the messages: comm/mpi and conformance/commtest have one each. A program gives it
 // to [New] and closes it; its other methods are for this package.
 type Engine = driver.Engine
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/conformance/commtest"
 )
 
 // What the engine may still read stays, although the operation was given up and nobody has the buffer any more.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )

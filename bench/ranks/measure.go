@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/conformance/commtest"
 )
 
 // each is the number of elements of one rank.

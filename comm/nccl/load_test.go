@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/nccl"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )

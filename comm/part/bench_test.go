@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/bugs"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )

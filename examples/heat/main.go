@@ -24,9 +24,9 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
 	"github.com/go-halyard/halyard/comm/mpi"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"

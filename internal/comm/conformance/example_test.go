@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/bugs"
 	"github.com/go-halyard/halyard/internal/comm/conformance"
 	"github.com/go-halyard/halyard/internal/comm/driver"

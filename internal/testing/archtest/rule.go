@@ -42,7 +42,7 @@ var Rules = []Rule{
 	{"kernel/algo", []string{"buffer", "hal", "kernel", "kernel/grid", "kernel/lanes", "kernel/algo/..."}, "its kernels are written as in any program"},
 	{"kernel/grid/rand", nil, "it is translated for devices"},
 	{"internal/comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
-	{"comm/commtest", []string{"internal/comm/driver", "internal/comm/bugs"}, "it is an engine like any other"},
+	{"conformance/commtest", []string{"internal/comm/driver", "internal/comm/bugs"}, "it is an engine like any other"},
 	{"internal/comm/bugs", nil, "it has names and nothing else"},
 	{"comm", []string{"buffer", "coherence", "internal/comm/driver", "hal", "internal/awaited", "internal/debug", "internal/dl", "internal/layer", "internal/nap"}, "it sends buffers, also in stream order, and does not know which library carries them"},
 	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "internal/comm/driver", "hal", "internal/protocol", "internal/watch"},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 

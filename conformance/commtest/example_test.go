@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/go-halyard/halyard/comm"
-	"github.com/go-halyard/halyard/comm/commtest"
+	"github.com/go-halyard/halyard/conformance/commtest"
 )
 
 // Three ranks meet at a barrier, and one is missing: the others learn who it is.
