@@ -3,7 +3,6 @@ package adapt_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"runtime/pprof"
 	"slices"
 	"testing"
@@ -32,8 +31,6 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	require.NoError(t, err)
 	fixed, err := adapt.FixedSize(p, mib)
 	require.NoError(t, err)
-	logged, _ := adapt.Log(p, io.Discard)
-	loggedTag, _ := adapt.Log(p.WithTag("y"), io.Discard)
 	var above []*pool.Pool
 	over := func(a pool.Allocator) *pool.Pool {
 		q := newPool(t, d, pool.WithSource(a))
@@ -45,7 +42,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 		"pool over many": over(adapt.Limit(count(adapt.Track(p.WithTag("z"))), 64*mib)),
 		"pool":           p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
 		"limit": adapt.Limit(p, 64*mib), "count": count(p), "track": adapt.Track(p, adapt.WithStacks()),
-		"log": logged, "prefetch": adapt.Prefetch(p),
+		"prefetch":   adapt.Prefetch(p),
 		"on failure": adapt.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
 		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
 			m, err := d.Alloc(kind, size, 0)
@@ -54,7 +51,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": adapt.Limit(count(adapt.Track(loggedTag)), 64*mib),
+		"many": adapt.Limit(count(adapt.Track(p.WithTag("y"))), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {

@@ -1,12 +1,10 @@
 // Package adapt wraps allocators of package pool. Each function takes a [pool.Allocator] and returns one that
-// also limits ([Limit]), remembers the calls that allocated ([Track]), writes a log ([Log]), rounds
-// sizes ([Bins], [FixedSize]), makes room when memory runs out ([OnFailure]) or prefetches ([Prefetch]). They compose:
+// also limits ([Limit]), remembers the calls that allocated ([Track]), rounds sizes ([Bins], [FixedSize]), makes
+// room when memory runs out ([OnFailure]) or prefetches ([Prefetch]). They compose:
 //
 //	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.WithStacks()), 64<<20)
 //
 // A pool can stand on any of them in turn ([pool.WithSource]), and a bin can have an allocator of its own ([Bin]).
-//
-// [ReadLog] reads the log of a run, and [Replay.Run] repeats the run on any allocator.
 //
 // An allocator that is wrapped can still be used directly, and can be wrapped more than once; a wrapper does not know of
 // blocks that do not pass through it. Everything is safe for concurrent use if the wrapped allocator is.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	_ "github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
@@ -42,4 +43,55 @@ func Example() {
 	// Output:
 	// beyond the limit: true
 	// 716800 bytes in use
+}
+
+// logging is an allocator that logs what passes through it.
+type logging struct {
+	pool.Allocator
+	to *log.Logger
+}
+
+func (l *logging) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
+	b, err := l.Allocator.Alloc(stream, kind, size)
+	if err != nil {
+		l.to.Printf("allocate failure,%d,%v", size, kind)
+		return b, err
+	}
+	l.to.Printf("allocate,%d,%v", size, kind)
+	return b.From(l), nil
+}
+
+func (l *logging) Free(b pool.Block, stream *hal.Stream) error {
+	size, kind := b.Size(), b.Kind()
+	err := l.Allocator.Free(b, stream)
+	if err == nil {
+		l.to.Printf("free,%d,%v", size, kind)
+	}
+	return err
+}
+
+// An allocator of the program's own writes a line for each call.
+func Example_log() {
+	dev, err := hal.Open(context.Background(), "host:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	p, err := pool.New(dev)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer p.Close()
+
+	a := &logging{p, log.New(os.Stdout, "", 0)}
+	b, err := a.Alloc(nil, hal.KindDevice, 4096)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := b.Free(nil); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// allocate,4096,device
+	// free,4096,device
 }

@@ -2,7 +2,6 @@ package adapt_test
 
 import (
 	"bytes"
-	"io"
 	"sync"
 	"testing"
 	"time"
@@ -71,7 +70,7 @@ func TestStacks(t *testing.T) {
 		lowest := count(base)
 		var a pool.Allocator = lowest
 		var pools []*pool.Pool
-		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"pool", "limit", "count", "track", "log", "bins", "retry", "prefetch", "callbacks"}), 1, 5).Draw(t, "stack") {
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"pool", "limit", "count", "track", "bins", "retry", "prefetch", "callbacks"}), 1, 5).Draw(t, "stack") {
 			switch name {
 			case "pool":
 				chunk := rapid.SampledFrom([]uint64{64 * kib, mib}).Draw(t, "chunk")
@@ -85,8 +84,6 @@ func TestStacks(t *testing.T) {
 				a = count(a)
 			case "track":
 				a = adapt.Track(a)
-			case "log":
-				a, _ = adapt.Log(a, io.Discard)
 			case "bins":
 				var err error
 				a, err = adapt.Bins(a, adapt.Bin{Size: 4 * kib}, adapt.Bin{Size: 64 * kib, Allocator: count(a)})
