@@ -1,8 +1,8 @@
 // Package nccl has the collective operations of NCCL, NVIDIA's library for communication between GPUs, on buffers and streams. With AMD's
 // devices the library is RCCL, which has the same calls. It is found while the program runs, so the program is built without cgo and without headers.
 //
-//	c, err := nccl.New(ctx, world, dev)                // ranks of an MPI job, or
-//	c, err := nccl.Bootstrap(ctx, addr, rank, size, dev) // ranks that know one address
+//	c, err := nccl.New(ctx, world, dev)            // ranks of an MPI job, or
+//	c, err := nccl.Join(ctx, id, rank, size, dev) // ranks to which the program has sent the id of NewID
 //	err = nccl.Allreduce(ctx, c, stream, b, b, comm.Sum)
 //	err = c.Sync(ctx, stream)
 //

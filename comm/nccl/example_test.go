@@ -11,8 +11,9 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// mean is what each process of a job does with its own sums: afterwards all have the means over the job. addr is host:port of rank 0.
-func mean(ctx context.Context, addr string, rank, size int, sums *buffer.Buffer[float32]) (err error) {
+// mean is what each process of a job does with its own sums: afterwards all have the means over the job. id is what
+// [nccl.NewID] returned on one of them, which sent it to the others.
+func mean(ctx context.Context, id nccl.ID, rank, size int, sums *buffer.Buffer[float32]) (err error) {
 	dev, err := hal.Default(ctx)
 	if err != nil {
 		return err
@@ -23,7 +24,7 @@ func mean(ctx context.Context, addr string, rank, size int, sums *buffer.Buffer[
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	c, err := nccl.Bootstrap(ctx, addr, rank, size, dev)
+	c, err := nccl.Join(ctx, id, rank, size, dev)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func mean(ctx context.Context, addr string, rank, size int, sums *buffer.Buffer[
 }
 
 // NCCL is for devices of NVIDIA and AMD. A program that finds none is told so, and can go another way.
-func ExampleBootstrap() {
+func ExampleJoin() {
 	_ = mean
 	_, err := nccl.Describe("host")
 	fmt.Println(errors.Is(err, comm.ErrUnsupported))

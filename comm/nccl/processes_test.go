@@ -5,9 +5,9 @@ package nccl_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -20,7 +20,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// The test binary starts itself: with this variable, "rank size address backend", it is one rank of a job.
+// The test binary starts itself: with this variable, "rank size id backend", it is one rank of a job.
 const envRank = "HALYARD_TEST_NCCL_RANK"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,11 @@ func process(words []string) error {
 	i, _ := strconv.Atoi(words[0])
 	n, _ := strconv.Atoi(words[1])
 	s := simulation{backend: words[3], library: os.Getenv(nccl.EnvLibrary)}
-	return s.rank(ctx, 0, func(dev *hal.Device) (*nccl.Comm, error) { return nccl.Bootstrap(ctx, words[2], i, n, dev) },
+	var id nccl.ID
+	if _, err := hex.Decode(id[:], []byte(words[2])); err != nil {
+		return err
+	}
+	return s.rank(ctx, 0, func(dev *hal.Device) (*nccl.Comm, error) { return nccl.Join(ctx, id, i, n, dev) },
 		func(ctx context.Context, r *rank) error {
 			if words[1] == "3" && i == 1 { // it dies in the middle of the job
 				if err := errors.Join(everything(ctx, r), r.c.Sync(ctx, r.stream)); err != nil {
@@ -65,17 +69,17 @@ func process(words []string) error {
 		}, func() {})
 }
 
-// Processes that know one address make a job. In the job of three, one process ends early, and the others say so.
+// Processes that have one id make a job. In the job of three, one process ends early, and the others say so.
 func TestJobsOfProcesses(t *testing.T) {
 	each(t, func(t *testing.T, s simulation) {
 		for _, n := range []int{2, 3, 4} {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			dev, err := hal.Open(t.Context(), s.backend+":0")
 			require.NoError(t, err)
-			addr := ln.Addr().String()
-			require.NoError(t, ln.Close())
+			id, err := nccl.NewID(dev)
+			require.NoError(t, errors.Join(err, dev.Close()))
 			require.NoError(t, ranks(n, func(i int) error {
 				cmd := exec.CommandContext(t.Context(), os.Args[0])
-				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %s %s", envRank, i, n, addr, s.backend))
+				cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %x %s", envRank, i, n, id, s.backend))
 				out, err := cmd.CombinedOutput()
 				if err != nil || !bytes.HasSuffix(out, []byte("agreed\n")) {
 					return fmt.Errorf("%w: %s", err, out)
