@@ -145,9 +145,6 @@ func (p *collective[T]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.agree(ctx, &p.a); err != nil {
-		return err
-	}
 	switch {
 	case both:
 		err = take(ctx, r, 1, p.recv, coherence.ReadWrite)

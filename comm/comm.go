@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/internal/comm/driver"
-	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // Engine is this process's part in a job of ranks, which carries the messages: comm/mpi and conformance/commtest have one each. A program gives it
@@ -24,8 +23,6 @@ type Comm struct {
 	prompt     driver.Prompter // d, or nil if d is not a Prompter
 	rank, size int
 	world      bool
-	agreement  agreement
-	counters   counters
 
 	mu     sync.Mutex
 	err    *Error // the first failure
@@ -53,15 +50,12 @@ func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
 // New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.
 func New(d Engine, opts ...Option) *Comm {
 	info := d.Info()
-	e := &engine{d: d, maxTag: info.MaxTag, compares: debug.Has("comm")}
+	e := &engine{d: d, maxTag: info.MaxTag}
 	for _, o := range opts {
 		o(e)
 	}
 	if e.devices {
 		e.takes[0], e.takes[1] = takes(info.Memory), takes(info.Collective)
-	}
-	if e.compares {
-		e.takes[0] = nil // the label at the end of a message is written on the host
 	}
 	c := e.comm(d.World())
 	c.world = true
@@ -195,11 +189,7 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 	if err != nil {
 		return err
 	}
-	o := driver.Collective{Call: driver.Barrier}
-	if err := r.agree(ctx, &o); err != nil {
-		return err
-	}
-	if err := r.collective(&o); err != nil {
+	if err := r.collective(&driver.Collective{Call: driver.Barrier}); err != nil {
 		return err
 	}
 	_, err = r.finally(ctx)
@@ -230,9 +220,9 @@ func (c *Comm) Close() error {
 	c.closed = true
 	failed := c.err != nil
 	c.mu.Unlock()
-	err := c.agreement.close(failed)
+	var err error
 	if !c.world && !failed {
-		err = errors.Join(err, c.d.Free())
+		err = c.d.Free()
 	}
 	c.engine.pool.close(c.engine.d)
 	return err

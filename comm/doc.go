@@ -42,9 +42,9 @@
 // until they are written anew or reset, every access that reads one of them fails with an error whose cause is the operation's error.
 // Go slices are unchanged. A call whose arguments are refused changes nothing.
 //
-// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. With
-// the word comm in HALYARD_DEBUG, ranks first compare their operations. If these differ, every rank gets an error of kind [ErrMismatch]. A message whose
-// elements have another type than the memory that receives them is an error of that kind too; without the word it goes unnoticed.
+// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. The engine of
+// conformance/commtest compares them: under it, tests of a program get an error of kind [ErrMismatch]. That the elements of a message have another type than
+// the memory that receives them goes unnoticed.
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that start some at the same time need a communicator each ([Comm.Dup]).

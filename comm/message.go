@@ -223,7 +223,6 @@ func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 		return fromNobody, nil
 	}
 	var w nap.Waiter
-	defer func() { c.counters.waited.Add(int64(w.Since())) }()
 	for {
 		m, ok, err := prober.Iprobe(source, tag)
 		switch {
@@ -233,9 +232,6 @@ func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
 			return Status{}, e
 		case ok:
 			c.leave(nil)
-			if c.engine.compares { // the label
-				m.Bytes = max(m.Bytes, 1) - 1
-			}
 			return Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes)}, nil
 		case w.Rest(ctx):
 			c.leave(nil)
@@ -250,7 +246,7 @@ func (r *operation) takeBoth(ctx context.Context, second func() error) error {
 		return err
 	}
 	s := &r.sides[1]
-	r.sides[0].host, r.sides[0].n, r.sides[0].typ = s.host, s.n, s.typ
+	r.sides[0].host, r.sides[0].n = s.host, s.n
 	if s.n == 0 {
 		return nil
 	}

@@ -17,60 +17,55 @@ import (
 
 // Messages to and from ProcNull touch no buffer, and half of an exchange with it is a message.
 func TestProcNull(t *testing.T) {
-	for _, word := range []string{"", "comm"} {
-		t.Run("HALYARD_DEBUG="+word, func(t *testing.T) {
-			t.Setenv("HALYARD_DEBUG", word)
-			const null = comm.ProcNull
-			nobody := comm.Status{Source: null, Tag: comm.AnyTag}
-			stream := hostStream(t)
-			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-				a, b := buffered(numbers(3, c.Rank())), buffered(numbers(3, 7))
-				replaced := buffered(numbers(3, c.Rank()))
-				me, other := c.Rank(), 1-c.Rank()
-				wait := func(q *comm.Request, err error) (comm.Status, error) {
-					if err != nil {
-						return comm.Status{}, err
-					}
-					return q.Wait(ctx)
-				}
-				none := func(err error) (comm.Status, error) { return comm.Status{}, err }
-				to, from := []int{other, null}[me], []int{null, other}[me] // rank 0 sends to rank 1
-				var got, want = nobody, comm.Status{Tag: 2, Count: 3}
-				if me == 0 {
-					want = nobody
-				}
-				for _, row := range []struct {
-					name string
-					want comm.Status
-					call func() (comm.Status, error)
-				}{
-					{"Send", comm.Status{}, func() (comm.Status, error) { return none(comm.Send(ctx, c, a, null, 1)) }},
-					{"Isend", comm.Status{}, func() (comm.Status, error) { return wait(comm.Isend(ctx, c, a, null, 1)) }},
-					{"SendOn", comm.Status{}, func() (comm.Status, error) { return wait(comm.SendOn(ctx, c, stream, a, null, 1)) }},
-					{"SendSlice", comm.Status{}, func() (comm.Status, error) { return none(comm.SendSlice(ctx, c, []int8{1}, null, 1)) }},
-					{"Recv", nobody, func() (comm.Status, error) { return comm.Recv(ctx, c, b, null, comm.AnyTag) }},
-					{"Irecv", nobody, func() (comm.Status, error) { return wait(comm.Irecv(ctx, c, b, null, 1)) }},
-					{"RecvOn", nobody, func() (comm.Status, error) { return wait(comm.RecvOn(ctx, c, stream, b, null, 1)) }},
-					{"RecvSlice", nobody, func() (comm.Status, error) { return comm.RecvSlice(ctx, c, []int8{1}, null, 1) }},
-					{"Probe", nobody, func() (comm.Status, error) { return c.Probe(ctx, null, 1) }},
-					{"Sendrecv", nobody, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, a, null, 1, b, null, 1) }},
-					{"half a Sendrecv", want, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, a, to, 2, b, from, 2) }},
-					{"half a Sendrecv in place", want, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, replaced, to, 2, replaced, from, 2) }},
-				} {
-					var err error
-					if got, err = row.call(); err != nil || got != row.want {
-						return fmt.Errorf("%s: %+v, %w", row.name, got, err)
-					}
-				}
-				held := numbers(3, 7)
-				if me == 1 {
-					held = numbers(3, 0)
-				}
-				err := errors.Join(same(contents(a), numbers(3, me)), same(contents(b), held), same(contents(replaced), numbers(3, 0)))
-				return errors.Join(err, a.Close(), b.Close(), replaced.Close())
-			})
-		})
-	}
+	const null = comm.ProcNull
+	nobody := comm.Status{Source: null, Tag: comm.AnyTag}
+	stream := hostStream(t)
+	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		a, b := buffered(numbers(3, c.Rank())), buffered(numbers(3, 7))
+		replaced := buffered(numbers(3, c.Rank()))
+		me, other := c.Rank(), 1-c.Rank()
+		wait := func(q *comm.Request, err error) (comm.Status, error) {
+			if err != nil {
+				return comm.Status{}, err
+			}
+			return q.Wait(ctx)
+		}
+		none := func(err error) (comm.Status, error) { return comm.Status{}, err }
+		to, from := []int{other, null}[me], []int{null, other}[me] // rank 0 sends to rank 1
+		var got, want = nobody, comm.Status{Tag: 2, Count: 3}
+		if me == 0 {
+			want = nobody
+		}
+		for _, row := range []struct {
+			name string
+			want comm.Status
+			call func() (comm.Status, error)
+		}{
+			{"Send", comm.Status{}, func() (comm.Status, error) { return none(comm.Send(ctx, c, a, null, 1)) }},
+			{"Isend", comm.Status{}, func() (comm.Status, error) { return wait(comm.Isend(ctx, c, a, null, 1)) }},
+			{"SendOn", comm.Status{}, func() (comm.Status, error) { return wait(comm.SendOn(ctx, c, stream, a, null, 1)) }},
+			{"SendSlice", comm.Status{}, func() (comm.Status, error) { return none(comm.SendSlice(ctx, c, []int8{1}, null, 1)) }},
+			{"Recv", nobody, func() (comm.Status, error) { return comm.Recv(ctx, c, b, null, comm.AnyTag) }},
+			{"Irecv", nobody, func() (comm.Status, error) { return wait(comm.Irecv(ctx, c, b, null, 1)) }},
+			{"RecvOn", nobody, func() (comm.Status, error) { return wait(comm.RecvOn(ctx, c, stream, b, null, 1)) }},
+			{"RecvSlice", nobody, func() (comm.Status, error) { return comm.RecvSlice(ctx, c, []int8{1}, null, 1) }},
+			{"Probe", nobody, func() (comm.Status, error) { return c.Probe(ctx, null, 1) }},
+			{"Sendrecv", nobody, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, a, null, 1, b, null, 1) }},
+			{"half a Sendrecv", want, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, a, to, 2, b, from, 2) }},
+			{"half a Sendrecv in place", want, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, replaced, to, 2, replaced, from, 2) }},
+		} {
+			var err error
+			if got, err = row.call(); err != nil || got != row.want {
+				return fmt.Errorf("%s: %+v, %w", row.name, got, err)
+			}
+		}
+		held := numbers(3, 7)
+		if me == 1 {
+			held = numbers(3, 0)
+		}
+		err := errors.Join(same(contents(a), numbers(3, me)), same(contents(b), held), same(contents(replaced), numbers(3, 0)))
+		return errors.Join(err, a.Close(), b.Close(), replaced.Close())
+	})
 }
 
 func hostStream(t *testing.T) *hal.Stream {
@@ -169,36 +164,33 @@ func TestWaitsForManyEndWithTheirContext(t *testing.T) {
 
 // Probe tells the length of a message, so that a receiver can make room, and waits no longer than its context.
 func TestProbe(t *testing.T) {
-	for _, word := range []string{"", "comm"} {
-		t.Setenv("HALYARD_DEBUG", word)
-		for name, opts := range modes {
-			t.Run(word+" "+name, func(t *testing.T) {
-				run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-					if c.Rank() == 0 {
-						ended, cancel := context.WithCancel(ctx)
-						cancel()
-						if _, err := c.Probe(ended, 1, 0); !errors.Is(err, comm.ErrTimeout) {
-							return fmt.Errorf("with a context that has ended: %w", err)
-						}
-						err := comm.SendSlice(ctx, c, numbers(700, 0), 1, 6)
-						_, bad := c.Probe(ctx, 2, 0)
-						if !errors.Is(bad, comm.ErrInvalidArgument) {
-							return fmt.Errorf("from rank 2: %w", bad)
-						}
-						return err
+	for name, opts := range modes {
+		t.Run(name, func(t *testing.T) {
+			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				if c.Rank() == 0 {
+					ended, cancel := context.WithCancel(ctx)
+					cancel()
+					if _, err := c.Probe(ended, 1, 0); !errors.Is(err, comm.ErrTimeout) {
+						return fmt.Errorf("with a context that has ended: %w", err)
 					}
-					got, err := c.Probe(ctx, comm.AnySource, comm.AnyTag)
-					if err != nil || got != (comm.Status{Source: 0, Tag: 6, Count: 5600}) {
-						return fmt.Errorf("%+v, %w", got, err)
+					err := comm.SendSlice(ctx, c, numbers(700, 0), 1, 6)
+					_, bad := c.Probe(ctx, 2, 0)
+					if !errors.Is(bad, comm.ErrInvalidArgument) {
+						return fmt.Errorf("from rank 2: %w", bad)
 					}
-					data := make([]float64, got.Count/8)
-					if _, err := comm.RecvSlice(ctx, c, data, got.Source, got.Tag); err != nil {
-						return err
-					}
-					return same(data, numbers(700, 0))
-				}, opts...)
-			})
-		}
+					return err
+				}
+				got, err := c.Probe(ctx, comm.AnySource, comm.AnyTag)
+				if err != nil || got != (comm.Status{Source: 0, Tag: 6, Count: 5600}) {
+					return fmt.Errorf("%+v, %w", got, err)
+				}
+				data := make([]float64, got.Count/8)
+				if _, err := comm.RecvSlice(ctx, c, data, got.Source, got.Tag); err != nil {
+					return err
+				}
+				return same(data, numbers(700, 0))
+			}, opts...)
+		})
 	}
 }
 

@@ -48,7 +48,7 @@ func SendOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	}
 	o := &ordered{ctx: ctx, lane: lane{c, stream}}
 	s := &r.sides[0]
-	r.bytes, s.n, s.typ, r.on = b.Size(), b.Size(), driver.TypeFor[T](), o
+	r.bytes, s.n, r.on = b.Size(), b.Size(), o
 	if err := r.stage(0); err != nil {
 		return nil, r.refuse(err, false)
 	}
@@ -108,7 +108,7 @@ func RecvOn[T buffer.Element](ctx context.Context, c *Comm, stream *hal.Stream, 
 	}
 	o := &ordered{ctx: ctx, side: 1, step: moving, lane: lane{c, stream}}
 	s := &r.sides[1]
-	r.bytes, r.elem, s.n, s.typ, s.writes, r.on = b.Size(), size[T](), b.Size(), driver.TypeFor[T](), true, o
+	r.bytes, r.elem, s.n, s.writes, r.on = b.Size(), size[T](), b.Size(), true, o
 	if err := r.stage(1); err != nil {
 		return nil, r.refuse(err, false)
 	}

@@ -3,7 +3,6 @@ package comm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +53,6 @@ type operation struct {
 	bytes     uint64
 	elem      uint64 // bytes of an element of what is received
 	copies    bool   // both sides have the same elements, which are copied on the host
-	read      bool   // the label of what was received has been read
 
 	generation atomic.Uint64 // changes when the operation is used again; the Request has the outcome by then
 
@@ -78,7 +76,6 @@ type side struct {
 	n      uint64         // bytes
 	writes bool
 	kept   bool // if the operation does not begin, the elements are as they were before the lease
-	typ    driver.Type
 	stage  piece
 }
 
@@ -124,7 +121,7 @@ func (l *operations) take() *operation {
 // over keeps an operation that has ended, so that a later one can use its memory.
 func (r *operation) over() {
 	l := &r.c.engine.idle
-	r.c, r.op, r.bytes, r.copies, r.read, r.done, r.status, r.err = nil, "", 0, false, false, false, Status{}, nil
+	r.c, r.op, r.bytes, r.copies, r.done, r.status, r.err = nil, "", 0, false, false, Status{}, nil
 	r.reqs, r.out, r.sides, r.on = [2]driver.Request{}, [2]driver.Status{}, [2]side{}, nil
 	r.generation.Add(1)
 	l.mu.Lock()
@@ -155,7 +152,7 @@ func take[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.
 
 func lease[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer.Buffer[T], mode coherence.Mode) error {
 	s := &r.sides[i]
-	s.n, s.writes, s.typ = b.Size(), mode != coherence.Read, driver.TypeFor[T]()
+	s.n, s.writes = b.Size(), mode != coherence.Read
 	if s.n == 0 {
 		return nil
 	}
@@ -170,7 +167,7 @@ func lease[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer
 		return err
 	}
 	s.lease, s.leased, s.host = l, true, l.Pointer()
-	if s.stage.p != nil && !r.labels() && r.c.engine.lent.has(s.host, s.n) {
+	if s.stage.p != nil && r.c.engine.lent.has(s.host, s.n) {
 		r.c.engine.pool.give(s.stage)
 		s.stage = piece{}
 	}
@@ -186,8 +183,8 @@ func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.M
 	s := &r.sides[i]
 	var zero T
 	s.n, s.writes = uint64(len(data))*uint64(unsafe.Sizeof(zero)), mode != coherence.Read
-	s.host, s.typ = unsafe.Pointer(unsafe.SliceData(data)), driver.TypeFor[T]()
-	if s.n == 0 && !r.labels() {
+	s.host = unsafe.Pointer(unsafe.SliceData(data))
+	if s.n == 0 {
 		return nil
 	}
 	if err := r.stage(i); err != nil {
@@ -202,51 +199,11 @@ func takeSlice[T buffer.Element](r *operation, i int, data []T, mode coherence.M
 // stage gives a side memory of the engine.
 func (r *operation) stage(i int) (err error) {
 	s := &r.sides[i]
-	if s.n+r.label() == 0 {
+	if s.n == 0 {
 		return nil
 	}
-	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n+r.label())
+	s.stage, err = r.c.engine.pool.take(r.c.engine.d, s.n)
 	return err
-}
-
-// labels reports whether the operation's messages end with a byte that says of what type their elements are, because HALYARD_DEBUG has the word "comm".
-func (r *operation) labels() bool { return r.c.engine.compares && r.tag != driver.NoTag }
-
-// label is the length of that byte.
-func (r *operation) label() uint64 {
-	if r.labels() {
-		return 1
-	}
-	return 0
-}
-
-// outgoing is what a message consists of.
-func (r *operation) outgoing() (p unsafe.Pointer, n uint64) {
-	s := &r.sides[0]
-	if r.labels() {
-		*(*driver.Type)(unsafe.Add(s.stage.p, s.n)) = s.typ
-	}
-	return s.at(), s.n + r.label()
-}
-
-// unlabel takes the label off a message that was received, and compares it with the type of the receiver's elements.
-func (r *operation) unlabel() *Error {
-	m, s := &r.out[1], &r.sides[1]
-	if !r.labels() || r.read {
-		return nil
-	}
-	r.read = true
-	e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
-	if m.Bytes == 0 {
-		e.Detail = "the sender has not set the word comm in HALYARD_DEBUG"
-		return e
-	}
-	m.Bytes--
-	if sent := *(*driver.Type)(unsafe.Add(s.stage.p, m.Bytes)); sent != s.typ {
-		e.Detail = fmt.Sprintf("the message has elements of type %v, and the memory for it is of %v", sent, s.typ)
-		return e
-	}
-	return nil
 }
 
 // fill copies the elements to the memory of the engine, if the side has some.
@@ -272,14 +229,14 @@ func (r *operation) refuse(err error, engine bool) error {
 
 // send and receive begin one message each.
 func (r *operation) send(dest, tag int) (err error) {
-	p, n := r.outgoing()
-	r.reqs[0], err = r.c.d.Isend(p, n, dest, tag)
-	return r.sent(err)
+	s := &r.sides[0]
+	r.reqs[0], err = r.c.d.Isend(s.at(), s.n, dest, tag)
+	return err
 }
 
 func (r *operation) receive(source, tag int) (err error) {
 	s := &r.sides[1]
-	r.reqs[1], err = r.c.d.Irecv(s.at(), s.n+r.label(), source, tag)
+	r.reqs[1], err = r.c.d.Irecv(s.at(), s.n, source, tag)
 	return err
 }
 
@@ -288,16 +245,8 @@ func (r *operation) sendNow(dest, tag int) (err error) {
 	if r.c.prompt == nil {
 		return r.send(dest, tag)
 	}
-	p, n := r.outgoing()
-	r.reqs[0], r.out[0], err = r.c.prompt.PromptSend(p, n, dest, tag)
-	return r.sent(err)
-}
-
-// sent counts a message, unless the engine has refused it.
-func (r *operation) sent(err error) error {
-	if n := &r.c.counters; err == nil {
-		count(&n.sent, &n.bytesSent, r.sides[0].n)
-	}
+	s := &r.sides[0]
+	r.reqs[0], r.out[0], err = r.c.prompt.PromptSend(s.at(), s.n, dest, tag)
 	return err
 }
 
@@ -306,7 +255,7 @@ func (r *operation) receiveNow(source, tag int) (err error) {
 		return r.receive(source, tag)
 	}
 	s := &r.sides[1]
-	r.reqs[1], r.out[1], err = r.c.prompt.PromptRecv(s.at(), s.n+r.label(), source, tag)
+	r.reqs[1], r.out[1], err = r.c.prompt.PromptRecv(s.at(), s.n, source, tag)
 	return err
 }
 
@@ -429,33 +378,20 @@ func (r *operation) ask() (ended bool, failure *Error) {
 	if done < n {
 		return false, nil
 	}
-	t := &r.c.counters
-	if r.tag == driver.NoTag {
-		count(&t.collectives, &t.collectiveBytes, r.bytes)
-	} else if r.sides[1].writes {
+	if r.tag != driver.NoTag && r.sides[1].writes {
 		m := &r.out[1]
-		if e := r.unlabel(); e != nil {
-			return true, e
-		}
 		if m.Bytes%r.elem != 0 {
 			e := &Error{Op: r.op, Kind: ErrMismatch, Peer: m.Source, Tag: m.Tag, Bytes: m.Bytes}
 			e.Detail = "the message does not consist of whole elements"
 			return true, e
 		}
 		r.status = Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes / r.elem)}
-		count(&t.received, &t.bytesReceived, m.Bytes)
 	}
 	return true, nil
 }
 
 // Test reports whether the operation has ended, and returns its outcome if it has. It does not wait.
 func (q *Request) Test() (status Status, done bool, err error) {
-	var w nap.Waiter
-	return q.test(&w)
-}
-
-// test is Test for a call that has waited.
-func (q *Request) test(w *nap.Waiter) (status Status, done bool, err error) {
 	r, err := q.operation("Test")
 	if r == nil {
 		return q.outcome(), true, err
@@ -464,7 +400,7 @@ func (q *Request) test(w *nap.Waiter) (status Status, done bool, err error) {
 	if !r.done && !r.poll() {
 		return Status{}, false, nil
 	}
-	q.keep(r, w)
+	q.keep(r)
 	return q.status, true, q.err
 }
 
@@ -482,7 +418,7 @@ func (q *Request) Wait(ctx context.Context) (Status, error) {
 			r.giveUp(ctx, w.Since())
 		}
 		if ended || late {
-			q.keep(r, &w)
+			q.keep(r)
 			r.mu.Unlock()
 			return q.status, q.err
 		}
@@ -516,9 +452,8 @@ func (q *Request) outcome() Status {
 	return q.status
 }
 
-// keep stores the outcome in the request, counts how long the call has waited, and lets later operations use the memory of this one.
-func (q *Request) keep(r *operation, w *nap.Waiter) {
-	r.c.counters.waited.Add(int64(w.Since()))
+// keep stores the outcome in the request, and lets later operations use the memory of this one.
+func (q *Request) keep(r *operation) {
 	q.ended, q.status, q.err = true, r.status, r.err
 	r.over()
 }
@@ -530,7 +465,6 @@ func (r *operation) wait(ctx context.Context) {
 			r.giveUp(ctx, w.Since())
 		}
 	}
-	r.c.counters.waited.Add(int64(w.Since()))
 }
 
 // nothing ends an operation with ProcNull.
@@ -567,7 +501,7 @@ func Waitany(ctx context.Context, requests ...*Request) (index int, err error) {
 			if q == nil {
 				continue
 			}
-			if _, done, err := q.test(&w); done {
+			if _, done, err := q.Test(); done {
 				return i, err
 			}
 			index = i

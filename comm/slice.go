@@ -84,9 +84,6 @@ func collectiveSlice[T buffer.Number](ctx context.Context, c *Comm, op string, d
 	if err != nil {
 		return err
 	}
-	if err := r.agree(ctx, &a); err != nil {
-		return err
-	}
 	if err := takeSlice(r, 1, data, mode); err != nil {
 		return r.refuse(err, false)
 	}

@@ -13,16 +13,15 @@ import (
 
 // engine is what the communicators of one [Engine] share.
 type engine struct {
-	d        driver.Engine
-	devices  bool                        // DeviceMemory
-	takes    [2]func(d *hal.Device) bool // whether a message, and a collective operation, takes a device's memory; nil if that of none
-	compares bool                        // ranks compare their collective operations before they start them
-	maxTag   int
-	pool     staging
-	idle     operations
-	lent     lent
-	mover    mover
-	order    sync.Mutex // held while RecvOn makes a gate and queues its receive: both must happen in one order
+	d       driver.Engine
+	devices bool                        // DeviceMemory
+	takes   [2]func(d *hal.Device) bool // whether a message, and a collective operation, takes a device's memory; nil if that of none
+	maxTag  int
+	pool    staging
+	idle    operations
+	lent    lent
+	mover   mover
+	order   sync.Mutex // held while RecvOn makes a gate and queues its receive: both must happen in one order
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.

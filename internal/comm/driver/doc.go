@@ -12,8 +12,8 @@
 //     comm has given up may not be tested again.
 //   - A communicator is not used after its Free was called, and nothing after the engine's Close.
 //   - The ranks of a communicator make its collective calls, Dup, Split, SplitShared and Free included, in the same order, and each rank makes
-//     them from one goroutine at a time. The program promises this. Package comm compares the calls of ranks only with
-//     HALYARD_DEBUG=comm, so an engine that notices a different order returns [ErrMismatch].
+//     them from one goroutine at a time. The program promises this, and package comm does not compare the calls of ranks. An engine that
+//     notices a different order returns [ErrMismatch].
 //
 // Methods are safe for concurrent use unless a comment says otherwise. If an engine's library is not, the engine takes a lock. No method may
 // depend on which OS thread calls it. All sizes and offsets are in bytes, unless a comment says elements.

@@ -44,7 +44,7 @@ var Rules = []Rule{
 	{"internal/comm/driver", []string{"hal/driver"}, "an engine must be writable against the standard library and the kinds of error"},
 	{"conformance/commtest", []string{"internal/comm/driver", "internal/comm/bugs"}, "it is an engine like any other"},
 	{"internal/comm/bugs", nil, "it has names and nothing else"},
-	{"comm", []string{"buffer", "coherence", "internal/comm/driver", "hal", "internal/awaited", "internal/debug", "internal/dl", "internal/layer", "internal/nap"}, "it sends buffers, also in stream order, and does not know which library carries them"},
+	{"comm", []string{"buffer", "coherence", "internal/comm/driver", "hal", "internal/awaited", "internal/dl", "internal/layer", "internal/nap"}, "it sends buffers, also in stream order, and does not know which library carries them"},
 	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "internal/comm/driver", "hal", "internal/protocol", "internal/watch"},
 		"it divides buffers, and does not know which library carries the ghosts"},
 	{"comm/mpi", []string{"internal/comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
