@@ -169,11 +169,11 @@ func (c *Cache) Put(key Key, img *driver.Image) error {
 	if c.dir == "" {
 		return nil
 	}
-	size := sizeOf(img)
-	if most := min(c.limit, maxEntry); blocks(size) > most {
+	entry := encode(key, img)
+	if size, most := int64(len(entry)), min(c.limit, maxEntry); blocks(size) > most {
 		return failure(op, driver.ErrOutOfRange, nil, "the entry has %d bytes; the cache takes at most %d", size, most)
 	}
-	if err := c.put(key, encode(key, img)); err != nil {
+	if err := c.put(key, entry); err != nil {
 		return failure(op, driver.ErrUnavailable, err, "folder %s", c.dir)
 	}
 	return nil

@@ -120,7 +120,7 @@ func TestLargestEntryStays(t *testing.T) {
 		old := time.Now().Add(-time.Minute)
 		require.NoError(t, os.Chtimes(path(c, NewKey(fmt.Sprint(i))), old, old))
 	}
-	require.NoError(t, c.Put(NewKey("large"), &driver.Image{Data: make([]byte, 16*block-200)}))
+	require.NoError(t, c.Put(NewKey("large"), &driver.Image{Data: make([]byte, 16*block-400)}))
 	_, ok := c.Get(NewKey("large"))
 	require.True(t, ok)
 	count, _ := usage(t, c)
