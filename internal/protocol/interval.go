@@ -1,9 +1,6 @@
 package protocol
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // interval is a maximal range of bytes with the same valid places. It ends where the next begins.
 type interval struct {
@@ -71,113 +68,19 @@ func (e *effects) constant(p Place) (Set, bool) {
 	return e[0].On(0, p), true
 }
 
-// sliceMax is the number of intervals above which an index becomes a tree. The tree becomes a slice again
-// at a quarter of that number. Up to sliceMax intervals, changes are cheaper in a slice, and a scan of the whole slice takes
-// some 100 ns. Queries of long ranges are faster in a tree from 64 intervals on.
-var sliceMax = 128
-
 // idle is the number of successive unchanged intervals after which an update stops copying them, because a search for the
 // next interval that changes is cheaper.
 const idle = 64
 
-// index holds two or more intervals that cover [0, size), sorted, each different from its
-// neighbours: as a slice, or as a tree if there are many.
-type index struct {
-	slice   []interval
-	tree    *tree // nil while the slice is used
-	scratch []interval
-}
-
-func (x *index) len() int {
-	if x.tree != nil {
-		return x.tree.count
-	}
-	return len(x.slice)
-}
-
-// reset leaves a single interval.
-func (x *index) reset(valid Set) {
-	x.tree = nil
-	x.slice = append(x.slice[:0], interval{0, valid})
-}
-
-// find returns the position in the slice of the interval that contains the byte at pos.
-func (x *index) find(pos uint64) int {
-	i, j := 0, len(x.slice)
-	for j-i > 1 {
-		if h := int(uint(i+j) >> 1); x.slice[h].start <= pos {
-			i = h
-		} else {
-			j = h
-		}
-	}
-	return i
-}
-
-// at returns the valid places of the byte at pos.
-func (x *index) at(pos uint64) Set {
-	if x.tree != nil {
-		return x.tree.at(pos)
-	}
-	return x.slice[x.find(pos)].valid
-}
-
-// meet returns which of the places are valid in every byte of the range.
-func (x *index) meet(lo, hi uint64, places Set) Set {
-	if x.tree != nil {
-		return x.tree.root.meet(lo, hi, places)
-	}
-	for i := x.find(lo); i < len(x.slice) && x.slice[i].start < hi && places != 0; i++ {
-		places &= x.slice[i].valid
-	}
-	return places
-}
-
-// fold sums up the intervals of [lo, hi).
-func (x *index) fold(lo, hi uint64) summary {
-	if x.tree != nil {
-		s := summary{all: ^Set(0)}
-		x.tree.root.fold(lo, hi, &s)
-		return s
-	}
-	i := x.find(lo)
-	s := summaryOf(x.slice[i].valid)
-	for i++; i < len(x.slice) && x.slice[i].start < hi; i++ {
-		s.add(summaryOf(x.slice[i].valid))
-	}
-	return s
-}
-
-func (x *index) whole() summary {
-	if x.tree != nil {
-		return x.tree.root.sum
-	}
-	return x.fold(0, ^uint64(0))
-}
-
-// walk yields the intervals that the filter takes, clipped to the range.
-func (x *index) walk(lo, hi, size uint64, f filter, yield func(lo, hi uint64, valid Set) bool) {
-	if x.tree != nil {
-		x.tree.root.walk(lo, hi, size, f, yield)
-		return
-	}
-	for i := x.find(lo); i < len(x.slice) && x.slice[i].start < hi; i++ {
-		end := size
-		if i+1 < len(x.slice) {
-			end = x.slice[i+1].start
-		}
-		if v := x.slice[i].valid; f.takes(v) && !yield(max(lo, x.slice[i].start), min(hi, end), v) {
-			return
-		}
-	}
-}
+// scratchMax is the number of intervals of which the memory is kept from one update to the next.
+const scratchMax = 512
 
 // update applies the effects to [lo, hi). It skips intervals that do not change, and replaces the others in batches.
-func (x *index) update(lo, hi, size uint64, p Place, e effects) {
+func (t *tree) update(lo, hi, size uint64, p Place, e effects) {
 	changing := e.changing()
 	for lo < hi {
 		first, found := lo, false
-		x.walk(lo, hi, size, filter{p, changing}, func(lo, hi uint64, valid Set) bool {
+		t.root.walk(lo, hi, size, filter{p, changing}, func(lo, hi uint64, valid Set) bool {
 			first, found = lo, e.on(valid, p) != valid
 			return !found
 		})
@@ -185,20 +88,20 @@ func (x *index) update(lo, hi, size uint64, p Place, e effects) {
 			return
 		}
 		if valid, ok := e.constant(p); ok {
-			x.scratch = append(x.scratch[:0], interval{first, valid})
-			x.replace(first, hi, size)
+			t.scratch = append(t.scratch[:0], interval{first, valid})
+			t.replace(first, hi, size)
 			return
 		}
-		lo = x.batch(first, hi, size, p, &e)
+		lo = t.batch(first, hi, size, p, &e)
 	}
 }
 
 // batch changes the intervals from lo on, the first of which needs a change. It stops at hi, or before idle successive intervals
 // that need none, and returns where it stopped.
-func (x *index) batch(lo, hi, size uint64, p Place, e *effects) uint64 {
-	buf := x.scratch[:0]
+func (t *tree) batch(lo, hi, size uint64, p Place, e *effects) uint64 {
+	buf := t.scratch[:0]
 	end, kept, unchanged := lo, 0, 0
-	x.walk(lo, hi, size, everything, func(lo, hi uint64, valid Set) bool {
+	t.root.walk(lo, hi, size, everything, func(lo, hi uint64, valid Set) bool {
 		after := e.on(valid, p)
 		if len(buf) == 0 || buf[len(buf)-1].valid != after {
 			buf = append(buf, interval{lo, after})
@@ -210,8 +113,8 @@ func (x *index) batch(lo, hi, size uint64, p Place, e *effects) uint64 {
 		unchanged++
 		return unchanged < idle
 	})
-	x.scratch = buf[:kept]
-	x.replace(lo, end, size)
+	t.scratch = buf[:kept]
+	t.replace(lo, end, size)
 	return end
 }
 
@@ -241,59 +144,32 @@ func (e *effects) changing() (w When) {
 
 // replace puts the scratch intervals, the first of which starts at lo, in the place of [lo, hi), and
 // merges them with their neighbours at both ends.
-func (x *index) replace(lo, hi, size uint64) {
-	runs := x.scratch
+func (t *tree) replace(lo, hi, size uint64) {
+	runs := t.scratch
 	last := runs[len(runs)-1].valid
 	end := hi
 	if hi < size {
-		if v := x.at(hi); v != last {
+		if v := t.at(hi); v != last {
 			runs = append(runs, interval{hi, v})
 		}
 		end = hi + 1
 	}
-	x.scratch = runs
-	if lo > 0 && x.at(lo-1) == runs[0].valid {
+	t.scratch = runs
+	if lo > 0 && t.at(lo-1) == runs[0].valid {
 		runs = runs[1:]
 	}
-	x.splice(lo, end, runs)
-	if cap(x.scratch) > 4*sliceMax {
-		x.scratch = nil
+	t.splice(lo, end, runs)
+	if cap(t.scratch) > scratchMax {
+		t.scratch = nil
 	}
 }
 
-// splice replaces the intervals that start in [a, b) by others that start there.
-func (x *index) splice(a, b uint64, runs []interval) {
-	if x.tree != nil {
-		x.tree.splice(a, b, runs)
-		if x.tree.count <= sliceMax/4 {
-			x.slice = x.tree.appendTo(x.slice[:0])
-			x.tree = nil
-		}
-		return
-	}
-	byStart := func(v interval, pos uint64) int {
-		if v.start < pos {
-			return -1
-		}
-		return 1
-	}
-	i, _ := slices.BinarySearchFunc(x.slice, a, byStart)
-	j, _ := slices.BinarySearchFunc(x.slice, b, byStart)
-	x.slice = slices.Replace(x.slice, i, j, runs...)
-	if len(x.slice) > sliceMax {
-		x.tree = newTree(x.slice)
-		x.slice = x.slice[:0]
-		if cap(x.slice) > 4*sliceMax {
-			x.slice = nil
-		}
-	}
-}
-
-func (x *index) check(size uint64, allocated Set) error {
+// check verifies that the intervals cover the map, and all that the tree keeps.
+func (t *tree) check(size uint64, allocated Set) error {
 	var prev interval
 	next, n := uint64(0), 0
 	var err error
-	x.walk(0, size, size, everything, func(lo, hi uint64, valid Set) bool {
+	t.root.walk(0, size, size, everything, func(lo, hi uint64, valid Set) bool {
 		switch {
 		case lo != next || hi <= lo || hi > size:
 			err = fmt.Errorf("protocol: interval [%d, %d) after one that ends at %d, in %d bytes", lo, hi, next, size)
@@ -310,10 +186,11 @@ func (x *index) check(size uint64, allocated Set) error {
 		return err
 	case next != size:
 		return fmt.Errorf("protocol: intervals end at %d of %d bytes", next, size)
-	case n != x.len():
-		return fmt.Errorf("protocol: %d intervals counted as %d", n, x.len())
-	case x.tree != nil:
-		return x.tree.check()
+	case n != t.count:
+		return fmt.Errorf("protocol: %d intervals counted as %d", n, t.count)
+	case len(t.stack) != 0:
+		return fmt.Errorf("protocol: %d nodes are left over", len(t.stack))
 	}
-	return nil
+	_, err = t.root.check()
+	return err
 }

@@ -23,7 +23,7 @@ type Map struct {
 	allocated Set
 	one       Set // valid places of all bytes, unless split
 	split     bool
-	index     *index // the intervals if split; kept for reuse after they merged into one
+	tree      *tree // the intervals if split; kept for reuse after they merged into one
 }
 
 // NewMap returns a map of size bytes. None of them was ever written, and no place has memory for
@@ -43,7 +43,7 @@ func (m *Map) Size() uint64 { return m.size }
 // Len is the number of intervals. Neighbours differ, so no map of the same states has fewer.
 func (m *Map) Len() int {
 	if m.split {
-		return m.index.len()
+		return m.tree.count
 	}
 	return 1
 }
@@ -69,7 +69,7 @@ func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
 	case lo == hi:
 		return m.allocated.Has(p) && hi <= m.size
 	}
-	return m.has(lo, hi) && m.index.meet(lo, hi, Of(p)) != 0
+	return m.has(lo, hi) && m.tree.root.meet(lo, hi, Of(p)) != 0
 }
 
 // Sole reports whether the map has one interval and p, and no other place, holds every byte of [lo, hi) valid. It never searches: with
@@ -91,9 +91,9 @@ func (m *Map) State(lo, hi uint64) State {
 	case !m.split:
 		s.Valid = m.one
 	case lo == 0 && hi == m.size:
-		s.Valid = m.index.whole().all
+		s.Valid = m.tree.root.sum.all
 	default:
-		s.Valid = m.index.meet(lo, hi, ^Set(0))
+		s.Valid = m.tree.root.meet(lo, hi, ^Set(0))
 	}
 	return s
 }
@@ -110,7 +110,7 @@ func (m *Map) Summary(lo, hi uint64) (all, any Set, written bool) {
 	}
 	s := m.whole()
 	if m.split && (lo != 0 || hi != m.size) {
-		s = m.index.fold(lo, hi)
+		s = m.fold(lo, hi)
 	}
 	return s.all, s.any, !s.hole
 }
@@ -206,7 +206,7 @@ func (m *Map) Check() error {
 		}
 		return nil
 	}
-	return m.index.check(m.size, m.allocated)
+	return m.tree.check(m.size, m.allocated)
 }
 
 // String lists the intervals, for debugging.
@@ -272,22 +272,24 @@ func needsWork(cells *[numSituations]cell) (w When) {
 
 func (m *Map) whole() summary {
 	if m.split {
-		return m.index.whole()
+		return m.tree.root.sum
 	}
 	return summaryOf(m.one)
 }
 
 func (m *Map) fold(lo, hi uint64) summary {
-	if m.split {
-		return m.index.fold(lo, hi)
+	if !m.split {
+		return summaryOf(m.one)
 	}
-	return summaryOf(m.one)
+	s := summary{all: ^Set(0)}
+	m.tree.root.fold(lo, hi, &s)
+	return s
 }
 
 func (m *Map) walk(lo, hi uint64, f filter, yield func(lo, hi uint64, valid Set) bool) {
 	switch {
 	case m.split:
-		m.index.walk(lo, hi, m.size, f, yield)
+		m.tree.root.walk(lo, hi, m.size, f, yield)
 	case f.takes(m.one):
 		yield(lo, hi, m.one)
 	}
@@ -304,14 +306,15 @@ func (m *Map) update(lo, hi uint64, p Place, e effects) {
 			m.one = valid
 			return
 		}
-		if m.index == nil {
-			m.index = new(index)
+		if m.tree == nil {
+			m.tree = new(tree)
 		}
-		m.index.reset(m.one)
+		m.tree.reset(m.one)
 		m.split = true
 	}
-	m.index.update(lo, hi, m.size, p, e)
-	if m.index.len() == 1 {
-		m.one, m.split = m.index.whole().all, false
+	m.tree.update(lo, hi, m.size, p, e)
+	if m.tree.count == 1 {
+		m.one, m.split = m.tree.root.sum.all, false
+		m.tree.leaves, m.tree.branches = nil, nil
 	}
 }

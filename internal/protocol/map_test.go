@@ -12,19 +12,11 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 )
 
-// withSliceMax makes maps turn into trees above n intervals for the length of a test.
-func withSliceMax(t testing.TB, n int) {
-	old := sliceMax
-	sliceMax = n
-	t.Cleanup(func() { sliceMax = old })
-}
-
 func TestRandomRangesMatchAByteModel(t *testing.T) {
-	for _, n := range []int{2, 16, 128} {
-		t.Run(fmt.Sprintf("tree above %d", n), func(t *testing.T) {
-			withSliceMax(t, n)
+	for _, most := range []int{width, 8 * width} { // in one leaf, and in several
+		t.Run(fmt.Sprintf("up to %d intervals", most), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				size := rapid.IntRange(1, 64).Draw(t, "size")
+				size := rapid.IntRange(1, most).Draw(t, "size")
 				places := Place(rapid.IntRange(1, 6).Draw(t, "places"))
 				o, m := newModel(size), NewMap(uint64(size))
 				drive(t, o, m, places)
@@ -73,51 +65,48 @@ func drive(t *rapid.T, o *model, m *Map, places Place) {
 }
 
 // A seed, many small ranges and now and then a large one: the map grows to thousands of intervals
-// and shrinks again, through slice and tree.
+// and shrinks again.
 func TestLongRandomTraces(t *testing.T) {
-	for _, sliceLimit := range []int{4, 128} {
-		withSliceMax(t, sliceLimit)
-		for seed := range uint64(2) {
-			t.Run(fmt.Sprintf("seed %d, tree above %d", seed, sliceLimit), func(t *testing.T) {
-				const size = 4096
-				r := rand.New(rand.NewPCG(seed, 1))
-				o, m := newModel(size), NewMap(size)
-				most, trees, slices := 0, 0, 0
-				for i := range 6000 {
-					p := Place(r.IntN(6))
-					lo := r.Uint64N(size)
-					length := 1 + r.Uint64N(4)
-					if r.IntN(150) == 0 {
-						length = 1 + r.Uint64N(size)
-					}
-					hi := min(lo+length, size)
-					a := Actions()[r.IntN(numActions)]
-					if r.IntN(2) == 0 {
-						a = Overwrite
-					}
-					if i%1500 == 1499 {
-						a, lo, hi = Overwrite, 0, size
-					}
-					var err error
-					if i%25 == 24 {
-						err = o.act(m, properly, a, p, lo, hi, nil, r.IntN(3)-1)
-					} else {
-						err = o.quick(m, a, p, lo, hi)
-					}
-					require.NoError(t, err, "step %d: %v at %v of [%d, %d)", i, a, p, lo, hi)
-					require.NoError(t, o.query(m, lo, hi))
-					if most = max(most, m.Len()); m.split && m.index.tree != nil {
-						trees++
-					} else {
-						slices++
-					}
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			const size = 4096
+			r := rand.New(rand.NewPCG(seed, 1))
+			o, m := newModel(size), NewMap(size)
+			most, deep, one := 0, 0, 0
+			for i := range 6000 {
+				p := Place(r.IntN(6))
+				lo := r.Uint64N(size)
+				length := 1 + r.Uint64N(4)
+				if r.IntN(150) == 0 {
+					length = 1 + r.Uint64N(size)
 				}
-				assert.Greater(t, most, 600)
-				assert.Greater(t, trees, 1000)
-				assert.GreaterOrEqual(t, slices, 4)
-				t.Logf("up to %d intervals, %d steps as a tree, %d as a slice", most, trees, slices)
-			})
-		}
+				hi := min(lo+length, size)
+				a := Actions()[r.IntN(numActions)]
+				if r.IntN(2) == 0 {
+					a = Overwrite
+				}
+				if i%1500 == 1499 {
+					a, lo, hi = Overwrite, 0, size
+				}
+				var err error
+				if i%25 == 24 {
+					err = o.act(m, properly, a, p, lo, hi, nil, r.IntN(3)-1)
+				} else {
+					err = o.quick(m, a, p, lo, hi)
+				}
+				require.NoError(t, err, "step %d: %v at %v of [%d, %d)", i, a, p, lo, hi)
+				require.NoError(t, o.query(m, lo, hi))
+				if most = max(most, m.Len()); m.split && m.tree.root.kids != nil {
+					deep++
+				} else {
+					one++
+				}
+			}
+			assert.Greater(t, most, 600)
+			assert.Greater(t, deep, 1000)
+			assert.GreaterOrEqual(t, one, 4)
+			t.Logf("up to %d intervals, %d steps with branches, %d with at most one leaf", most, deep, one)
+		})
 	}
 }
 
@@ -210,7 +199,6 @@ func TestAMillionIntervals(t *testing.T) {
 }
 
 func TestSweepsLeaveABalancedTree(t *testing.T) {
-	withSliceMax(t, 8)
 	const n = 20000
 	orders := map[string]func(i uint64) uint64{
 		"upwards":   func(i uint64) uint64 { return i },
@@ -229,7 +217,7 @@ func TestSweepsLeaveABalancedTree(t *testing.T) {
 			}
 			require.NoError(t, m.Check())
 			require.Equal(t, 2*n, m.Len())
-			depth, err := m.index.tree.root.check()
+			depth, err := m.tree.root.check()
 			require.NoError(t, err)
 			assert.LessOrEqual(t, depth, 5)
 			for i := range uint64(n) {
@@ -408,7 +396,6 @@ func TestRangesOutsideTheMapAreRefused(t *testing.T) {
 
 func TestTheLargestMap(t *testing.T) {
 	m := NewMap(^uint64(0))
-	withSliceMax(t, 2)
 	for i := range uint64(200) {
 		require.NoError(t, m.Commit(Overwrite, 1, m.Size()-1-2*i, m.Size()-2*i))
 	}
@@ -454,13 +441,13 @@ func TestCheckFindsDamage(t *testing.T) {
 		"valid where nothing is allocated": func(m *Map) { m.allocated = Of(1, 2) },
 		"unsorted":                         func(m *Map) { l := leaf(m); l.start[3] = l.start[5] },
 		"not merged":                       func(m *Map) { l := leaf(m); l.all[3] = l.all[4] },
-		"a summary out of date":            func(m *Map) { m.index.tree.root.kids.any[1] = 0 },
-		"a root summary out of date":       func(m *Map) { m.index.tree.root.sum.hole = true },
-		"a key out of date":                func(m *Map) { m.index.tree.root.start[0] = 1 },
-		"a wrong count":                    func(m *Map) { m.index.tree.count++ },
-		"a node left over":                 func(m *Map) { m.index.tree.stack = append(m.index.tree.stack, leaf(m)) },
+		"a summary out of date":            func(m *Map) { m.tree.root.kids.any[1] = 0 },
+		"a root summary out of date":       func(m *Map) { m.tree.root.sum.hole = true },
+		"a key out of date":                func(m *Map) { m.tree.root.start[0] = 1 },
+		"a wrong count":                    func(m *Map) { m.tree.count++ },
+		"a node left over":                 func(m *Map) { m.tree.stack = append(m.tree.stack, leaf(m)) },
 		"a node too small": func(m *Map) {
-			root := m.index.tree.root
+			root := m.tree.root
 			a, b := root.kids.node[0], root.kids.node[1]
 			for _, n := range []*node{a, b} {
 				n.n = 4
@@ -468,17 +455,17 @@ func TestCheckFindsDamage(t *testing.T) {
 			}
 			root.setKid(0, a)
 			root.setKid(1, b)
-			m.index.tree.count = 0
-			m.Runs(0, m.size, func(uint64, uint64, Set) bool { m.index.tree.count++; return true })
+			m.tree.count = 0
+			m.Runs(0, m.size, func(uint64, uint64, Set) bool { m.tree.count++; return true })
 		},
 		"a different depth": func(m *Map) {
-			root := m.index.tree.root
+			root := m.tree.root
 			up := &node{n: 1, kids: new(kids)}
 			up.setKid(0, root.kids.node[1])
 			up.resum()
 			root.setKid(1, up)
 		},
-		"an empty node": func(m *Map) { m.index.tree.root.kids.node[1].n = 0 },
+		"an empty node": func(m *Map) { m.tree.root.kids.node[1].n = 0 },
 	} {
 		m := comb(1000, 4)
 		require.NoError(t, m.Check())
@@ -491,7 +478,7 @@ func TestCheckFindsDamage(t *testing.T) {
 }
 
 func leaf(m *Map) *node {
-	n := m.index.tree.root
+	n := m.tree.root
 	for n.kids != nil {
 		n = n.kids.node[0]
 	}

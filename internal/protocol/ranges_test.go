@@ -208,7 +208,10 @@ func TestEveryMutantOfTheRangesIsCaught(t *testing.T) {
 			s.commit = func(m *Map, a Action, p Place, lo, hi uint64) error {
 				err := m.Commit(a, p, lo, hi)
 				if err == nil && !m.split {
-					m.split, m.index = true, &index{slice: []interval{{0, m.one}, {1, m.one}}}
+					m.tree = new(tree)
+					m.tree.reset(m.one)
+					m.tree.splice(1, 2, []interval{{1, m.one}})
+					m.split = true
 				}
 				return err
 			}

@@ -12,14 +12,16 @@ const (
 	spareMax = 32
 )
 
-// tree is a B+ tree of intervals whose branches keep a summary of each child. Any two neighbours
-// under one branch have more than mergeMax entries between them, which bounds the depth.
+// tree holds intervals that cover [0, size), sorted, each different from its neighbours. It is a B+ tree whose branches keep a summary of
+// each child. Any two neighbours under one branch have more than mergeMax entries between them, which bounds the depth. Few intervals
+// are a single leaf.
 type tree struct {
 	root     *node
 	count    int     // intervals
 	stack    []*node // nodes that a splice has finished and not yet placed
 	leaves   []*node // unused
 	branches []*node // unused
+	scratch  []interval
 }
 
 // node is a leaf, whose entries are intervals, or a branch, whose entries are children.
@@ -37,12 +39,13 @@ type kids struct {
 	node [width]*node
 }
 
-func newTree(intervals []interval) *tree {
-	t := &tree{count: len(intervals)}
-	t.root = t.newLeaf()
-	t.fill(t.root, len(intervals), func(i int) interval { return intervals[i] })
-	t.finish()
-	return t
+// reset leaves a single interval. There is none yet, or one.
+func (t *tree) reset(valid Set) {
+	if t.root == nil {
+		t.root = t.newLeaf()
+	}
+	t.root.n, t.root.start[0], t.root.all[0], t.count = 1, 0, valid, 1
+	t.root.resum()
 }
 
 func (t *tree) newLeaf() *node {
@@ -407,23 +410,7 @@ func (t *tree) fill(n *node, count int, get func(i int) interval) {
 	}
 }
 
-func (t *tree) appendTo(dst []interval) []interval {
-	t.root.walk(0, ^uint64(0), ^uint64(0), everything, func(lo, _ uint64, valid Set) bool {
-		dst = append(dst, interval{lo, valid})
-		return true
-	})
-	return dst
-}
-
 // check verifies depth, keys, summaries and occupancy.
-func (t *tree) check() error {
-	if len(t.stack) != 0 {
-		return fmt.Errorf("protocol: %d nodes are left over", len(t.stack))
-	}
-	_, err := t.root.check()
-	return err
-}
-
 func (n *node) check() (depth int, err error) {
 	if n.n < 1 || n.n > width {
 		return 0, fmt.Errorf("protocol: a node of %d entries", n.n)
