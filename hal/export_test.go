@@ -1,10 +1,7 @@
 package hal
 
 import (
-	"io"
-
 	"github.com/go-halyard/halyard/hal/internal/life"
-	"github.com/go-halyard/halyard/internal/calllog"
 )
 
 // SetLaunchSync makes launches wait, as HALYARD_LAUNCH_SYNC=1 does.
@@ -12,13 +9,6 @@ func SetLaunchSync(on bool) { launchSync.Store(on) }
 
 // CompileWith is CompileFor with a compiler of the test.
 var CompileWith = compileWith
-
-// LogCallsTo has devices that are opened from now on log their calls to w, until the returned function is called.
-func LogCallsTo(w io.Writer) (stop func()) {
-	old := calls
-	calls = calllog.New(w)
-	return func() { calls = old }
-}
 
 // WaitsForFrees reports whether a gate or bridge is about to be made, and waits for frees under way.
 func WaitsForFrees() bool {

@@ -15,8 +15,6 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/wait"
-	"github.com/go-halyard/halyard/internal/calllog"
-	"github.com/go-halyard/halyard/internal/debug"
 )
 
 // EnvDevices is the environment variable that restricts and orders the devices which
@@ -366,22 +364,11 @@ func (x *opening) open(ctx context.Context, key deviceKey) (d *Device, err error
 
 func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, error) {
 	abandon := func(d driver.Device) { _ = d.Close() }
-	drv, err := within(ctx, answerTime, "open "+b.Name(), func() (driver.Device, error) { return openDriver(ctx, b, key.ordinal) }, abandon)
+	drv, err := within(ctx, answerTime, "open "+b.Name(), func() (driver.Device, error) { return b.Open(ctx, key.ordinal) }, abandon)
 	if err != nil {
 		return nil, err
 	}
 	return newDevice(b, drv, func(s *deviceState) { opened.forget(key, s) }), nil
-}
-
-// calls is the one log of the process, so that its lines do not mix.
-var calls = calllog.New(os.Stderr)
-
-// openDriver opens a device, whose calls are logged if HALYARD_DEBUG has the word "calls".
-func openDriver(ctx context.Context, b driver.Backend, ordinal int) (driver.Device, error) {
-	if debug.Has("calls") {
-		return calls.Open(ctx, b, ordinal)
-	}
-	return b.Open(ctx, ordinal)
 }
 
 // within runs fn and returns its result. If ctx has ended and fn does not return within the time of grace after that, it returns an

@@ -20,7 +20,7 @@ var Rules = []Rule{
 	{".", []string{"backends", "buffer", "buffer/trace", "coherence", "hal", "internal/callsite", "internal/layer"}, "the short way stands on what programs use, and launchers reach it by an interface"},
 	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
-	{"hal", []string{"hal/driver", "hal/internal/...", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/layout", "internal/span"}, "what programs use needs only the narrow interface"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/span"}, "what programs use needs only the narrow interface"},
 	{"hal/internal/life", nil, "the life of an object needs no driver"},
 	{"hal/internal/wait", []string{"hal/driver", "hal/internal/life"}, "waiting knows drivers, and nothing of the checks above it"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
@@ -58,7 +58,6 @@ var Rules = []Rule{
 	{"backends/opencl", []string{"hal/driver", "internal/...", "github.com/go-gl/cl/..."}, "a backend does not know that buffers exist"},
 	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 		"what backends share lies below the packages that programs use"},
-	{"internal/calllog", []string{"hal/driver"}, "it stands between hal and any backend"},
 	{"internal/awaited", []string{"buffer", "coherence", "hal", "internal/layer/slot"}, "it gives package comm what programs do not get of buffers"},
 	{"internal/layer", []string{"hal", "internal/layer/slot"}, "it gives the packages above hal functions that programs do not get"},
 	{"internal/layer/slot", nil, "hal and buffer import it"},
@@ -94,7 +93,7 @@ var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/d
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
-	{"hal", []string{"hal/driver", "hal/internal/...", "internal/calllog", "internal/debug", "internal/layer/slot", "internal/layout", "internal/span"}, "a program that uses only devices links nothing else"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/span"}, "a program that uses only devices links nothing else"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that uses buffers links no other module"},
 	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels links no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
