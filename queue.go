@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"weak"
@@ -47,6 +48,7 @@ type core struct {
 	idle   chan struct{} // closed when calls becomes 0, if Close waits for it
 	closed bool
 	ended  chan struct{} // closed when Close has ended
+	heir   []*hal.Device // of queues that were closed before: this queue's buffers have elements in their memory
 }
 
 // owned is a buffer of a queue.
@@ -306,33 +308,40 @@ func (q *Queue) Close() error {
 	return q.Err()
 }
 
-// shut closes what Open opened.
+// shut closes what Open opened, and devices of other queues that were left to this one.
 func (c *core) shut() error {
-	if c.lent {
-		return nil
-	}
 	var errs []error
-	if c.stream != nil {
+	if !c.lent && c.stream != nil {
 		errs = append(errs, c.stream.Close())
 	}
-	if c.dev != nil {
-		err := c.dev.Close()
-		if errors.Is(err, hal.ErrBusy) && c.empty() {
-			err = c.dev.Close()
+	c.mu.Lock()
+	devices := c.heir
+	c.mu.Unlock()
+	if !c.lent && c.dev != nil {
+		devices = append(devices, c.dev)
+	}
+	for _, dev := range devices {
+		err := dev.Close()
+		if errors.Is(err, hal.ErrBusy) {
+			users := c.empty(dev)
+			if err = dev.Close(); errors.Is(err, hal.ErrBusy) && slices.ContainsFunc(users, func(u *core) bool { return u.inherit(dev) }) {
+				err = nil
+			}
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// empty moves the elements of other queues' buffers from the device to the host, and frees their memory there. It reports whether there may have been some.
-func (c *core) empty() (some bool) {
-	queues.mu.Lock()
+// empty moves the elements of other queues' buffers from the device to the host, and frees their memory there. It returns the queues with
+// buffers that cannot be moved, because the device works in the only memory that they have: the host's.
+func (c *core) empty(dev *hal.Device) (users []*core) {
 	type other struct {
 		owned
-		home *hal.Device // of its queue
+		q *core
 	}
 	var others []other
+	queues.mu.Lock()
 	for p := range queues.all {
 		q := p.Value()
 		if q == nil {
@@ -341,7 +350,7 @@ func (c *core) empty() (some bool) {
 		}
 		q.mu.Lock()
 		for _, b := range q.made {
-			others = append(others, other{b, q.dev})
+			others = append(others, other{b, q})
 		}
 		q.mu.Unlock()
 	}
@@ -350,16 +359,24 @@ func (c *core) empty() (some bool) {
 		// What cannot be moved keeps the device busy, and Close returns that. Evict does not wait for its copies, so SyncTo makes them.
 		err := b.SyncTo(c.ctx, nil)
 		if err == nil {
-			err = b.Evict(c.ctx, c.dev)
+			err = b.Evict(c.ctx, dev)
 		}
-		if errors.Is(err, coherence.ErrSoleCopy) && b.home != nil && b.home != c.dev { // a device of the host uses the host's memory
-			if err = b.SyncTo(c.ctx, b.home); err == nil {
-				err = b.Evict(c.ctx, c.dev)
-			}
+		if errors.Is(err, coherence.ErrSoleCopy) {
+			users = append(users, b.q)
 		}
-		some = some || err == nil
 	}
-	return some
+	return users
+}
+
+// inherit makes the queue close a device that its buffers use, when it is closed itself. It reports whether it will.
+func (c *core) inherit(dev *hal.Device) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.heir = append(c.heir, dev)
+	return true
 }
 
 // Device returns the queue's device, nil if Open could not open one.
