@@ -40,7 +40,7 @@ type Source struct {
 	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
 	Kernels map[string]Written
 
-	// Sources is written by the command "halyard kernels" too: what it translated, for [Program.Stale].
+	// Sources is written by the command "halyard kernels" too: what it translated, and which names it did not find declared, for [Program.Stale].
 	Sources []string
 
 	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that Options

@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -22,9 +23,9 @@ type written struct {
 }
 
 // Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its module that it uses, has changed since the
-// command "halyard kernels" translated it. Comments, formatting and moves within a file are no changes. It returns nil if the sources are
-// not where they were when the program was compiled. The test that the command writes calls it. So does the first launch of a program's
-// kernels, if the program was compiled after the change.
+// command "halyard kernels" translated it, or if a name that it uses got another meaning by a new declaration. Comments, formatting and moves
+// within a file are no changes. It returns nil if the sources are not where they were when the program was compiled. The test that the
+// command writes calls it. So does the first launch of a program's kernels, if the program was compiled after the change.
 func (p *Program) Stale() error {
 	if p == nil {
 		return noProgram("compare")
@@ -47,9 +48,17 @@ func (w *written) compare(op string) error {
 	for _, line := range w.sources {
 		file, rest, _ := strings.Cut(line, " ")
 		name, sum, _ := strings.Cut(rest, " ")
-		path := filepath.Join(folder, filepath.FromSlash(file))
+		source := filepath.Join(folder, filepath.FromSlash(file))
+		if strings.HasSuffix(file, "/") {
+			if file, name := declares(source, sum, strings.Split(name, ",")); file != "" {
+				return hal.Errorf(op, hal.ErrInvalidArgument,
+					"%s: %s is declared there, and kernels that %s has would mean it; run go generate, or go tool halyard kernels, in that folder",
+					file, name, filepath.Base(w.file))
+			}
+			continue
+		}
 		if sums[file] == nil {
-			src, err := os.ReadFile(path)
+			src, err := os.ReadFile(source)
 			if err != nil && !os.IsNotExist(err) {
 				return nil
 			}
@@ -58,10 +67,29 @@ func (w *written) compare(op string) error {
 		if sums[file][name] != sum {
 			return hal.Errorf(op, hal.ErrInvalidArgument,
 				"%s: %s has changed since %s was written; run go generate, or go tool halyard kernels, in that folder",
-				path, name, filepath.Base(w.file))
+				source, name, filepath.Base(w.file))
 		}
 	}
 	return nil
+}
+
+// declares returns a file of a package that declares one of the names at its top, and the name. The file may be one that only some builds have:
+// there the kernel's function would mean something else than its translation does.
+func declares(folder, pkg string, names []string) (file, name string) {
+	files, _ := filepath.Glob(filepath.Join(folder, "*.go"))
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil || syntax.Head(src) != pkg {
+			continue
+		}
+		sums := syntax.Sums(src)
+		for _, name := range names {
+			if sums[name] != "" {
+				return file, name
+			}
+		}
+	}
+	return "", ""
 }
 
 // staleAtLaunch is Stale for the first launch. A program that was compiled before its sources changed is right as it is: it has the old
@@ -92,7 +120,7 @@ func (w *written) compiledFrom() bool {
 	if err != nil {
 		return false
 	}
-	if strings.Contains(exe, "go-build") {
+	if byGo(exe) {
 		return true // go run and go test have just compiled it, or know that it is what they would compile
 	}
 	built, err := os.Stat(exe)
@@ -101,12 +129,34 @@ func (w *written) compiledFrom() bool {
 	}
 	for _, line := range w.sources {
 		file, _, _ := strings.Cut(line, " ")
-		source, err := os.Stat(filepath.Join(filepath.Dir(w.file), filepath.FromSlash(file)))
-		if err != nil || source.ModTime().After(built.ModTime()) {
-			return false
+		files := []string{filepath.Join(filepath.Dir(w.file), filepath.FromSlash(file))}
+		if strings.HasSuffix(file, "/") {
+			files, _ = filepath.Glob(filepath.Join(files[0], "*.go"))
+		}
+		for _, file := range files {
+			source, err := os.Stat(file)
+			if err != nil || source.ModTime().After(built.ModTime()) {
+				return false
+			}
 		}
 	}
 	return true
+}
+
+// byGo reports whether a program is one that go run or go test has just compiled, or has found in the go command's cache.
+func byGo(exe string) bool {
+	exe = filepath.ToSlash(exe)
+	for _, form := range []string{"go-build[0-9]*/b[0-9]*/exe/*", "go-build[0-9]*/b[0-9]*/*.test", "go-build[0-9]*/b[0-9]*/*.test.exe", "[0-9a-f][0-9a-f]/*-d/*"} {
+		end := exe // as many elements as the form has
+		for strings.Count(end, "/") > strings.Count(form, "/") {
+			_, end, _ = strings.Cut(end, "/")
+		}
+		if ok, _ := path.Match(form, end); ok {
+			hash := path.Base(path.Dir(end)) // in the cache it is the name of the folder, and begins with the name of the folder above
+			return strings.HasPrefix(form, "go-build") || len(hash) == 64+len("-d") && strings.HasPrefix(hash, path.Base(path.Dir(path.Dir(end))))
+		}
+	}
+	return false
 }
 
 // remember is called by New, which a file that the command wrote calls.

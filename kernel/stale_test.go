@@ -3,6 +3,7 @@ package kernel
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,46 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/syntax"
 )
+
+// Only programs that the go command has just compiled, or knows to be up to date, are taken for new: not those that have its name in theirs.
+func TestProgramsOfGo(t *testing.T) {
+	hash := strings.Repeat("2ef071f6", 8)
+	for exe, want := range map[string]bool{
+		"/tmp/go-build284825243/b001/exe/main":     true,
+		"/tmp/go-build284825243/b001/p.test":       true,
+		`/Temp/go-build28/b123/p.test.exe`:         true,
+		"/cache/2e/" + hash + "-d/main":            true,
+		"/home/go-build/bin/main":                  false,
+		"/home/go-builds/main":                     false,
+		"/tmp/go-build284825243/b001/exe/bin/main": false,
+		"/cache/2f/" + hash + "-d/main":            false,
+		"/cache/2e/2ef0-d/main":                    false,
+		"main":                                     false,
+		"":                                         false,
+	} {
+		require.Equal(t, want, byGo(exe), exe)
+	}
+}
+
+// A name that a kernel uses, and that its package does not declare, gets another meaning by a new declaration.
+func TestStaleByANewDeclaration(t *testing.T) {
+	dir := t.TempDir()
+	p := New(Source{Name: "p"})
+	p.written.file, p.written.sources = filepath.Join(dir, "p_kernels.go"), []string{"./ len,min,T.sum p"}
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	put("p_kernels.go", "package p")
+	put("p.go", "package p\n\nfunc max() { min := 1; _ = min }\n\nfunc (u U) sum() {}\n\nfunc (T) min() {}\n")
+	put("tool.go", "//go:build ignore\n\npackage main\n\nfunc min() {}\n")
+	put("p_test.go", "package p_test\n\nfunc min() {}\n")
+	require.NoError(t, p.Stale())
+	for text, name := range map[string]string{"func min(x, y int) int { return x }": "min", "const (\n\ta = 1\n\tlen = 2\n)": "len", "func (t *T) sum() {}": "T.sum"} {
+		put("new.go", "package p\n\n"+text+"\n")
+		require.ErrorIs(t, p.Stale(), hal.ErrInvalidArgument)
+		require.ErrorContains(t, p.Stale(), filepath.Join(dir, "new.go")+": "+name+" is declared there, and kernels that p_kernels.go has would mean it; run go generate")
+	}
+}
 
 // A program says that its sources have changed only if it finds them, and at its launch only if it was compiled from what is there.
 func TestStale(t *testing.T) {

@@ -132,6 +132,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 	"products":   {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}},
 	"price":      {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}},
 }, Sources: []string{
+	"./ float32,float64,int,int32,len,uint16,uint32 vectors",
 	"vectors.go attract 4b35ffd08e3a3cd5",
 	"vectors.go heat bcdfc998e6d8e4f6",
 	"vectors.go logarithm 5e66e20a91296c8f",
@@ -516,7 +517,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:520
+//line vectors_kernels.go:521
 				}
 				{
 					at := at + 1
@@ -526,7 +527,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:530
+//line vectors_kernels.go:531
 				}
 			}
 			if at < count {
@@ -536,7 +537,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:540
+//line vectors_kernels.go:541
 			}
 			x_ = to - 1
 			continue
@@ -545,7 +546,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:549
+//line vectors_kernels.go:550
 	}
 }
 
@@ -591,7 +592,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:595
+//line vectors_kernels.go:596
 			}
 			x = to_ - 1
 			continue
@@ -609,7 +610,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:613
+//line vectors_kernels.go:614
 	}
 }
 
@@ -636,7 +637,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:640
+//line vectors_kernels.go:641
 	}
 }
 
@@ -659,7 +660,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:663
+//line vectors_kernels.go:664
 	}
 }
 
@@ -679,7 +680,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:683
+//line vectors_kernels.go:684
 	}
 }
 
@@ -723,7 +724,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:727
+//line vectors_kernels.go:728
 			}
 			x = to - 1
 			continue
@@ -741,7 +742,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:745
+//line vectors_kernels.go:746
 	}
 }
 

@@ -44,6 +44,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"add":  {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}},
 }, Sources: []string{
+	"./ float32,len,max main",
 	"main.go add b7b06719f9d09d62",
 	"main.go k 141367ccdc6860a7",
 	"main.go move 3d714b3febdf99ed",
@@ -210,7 +211,7 @@ func addRow(r grid.Row, points []point, centres []point, sums []sum) {
 				sums[part*k+best][8]++
 			}
 		}
-//line main_kernels.go:214
+//line main_kernels.go:215
 	}
 }
 
@@ -232,6 +233,6 @@ func moveRow(r grid.Row, sums []sum, centres []point) {
 				centres[c][d] = all[d] / max(all[8], 1)
 			}
 		}
-//line main_kernels.go:236
+//line main_kernels.go:237
 	}
 }

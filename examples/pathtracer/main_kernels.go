@@ -31,6 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"main.go:54", "main.go:62", "main.go:101", "main.go:103", "main.go:105", "main.go:107", "main.go:109", "main.go:132"}, Kernels: map[string]kernel.Written{
 	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "main.go:121"},
 }, Sources: []string{
+	"./ float32,float64,int,int32,len,min,uint32,uint8 main",
 	"main.go at c04a3019ea46f1f4",
 	"main.go colour eb2b69ccbbb9e68c",
 	"main.go glass 34e061d53c5c3bed",
@@ -398,6 +399,6 @@ threads:
 		}
 		sum, i := sum.scale(1/float32(samples)), 4*(y*int(width)+x)
 		picture[i], picture[i+1], picture[i+2], picture[i+3] = uint8(255*root(sum.X)), uint8(255*root(sum.Y)), uint8(255*root(sum.Z)), 255
-//line main_kernels.go:402
+//line main_kernels.go:403
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"hash/fnv"
 	"strconv"
+	"strings"
 )
 
 type word struct {
@@ -53,6 +54,25 @@ func Sums(src []byte) map[string]string {
 			return sums
 		}
 		decl = decl[:0]
+	}
+}
+
+// Head returns the name in a Go file's package clause, "" if it is not a part of any build: if it has a line "//go:build ignore" before.
+func Head(src []byte) string {
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, nil, scanner.ScanComments)
+	for {
+		switch _, kind, text := s.Scan(); kind {
+		case token.COMMENT:
+			if strings.TrimSpace(text) == "//go:build ignore" {
+				return ""
+			}
+		case token.PACKAGE:
+			_, _, name := s.Scan()
+			return name
+		default:
+			return ""
+		}
 	}
 }
 

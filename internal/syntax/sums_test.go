@@ -82,6 +82,15 @@ func TestSumsChangeWithTheirDeclarationOnly(t *testing.T) {
 	}
 }
 
+func TestHead(t *testing.T) {
+	for src, want := range map[string]string{
+		file: "p", "// Package q.\npackage q // here": "q", "//go:build linux && !cgo\n\npackage q": "q",
+		"//go:build ignore\n\npackage main": "", "": "", "func": "", "package": "",
+	} {
+		require.Equal(t, want, Head([]byte(src)), src)
+	}
+}
+
 func TestSumsOfWhatIsNoGo(t *testing.T) {
 	for _, src := range []string{"", "}", "func", "func (", "func (x", "type", "const (", "var = ;", "\x00\xff", "func () ()", "const a,", "type ( ;"} {
 		require.NotPanics(t, func() { Sums([]byte(src)) }, src)

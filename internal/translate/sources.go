@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,8 @@ func TestKernelsAreTranslated(t *%s.T) {
 
 // sources returns the declarations that the translation of the kernels depends on: the kernels, and whatever of the module they or these use. Packages
 // of other modules are left out: their files are elsewhere on another machine, and another version of a module is another line of go.mod. Each is a line
-// "FILE NAME HASH", as kernel.Source.Sources wants them.
+// "FILE NAME HASH", as kernel.Source.Sources wants them. A line "FOLDER/ NAME,NAME PACKAGE" has names that the package does not declare, and that
+// would change what the kernels mean if it did: names of Go itself, such as min, and methods that would hide those of an embedded structure.
 func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 	declared := map[*Package]map[string]declaration{}
 	root := moduleOf(p.Dir)
@@ -62,15 +64,21 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 	}
 	found := map[string]bool{} // "FILE NAME"
 	var names []string
+	absent := map[*Package]map[string]bool{}
+	lacks := func(pkg *Package, name string) {
+		if pkg == nil {
+			return
+		}
+		if absent[pkg] == nil {
+			absent[pkg] = map[string]bool{}
+		}
+		absent[pkg][name] = true
+	}
 	var visit func(pkg *Package, d declaration)
 	visit = func(pkg *Package, d declaration) {
 		file := filepath.Base(p.Fset.File(d.node.Pos()).Name())
 		if pkg != p {
-			rel, err := filepath.Rel(p.Dir, pkg.Dir)
-			if err != nil {
-				return
-			}
-			file = filepath.ToSlash(rel) + "/" + file
+			file = pkg.folderFrom(p) + file
 		}
 		key := file + " " + d.name
 		if found[key] || strings.Contains(file, " ") {
@@ -79,8 +87,14 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		found[key] = true
 		names = append(names, key)
 		ast.Inspect(d.node, func(n ast.Node) bool {
+			if x, ok := n.(*ast.SelectorExpr); ok && pkg.info.Selections[x] != nil {
+				hidden(pkg.info.Selections[x], func(t *types.TypeName, method string) { lacks(home(t), t.Name()+"."+method) })
+			}
 			if id, ok := n.(*ast.Ident); ok {
 				obj := origin(pkg.info.Uses[id])
+				if obj != nil && obj.Parent() == types.Universe {
+					lacks(pkg, obj.Name())
+				}
 				// Another import could give another meaning to the same text.
 				if path := pkg.importOf(obj); path != "" && p.foreign.load(path) != nil && !found[file+" import:"+path] {
 					found[file+" import:"+path] = true
@@ -114,7 +128,44 @@ func (p *Package) sources(kernels []*ast.FuncDecl) ([]string, error) {
 		}
 		names[i] = key + " " + sums[file][name]
 	}
+	for pkg, undeclared := range absent {
+		names = append(names, pkg.folderFrom(p)+" "+strings.Join(slices.Sorted(maps.Keys(undeclared)), ",")+" "+pkg.Name)
+	}
+	slices.Sort(names)
 	return names, nil
+}
+
+// hidden calls fn for each method that would be selected, if it were declared, in place of a field or method of an embedded structure.
+func hidden(s *types.Selection, fn func(t *types.TypeName, method string)) {
+	level := []types.Type{s.Recv()}
+	for range s.Index()[1:] {
+		var next []types.Type
+		for _, t := range level {
+			if p, ok := t.Underlying().(*types.Pointer); ok {
+				t = p.Elem()
+			}
+			if named, ok := types.Unalias(t).(*types.Named); ok {
+				fn(named.Obj(), s.Obj().Name())
+			}
+			if u, ok := t.Underlying().(*types.Struct); ok {
+				for f := range u.Fields() {
+					if f.Embedded() {
+						next = append(next, f.Type())
+					}
+				}
+			}
+		}
+		level = next
+	}
+}
+
+// folderFrom returns the package's folder, relative to that of another one and with a slash at its end.
+func (p *Package) folderFrom(from *Package) string {
+	rel, err := filepath.Rel(from.Dir, p.Dir)
+	if p == from || err != nil {
+		return "./"
+	}
+	return filepath.ToSlash(rel) + "/"
 }
 
 // importOf returns the path of the other package that declares an object outside of functions and types, or "".

@@ -53,7 +53,8 @@ func k(t grid.Thread, x []int32) {
 	var names []string
 	_, list, _ := strings.Cut(string(made.Go), "Sources: []string{\n")
 	list, _, _ = strings.Cut(list, "}")
-	for line := range strings.Lines(list) {
+	assert.Contains(t, list, "\t\"./ float32,int32 p\",\n")
+	for line := range strings.Lines(strings.Replace(list, "\t\"./ float32,int32 p\",\n", "", 1)) {
 		fields := strings.Fields(strings.Trim(line, "\t\n\","))
 		require.Len(t, fields, 3, line)
 		assert.Len(t, fields[2], 16, line)
@@ -117,8 +118,9 @@ func twice(x float32) float32 { return x * 2 }
 	var names []string
 	_, list, _ := strings.Cut(string(made.Go), "Sources: []string{\n")
 	list, _, _ = strings.Cut(list, "}")
+	assert.Contains(t, list, "\t\"geo/ float32 geo\",\n")
 	for line := range strings.Lines(list) {
-		if fields := strings.Fields(strings.Trim(line, "\t\n\",")); len(fields) == 3 {
+		if fields := strings.Fields(strings.Trim(line, "\t\n\",")); len(fields) == 3 && !strings.HasSuffix(fields[0], "/") {
 			names = append(names, fields[0]+" "+fields[1])
 		}
 	}
@@ -143,4 +145,44 @@ func twice(x float32) float32 { return x * 2 }
 	out, err = test()
 	require.Error(t, err)
 	assert.Contains(t, out, "geo.go: near has changed since p_kernels.go was written")
+}
+
+// So does a declaration that gives another meaning to a name that a kernel uses: one of Go itself, or a method of an embedded structure.
+func TestSourcesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	dir := module(t, map[string]string{"k.go": `package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+type (
+	outer struct {
+		inner
+		other
+	}
+	inner struct{ deep }
+	deep  struct{ v int32 }
+	other struct{ w int32 }
+)
+
+func (deep) sum() int32 { return 1 }
+
+//halyard:kernel
+func k(t grid.Thread, x []int32) {
+	var o outer
+	x[0] = min(o.sum(), o.v)
+}
+`})
+	made := generated(t, dir)
+	assert.Contains(t, string(made.Go), "\t\"./ inner.sum,inner.v,int32,min,other.sum,other.v,outer.sum,outer.v p\",\n")
+	for file, text := range map[string][]byte{made.File: made.Go, made.TestFile: made.Test} {
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+	}
+	for text, name := range map[string]string{"func min(x, y int32) int32 { return x + y }": "min", "func (other) sum() int32 { return 2 }": "other.sum"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "new.go"), []byte("package p\n\n"+text+"\n"), 0o600))
+		c := exec.Command("go", "test", "-mod=mod", ".")
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(out), "new.go: "+name+" is declared there, and kernels that p_kernels.go has would mean it")
+	}
 }

@@ -234,6 +234,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":   {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
 }, Sources: []string{
+	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
 	"cg.go direct 2b2f03619e067301",
 	"cg.go dot 9a524a519236d87f",
@@ -796,7 +797,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:800
+//line main_kernels.go:801
 			}
 			x = to - 1
 			continue
@@ -820,7 +821,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:824
+//line main_kernels.go:825
 	}
 }
 
@@ -850,7 +851,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					mine += a[i] * b[i]
 				}
 				part[me] = mine
-//line main_kernels.go:854
+//line main_kernels.go:855
 				row[tx].me, row[tx].mine = me, mine
 			}
 		}
@@ -869,7 +870,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:873
+//line main_kernels.go:874
 			}
 		}
 	}
@@ -904,7 +905,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:908
+//line main_kernels.go:909
 			}
 			x_ = to - 1
 			continue
@@ -914,7 +915,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:918
+//line main_kernels.go:919
 	}
 }
 
@@ -943,7 +944,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:947
+//line main_kernels.go:948
 				}
 				{
 					at := at + 1
@@ -953,7 +954,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:957
+//line main_kernels.go:958
 				}
 			}
 			if at < count {
@@ -963,7 +964,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:967
+//line main_kernels.go:968
 			}
 			x = to - 1
 			continue
@@ -972,7 +973,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:976
+//line main_kernels.go:977
 	}
 }
 
@@ -1021,7 +1022,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1025
+//line main_kernels.go:1026
 			}
 			x = to_ - 1
 			continue
@@ -1039,7 +1040,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1043
+//line main_kernels.go:1044
 	}
 }
 
@@ -1065,7 +1066,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1069
+//line main_kernels.go:1070
 	}
 }
 
@@ -1089,7 +1090,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1093
+//line main_kernels.go:1094
 	}
 }
 
@@ -1118,7 +1119,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1122
+//line main_kernels.go:1123
 				}
 				{
 					at := at + 1
@@ -1128,7 +1129,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1132
+//line main_kernels.go:1133
 				}
 			}
 			if at < count {
@@ -1138,7 +1139,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1142
+//line main_kernels.go:1143
 			}
 			x = to - 1
 			continue
@@ -1147,7 +1148,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1151
+//line main_kernels.go:1152
 	}
 }
 
@@ -1176,7 +1177,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1180
+//line main_kernels.go:1181
 				}
 				{
 					at := at + 1
@@ -1186,7 +1187,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1190
+//line main_kernels.go:1191
 				}
 			}
 			if at < count {
@@ -1196,7 +1197,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1200
+//line main_kernels.go:1201
 			}
 			x = to - 1
 			continue
@@ -1205,7 +1206,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1209
+//line main_kernels.go:1210
 	}
 }
 
@@ -1236,7 +1237,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1240
+//line main_kernels.go:1241
 				}
 				{
 					at := at + 1
@@ -1246,7 +1247,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1250
+//line main_kernels.go:1251
 				}
 			}
 			if at < count {
@@ -1256,7 +1257,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1260
+//line main_kernels.go:1261
 			}
 			x = to - 1
 			continue
@@ -1265,7 +1266,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1269
+//line main_kernels.go:1270
 	}
 }
 
@@ -1296,7 +1297,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1300
+//line main_kernels.go:1301
 				}
 				{
 					at := at + 1
@@ -1306,7 +1307,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1310
+//line main_kernels.go:1311
 				}
 			}
 			if at < count {
@@ -1316,7 +1317,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1320
+//line main_kernels.go:1321
 			}
 			x = to - 1
 			continue
@@ -1325,7 +1326,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1329
+//line main_kernels.go:1330
 	}
 }
 
@@ -1356,7 +1357,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1360
+//line main_kernels.go:1361
 				}
 				{
 					at := at + 1
@@ -1366,7 +1367,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1370
+//line main_kernels.go:1371
 				}
 			}
 			if at < count {
@@ -1376,7 +1377,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1380
+//line main_kernels.go:1381
 			}
 			x = to - 1
 			continue
@@ -1385,7 +1386,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1389
+//line main_kernels.go:1390
 	}
 }
 
@@ -1415,7 +1416,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					mine += a[i] * b[i]
 				}
 				part[me] = mine
-//line main_kernels.go:1419
+//line main_kernels.go:1420
 				row[tx].me, row[tx].mine = me, mine
 			}
 		}
@@ -1434,7 +1435,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1438
+//line main_kernels.go:1439
 			}
 		}
 	}

@@ -37,6 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 }, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}},
 }, Sources: []string{
+	"./ float32,float64,int32,len,uint32 blackscholes",
 	"blackscholes.go logarithm 5e66e20a91296c8f",
 	"blackscholes.go normal 536fada1b515d220",
 	"blackscholes.go power 41f89e7ad392a070",
@@ -209,7 +210,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:213
+//line blackscholes_kernels.go:214
 			}
 			x = to - 1
 			continue
@@ -227,7 +228,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:231
+//line blackscholes_kernels.go:232
 	}
 }
 

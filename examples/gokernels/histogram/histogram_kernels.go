@@ -24,6 +24,7 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
 	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}},
 }, Sources: []string{
+	"./ len,uint32,uint8 histogram",
 	"histogram.go bins fec92da7c61f48b6",
 	"histogram.go count a2816ee445338880",
 }, Portable: `typedef struct { u32 a[256]; } T_256_u32;
@@ -90,7 +91,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:94
+//line histogram_kernels.go:95
 			}
 		}
 	}
@@ -104,7 +105,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:108
+//line histogram_kernels.go:109
 			}
 		}
 	}

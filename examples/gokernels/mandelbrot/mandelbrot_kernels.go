@@ -31,6 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 }, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
 	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19"},
 }, Sources: []string{
+	"./ float32,int,int32 mandelbrot",
 	"mandelbrot.go View 65124b59710a4051",
 	"mandelbrot.go leaves c58d21bb3a409f23",
 	"mandelbrot.go mandelbrot f713d75ccb9f574c",
@@ -115,7 +116,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:119
+//line mandelbrot_kernels.go:120
 			}
 			x = to - 1
 			continue
@@ -126,7 +127,7 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:130
+//line mandelbrot_kernels.go:131
 	}
 }
 

@@ -33,6 +33,7 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 }, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]kernel.Written{
 	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "stencil.go:12"},
 }, Sources: []string{
+	"./ float32,int,int32 stencil",
 	"stencil.go smooth 132961e30ce4b4b0",
 }, Portable: `KERNEL void k_smooth(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
 	i64 h_x = ((i64)INDEX(0));
@@ -116,7 +117,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:120
+//line stencil_kernels.go:121
 			}
 			x_ = to_ - 1
 			continue
@@ -132,7 +133,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:136
+//line stencil_kernels.go:137
 	}
 }
 

@@ -150,6 +150,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 	"bits":           {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:127)"},
 	"special":        {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:143)"},
 }, Sources: []string{
+	"./ float32,float64,int,int64,iota,len,uint32,uint64 atomics",
 	"atomics.go bits ad0a1d9f04e8672f",
 	"atomics.go change 02613489b7331be8",
 	"atomics.go exchanged f49ded6805543696",
@@ -1021,7 +1022,7 @@ func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1025
+//line atomics_kernels.go:1026
 	}
 }
 
@@ -1035,7 +1036,7 @@ func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1039
+//line atomics_kernels.go:1040
 	}
 }
 
@@ -1049,7 +1050,7 @@ func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1053
+//line atomics_kernels.go:1054
 	}
 }
 
@@ -1063,7 +1064,7 @@ func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1067
+//line atomics_kernels.go:1068
 	}
 }
 
@@ -1077,7 +1078,7 @@ func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1081
+//line atomics_kernels.go:1082
 	}
 }
 
@@ -1096,7 +1097,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1100
+//line atomics_kernels.go:1101
 			}
 		}
 	}
@@ -1111,7 +1112,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1115
+//line atomics_kernels.go:1116
 			}
 		}
 	}
@@ -1132,7 +1133,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1136
+//line atomics_kernels.go:1137
 			}
 		}
 	}
@@ -1147,7 +1148,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1151
+//line atomics_kernels.go:1152
 			}
 		}
 	}
@@ -1168,7 +1169,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1172
+//line atomics_kernels.go:1173
 			}
 		}
 	}
@@ -1183,7 +1184,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1187
+//line atomics_kernels.go:1188
 			}
 		}
 	}
@@ -1215,7 +1216,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1219
+//line atomics_kernels.go:1220
 			}
 			x_ = to - 1
 			continue
@@ -1229,7 +1230,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1233
+//line atomics_kernels.go:1234
 	}
 }
 
@@ -1259,7 +1260,7 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1263
+//line atomics_kernels.go:1264
 			}
 			x_ = to - 1
 			continue
@@ -1271,6 +1272,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1275
+//line atomics_kernels.go:1276
 	}
 }

@@ -93,6 +93,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
 	"step":   {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}},
 }, Sources: []string{
+	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
 	"small.go Body.move 2524ff07be6662cf",
 	"small.go Frame 5987f52e2b0b5859",
@@ -258,7 +259,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:262
+//line small_kernels.go:263
 				}
 				{
 					at := at + 1
@@ -268,7 +269,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:272
+//line small_kernels.go:273
 				}
 			}
 			if at < count {
@@ -278,7 +279,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:282
+//line small_kernels.go:283
 			}
 			x_ = to - 1
 			continue
@@ -287,7 +288,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:291
+//line small_kernels.go:292
 	}
 }
 
@@ -319,7 +320,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:323
+//line small_kernels.go:324
 			}
 			x_ = to - 1
 			continue
@@ -330,7 +331,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:334
+//line small_kernels.go:335
 	}
 }
 
@@ -355,7 +356,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:359
+//line small_kernels.go:360
 			}
 			x = to - 1
 			continue
@@ -365,7 +366,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:369
+//line small_kernels.go:370
 	}
 }
 
@@ -389,7 +390,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:393
+//line small_kernels.go:394
 				}
 				{
 					at := at + 1
@@ -397,7 +398,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:401
+//line small_kernels.go:402
 				}
 			}
 			if at < count {
@@ -405,14 +406,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:409
+//line small_kernels.go:410
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:416
+//line small_kernels.go:417
 	}
 }
 
@@ -438,7 +439,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:442
+//line small_kernels.go:443
 				}
 				{
 					at := at + 1
@@ -448,7 +449,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:452
+//line small_kernels.go:453
 				}
 			}
 			if at < count {
@@ -458,7 +459,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:462
+//line small_kernels.go:463
 			}
 			x = to - 1
 			continue
@@ -467,7 +468,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:471
+//line small_kernels.go:472
 	}
 }
 

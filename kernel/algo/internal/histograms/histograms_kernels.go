@@ -60,6 +60,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"int32s":  {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
 	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
 }, Sources: []string{
+	"./ int,int32,len,min,uint32,uint8 histograms",
 	"kernels.go add 44be733032b34706",
 	"kernels.go bins 654dda7d99d6ea46",
 	"kernels.go chunk 654dda7d99d6ea46",
@@ -284,7 +285,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:288
+//line histograms_kernels.go:289
 				}
 				{
 					at := at + 1
@@ -294,7 +295,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:298
+//line histograms_kernels.go:299
 				}
 			}
 			if at < count {
@@ -304,7 +305,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:308
+//line histograms_kernels.go:309
 			}
 			x = to - 1
 			continue
@@ -313,7 +314,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:317
+//line histograms_kernels.go:318
 	}
 }
 
@@ -334,7 +335,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:338
+//line histograms_kernels.go:339
 			}
 		}
 	}
@@ -347,7 +348,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:351
+//line histograms_kernels.go:352
 			}
 		}
 	}
@@ -370,7 +371,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:374
+//line histograms_kernels.go:375
 			}
 		}
 	}
@@ -383,7 +384,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:387
+//line histograms_kernels.go:388
 			}
 		}
 	}
@@ -406,7 +407,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:410
+//line histograms_kernels.go:411
 			}
 		}
 	}
@@ -419,7 +420,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:423
+//line histograms_kernels.go:424
 			}
 		}
 	}

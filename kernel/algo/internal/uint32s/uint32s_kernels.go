@@ -74,6 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "uint32s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
+	"./ bool,false,int,int32,int64,len,min,uint32 uint32s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -576,13 +577,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint32s_kernels.go:580
+//line uint32s_kernels.go:581
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:586
+//line uint32s_kernels.go:587
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -592,12 +593,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint32s_kernels.go:596
+//line uint32s_kernels.go:597
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:601
+//line uint32s_kernels.go:602
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -607,7 +608,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint32s_kernels.go:611
+//line uint32s_kernels.go:612
 			}
 		}
 	}
@@ -640,13 +641,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint32s_kernels.go:644
+//line uint32s_kernels.go:645
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:650
+//line uint32s_kernels.go:651
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -656,12 +657,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint32s_kernels.go:660
+//line uint32s_kernels.go:661
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:665
+//line uint32s_kernels.go:666
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -671,7 +672,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint32s_kernels.go:675
+//line uint32s_kernels.go:676
 			}
 		}
 	}
@@ -704,7 +705,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint32s_kernels.go:708
+//line uint32s_kernels.go:709
 			}
 		}
 	}
@@ -719,13 +720,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:723
+//line uint32s_kernels.go:724
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:729
+//line uint32s_kernels.go:730
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -737,7 +738,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:741
+//line uint32s_kernels.go:742
 					row[tx].more = more
 				}
 			}
@@ -752,12 +753,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint32s_kernels.go:756
+//line uint32s_kernels.go:757
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:761
+//line uint32s_kernels.go:762
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -781,7 +782,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint32s_kernels.go:785
+//line uint32s_kernels.go:786
 			}
 		}
 	}
@@ -794,7 +795,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint32s_kernels.go:798
+//line uint32s_kernels.go:799
 			}
 		}
 	}
@@ -818,7 +819,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint32s_kernels.go:822
+//line uint32s_kernels.go:823
 			}
 		}
 	}
@@ -831,7 +832,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint32s_kernels.go:835
+//line uint32s_kernels.go:836
 			}
 		}
 	}
@@ -871,7 +872,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint32s_kernels.go:875
+//line uint32s_kernels.go:876
 				row[tx].begin, row[tx].end = begin, end
 			}
 		}
@@ -888,14 +889,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:892
+//line uint32s_kernels.go:893
 				row[tx].own = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:899
+//line uint32s_kernels.go:900
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -907,7 +908,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:911
+//line uint32s_kernels.go:912
 					row[tx].more = more
 				}
 			}
@@ -922,12 +923,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line uint32s_kernels.go:926
+//line uint32s_kernels.go:927
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:931
+//line uint32s_kernels.go:932
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -943,7 +944,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint32s_kernels.go:947
+//line uint32s_kernels.go:948
 			}
 		}
 	}
@@ -956,7 +957,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint32s_kernels.go:960
+//line uint32s_kernels.go:961
 			}
 		}
 	}
@@ -978,7 +979,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint32s_kernels.go:982
+//line uint32s_kernels.go:983
 			}
 		}
 	}

@@ -74,6 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "uint64s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
+	"./ bool,false,int,int32,int64,len,min,uint32,uint64 uint64s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -577,13 +578,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint64s_kernels.go:581
+//line uint64s_kernels.go:582
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:587
+//line uint64s_kernels.go:588
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -593,12 +594,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint64s_kernels.go:597
+//line uint64s_kernels.go:598
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:602
+//line uint64s_kernels.go:603
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -608,7 +609,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint64s_kernels.go:612
+//line uint64s_kernels.go:613
 			}
 		}
 	}
@@ -641,13 +642,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint64s_kernels.go:645
+//line uint64s_kernels.go:646
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:651
+//line uint64s_kernels.go:652
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range int(b.Size[0]) {
@@ -657,12 +658,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint64s_kernels.go:661
+//line uint64s_kernels.go:662
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:666
+//line uint64s_kernels.go:667
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -672,7 +673,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint64s_kernels.go:676
+//line uint64s_kernels.go:677
 			}
 		}
 	}
@@ -705,7 +706,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint64s_kernels.go:709
+//line uint64s_kernels.go:710
 			}
 		}
 	}
@@ -720,13 +721,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:724
+//line uint64s_kernels.go:725
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:730
+//line uint64s_kernels.go:731
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -738,7 +739,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:742
+//line uint64s_kernels.go:743
 					row[tx].more = more
 				}
 			}
@@ -753,12 +754,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint64s_kernels.go:757
+//line uint64s_kernels.go:758
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:762
+//line uint64s_kernels.go:763
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -782,7 +783,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint64s_kernels.go:786
+//line uint64s_kernels.go:787
 			}
 		}
 	}
@@ -795,7 +796,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint64s_kernels.go:799
+//line uint64s_kernels.go:800
 			}
 		}
 	}
@@ -819,7 +820,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint64s_kernels.go:823
+//line uint64s_kernels.go:824
 			}
 		}
 	}
@@ -832,7 +833,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint64s_kernels.go:836
+//line uint64s_kernels.go:837
 			}
 		}
 	}
@@ -872,7 +873,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint64s_kernels.go:876
+//line uint64s_kernels.go:877
 				row[tx].begin, row[tx].end = begin, end
 			}
 		}
@@ -889,14 +890,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:893
+//line uint64s_kernels.go:894
 				row[tx].own = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:900
+//line uint64s_kernels.go:901
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -908,7 +909,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:912
+//line uint64s_kernels.go:913
 					row[tx].more = more
 				}
 			}
@@ -923,12 +924,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line uint64s_kernels.go:927
+//line uint64s_kernels.go:928
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:932
+//line uint64s_kernels.go:933
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
@@ -944,7 +945,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint64s_kernels.go:948
+//line uint64s_kernels.go:949
 			}
 		}
 	}
@@ -957,7 +958,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint64s_kernels.go:961
+//line uint64s_kernels.go:962
 			}
 		}
 	}
@@ -979,7 +980,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint64s_kernels.go:983
+//line uint64s_kernels.go:984
 			}
 		}
 	}
