@@ -77,7 +77,8 @@ cross: ## vet and build for each system without cgo
 		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) vet -tags '$(TAGS)' $(ALL) && go build -tags '$(TAGS)' ./cmd/halyard"; \
 		$(GO) vet -tags "$(TAGS)" $(ALL); \
 		$(GO) build -o /dev/null -tags "$(TAGS)" ./cmd/halyard; \
-	done
+	done; \
+	echo "CGO_ENABLED=0 GOOS=linux GOARCH=386 $(GO) build -tags '$(TAGS)' ./..."; GOOS=linux GOARCH=386 $(GO) build -tags "$(TAGS)" ./...
 
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)

@@ -85,7 +85,7 @@ func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {
 	for d := range block[:g.dims] {
 		want := left
 		if g.over {
-			want = min(want, uint32(min(nextPower(g.n[d]), math.MaxUint32)))
+			want = uint32(min(uint64(want), uint64(nextPower(g.n[d]))))
 		}
 		if c.Warp > 1 && d < last { // a tile: neighbours in each dimension share a block
 			want = min(want, max(c.Warp/2, 8))

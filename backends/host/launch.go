@@ -26,6 +26,7 @@ func compute() driver.Compute {
 		MaxThreads: maxThreads,
 		MaxBlock:   [3]uint32{maxThreads, maxThreads, maxThreads},
 		MaxGrid:    [3]uint32{math.MaxInt32, math.MaxUint16, math.MaxUint16},
+		MaxGlobal:  math.MaxInt >> 1, // the place of a thread is an int
 		Warp:       1,
 		Shared:     maxShared,
 		Float64:    true,

@@ -1,6 +1,7 @@
 package part
 
 import (
+	"math"
 	"slices"
 	"sort"
 
@@ -103,7 +104,7 @@ func (l Layout) ranked(op string, rank, ranks int) (*grid, error) {
 }
 
 // maxElements is the most elements of a layout, so that products do not overflow.
-const maxElements = 1 << 48
+const maxElements = min(1<<48, math.MaxInt)
 
 // len is the number of elements.
 func (g *grid) len() int {

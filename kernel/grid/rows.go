@@ -2,6 +2,7 @@ package grid
 
 import (
 	"iter"
+	"math"
 	"runtime/debug"
 
 	"github.com/go-halyard/halyard/kernel"
@@ -21,9 +22,9 @@ type Row struct {
 	Y, Z       int // the place along the others
 }
 
-// First returns the place of the row's first thread. No place reaches 1<<62, so the mask changes nothing. It tells the compiler that the places of
+// First returns the place of the row's first thread. No place reaches math.MaxInt>>1, so the mask changes nothing. It tells the compiler that the places of
 // the row are not negative. So an index that is such a place, and known to be below the length, needs no check.
-func (r Row) First() int { return r.first & (1<<62 - 1) }
+func (r Row) First() int { return r.first & (math.MaxInt >> 1) }
 
 // From returns the row from a place of it on.
 func (r Row) From(place int) Row {

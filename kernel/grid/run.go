@@ -2,6 +2,7 @@ package grid
 
 import (
 	"iter"
+	"math"
 
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -36,10 +37,10 @@ func Threads(b *kernel.Block) iter.Seq[Thread] {
 	}
 }
 
-// starts returns the place of a block's first thread in the grid, along one dimension. No place reaches 1<<62, so the mask changes
+// starts returns the place of a block's first thread in the grid, along one dimension. No place reaches math.MaxInt>>1, so the mask changes
 // nothing; it tells the compiler that places are not negative.
 func starts(b *kernel.Block, dim int) int {
-	return int(uint64(b.Index[dim])*uint64(b.Size[dim])) & (1<<62 - 1)
+	return int(uint64(b.Index[dim])*uint64(b.Size[dim])) & (math.MaxInt >> 1)
 }
 
 // ends returns the place after a block's last thread.

@@ -3,6 +3,7 @@ package cudahiptest
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/go-halyard/halyard/hal"
@@ -38,7 +39,7 @@ func adoptRefuses(h *Harness, t *testing.T) {
 	}
 	dev, host, shared := alloc(t, a, driver.KindDevice, 4096), alloc(t, a, driver.KindHost, 4096), alloc(t, a, driver.KindShared, 4096)
 	take(b, driver.KindDevice, dev.Handle(), 4096, driver.ErrWrongDevice)
-	take(a, driver.KindDevice, dev.Handle()+4096<<20, 1, driver.ErrInvalidArgument)
+	take(a, driver.KindDevice, dev.Handle()+min(4096<<20, huge>>1), 1, driver.ErrInvalidArgument)
 	take(a, driver.KindDevice, 8, 1, driver.ErrInvalidArgument)
 	for want, m := range map[driver.Kind]driver.Memory{driver.KindDevice: dev, driver.KindHost: host, driver.KindShared: shared} {
 		for _, k := range kinds {
@@ -191,19 +192,22 @@ func (m startOnly) PointerAttribute(ctx cudahip.Context, number int32, addr uint
 	return m.API.PointerAttribute(ctx, number, addr)
 }
 
+// huge is a number of bytes that no memory has.
+const huge = math.MaxInt>>1 + 1
+
 type endless struct{ cudahip.API }
 
 func (m endless) PointerAttribute(ctx cudahip.Context, number int32, addr uintptr) (uintptr, cudahip.Code) {
 	v, code := m.API.PointerAttribute(ctx, number, addr)
 	if number == addressSize {
-		v = 1 << 62
+		v = huge
 	}
 	return v, code
 }
 
 func (m endless) AddressRange(ctx cudahip.Context, addr uintptr) (base, size uintptr, code cudahip.Code) {
 	base, _, code = m.API.AddressRange(ctx, addr)
-	return base, 1 << 62, code
+	return base, huge, code
 }
 
 type allDevice struct{ cudahip.API }
