@@ -53,6 +53,14 @@ func (w Want) Err() error {
 	return w.s.usable(op, w.part.Writes())
 }
 
+// Overlap returns how many bytes of a buffer both wants have.
+func (w Want) Overlap(v Want) (bytes uint64) {
+	if lo, hi := max(w.part.Lo, v.part.Lo), min(w.part.Hi, v.part.Hi); w.s != nil && w.s == v.s && lo < hi {
+		return hi - lo
+	}
+	return 0
+}
+
 // For returns the want for a call with a name of its own, which errors and [Activity.Cause] have in place of AcquireAll or ReserveAll.
 // Wants of the same buffer are one access, which has the name of one of them.
 func (w Want) For(call string) Want {

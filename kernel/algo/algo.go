@@ -19,6 +19,8 @@ package algo
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels ./internal/...
 
 import (
+	"unsafe"
+
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -32,7 +34,8 @@ const (
 	digits  = 1 << bits
 )
 
-// Sum writes the sum of the elements of x into sum, which has one element. The sum is 0 if x has none. Sums of integers wrap around.
+// Sum writes the sum of the elements of x into sum, which has one element and may be one of x. The sum is 0 if x has none. Sums of integers
+// wrap around.
 func Sum[T grid.Number](q kernel.Queue, x, sum kernel.Vector[T]) {
 	start(q, "Sum", func(w *work) {
 		w.check(kernel.Len(sum) == 1, "sum has %d elements, and the result is one; pass a slice", kernel.Len(sum))
@@ -50,8 +53,8 @@ func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
 	w.launch(1, func(g hal.Grid) error { return of[T]().total(w.ctx, w.stream, g, x, sum) })
 }
 
-// Min writes the least element of x into value, and its index into index. Both have one element. Of equal elements it takes the first. A
-// NaN is taken before any number. If x has no elements the index is -1.
+// Min writes the least element of x into value, and its index into index. Both have one element; value may be one of x. Of equal elements
+// it takes the first. A NaN is taken before any number. If x has no elements the index is -1.
 func Min[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	start(q, "Min", func(w *work) { extreme(w, 0, x, value, index) })
 }
@@ -64,6 +67,8 @@ func Max[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.
 func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	w.check(kernel.Len(value) == 1, "value has %d elements, and the result is one; pass a slice", kernel.Len(value))
 	w.check(kernel.Len(index) == 1, "index has %d elements, and the result is one; pass a slice", kernel.Len(index))
+	w.apart("index", "value", index, value)
+	w.apart("index", "x", index, x)
 	indexes := temporary[int64](w, 0)
 	for n := kernel.Len(x); n > chunk; n = kernel.Len(x) {
 		values, at := temporary[T](w, chunks(n)), temporary[int64](w, chunks(n))
@@ -73,14 +78,23 @@ func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], inde
 	w.launch(1, func(g hal.Grid) error { return of[T]().extreme(w.ctx, w.stream, g, most, x, indexes, value, index) })
 }
 
-// Scan makes sums[i] the sum of x[0] to x[i]. sums has as many elements as x, and may be x.
+// Scan makes sums[i] the sum of x[0] to x[i]. sums has as many elements as x. It may be x, and
+// otherwise shares no elements with it.
 func Scan[T grid.Number](q kernel.Queue, x, sums kernel.Vector[T]) {
-	start(q, "Scan", func(w *work) { scan(w, 0, x, sums) })
+	start(q, "Scan", func(w *work) { scanned(w, 0, x, sums) })
 }
 
-// ExclusiveScan makes sums[i] the sum of the elements before x[i]: sums[0] is 0. sums has as many elements as x, and may be x.
+// ExclusiveScan makes sums[i] the sum of the elements before x[i]: sums[0] is 0. sums has as many elements as x. It may be
+// x, and otherwise shares no elements with it.
 func ExclusiveScan[T grid.Number](q kernel.Queue, x, sums kernel.Vector[T]) {
-	start(q, "ExclusiveScan", func(w *work) { scan(w, 1, x, sums) })
+	start(q, "ExclusiveScan", func(w *work) { scanned(w, 1, x, sums) })
+}
+
+func scanned[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
+	if n := overlap(sums, x); n != uint64(kernel.Len(x))*uint64(unsafe.Sizeof(T(0))) { // they are not the same
+		w.apart("sums", "x", sums, x)
+	}
+	scan(w, exclusive, x, sums)
 }
 
 func scan[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
@@ -104,10 +118,11 @@ func Sort[T grid.Number](q kernel.Queue, keys kernel.Vector[T]) {
 }
 
 // SortPairs sorts keys as [Sort] does, and moves each value with its key. Equal keys keep their order. With 0, 1, 2 and so on as values,
-// they say afterwards where the keys have been.
+// they say afterwards where the keys have been. Keys and values share no memory.
 func SortPairs[T grid.Number](q kernel.Queue, keys kernel.Vector[T], values kernel.Vector[uint32]) {
 	start(q, "SortPairs", func(w *work) {
 		w.check(kernel.Len(values) == kernel.Len(keys), "there are %d values, and %d keys", kernel.Len(values), kernel.Len(keys))
+		w.apart("values", "keys", values, keys)
 		sorted(w, keys, values)
 	})
 }

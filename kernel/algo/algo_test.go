@@ -316,6 +316,56 @@ func TestRefusals(t *testing.T) {
 	algo.Sort(none, halyard.New[int32](none, 3)) // does nothing
 }
 
+// A result that shares elements with what it is made of would be wrong, because threads read what others have written: it is refused, and
+// nothing changes. In the same elements a scan, and in one of them a sum or a minimum, are right.
+func TestResultsThatOverlap(t *testing.T) {
+	everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+		for _, n := range []int{10, 5000} {
+			data := numbers[int32](n)
+			for name, call := range map[string]func(q *halyard.Queue, x *halyard.Buffer[int32]){
+				"Scan: source and destination overlap: sums and x share": func(q *halyard.Queue, x *halyard.Buffer[int32]) { algo.Scan(q, x.Slice(0, n-1), x.Slice(1, n)) },
+				"ExclusiveScan: source and destination overlap: sums and x share": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
+					algo.ExclusiveScan(q, x.Slice(1, n), x.Slice(0, n-1))
+				},
+				"SortPairs: source and destination overlap: values and keys share": func(q *halyard.Queue, x *halyard.Buffer[int32]) { algo.SortPairs(q, x, halyard.As[uint32](x)) },
+				"Histogram: source and destination overlap: counts and x share": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
+					algo.Histogram(q, x, halyard.As[uint32](x.Slice(3, 6)))
+				},
+				"Min: source and destination overlap: index and x share 8 bytes": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
+					algo.Min(q, x, halyard.New[int32](q, 1), halyard.As[int64](x.Slice(2, 4)))
+				},
+				"Max: source and destination overlap: index and value share 4 byte": func(q *halyard.Queue, x *halyard.Buffer[int32]) {
+					algo.Max(q, x.Slice(4, n), x.Slice(0, 1), halyard.As[int64](x.Slice(0, 2)))
+				},
+			} {
+				p := halyard.On(t.Context(), q.Stream())
+				x := halyard.From(p, data)
+				below := x.Buffer()
+				call(p, x)
+				got := make([]int32, n)
+				assert.NoError(t, below.CopyOut(t.Context(), got))
+				assert.Equal(t, data, got)
+				err := p.Close()
+				assert.ErrorIs(t, err, hal.ErrOverlap)
+				assert.ErrorContains(t, err, name)
+				assert.ErrorContains(t, err, "algo_test.go:")
+			}
+			x, at := halyard.From(q, data), halyard.New[int64](q, 1)
+			sum, least := int32(0), slices.Min(data)
+			for _, v := range data {
+				sum += v
+			}
+			algo.Min(q, x, x.Slice(n-1, n), at)
+			assert.Equal(t, least, x.At(n-1))
+			x.Set(n-1, data[n-1])
+			algo.Sum(q, x, x.Slice(1, 2))
+			assert.Equal(t, sum, x.At(1))
+			algo.Scan(q, x.Slice(2, 4), x.Slice(4, 6))
+			assert.Equal(t, data[2]+data[3], x.At(5))
+		}
+	})
+}
+
 // The kernels of all types are those of float32: go generate has run since these were changed.
 func TestKernelsAreCopies(t *testing.T) {
 	original, err := os.ReadFile("internal/float32s/kernels.go")

@@ -8,9 +8,11 @@ import (
 	"github.com/go-halyard/halyard/kernel/algo/internal/histograms"
 )
 
-// Histogram makes counts[v] the number of elements of x that are equal to v. Elements for which counts has no place are not counted.
+// Histogram makes counts[v] the number of elements of x that are equal to v. Elements for which counts has no place are not counted. x and
+// counts share no memory.
 func Histogram[T uint8 | int32 | uint32](q kernel.Queue, x kernel.Vector[T], counts kernel.Vector[uint32]) {
 	start(q, "Histogram", func(w *work) {
+		w.apart("counts", "x", counts, x)
 		w.enqueue(hal.Over(kernel.Len(counts)), func(g hal.Grid) error { return histograms.ZeroOn(w.ctx, w.stream, g, counts) })
 		const chunk = 32 * threads
 		blocks := hal.Blocks((kernel.Len(x) + chunk - 1) / chunk).Of(threads)
