@@ -85,6 +85,7 @@ type function struct {
 	spaces   []space      // of its parameters
 	given    []types.Type // type arguments
 	args     map[*types.TypeParam]types.Type
+	inside   map[*types.Named]bool // types that substitute is in
 	params   []*param
 	results  []types.Type
 	resultT  string // the C type of its result
@@ -155,7 +156,7 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []space, p
 			"move it to another file", obj.Name())
 	}
 	f := &function{p: p, decl: decl, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args, args: map[*types.TypeParam]types.Type{},
-		vars: map[types.Object]*variable{}, used: map[string]bool{}, places: map[string][]string{}, changed: map[string]bool{}, depth: 1}
+		vars: map[types.Object]*variable{}, used: map[string]bool{}, places: map[string][]string{}, changed: map[string]bool{}, inside: map[*types.Named]bool{}, depth: 1}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	f.c = mangle("f_", strings.ReplaceAll(obj.Name(), ".", "_"))

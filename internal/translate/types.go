@@ -173,7 +173,8 @@ func mangle(prefix, name string) string {
 	return b.String()
 }
 
-// substitute replaces type parameters by their arguments.
+// substitute replaces type parameters by their arguments. A type that a generic function declares, and that depends on them, becomes the type below:
+// it has no methods that would be lost.
 func (f *function) substitute(t types.Type) types.Type {
 	if len(f.args) == 0 || t == nil {
 		return t
@@ -191,6 +192,14 @@ func (f *function) substitute(t types.Type) types.Type {
 			}
 			if made, err := types.Instantiate(f.p.context, t.Origin(), args, false); err == nil {
 				return made
+			}
+		}
+		if own := t.Obj(); own.Pkg() != nil && own.Parent() != own.Pkg().Scope() && !f.inside[t] {
+			f.inside[t] = true // a type may contain itself, behind a pointer
+			below := f.substitute(t.Underlying())
+			delete(f.inside, t)
+			if !types.Identical(below, t.Underlying()) {
+				return below
 			}
 		}
 	case *types.Array:
