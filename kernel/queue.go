@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -31,4 +32,12 @@ func Len[T any](x Vector[T]) int {
 		return 0
 	}
 	return x.Len()
+}
+
+// Overlap returns how many bytes of a buffer two operands share.
+func Overlap(x, y Operand) (bytes uint64) {
+	if x == nil || y == nil {
+		return 0
+	}
+	return x.Want(coherence.Read).Overlap(y.Want(coherence.Read))
 }

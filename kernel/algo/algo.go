@@ -91,7 +91,7 @@ func ExclusiveScan[T grid.Number](q kernel.Queue, x, sums kernel.Vector[T]) {
 }
 
 func scanned[T grid.Number](w *work, exclusive int32, x, sums kernel.Vector[T]) {
-	if n := overlap(sums, x); n != uint64(kernel.Len(x))*uint64(unsafe.Sizeof(T(0))) { // they are not the same
+	if n := kernel.Overlap(sums, x); n != uint64(kernel.Len(x))*uint64(unsafe.Sizeof(T(0))) { // they are not the same
 		w.apart("sums", "x", sums, x)
 	}
 	scan(w, exclusive, x, sums)

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/algo/internal/float32s"
@@ -55,17 +54,10 @@ func (w *work) check(ok bool, format string, args ...any) {
 
 // apart refuses a call whose result shares elements with what it is made of: threads would read what others have written already.
 func (w *work) apart(result, from string, a, b kernel.Operand) {
-	if n := overlap(a, b); n > 0 {
+	if n := kernel.Overlap(a, b); n > 0 {
 		w.fail(hal.Errorf(w.name, hal.ErrOverlap, "%s and %s share %d bytes of a buffer; pass buffers or slices that share none",
 			result, from, n))
 	}
-}
-
-func overlap(a, b kernel.Operand) (bytes uint64) {
-	if a == nil || b == nil {
-		return 0
-	}
-	return a.Want(coherence.Read).Overlap(b.Want(coherence.Read))
 }
 
 // launch launches a kernel with a block for each chunk of n elements.
