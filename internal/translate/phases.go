@@ -32,7 +32,8 @@ func (w *rowWriter) phases() *rows {
 	if !ok {
 		return nil
 	}
-	ph := &phaseWriter{rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{}}
+	ph := &phaseWriter{rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{},
+		rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{}}
 	if !ph.params() {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (w *rowWriter) phases() *rows {
 		return nil
 	}
 
-	ph.block, ph.kept, ph.row = w.fresh("b"), w.fresh("kept"), w.fresh("row")
+	ph.block, ph.kept = w.fresh("b"), w.fresh("kept")
 	for d, name := range [...]string{"x", "y", "z"} {
 		ph.local[d], ph.first[d] = w.fresh("t"+name), w.fresh("first"+strings.ToUpper(name))
 	}
@@ -53,9 +54,11 @@ func (w *rowWriter) phases() *rows {
 	params, args := w.parameters()
 	var b strings.Builder
 	if len(ph.keeps) > 0 {
-		fmt.Fprintf(&b, "// %s holds what a thread of %s keeps for later phases.\ntype %[1]s struct {\n", w.p.free("kept", name+"Kept"), w.f.decl.Name.Name)
+		fmt.Fprintf(&b, "// %s holds what the threads of a block of %s keep for later phases, a slice for each variable.\ntype %[1]s struct {\n",
+			w.p.free("kept", name+"Kept"), w.f.decl.Name.Name)
 		for _, v := range ph.keeps {
-			fmt.Fprintf(&b, "%s %s\n", v.Name(), w.p.typeName(v.Type()))
+			ph.rows[v] = w.fresh(v.Name() + "s")
+			fmt.Fprintf(&b, "%s []%s\n", v.Name(), w.p.typeName(v.Type()))
 		}
 		fmt.Fprintf(&b, "}\n\nvar %s grid.Pool[%s]\n\n", ph.pool(name), w.p.free("kept", name+"Kept"))
 	}
@@ -75,11 +78,15 @@ func (w *rowWriter) phases() *rows {
 		fmt.Fprintf(&b, "var %s %s\n%s := &%[1]s\n", memory, w.p.typeName(v.Type().Underlying().(*types.Pointer).Elem()), v.Name())
 	}
 	if len(ph.keeps) > 0 {
-		fmt.Fprintf(&b, "%s := %s.Take(int(%s.Size[0]) * int(%[3]s.Size[1]) * int(%[3]s.Size[2]))\n", ph.kept, ph.pool(name), ph.block)
-	}
-	b.WriteString(loops.String())
-	if len(ph.keeps) > 0 {
-		fmt.Fprintf(&b, "%s.Give(%s)\n", ph.pool(name), ph.kept)
+		held, threads := w.fresh("held"), w.fresh("threads")
+		fmt.Fprintf(&b, "%s := %s.Take(1)\n%s := &(*%[1]s)[0]\n", held, ph.pool(name), ph.kept)
+		fmt.Fprintf(&b, "%s := int(%s.Size[0]) * int(%[2]s.Size[1]) * int(%[2]s.Size[2])\n", threads, ph.block)
+		for _, v := range ph.keeps {
+			fmt.Fprintf(&b, "if len(%s.%s) < %s {\n%[1]s.%[2]s = make([]%[4]s, %[3]s)\n}\n", ph.kept, v.Name(), threads, w.p.typeName(v.Type()))
+		}
+		fmt.Fprintf(&b, "%s%s.Give(%s)\n", loops.String(), ph.pool(name), held)
+	} else {
+		b.WriteString(loops.String())
 	}
 	b.WriteString("}\n")
 	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
@@ -95,7 +102,8 @@ type phase struct {
 
 	loop   ast.Stmt
 	inside []*phase
-	last   bool // it is the kernel's last phase
+	last   bool    // it is the kernel's last phase
+	rounds *rounds // not nil for a loop whose rounds the threads may take together; inside is then one round, or the whole loop
 }
 
 // definition is a part of a statement that declares variables.
@@ -124,10 +132,12 @@ type phaseWriter struct {
 	in     map[types.Object]*phase   // maps each variable that a phase declares to that phase
 	keeps  []types.Object            // variables of in that other phases use
 	all    []*phase                  // all phases except loops
+	partly map[ast.Stmt]bool         // definitions of which some variables are in same or again
 
-	block, kept, row, label string
-	local, first            [3]string
-	global                  [3]bool // whether first is needed
+	block, kept, label string
+	rows               map[types.Object]string // the names, in a phase, of the values that a row of threads keeps
+	local, first       [3]string
+	global             [3]bool // whether first is needed
 }
 
 func (ph *phaseWriter) pool(name string) string { return ph.p.free("pool", name+"Pool") }
@@ -225,12 +235,19 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 			all = append(all, loop)
 			continue
 		}
+		if r := ph.roundsOf(s); r != nil {
+			end()
+			round := &phase{stmts: r.loop.Body.List, runs: [][]ast.Stmt{r.loop.Body.List}, declares: map[types.Object]bool{}, rounds: r}
+			whole := &phase{stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, declares: map[types.Object]bool{}}
+			all, ph.all = append(all, &phase{rounds: r, inside: []*phase{round, whole}}), append(ph.all, whole, round)
+			continue
+		}
 		if !ph.declare(now, s) {
 			return nil, false
 		}
 	}
 	end()
-	if top && len(all) > 0 && all[len(all)-1].loop == nil {
+	if top && len(all) > 0 && all[len(all)-1].loop == nil && all[len(all)-1].rounds == nil {
 		all[len(all)-1].last = true
 	}
 	return all, true
@@ -281,21 +298,23 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		now.gap = true
 		return true
 	}
-	follows := len(values) == len(ids) && len(ids) > 0
-	for i, id := range ids {
-		v := info.Defs[id]
-		follows = follows && v != nil && id.Name != "_" && !ph.writes[v] && ph.settledInt(values[i], true)
-	}
-	if follows {
+	if len(values) == len(ids) && len(ids) > 0 {
 		var d definition
-		var same []types.Object
+		var same, again []types.Object
 		for i, id := range ids {
 			v := info.Defs[id]
-			if ph.settledInt(values[i], false) {
+			switch {
+			case v == nil || id.Name == "_" || ph.writes[v] || !ph.settledInt(values[i], true):
+			case ph.settledInt(values[i], false):
 				d.names, d.values, same = append(d.names, id.Name), append(d.values, values[i]), append(same, v)
-			} else {
-				ph.again[v] = values[i]
+			default:
+				again = append(again, v)
 				ph.order = append(ph.order, v)
+			}
+		}
+		for i, id := range ids {
+			if v := info.Defs[id]; slices.Contains(again, v) {
+				ph.again[v] = values[i]
 			}
 		}
 		for _, v := range same {
@@ -304,12 +323,15 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 		if len(d.names) > 0 {
 			now.same = append(now.same, d)
 		}
-		now.gap = true
-		return true
+		if len(same)+len(again) == len(ids) {
+			now.gap = true
+			return true
+		}
+		ph.partly[s] = len(same)+len(again) > 0
 	}
 	for _, id := range ids {
 		v := info.Defs[id]
-		if id.Name == "_" || v == nil && info.Uses[id] != nil {
+		if id.Name == "_" || v == nil && info.Uses[id] != nil || ph.follows(v) {
 			continue
 		}
 		if v == nil {
@@ -326,6 +348,9 @@ func (ph *phaseWriter) declare(now *phase, s ast.Stmt) bool {
 	now.stmts, now.gap = append(now.stmts, s), false
 	return true
 }
+
+// follows reports whether a variable is computed before the threads run, or again in each phase.
+func (ph *phaseWriter) follows(v types.Object) bool { return ph.same[v] || ph.again[v] != nil }
 
 // typeStands reports whether a type can be written outside the function.
 func (ph *phaseWriter) typeStands(t types.Type) bool {
@@ -370,7 +395,7 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		switch e.Op {
 		case token.QUO, token.REM, token.SHL, token.SHR:
 			by := info.Types[e.Y].Value
-			if by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0 {
+			if (by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0) && (!ph.counts(e.Y) || e.Op == token.SHL || e.Op == token.SHR) {
 				return false // the divisor may be zero, or the shift count negative
 			}
 		case token.EQL, token.NEQ:
@@ -405,6 +430,16 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		return ok && ph.same[info.ObjectOf(id)]
 	}
 	return false
+}
+
+// counts reports whether an expression is the number of a block's threads or of the grid's blocks, which is not zero.
+func (ph *phaseWriter) counts(e ast.Expr) bool {
+	c, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	method, _, ok := ph.threadCall(c)
+	return ok && (method == "Size" || method == "Blocks")
 }
 
 // loop divides the body of a loop into phases. It refuses other statements, and a loop that threads may run a different number of times.
@@ -648,6 +683,12 @@ func (ph *phaseWriter) used(p *phase) (all []types.Object) {
 // write writes the text of phases.
 func (ph *phaseWriter) write(b *strings.Builder, all []*phase) bool {
 	for _, p := range all {
+		if p.rounds != nil {
+			if !ph.writeRounds(b, p) {
+				return false
+			}
+			continue
+		}
 		if p.loop != nil {
 			if !ph.writeLoop(b, p) {
 				return false
@@ -729,6 +770,24 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 		}
 	case *ast.ReturnStmt:
 		return []edit{ph.text.replace(now, "continue "+ph.label)}
+	case *ast.AssignStmt: // some of the variables that it defines have their values from elsewhere
+		to, ok := now.(*ast.AssignStmt)
+		if !ok || !ph.partly[n] {
+			break
+		}
+		var edits []edit
+		left := false
+		for i, l := range n.Lhs {
+			v := defined(ph.p.info, l)
+			if v != nil && ph.follows(v) {
+				edits = append(edits, ph.text.replace(to.Lhs[i], "_"))
+			}
+			left = left || v != nil && v.Name() != "_" && !ph.follows(v)
+		}
+		if edits != nil && !left {
+			edits = append(edits, edit{ph.text.at(to.TokPos), ph.text.at(to.TokPos) + len(":="), "="})
+		}
+		return edits
 	}
 	return nil
 }
@@ -736,68 +795,50 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 // writePhase writes the loops over the threads around the statements of a phase.
 func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 	uses := ph.used(p)
-	again := map[types.Object]bool{}
-	var need func(e ast.Node)
-	need = func(e ast.Node) {
-		ast.Inspect(e, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				if v := ph.p.info.ObjectOf(id); ph.again[v] != nil && !again[v] {
-					again[v] = true
-					need(ph.again[v])
-				}
-			}
-			return true
-		})
-	}
-	for _, s := range p.stmts {
-		need(s)
-	}
-	var load, store, all []string
+	var load, store, rows []string
 	for _, v := range ph.keeps {
 		if !slices.Contains(uses, v) {
 			continue
 		}
-		all = append(all, v.Name())
+		rows = append(rows, fmt.Sprintf("%s := %s.%s[%%s:][:%%s]\n", ph.rows[v], ph.kept, v.Name()))
 		if !p.declares[v] {
-			load = append(load, v.Name())
+			load = append(load, v.Name(), fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]))
 		}
 		if p.declares[v] || ph.changes(p, v) {
-			store = append(store, v.Name())
+			store = append(store, fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]), v.Name())
 		}
 	}
 	label := ""
-	returns := false
 	for _, s := range p.stmts {
 		ast.Inspect(s, func(n ast.Node) bool {
-			_, is := n.(*ast.ReturnStmt)
-			returns = returns || is
+			if _, returns := n.(*ast.ReturnStmt); returns {
+				label = ph.label + ":\n"
+			}
 			return true
 		})
 	}
+	end, ok := ph.end(p)
+	if !ok {
+		return false
+	}
 	fmt.Fprintf(b, "for %s := range int(%s.Size[2]) {\nfor %s := range int(%[2]s.Size[1]) {\n", ph.local[2], ph.block, ph.local[1])
-	threads := fmt.Sprintf("int(%s.Size[0])", ph.block)
-	if len(all) > 0 {
-		fmt.Fprintf(b, "%s := (*%s)[(%s*int(%s.Size[1])+%s)*int(%[4]s.Size[0]):][:%[4]s.Size[0]]\n", ph.row, ph.kept, ph.local[2], ph.block, ph.local[1])
-		threads = ph.row
-	}
-	if returns {
-		label = ph.label + ":\n"
-	}
-	fmt.Fprintf(b, "%sfor %s := range %s {\n_, _, _ = %[2]s, %[4]s, %[5]s\n", label, ph.local[0], threads, ph.local[1], ph.local[2])
-	for _, v := range ph.order {
-		if !again[v] {
-			continue
+	if len(rows) > 0 {
+		count := ph.fresh("count")
+		fmt.Fprintf(b, "%s := %s\n", count, end)
+		end = count
+		first := fmt.Sprintf("(%s*int(%s.Size[1])+%s)*int(%[2]s.Size[0])", ph.local[2], ph.block, ph.local[1])
+		for _, row := range rows {
+			fmt.Fprintf(b, row, first, count)
 		}
-		value, ok := ph.values([]ast.Expr{ph.again[v]})
-		if !ok {
-			return false
-		}
-		fmt.Fprintf(b, "%s := %s\n", v.Name(), value)
 	}
-	if len(load) > 0 {
-		fmt.Fprintf(b, "%s := %s\n", strings.Join(load, ", "), ph.fields(load))
-		fmt.Fprintf(b, "%s = %s\n", strings.TrimSuffix(strings.Repeat("_, ", len(load)), ", "), strings.Join(load, ", "))
+	fmt.Fprintf(b, "%sfor %s := range %s {\n_, _, _ = %[2]s, %[4]s, %[5]s\n", label, ph.local[0], end, ph.local[1], ph.local[2])
+	if r := p.rounds; r != nil {
+		fmt.Fprintf(b, "%s := %s + %s\n_ = %[1]s\n", r.v.Name(), r.round, ph.local[0])
 	}
+	if !ph.writeAgain(b, p.stmts...) {
+		return false
+	}
+	ph.pairs(b, load, ":=")
 	for _, run := range p.runs {
 		first, last := ph.text.twin(run[0]), ph.text.twin(run[len(run)-1])
 		if first == nil || last == nil {
@@ -810,19 +851,52 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		fmt.Fprintf(b, "%s\n", body)
 	}
 	fmt.Fprintf(b, "%s\n", backHere)
-	if len(store) > 0 && !p.last {
-		fmt.Fprintf(b, "%s = %s\n", ph.fields(store), strings.Join(store, ", "))
+	if !p.last {
+		ph.pairs(b, store, "=")
 	}
 	b.WriteString("}\n}\n}\n")
 	return true
 }
 
-func (ph *phaseWriter) fields(names []string) string {
-	var all []string
-	for _, n := range names {
-		all = append(all, fmt.Sprintf("%s[%s].%s", ph.row, ph.local[0], n))
+// pairs writes an assignment to every other of the texts, of the text that follows.
+func (ph *phaseWriter) pairs(b *strings.Builder, list []string, op string) {
+	for i := 0; i < len(list); i += 2 {
+		fmt.Fprintf(b, "%s %s %s\n", list[i], op, list[i+1])
+		if op == ":=" {
+			fmt.Fprintf(b, "_ = %s\n", list[i])
+		}
 	}
-	return strings.Join(all, ", ")
+}
+
+// writeAgain writes the definitions of the variables that statements or expressions use, and that are computed again in each phase.
+func (ph *phaseWriter) writeAgain(b *strings.Builder, list ...ast.Stmt) bool {
+	again := map[types.Object]bool{}
+	var need func(e ast.Node)
+	need = func(e ast.Node) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if v := ph.p.info.Uses[id]; v != nil && ph.again[v] != nil && !again[v] {
+					again[v] = true
+					need(ph.again[v])
+				}
+			}
+			return true
+		})
+	}
+	for _, s := range list {
+		need(s)
+	}
+	for _, v := range ph.order {
+		if !again[v] {
+			continue
+		}
+		value, ok := ph.values([]ast.Expr{ph.again[v]})
+		if !ok {
+			return false
+		}
+		fmt.Fprintf(b, "%s := %s\n", v.Name(), value)
+	}
+	return true
 }
 
 // changes reports whether a phase assigns to a variable.

@@ -91,23 +91,8 @@ func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (st
 		if offset < begin || offset >= end {
 			continue
 		}
+		edits = append(edits, t.directive(n, i, begin, &shift, &first)...) // in front of an edit at the same place
 		edits = append(edits, change(n, t.now[i])...)
-		if _, ok := n.(ast.Stmt); !ok {
-			continue
-		}
-		line := strings.LastIndexByte(t.text[:offset], '\n') + 1
-		if strings.TrimSpace(t.text[max(line, begin):offset]) != "" {
-			continue // the statement does not begin its line
-		}
-		source := t.p.Fset.Position(n.Pos())
-		if moved := source.Line - t.fset.Position(t.now[i].Pos()).Line; first || moved != shift {
-			shift, first = moved, false
-			directive := fmt.Sprintf("//line %s:%d\n", filepath.Base(source.Filename), source.Line)
-			if line < begin {
-				directive = "\n" + directive
-			}
-			edits = append(edits, edit{max(line, begin), max(line, begin), directive})
-		}
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	var b strings.Builder
@@ -119,6 +104,29 @@ func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (st
 		begin = e.to
 	}
 	return strings.TrimRight(strings.TrimLeft(b.String()+t.text[begin:end], "\n"), " \t\n"), true
+}
+
+// directive returns the //line directive in front of a statement that begins its line, if line numbers do not continue there as in the file.
+func (t *printed) directive(n ast.Node, i, begin int, shift *int, first *bool) []edit {
+	if _, ok := n.(ast.Stmt); !ok {
+		return nil
+	}
+	offset := t.at(t.now[i].Pos())
+	line := strings.LastIndexByte(t.text[:offset], '\n') + 1
+	if strings.TrimSpace(t.text[max(line, begin):offset]) != "" {
+		return nil
+	}
+	source := t.p.Fset.Position(n.Pos())
+	moved := source.Line - t.fset.Position(t.now[i].Pos()).Line
+	if !*first && moved == *shift {
+		return nil
+	}
+	*shift, *first = moved, false
+	text := fmt.Sprintf("//line %s:%d\n", filepath.Base(source.Filename), source.Line)
+	if line < begin {
+		text = "\n" + text
+	}
+	return []edit{{max(line, begin), max(line, begin), text}}
 }
 
 // nodes returns the nodes of a body in the order of the text, without comments and without parentheses, some of which the printer

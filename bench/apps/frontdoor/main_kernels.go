@@ -234,7 +234,6 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":   {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
 }, Sources: []string{
-	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
 	"cg.go direct 2b2f03619e067301",
 	"cg.go dot 9a524a519236d87f",
@@ -797,7 +796,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:801
+//line main_kernels.go:800
 			}
 			x = to - 1
 			continue
@@ -821,14 +820,13 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:825
+//line main_kernels.go:824
 	}
 }
 
-// dotPhasesKept holds what a thread of dot keeps for later phases.
+// dotPhasesKept holds what the threads of a block of dot keep for later phases, a slice for each variable.
 type dotPhasesKept struct {
-	me   int
-	mine float32
+	mine []float32
 }
 
 var dotPhasesPool grid.Pool[dotPhasesKept]
@@ -839,30 +837,101 @@ var dotPhasesPool grid.Pool[dotPhasesKept]
 func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32]) {
 	var part_ [64]float32
 	part := &part_
-	kept := dotPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	held := dotPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads_ {
+		kept.mine = make([]float32, threads_)
+	}
+	end := (int(b_.Index[0]) + 1) * len(a) / int(b_.Grid[0])
+	_ = end
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 //line cg.go:40
-				me, end, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-				for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
-					mine += a[i] * b[i]
+				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
+//line main_kernels.go:857
+				mines[tx] = mine
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		me := tx
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(group)
+		from, to := round, stop
+		from, to = grid.Within(from, to, 0, len(a))
+		from, to = grid.Within(from, to, 0, len(b))
+		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b_.Size[2]) {
+					for ty := range int(b_.Size[1]) {
+						count_ := min(int(b_.Size[0]), left)
+						mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							i := round + tx
+							_ = i
+							mine := mines[tx]
+							_ = mine
+//line cg.go:42
+							mine += a[i] * b[i]
+//line main_kernels.go:885
+							mines[tx] = mine
+						}
+					}
 				}
-				part[me] = mine
-//line main_kernels.go:855
-				row[tx].me, row[tx].mine = me, mine
+			}
+		} else {
+			for tz := range int(b_.Size[2]) {
+				for ty := range int(b_.Size[1]) {
+					count__ := int(b_.Size[0])
+					mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						mine := mines[tx]
+						_ = mine
+//line cg.go:41
+						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
+							mine += a[i] * b[i]
+						}
+//line main_kernels.go:905
+						mines[tx] = mine
+					}
+				}
 			}
 		}
 	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count___ := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			for tx := range count___ {
 				_, _, _ = tx, ty, tz
-				me, mine := row[tx].me, row[tx].mine
-				_, _ = me, mine
+				me := tx
+				mine := mines[tx]
+				_ = mine
+//line cg.go:44
+				part[me] = mine
+//line main_kernels.go:923
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count____ := min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0))
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
+			for tx := range count____ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line cg.go:46
 				if me == 0 {
 					for k := 1; k < group; k++ {
@@ -870,11 +939,11 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:874
+//line main_kernels.go:943
 			}
 		}
 	}
-	dotPhasesPool.Give(kept)
+	dotPhasesPool.Give(held)
 }
 
 // advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -905,7 +974,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:909
+//line main_kernels.go:978
 			}
 			x_ = to - 1
 			continue
@@ -915,7 +984,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:919
+//line main_kernels.go:988
 	}
 }
 
@@ -944,7 +1013,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:948
+//line main_kernels.go:1017
 				}
 				{
 					at := at + 1
@@ -954,7 +1023,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:958
+//line main_kernels.go:1027
 				}
 			}
 			if at < count {
@@ -964,7 +1033,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:968
+//line main_kernels.go:1037
 			}
 			x = to - 1
 			continue
@@ -973,7 +1042,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:977
+//line main_kernels.go:1046
 	}
 }
 
@@ -1022,7 +1091,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1026
+//line main_kernels.go:1095
 			}
 			x = to_ - 1
 			continue
@@ -1040,7 +1109,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1044
+//line main_kernels.go:1113
 	}
 }
 
@@ -1066,7 +1135,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1070
+//line main_kernels.go:1139
 	}
 }
 
@@ -1090,7 +1159,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1094
+//line main_kernels.go:1163
 	}
 }
 
@@ -1119,7 +1188,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1123
+//line main_kernels.go:1192
 				}
 				{
 					at := at + 1
@@ -1129,7 +1198,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1133
+//line main_kernels.go:1202
 				}
 			}
 			if at < count {
@@ -1139,7 +1208,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1143
+//line main_kernels.go:1212
 			}
 			x = to - 1
 			continue
@@ -1148,7 +1217,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1152
+//line main_kernels.go:1221
 	}
 }
 
@@ -1177,7 +1246,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1181
+//line main_kernels.go:1250
 				}
 				{
 					at := at + 1
@@ -1187,7 +1256,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1191
+//line main_kernels.go:1260
 				}
 			}
 			if at < count {
@@ -1197,7 +1266,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1201
+//line main_kernels.go:1270
 			}
 			x = to - 1
 			continue
@@ -1206,7 +1275,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1210
+//line main_kernels.go:1279
 	}
 }
 
@@ -1237,7 +1306,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1241
+//line main_kernels.go:1310
 				}
 				{
 					at := at + 1
@@ -1247,7 +1316,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1251
+//line main_kernels.go:1320
 				}
 			}
 			if at < count {
@@ -1257,7 +1326,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1261
+//line main_kernels.go:1330
 			}
 			x = to - 1
 			continue
@@ -1266,7 +1335,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1270
+//line main_kernels.go:1339
 	}
 }
 
@@ -1297,7 +1366,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1301
+//line main_kernels.go:1370
 				}
 				{
 					at := at + 1
@@ -1307,7 +1376,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1311
+//line main_kernels.go:1380
 				}
 			}
 			if at < count {
@@ -1317,7 +1386,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1321
+//line main_kernels.go:1390
 			}
 			x = to - 1
 			continue
@@ -1326,7 +1395,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1330
+//line main_kernels.go:1399
 	}
 }
 
@@ -1357,7 +1426,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1361
+//line main_kernels.go:1430
 				}
 				{
 					at := at + 1
@@ -1367,7 +1436,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1371
+//line main_kernels.go:1440
 				}
 			}
 			if at < count {
@@ -1377,7 +1446,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1381
+//line main_kernels.go:1450
 			}
 			x = to - 1
 			continue
@@ -1386,14 +1455,13 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1390
+//line main_kernels.go:1459
 	}
 }
 
-// innerPhasesKept holds what a thread of inner keeps for later phases.
+// innerPhasesKept holds what the threads of a block of inner keep for later phases, a slice for each variable.
 type innerPhasesKept struct {
-	me   int
-	mine float64
+	mine []float64
 }
 
 var innerPhasesPool grid.Pool[innerPhasesKept]
@@ -1404,30 +1472,101 @@ var innerPhasesPool grid.Pool[innerPhasesKept]
 func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float64]) {
 	var part_ [64]float64
 	part := &part_
-	kept := innerPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	held := innerPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads_ {
+		kept.mine = make([]float64, threads_)
+	}
+	end := (int(b_.Index[0]) + 1) * len(a) / int(b_.Grid[0])
+	_ = end
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 //line stream.go:53
-				me, end, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-				for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
-					mine += a[i] * b[i]
+				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1492
+				mines[tx] = mine
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		me := tx
+		round, stop, step := int(b_.Index[0])*len(a)/int(b_.Grid[0])+me, end, int(group)
+		from, to := round, stop
+		from, to = grid.Within(from, to, 0, len(a))
+		from, to = grid.Within(from, to, 0, len(b))
+		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b_.Size[2]) {
+					for ty := range int(b_.Size[1]) {
+						count_ := min(int(b_.Size[0]), left)
+						mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							i := round + tx
+							_ = i
+							mine := mines[tx]
+							_ = mine
+//line stream.go:55
+							mine += a[i] * b[i]
+//line main_kernels.go:1520
+							mines[tx] = mine
+						}
+					}
 				}
-				part[me] = mine
-//line main_kernels.go:1420
-				row[tx].me, row[tx].mine = me, mine
+			}
+		} else {
+			for tz := range int(b_.Size[2]) {
+				for ty := range int(b_.Size[1]) {
+					count__ := int(b_.Size[0])
+					mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						mine := mines[tx]
+						_ = mine
+//line stream.go:54
+						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
+							mine += a[i] * b[i]
+						}
+//line main_kernels.go:1540
+						mines[tx] = mine
+					}
+				}
 			}
 		}
 	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count___ := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			for tx := range count___ {
 				_, _, _ = tx, ty, tz
-				me, mine := row[tx].me, row[tx].mine
-				_, _ = me, mine
+				me := tx
+				mine := mines[tx]
+				_ = mine
+//line stream.go:57
+				part[me] = mine
+//line main_kernels.go:1558
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count____ := min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0))
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
+			for tx := range count____ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line stream.go:59
 				if me == 0 {
 					for k := 1; k < group; k++ {
@@ -1435,11 +1574,11 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1439
+//line main_kernels.go:1578
 			}
 		}
 	}
-	innerPhasesPool.Give(kept)
+	innerPhasesPool.Give(held)
 }
 
 // These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.

@@ -171,7 +171,6 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"nstream":    {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":      {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
 }, Sources: []string{
-	"./ float32,float64,int,int32,len,uint16 gokernels",
 	"cg.go laplace f391229e962d2f75",
 	"gokernels.go block 62c7167daaf9376a",
 	"heat.go spread d5f6a0fc5dbfd560",
@@ -541,7 +540,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:545
+//line gokernels_kernels.go:544
 			}
 			x = to - 1
 			continue
@@ -560,7 +559,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:564
+//line gokernels_kernels.go:563
 	}
 }
 
@@ -610,7 +609,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:614
+//line gokernels_kernels.go:613
 			}
 			x = to_ - 1
 			continue
@@ -629,7 +628,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:633
+//line gokernels_kernels.go:632
 	}
 }
 
@@ -655,7 +654,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:659
+//line gokernels_kernels.go:658
 	}
 }
 
@@ -684,7 +683,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:688
+//line gokernels_kernels.go:687
 				}
 				{
 					at := at + 1
@@ -694,7 +693,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:698
+//line gokernels_kernels.go:697
 				}
 			}
 			if at < count {
@@ -704,7 +703,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:708
+//line gokernels_kernels.go:707
 			}
 			x = to - 1
 			continue
@@ -713,7 +712,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:717
+//line gokernels_kernels.go:716
 	}
 }
 
@@ -742,7 +741,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:746
+//line gokernels_kernels.go:745
 				}
 				{
 					at := at + 1
@@ -752,7 +751,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:756
+//line gokernels_kernels.go:755
 				}
 			}
 			if at < count {
@@ -762,7 +761,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:766
+//line gokernels_kernels.go:765
 			}
 			x = to - 1
 			continue
@@ -771,7 +770,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:775
+//line gokernels_kernels.go:774
 	}
 }
 
@@ -802,7 +801,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:806
+//line gokernels_kernels.go:805
 				}
 				{
 					at := at + 1
@@ -812,7 +811,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:816
+//line gokernels_kernels.go:815
 				}
 			}
 			if at < count {
@@ -822,7 +821,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:826
+//line gokernels_kernels.go:825
 			}
 			x = to - 1
 			continue
@@ -831,7 +830,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:835
+//line gokernels_kernels.go:834
 	}
 }
 
@@ -862,7 +861,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:866
+//line gokernels_kernels.go:865
 				}
 				{
 					at := at + 1
@@ -872,7 +871,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:876
+//line gokernels_kernels.go:875
 				}
 			}
 			if at < count {
@@ -882,7 +881,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:886
+//line gokernels_kernels.go:885
 			}
 			x = to - 1
 			continue
@@ -891,7 +890,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:895
+//line gokernels_kernels.go:894
 	}
 }
 
@@ -922,7 +921,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:926
+//line gokernels_kernels.go:925
 				}
 				{
 					at := at + 1
@@ -932,7 +931,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:936
+//line gokernels_kernels.go:935
 				}
 			}
 			if at < count {
@@ -942,7 +941,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:946
+//line gokernels_kernels.go:945
 			}
 			x = to - 1
 			continue
@@ -951,13 +950,13 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:955
+//line gokernels_kernels.go:954
 	}
 }
 
-// innerPhasesKept holds what a thread of inner keeps for later phases.
+// innerPhasesKept holds what the threads of a block of inner keep for later phases, a slice for each variable.
 type innerPhasesKept struct {
-	me int
+	sum []float64
 }
 
 var innerPhasesPool grid.Pool[innerPhasesKept]
@@ -969,59 +968,120 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	var part_ [64]float64
 	part := &part_
-	kept := innerPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	held := innerPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.sum) < threads_ {
+		kept.sum = make([]float64, threads_)
+	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count := int(b_.Size[0])
+			sums_ := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 //line stream.go:47
-				me, sum := tx, 0.0
-				for i := (firstX + tx); i < len(a); i += block * int(b_.Grid[0]) {
-					sum += float64(a[i] * b[i])
+				_, sum := tx, 0.0
+//line gokernels_kernels.go:986
+				sums_[tx] = sum
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		round, stop, step := (firstX + tx), len(a), int(block*int(b_.Grid[0]))
+		from, to := round, stop
+		from, to = grid.Within(from, to, 0, len(a))
+		from, to = grid.Within(from, to, 0, len(b))
+		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b_.Size[2]) {
+					for ty := range int(b_.Size[1]) {
+						count_ := min(int(b_.Size[0]), left)
+						sums_ := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							i := round + tx
+							_ = i
+							sum := sums_[tx]
+							_ = sum
+//line stream.go:49
+							sum += float64(a[i] * b[i])
+//line gokernels_kernels.go:1013
+							sums_[tx] = sum
+						}
+					}
 				}
+			}
+		} else {
+			for tz := range int(b_.Size[2]) {
+				for ty := range int(b_.Size[1]) {
+					count__ := int(b_.Size[0])
+					sums_ := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						sum := sums_[tx]
+						_ = sum
+//line stream.go:48
+						for i := (firstX + tx); i < len(a); i += block * int(b_.Grid[0]) {
+							sum += float64(a[i] * b[i])
+						}
+//line gokernels_kernels.go:1032
+						sums_[tx] = sum
+					}
+				}
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count___ := int(b_.Size[0])
+			sums_ := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				sum := sums_[tx]
+				_ = sum
+//line stream.go:51
 				part[me] = sum
-//line gokernels_kernels.go:985
-				row[tx].me = me
+//line gokernels_kernels.go:1050
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:992
+//line gokernels_kernels.go:1056
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-				for tx := range row {
+				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
-					me := row[tx].me
-					_ = me
+					me := tx
 //line stream.go:54
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1004
+//line gokernels_kernels.go:1066
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1009
+//line gokernels_kernels.go:1071
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			for tx := range min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
-				me := row[tx].me
-				_ = me
+				me := tx
 //line stream.go:58
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1021
+//line gokernels_kernels.go:1081
 			}
 		}
 	}
-	innerPhasesPool.Give(kept)
+	innerPhasesPool.Give(held)
 }
 
 // These functions run the front threads of a row as vectors, and return the rest of the row. They are set in gokernels_kernels_simd.go.

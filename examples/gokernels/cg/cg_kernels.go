@@ -94,7 +94,6 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
 	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
 }, Sources: []string{
-	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
 	"kernels.go block 62c7167daaf9376a",
 	"kernels.go direct 45418b6de19c757b",
@@ -374,7 +373,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:378
+//line cg_kernels.go:377
 			}
 			x = to - 1
 			continue
@@ -399,9 +398,16 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:403
+//line cg_kernels.go:402
 	}
 }
+
+// productPhasesKept holds what the threads of a block of product keep for later phases, a slice for each variable.
+type productPhasesKept struct {
+	mine []float32
+}
+
+var productPhasesPool grid.Pool[productPhasesKept]
 
 // productPhases runs product for a block: the code between two barriers runs for one thread after the other.
 //
@@ -409,55 +415,132 @@ threads:
 func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32], n int) {
 	var part_ [64]float32
 	part := &part_
+	held := productPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.mine) < threads_ {
+		kept.mine = make([]float32, threads_)
+	}
 	row := int(b_.Index[0]) * n
 	_ = row
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			for tx := range int(b_.Size[0]) {
+			count := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
-				me := tx
 //line kernels.go:38
 				mine := float32(0)
-				for j := me; j < n; j += block {
-					mine += float32(a[row+j] * b[row+j])
+//line cg_kernels.go:435
+				mines[tx] = mine
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		me := tx
+		round, stop, step := me, n, int(block)
+		from, to := round, stop
+		from, to = grid.Within(from, to, +(row), len(a))
+		from, to = grid.Within(from, to, +(row), len(b))
+		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b_.Size[2]) {
+					for ty := range int(b_.Size[1]) {
+						count_ := min(int(b_.Size[0]), left)
+						mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							j := round + tx
+							_ = j
+							mine := mines[tx]
+							_ = mine
+//line kernels.go:40
+							mine += float32(a[row+j] * b[row+j])
+//line cg_kernels.go:463
+							mines[tx] = mine
+						}
+					}
 				}
+			}
+		} else {
+			for tz := range int(b_.Size[2]) {
+				for ty := range int(b_.Size[1]) {
+					count__ := int(b_.Size[0])
+					mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						mine := mines[tx]
+						_ = mine
+//line kernels.go:39
+						for j := me; j < n; j += block {
+							mine += float32(a[row+j] * b[row+j])
+						}
+//line cg_kernels.go:483
+						mines[tx] = mine
+					}
+				}
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count___ := int(b_.Size[0])
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
+//line kernels.go:42
 				part[me] = mine
-//line cg_kernels.go:426
+//line cg_kernels.go:501
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:432
+//line cg_kernels.go:507
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				for tx := range int(b_.Size[0]) {
+				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:45
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:442
+//line cg_kernels.go:517
 				}
 			}
 		}
 	}
-//line cg_kernels.go:447
+//line cg_kernels.go:522
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			for tx := range int(b_.Size[0]) {
+			for tx := range min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:49
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:457
+//line cg_kernels.go:532
 			}
 		}
 	}
+	productPhasesPool.Give(held)
 }
+
+// totalPhasesKept holds what the threads of a block of total keep for later phases, a slice for each variable.
+type totalPhasesKept struct {
+	mine []float32
+}
+
+var totalPhasesPool grid.Pool[totalPhasesKept]
 
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
@@ -465,52 +548,121 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 	var part_ [64]float32
 	part := &part_
+	held := totalPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.mine) < threads_ {
+		kept.mine = make([]float32, threads_)
+	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			count := int(b.Size[0])
+			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
-				me := tx
 //line kernels.go:60
 				mine := float32(0)
-				for j := me; j < len(sums); j += block {
-					mine += sums[j]
+//line cg_kernels.go:566
+				mines[tx] = mine
+			}
+		}
+	}
+	{
+		tx, ty, tz := 0, 0, 0 // of the first thread
+		_, _, _ = tx, ty, tz
+		me := tx
+		round, stop, step := me, len(sums), int(block)
+		from, to := round, stop
+		from, to = grid.Within(from, to, 0, len(sums))
+		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b.Size[0] >= 16 && b.Size[0] <= 4096 {
+			for ; round < stop; round += step {
+				left := stop - round
+				for tz := range int(b.Size[2]) {
+					for ty := range int(b.Size[1]) {
+						count_ := min(int(b.Size[0]), left)
+						mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+						for tx := range count_ {
+							_, _, _ = tx, ty, tz
+							j := round + tx
+							_ = j
+							mine := mines[tx]
+							_ = mine
+//line kernels.go:62
+							mine += sums[j]
+//line cg_kernels.go:593
+							mines[tx] = mine
+						}
+					}
 				}
+			}
+		} else {
+			for tz := range int(b.Size[2]) {
+				for ty := range int(b.Size[1]) {
+					count__ := int(b.Size[0])
+					mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						mine := mines[tx]
+						_ = mine
+//line kernels.go:61
+						for j := me; j < len(sums); j += block {
+							mine += sums[j]
+						}
+//line cg_kernels.go:613
+						mines[tx] = mine
+					}
+				}
+			}
+		}
+	}
+	for tz := range int(b.Size[2]) {
+		for ty := range int(b.Size[1]) {
+			count___ := int(b.Size[0])
+			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
+//line kernels.go:64
 				part[me] = mine
-//line cg_kernels.go:480
+//line cg_kernels.go:631
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:486
+//line cg_kernels.go:637
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range int(b.Size[0]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:67
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:496
+//line cg_kernels.go:647
 				}
 			}
 		}
 	}
-//line cg_kernels.go:501
+//line cg_kernels.go:652
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:71
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:511
+//line cg_kernels.go:662
 			}
 		}
 	}
+	totalPhasesPool.Give(held)
 }
 
 // advanceRow runs advance for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -542,7 +694,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:546
+//line cg_kernels.go:698
 			}
 			x_ = to - 1
 			continue
@@ -553,7 +705,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:557
+//line cg_kernels.go:709
 	}
 }
 
@@ -581,7 +733,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:585
+//line cg_kernels.go:737
 			}
 			x = to - 1
 			continue
@@ -591,7 +743,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:595
+//line cg_kernels.go:747
 	}
 }
 

@@ -28,7 +28,6 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
 	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17"},
 }, Sources: []string{
-	"./ float32,int,int32 matmul",
 	"matmul.go matmul 7c6205407eb4744c",
 	"matmul.go tile a9c0f56587d65210",
 }, Portable: `typedef struct { f32 a[16]; } T_16_f32;
@@ -114,9 +113,9 @@ func MatmulOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, col
 	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
-// matmulPhasesKept holds what a thread of matmul keeps for later phases.
+// matmulPhasesKept holds what the threads of a block of matmul keep for later phases, a slice for each variable.
 type matmulPhasesKept struct {
-	sum float32
+	sum []float32
 }
 
 var matmulPhasesPool grid.Pool[matmulPhasesKept]
@@ -131,24 +130,30 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	at := &at_
 	var bt_ [16][16]float32
 	bt := &bt_
-	kept := matmulPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	held := matmulPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.sum) < threads_ {
+		kept.sum = make([]float32, threads_)
+	}
 	m, n, depth := int(rows), int(cols), int(inner)
 	_, _, _ = m, n, depth
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row_ {
+			count := int(b_.Size[0])
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 //line matmul.go:19
 				sum := float32(0)
-//line matmul_kernels.go:145
-				row_[tx].sum = sum
+//line matmul_kernels.go:150
+				sums[tx] = sum
 			}
 		}
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:152
+//line matmul_kernels.go:157
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -166,46 +171,48 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:170
+//line matmul_kernels.go:175
 				}
 			}
 		}
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-				for tx := range row_ {
+				count_ := int(b_.Size[0])
+				sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					x := tx
 					y := ty
-					sum := row_[tx].sum
+					sum := sums[tx]
 					_ = sum
 //line matmul.go:30
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:187
-					row_[tx].sum = sum
+//line matmul_kernels.go:193
+					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:193
+//line matmul_kernels.go:199
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row_ := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row_ {
+			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
+			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			for tx := range count__ {
 				_, _, _ = tx, ty, tz
 				col := (firstX + tx)
 				row := (firstY + ty)
-				sum := row_[tx].sum
+				sum := sums[tx]
 				_ = sum
 //line matmul.go:35
 				if row < m && col < n {
 					c[row*n+col] = sum
 				}
-//line matmul_kernels.go:207
+//line matmul_kernels.go:214
 			}
 		}
 	}
-	matmulPhasesPool.Give(kept)
+	matmulPhasesPool.Give(held)
 }

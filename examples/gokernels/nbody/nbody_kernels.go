@@ -27,7 +27,6 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
 	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
 }, Sources: []string{
-	"./ float32,float64,int,int32,len nbody",
 	"nbody.go block 62c7167daaf9376a",
 	"nbody.go body 4e433cd7acaa567b",
 	"nbody.go read 171116fe1c43fd4d",
@@ -136,12 +135,12 @@ func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first
 	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
 }
 
-// stepPhasesKept holds what a thread of step keeps for later phases.
+// stepPhasesKept holds what the threads of a block of step keep for later phases, a slice for each variable.
 type stepPhasesKept struct {
-	b  body
-	ax float32
-	ay float32
-	az float32
+	b  []body
+	ax []float32
+	ay []float32
+	az []float32
 }
 
 var stepPhasesPool grid.Pool[stepPhasesKept]
@@ -153,13 +152,31 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 	firstX := int(b_.Index[0]) * int(b_.Size[0])
 	var piece_ [64]body
 	piece := &piece_
-	kept := stepPhasesPool.Take(int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2]))
+	held := stepPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b_.Size[0]) * int(b_.Size[1]) * int(b_.Size[2])
+	if len(kept.b) < threads_ {
+		kept.b = make([]body, threads_)
+	}
+	if len(kept.ax) < threads_ {
+		kept.ax = make([]float32, threads_)
+	}
+	if len(kept.ay) < threads_ {
+		kept.ay = make([]float32, threads_)
+	}
+	if len(kept.az) < threads_ {
+		kept.az = make([]float32, threads_)
+	}
 	n := len(old) / 4
 	_ = n
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count := int(b_.Size[0])
+			bs := kept.b[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			axs := kept.ax[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			ays := kept.ay[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			azs := kept.az[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 //line nbody.go:29
@@ -168,14 +185,17 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:172
-				row[tx].b, row[tx].ax, row[tx].ay, row[tx].az = b, ax, ay, az
+//line nbody_kernels.go:189
+				bs[tx] = b
+				axs[tx] = ax
+				ays[tx] = ay
+				azs[tx] = az
 			}
 		}
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:179
+//line nbody_kernels.go:199
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -186,17 +206,27 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:190
+//line nbody_kernels.go:210
 				}
 			}
 		}
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-				for tx := range row {
+				count_ := int(b_.Size[0])
+				bs := kept.b[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				axs := kept.ax[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				ays := kept.ay[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				azs := kept.az[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_]
+				for tx := range count_ {
 					_, _, _ = tx, ty, tz
-					b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
-					_, _, _, _ = b, ax, ay, az
+					b := bs[tx]
+					_ = b
+					ax := axs[tx]
+					_ = ax
+					ay := ays[tx]
+					_ = ay
+					az := azs[tx]
+					_ = az
 //line nbody.go:40
 					for k := 0; k < block; k++ {
 						o := piece[k]
@@ -207,21 +237,33 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:211
-					row[tx].ax, row[tx].ay, row[tx].az = ax, ay, az
+//line nbody_kernels.go:241
+					axs[tx] = ax
+					ays[tx] = ay
+					azs[tx] = az
 				}
 			}
 		}
 	}
-//line nbody_kernels.go:217
+//line nbody_kernels.go:249
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			row := (*kept)[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:b_.Size[0]]
-			for tx := range row {
+			count__ := min(int(b_.Size[0]), max((len(now)/4)-firstX, 0))
+			bs := kept.b[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			axs := kept.ax[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			ays := kept.ay[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			azs := kept.az[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
+			for tx := range count__ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
-				b, ax, ay, az := row[tx].b, row[tx].ax, row[tx].ay, row[tx].az
-				_, _, _, _ = b, ax, ay, az
+				b := bs[tx]
+				_ = b
+				ax := axs[tx]
+				_ = ax
+				ay := ays[tx]
+				_ = ay
+				az := azs[tx]
+				_ = az
 //line nbody.go:51
 				if i < len(now)/4 {
 					v[3*i] += float32(ax * dt)
@@ -232,9 +274,9 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:236
+//line nbody_kernels.go:278
 			}
 		}
 	}
-	stepPhasesPool.Give(kept)
+	stepPhasesPool.Give(held)
 }

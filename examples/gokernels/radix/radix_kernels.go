@@ -46,7 +46,6 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	"starts":  {Code: "k_starts", Params: []string{"counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}},
 }, Sources: []string{
-	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
 	"radix.go count 25198089ea053a6a",
 	"radix.go digits 58d8d90e9bc6616a",
@@ -227,7 +226,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:231
+//line radix_kernels.go:230
 			}
 		}
 	}
@@ -239,17 +238,17 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:243
+//line radix_kernels.go:242
 			}
 		}
 	}
 }
 
-// startsPhasesKept holds what a thread of starts keeps for later phases.
+// startsPhasesKept holds what the threads of a block of starts keep for later phases, a slice for each variable.
 type startsPhasesKept struct {
-	from int
-	to   int
-	sum  uint32
+	from []int
+	to   []int
+	sum  []uint32
 }
 
 var startsPhasesPool grid.Pool[startsPhasesKept]
@@ -258,15 +257,29 @@ var startsPhasesPool grid.Pool[startsPhasesKept]
 //
 //go:noinline
 func startsPhases(b *kernel.Block, counts []uint32) {
-	var sums_ [256]uint32
-	sums := &sums_
-	kept := startsPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	var sums__ [256]uint32
+	sums := &sums__
+	held := startsPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.from) < threads_ {
+		kept.from = make([]int, threads_)
+	}
+	if len(kept.to) < threads_ {
+		kept.to = make([]int, threads_)
+	}
+	if len(kept.sum) < threads_ {
+		kept.sum = make([]uint32, threads_)
+	}
 	piece := (len(counts) + block - 1) / block
 	_ = piece
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count := int(b.Size[0])
+			froms := kept.from[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			tos := kept.to[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line radix.go:35
@@ -276,19 +289,28 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:280
-				row[tx].from, row[tx].to, row[tx].sum = from, to, sum
+//line radix_kernels.go:293
+				froms[tx] = from
+				tos[tx] = to
+				sums_[tx] = sum
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count_ := int(b.Size[0])
+			froms := kept.from[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			tos := kept.to[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			sums_ := kept.sum[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
 				_, _, _ = tx, ty, tz
 				me := tx
-				from, to, sum := row[tx].from, row[tx].to, row[tx].sum
-				_, _, _ = from, to, sum
+				from := froms[tx]
+				_ = from
+				to := tos[tx]
+				_ = to
+				sum := sums_[tx]
+				_ = sum
 //line radix.go:42
 				sum = 0
 				for i := 0; i < me; i++ {
@@ -299,16 +321,16 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:303
+//line radix_kernels.go:325
 			}
 		}
 	}
-	startsPhasesPool.Give(kept)
+	startsPhasesPool.Give(held)
 }
 
-// scatterPhasesKept holds what a thread of scatter keeps for later phases.
+// scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
 type scatterPhasesKept struct {
-	digit uint32
+	digit []uint32
 }
 
 var scatterPhasesPool grid.Pool[scatterPhasesKept]
@@ -320,11 +342,17 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 	firstX := int(b.Index[0]) * int(b.Size[0])
 	var own_ [256]uint32
 	own := &own_
-	kept := scatterPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	held := scatterPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.digit) < threads_ {
+		kept.digit = make([]uint32, threads_)
+	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count := int(b.Size[0])
+			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 				me := tx
@@ -334,19 +362,20 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:338
-				row[tx].digit = digit
+//line radix_kernels.go:366
+				digits_[tx] = digit
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count_ := min(int(b.Size[0]), max((len(keys))-firstX, 0))
+			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
 				_, _, _ = tx, ty, tz
 				i := (firstX + tx)
 				me := tx
-				digit := row[tx].digit
+				digit := digits_[tx]
 				_ = digit
 //line radix.go:65
 				if i < len(keys) {
@@ -358,9 +387,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:362
+//line radix_kernels.go:391
 			}
 		}
 	}
-	scatterPhasesPool.Give(kept)
+	scatterPhasesPool.Give(held)
 }

@@ -43,7 +43,6 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"scan":  {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}},
 	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}},
 }, Sources: []string{
-	"./ len,uint32 reduce",
 	"reduce.go block 444ded28e8599931",
 	"reduce.go scan 2f94700dd7f810f3",
 	"reduce.go shift e00dd3f15b758fd9",
@@ -199,46 +198,46 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if i := (firstX + tx); i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:203
+//line reduce_kernels.go:202
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:209
+//line reduce_kernels.go:208
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range int(b.Size[0]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line reduce.go:21
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line reduce_kernels.go:219
+//line reduce_kernels.go:218
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:224
+//line reduce_kernels.go:223
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line reduce.go:25
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:234
+//line reduce_kernels.go:233
 			}
 		}
 	}
 }
 
-// scanPhasesKept holds what a thread of scan keeps for later phases.
+// scanPhasesKept holds what the threads of a block of scan keep for later phases, a slice for each variable.
 type scanPhasesKept struct {
-	before uint32
+	before []uint32
 }
 
 var scanPhasesPool grid.Pool[scanPhasesKept]
@@ -250,10 +249,15 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 	firstX := int(b.Index[0]) * int(b.Size[0])
 	var part_ [256]uint32
 	part := &part_
-	kept := scanPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	held := scanPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads_ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.before) < threads_ {
+		kept.before = make([]uint32, threads_)
+	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((len(x))-firstX, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 				i := (firstX + tx)
@@ -261,17 +265,18 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:265
+//line reduce_kernels.go:269
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:271
+//line reduce_kernels.go:275
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count := int(b.Size[0])
+				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line reduce.go:41
@@ -279,27 +284,28 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					if me >= step {
 						before = part[me-step]
 					}
-//line reduce_kernels.go:283
-					row[tx].before = before
+//line reduce_kernels.go:288
+					befores[tx] = before
 				}
 			}
 		}
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count_ := int(b.Size[0])
+				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
-					before := row[tx].before
+					before := befores[tx]
 					_ = before
 //line reduce.go:46
 					part[me] += before
-//line reduce_kernels.go:298
+//line reduce_kernels.go:304
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:303
+//line reduce_kernels.go:309
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -313,9 +319,9 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:317
+//line reduce_kernels.go:323
 			}
 		}
 	}
-	scanPhasesPool.Give(kept)
+	scanPhasesPool.Give(held)
 }

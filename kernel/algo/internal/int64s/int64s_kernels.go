@@ -74,7 +74,6 @@ var kernels = kernel.New(kernel.Source{Name: "int64s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
-	"./ bool,false,int,int32,int64,len,min,uint32,uint64 int64s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -577,38 +576,38 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int64s_kernels.go:581
+//line int64s_kernels.go:580
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:587
+//line int64s_kernels.go:586
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range int(b.Size[0]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:27
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line int64s_kernels.go:597
+//line int64s_kernels.go:596
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:602
+//line int64s_kernels.go:601
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:31
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int64s_kernels.go:612
+//line int64s_kernels.go:611
 			}
 		}
 	}
@@ -641,46 +640,46 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int64s_kernels.go:645
+//line int64s_kernels.go:644
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:651
+//line int64s_kernels.go:650
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range int(b.Size[0]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:56
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int64s_kernels.go:661
+//line int64s_kernels.go:660
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:666
+//line int64s_kernels.go:665
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:60
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int64s_kernels.go:676
+//line int64s_kernels.go:675
 			}
 		}
 	}
 }
 
-// scanPhasesKept holds what a thread of scan keeps for later phases.
+// scanPhasesKept holds what the threads of a block of scan keep for later phases, a slice for each variable.
 type scanPhasesKept struct {
-	more T
+	more []T
 }
 
 var scanPhasesPool grid.Pool[scanPhasesKept]
@@ -693,7 +692,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 	tile := &tile_
 	var part_ [256]T
 	part := &part_
-	kept := scanPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	held := scanPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.more) < threads__ {
+		kept.more = make([]T, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -705,7 +709,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int64s_kernels.go:709
+//line int64s_kernels.go:713
 			}
 		}
 	}
@@ -720,17 +724,18 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:724
+//line int64s_kernels.go:728
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:730
+//line int64s_kernels.go:734
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:100
@@ -738,27 +743,28 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int64s_kernels.go:742
-					row[tx].more = more
+//line int64s_kernels.go:747
+					mores[tx] = more
 				}
 			}
 		}
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count_ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
-					more := row[tx].more
+					more := mores[tx]
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int64s_kernels.go:757
+//line int64s_kernels.go:763
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:762
+//line int64s_kernels.go:768
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -782,7 +788,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int64s_kernels.go:786
+//line int64s_kernels.go:792
 			}
 		}
 	}
@@ -795,11 +801,11 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int64s_kernels.go:799
+//line int64s_kernels.go:805
 			}
 		}
 	}
-	scanPhasesPool.Give(kept)
+	scanPhasesPool.Give(held)
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -819,31 +825,31 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int64s_kernels.go:823
+//line int64s_kernels.go:829
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((digits)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:141
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int64s_kernels.go:836
+//line int64s_kernels.go:842
 			}
 		}
 	}
 }
 
-// scatterPhasesKept holds what a thread of scatter keeps for later phases.
+// scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
 type scatterPhasesKept struct {
-	begin int
-	end   int
-	own   uint32
-	more  uint32
+	begin []int
+	end   []int
+	own   []uint32
+	more  []uint32
 }
 
 var scatterPhasesPool grid.Pool[scatterPhasesKept]
@@ -858,13 +864,29 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 	part := &part_
 	var first_ [16]uint32
 	first := &first_
-	kept := scatterPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	held := scatterPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.begin) < threads__ {
+		kept.begin = make([]int, threads__)
+	}
+	if len(kept.end) < threads__ {
+		kept.end = make([]int, threads__)
+	}
+	if len(kept.own) < threads__ {
+		kept.own = make([]uint32, threads__)
+	}
+	if len(kept.more) < threads__ {
+		kept.more = make([]uint32, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count := int(b.Size[0])
+			begins := kept.begin[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			ends := kept.end[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:158
@@ -872,15 +894,17 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int64s_kernels.go:876
-				row[tx].begin, row[tx].end = begin, end
+//line int64s_kernels.go:898
+				begins[tx] = begin
+				ends[tx] = end
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count_ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:163
@@ -889,18 +913,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:893
-				row[tx].own = own
+//line int64s_kernels.go:917
+				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:900
+//line int64s_kernels.go:924
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count__ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				for tx := range count__ {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:170
@@ -908,34 +933,36 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line int64s_kernels.go:912
-					row[tx].more = more
+//line int64s_kernels.go:937
+					mores[tx] = more
 				}
 			}
 		}
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count___ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
-					more := row[tx].more
+					more := mores[tx]
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line int64s_kernels.go:927
+//line int64s_kernels.go:953
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:932
+//line int64s_kernels.go:958
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count____ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
+			for tx := range count____ {
 				_, _, _ = tx, ty, tz
 				me := tx
-				own := row[tx].own
+				own := owns[tx]
 				_ = own
 //line kernels.go:178
 				sum := part[me] - own
@@ -944,31 +971,35 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int64s_kernels.go:948
+//line int64s_kernels.go:975
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((digits)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:185
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int64s_kernels.go:961
+//line int64s_kernels.go:988
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count_____ := int(b.Size[0])
+			begins := kept.begin[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			ends := kept.end[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			for tx := range count_____ {
 				_, _, _ = tx, ty, tz
 				me := tx
-				begin, end := row[tx].begin, row[tx].end
-				_, _ = begin, end
+				begin := begins[tx]
+				_ = begin
+				end := ends[tx]
+				_ = end
 //line kernels.go:189
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift)
@@ -979,9 +1010,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int64s_kernels.go:983
+//line int64s_kernels.go:1014
 			}
 		}
 	}
-	scatterPhasesPool.Give(kept)
+	scatterPhasesPool.Give(held)
 }

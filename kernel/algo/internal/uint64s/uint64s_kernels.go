@@ -74,7 +74,6 @@ var kernels = kernel.New(kernel.Source{Name: "uint64s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
-	"./ bool,false,int,int32,int64,len,min,uint32,uint64 uint64s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -578,38 +577,38 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint64s_kernels.go:582
+//line uint64s_kernels.go:581
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:588
+//line uint64s_kernels.go:587
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range int(b.Size[0]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:27
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint64s_kernels.go:598
+//line uint64s_kernels.go:597
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:603
+//line uint64s_kernels.go:602
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:31
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint64s_kernels.go:613
+//line uint64s_kernels.go:612
 			}
 		}
 	}
@@ -642,46 +641,46 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint64s_kernels.go:646
+//line uint64s_kernels.go:645
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:652
+//line uint64s_kernels.go:651
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range int(b.Size[0]) {
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:56
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint64s_kernels.go:662
+//line uint64s_kernels.go:661
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:667
+//line uint64s_kernels.go:666
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:60
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint64s_kernels.go:677
+//line uint64s_kernels.go:676
 			}
 		}
 	}
 }
 
-// scanPhasesKept holds what a thread of scan keeps for later phases.
+// scanPhasesKept holds what the threads of a block of scan keep for later phases, a slice for each variable.
 type scanPhasesKept struct {
-	more T
+	more []T
 }
 
 var scanPhasesPool grid.Pool[scanPhasesKept]
@@ -694,7 +693,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 	tile := &tile_
 	var part_ [256]T
 	part := &part_
-	kept := scanPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	held := scanPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.more) < threads__ {
+		kept.more = make([]T, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
@@ -706,7 +710,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint64s_kernels.go:710
+//line uint64s_kernels.go:714
 			}
 		}
 	}
@@ -721,17 +725,18 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:725
+//line uint64s_kernels.go:729
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:731
+//line uint64s_kernels.go:735
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:100
@@ -739,27 +744,28 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:743
-					row[tx].more = more
+//line uint64s_kernels.go:748
+					mores[tx] = more
 				}
 			}
 		}
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count_ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
-					more := row[tx].more
+					more := mores[tx]
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint64s_kernels.go:758
+//line uint64s_kernels.go:764
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:763
+//line uint64s_kernels.go:769
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -783,7 +789,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint64s_kernels.go:787
+//line uint64s_kernels.go:793
 			}
 		}
 	}
@@ -796,11 +802,11 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint64s_kernels.go:800
+//line uint64s_kernels.go:806
 			}
 		}
 	}
-	scanPhasesPool.Give(kept)
+	scanPhasesPool.Give(held)
 }
 
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
@@ -820,31 +826,31 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint64s_kernels.go:824
+//line uint64s_kernels.go:830
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((digits)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:141
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint64s_kernels.go:837
+//line uint64s_kernels.go:843
 			}
 		}
 	}
 }
 
-// scatterPhasesKept holds what a thread of scatter keeps for later phases.
+// scatterPhasesKept holds what the threads of a block of scatter keep for later phases, a slice for each variable.
 type scatterPhasesKept struct {
-	begin int
-	end   int
-	own   uint32
-	more  uint32
+	begin []int
+	end   []int
+	own   []uint32
+	more  []uint32
 }
 
 var scatterPhasesPool grid.Pool[scatterPhasesKept]
@@ -859,13 +865,29 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 	part := &part_
 	var first_ [16]uint32
 	first := &first_
-	kept := scatterPhasesPool.Take(int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2]))
+	held := scatterPhasesPool.Take(1)
+	kept := &(*held)[0]
+	threads__ := int(b.Size[0]) * int(b.Size[1]) * int(b.Size[2])
+	if len(kept.begin) < threads__ {
+		kept.begin = make([]int, threads__)
+	}
+	if len(kept.end) < threads__ {
+		kept.end = make([]int, threads__)
+	}
+	if len(kept.own) < threads__ {
+		kept.own = make([]uint32, threads__)
+	}
+	if len(kept.more) < threads__ {
+		kept.more = make([]uint32, threads__)
+	}
 	from := int(b.Index[0]) * chunk
 	_ = from
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count := int(b.Size[0])
+			begins := kept.begin[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			ends := kept.end[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
+			for tx := range count {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:158
@@ -873,15 +895,17 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint64s_kernels.go:877
-				row[tx].begin, row[tx].end = begin, end
+//line uint64s_kernels.go:899
+				begins[tx] = begin
+				ends[tx] = end
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count_ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
+			for tx := range count_ {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:163
@@ -890,18 +914,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:894
-				row[tx].own = own
+//line uint64s_kernels.go:918
+				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:901
+//line uint64s_kernels.go:925
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count__ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				for tx := range count__ {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line kernels.go:170
@@ -909,34 +934,36 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:913
-					row[tx].more = more
+//line uint64s_kernels.go:938
+					mores[tx] = more
 				}
 			}
 		}
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-				for tx := range row {
+				count___ := int(b.Size[0])
+				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
-					more := row[tx].more
+					more := mores[tx]
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line uint64s_kernels.go:928
+//line uint64s_kernels.go:954
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:933
+//line uint64s_kernels.go:959
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count____ := int(b.Size[0])
+			owns := kept.own[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count____]
+			for tx := range count____ {
 				_, _, _ = tx, ty, tz
 				me := tx
-				own := row[tx].own
+				own := owns[tx]
 				_ = own
 //line kernels.go:178
 				sum := part[me] - own
@@ -945,31 +972,35 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint64s_kernels.go:949
+//line uint64s_kernels.go:976
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
+			for tx := range min(int(b.Size[0]), max((digits)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:185
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint64s_kernels.go:962
+//line uint64s_kernels.go:989
 			}
 		}
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			row := (*kept)[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:b.Size[0]]
-			for tx := range row {
+			count_____ := int(b.Size[0])
+			begins := kept.begin[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			ends := kept.end[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_____]
+			for tx := range count_____ {
 				_, _, _ = tx, ty, tz
 				me := tx
-				begin, end := row[tx].begin, row[tx].end
-				_, _ = begin, end
+				begin := begins[tx]
+				_ = begin
+				end := ends[tx]
+				_ = end
 //line kernels.go:189
 				for i := begin; i < end; i++ {
 					d := digit(keys[i], shift)
@@ -980,9 +1011,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint64s_kernels.go:984
+//line uint64s_kernels.go:1015
 			}
 		}
 	}
-	scatterPhasesPool.Give(kept)
+	scatterPhasesPool.Give(held)
 }
