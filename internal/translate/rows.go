@@ -624,7 +624,7 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		x, ok := w.same(e.Args[0], rowKnown)
 		return name.Name + "(" + x + ")", ok
 	case *ast.BinaryExpr:
-		if e.Op != token.ADD && e.Op != token.SUB && e.Op != token.MUL {
+		if e.Op != token.ADD && e.Op != token.SUB && e.Op != token.MUL && !(e.Op == token.QUO && positive(info, e.Y)) {
 			break
 		}
 		x, ok1 := w.same(e.X, rowKnown)
@@ -654,7 +654,9 @@ func (w *rowWriter) pure(e ast.Expr) bool {
 	case *ast.BinaryExpr:
 		switch e.Op {
 		case token.QUO, token.REM, token.SHL, token.SHR:
-			return false // the divisor may be zero, or the shift count negative
+			if !positive(info, e.Y) {
+				return false // the divisor may be zero, or the shift count negative
+			}
 		case token.EQL, token.NEQ:
 			if _, ok := numberOf(info.TypeOf(e.X)); !ok {
 				return false

@@ -57,6 +57,7 @@ type laneWriter struct {
 	hoisted  []laneLine        // vectors that are the same in the whole function
 	named    map[string]string // their names
 	views    []laneView
+	spread   []laneSpread
 	whole    []string // slices of which any element may be loaded
 	fits     []string // conditions under which the row is left to the loop
 	stored   bool     // a store may come before what is written next
@@ -90,12 +91,22 @@ type laneView struct {
 	stored              bool
 }
 
+// laneSpread is elements of a slice that are the same distance apart: the place of each thread, times step, plus offset.
+type laneSpread struct {
+	slice  string
+	step   int64
+	offset affine
+	stored bool
+	pos    token.Pos
+}
+
 // laneVar is a variable of the kernel, or of a function that it calls.
 type laneVar struct {
 	name  string
 	key   string
 	how   how
-	depth int // how many narrowings were around its declaration
+	step  string // of leads
+	depth int    // how many narrowings were around its declaration
 	basic types.BasicKind
 	exact constant.Value // of a constant
 }
@@ -105,7 +116,7 @@ type how int
 
 const (
 	alike  how = iota // all threads of the row have it
-	leads             // an int: a number that all threads have, plus the number of the lane; its text is the number for lane 0
+	leads             // an int: a number that all threads have, plus the number of the lane times a step; its text is the number for lane 0
 	differ            // each lane has its own; its text is a vector, or a mask for a bool
 )
 
@@ -113,6 +124,7 @@ const (
 type laneValue struct {
 	text  string
 	how   how
+	step  string // of leads: the number by which lanes differ, a text that means the same everywhere, or "" for 1
 	basic types.BasicKind
 	exact constant.Value // of a constant
 }
@@ -234,7 +246,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	}()
 	w := l.w
 	l.again, l.lines, l.hoisted, l.named, l.frozen = false, nil, nil, map[string]string{}, map[string]bool{}
-	l.views, l.whole, l.fits, l.stored, l.path, l.calls = nil, nil, nil, false, "", nil
+	l.views, l.spread, l.whole, l.fits, l.stored, l.path, l.calls = nil, nil, nil, nil, false, "", nil
 	l.pos = w.f.decl.Pos()
 	l.vars, l.depth, l.active, l.last, l.indexing = map[types.Object]*laneVar{}, nil, "", false, false
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
@@ -266,8 +278,9 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	if l.again {
 		return nil, refusal{}
 	}
+	l.own()
 	stores := slices.ContainsFunc(l.views, func(v laneView) bool { return v.stored })
-	if !stores {
+	if !stores && !slices.ContainsFunc(l.spread, func(v laneSpread) bool { return v.stored }) {
 		refuse(w.f.decl.Pos(), "this kernel stores nothing at its threads' places")
 	}
 	kernel := strings.TrimRight(strings.TrimSuffix(l.row.name, "_"), "_")
@@ -310,6 +323,9 @@ func (l *laneWriter) function(name, params, args string) string {
 	fmt.Fprintf(&b, "%s, %s := %s.First(), %s\n", l.from, l.to, w.row, end)
 	for _, v := range l.views {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", l.from, l.to, v.offset, v.slice)
+	}
+	for _, v := range l.spread {
+		fmt.Fprintf(&b, "%[1]s, %[2]s = lanes.Within(%[1]s, %[2]s, %[3]d, %[4]s, len(%[5]s))\n", l.from, l.to, v.step, v.offset.text(), v.slice)
 	}
 	for _, edge := range l.row.edges {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", l.from, l.to, edge)
@@ -398,20 +414,55 @@ func mentions(text, name string) bool {
 
 // apart returns conditions under which a lane may use memory that another lane stores to.
 func (l *laneWriter) apart() (found []string) {
+	all := slices.Clone(l.whole)
+	for _, v := range l.spread {
+		all = append(all, v.slice)
+	}
+	all = unique(all)
 	for i, s := range l.views {
 		if !s.stored {
 			continue
 		}
 		for j, v := range l.views {
-			if i != j && !(v.stored && j < i) && !slices.Contains(l.whole, v.slice) {
+			if i != j && !(v.stored && j < i) && !slices.Contains(all, v.slice) {
 				found = append(found, fmt.Sprintf("!lanes.Apart(%s, %s)", s.name, v.name))
 			}
 		}
-		for _, slice := range l.whole {
+		for _, slice := range all {
 			found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.name, slice))
 		}
 	}
-	return found
+	for _, v := range l.views {
+		all = append(all, v.slice)
+	}
+	for _, s := range l.spread {
+		if !s.stored {
+			continue
+		}
+		for _, slice := range unique(all) {
+			if slice != s.slice {
+				found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.slice, slice))
+			}
+		}
+	}
+	return unique(found)
+}
+
+// own refuses a kernel that stores elements with a step between them, if an element could be another thread's, too.
+func (l *laneWriter) own() {
+	for _, s := range l.spread {
+		if !s.stored {
+			continue
+		}
+		for _, o := range l.spread {
+			if d := s.offset.minus(o.offset); o.slice == s.slice && (o.step != s.step || !slices.Equal(s.offset.terms, o.offset.terms) || max(d.plus, -d.plus) >= s.step) {
+				refuse(s.pos, "threads may share elements of %s: the indexes of a slice that is stored to with a step must differ by less than the step", s.slice)
+			}
+		}
+		if slices.Contains(l.whole, s.slice) || slices.ContainsFunc(l.views, func(v laneView) bool { return v.slice == s.slice }) {
+			refuse(s.pos, "threads may share elements of %s, which is indexed in another way, too", s.slice)
+		}
+	}
 }
 
 // writtenAt returns where a variable is changed.
@@ -465,13 +516,13 @@ func (l *laneWriter) declare(obj types.Object, v laneValue) {
 	}
 	// A constant keeps a variable of its own: in Go, what is computed with constants alone must not overflow.
 	if !written && v.exact == nil && l.frozen[v.text] {
-		n.name, n.how = v.text, v.how
+		n.name, n.how, n.step = v.text, v.how, v.step
 		return
 	}
 	if written && v.how != alike {
 		l.learn(n.key)
 	}
-	n.name, n.how = l.fresh(obj.Name()), v.how
+	n.name, n.how, n.step = l.fresh(obj.Name()), v.how, v.step
 	l.frozen[n.name] = !written
 	if l.differs[n.key] {
 		n.how = differ
@@ -540,7 +591,7 @@ func (l *laneWriter) blend(text string, n *laneVar, narrowed bool) string {
 	case !narrowed || l.active == "":
 		return text
 	case n.basic == types.Bool:
-		return fmt.Sprintf("%s.And(%s).Or(%s)", text, l.active, l.without(n.name, l.active))
+		return fmt.Sprintf("lanes.Choose%d(%s, %s, %s)", l.bits, l.active, text, n.name)
 	}
 	return fmt.Sprintf("%s.IfElse(%s, %s)", text, l.active, n.name)
 }
@@ -609,6 +660,9 @@ func (l *laneWriter) vector(v laneValue) string {
 	case differ:
 		return v.text
 	case leads: // int, so lanes have 64 bits
+		if v.step != "" {
+			return fmt.Sprintf("lanes.Steps(%s, %s)", v.text, v.step)
+		}
 		return fmt.Sprintf("lanes.Int64s(%s)", v.text)
 	}
 	if numbers[v.basic].bits == 64 && (v.basic == types.Int || v.basic == types.Uint) {

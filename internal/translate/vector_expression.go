@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func (l *laneWriter) expr(e ast.Expr) laneValue {
 					text = basicText(v.basic, text)
 				}
 			}
-			return laneValue{text: text, how: v.how, basic: v.basic, exact: v.exact}
+			return laneValue{text: text, how: v.how, step: v.step, basic: v.basic, exact: v.exact}
 		}
 	case *ast.SelectorExpr:
 		return l.field(e)
@@ -146,10 +147,10 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 	switch {
 	case x.how == alike && y.how == alike:
 		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: kind}
-	case x.how == leads && y.how == alike && (op == token.ADD || op == token.SUB), x.how == alike && y.how == leads && op == token.ADD:
-		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), how: leads, basic: kind}
-	case x.how == leads && y.how == leads && op == token.SUB:
-		return laneValue{text: fmt.Sprintf("(%s - %s)", x.text, y.text), basic: kind}
+	case x.how != differ && y.how != differ:
+		if v, ok := l.led(op, x, y, kind); ok {
+			return v
+		}
 	}
 	if l.indexing {
 		refuse(pos, notNeighbours)
@@ -173,17 +174,77 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 	return laneValue{text: text, how: differ, basic: kind}
 }
 
+// led returns the result of an operator on numbers of which one at least leads, if it leads, too, or is the same in all lanes.
+func (l *laneWriter) led(op token.Token, x, y laneValue, kind types.BasicKind) (laneValue, bool) {
+	text := fmt.Sprintf("(%s %s %s)", x.text, op, y.text)
+	step := func(v laneValue) string {
+		if v.how == alike {
+			return "0"
+		} else if v.step == "" {
+			return "1"
+		}
+		return v.step
+	}
+	a, b := step(x), step(y)
+	var combined string
+	m, errX := strconv.ParseInt(a, 10, 32)
+	n, errY := strconv.ParseInt(b, 10, 32)
+	switch {
+	case op == token.MUL && x.how == leads && y.how == leads:
+		return laneValue{}, false
+	case op == token.MUL:
+		if x.how == alike {
+			x, y, m, errX, a = y, x, n, errY, b
+		}
+		factor, err := int64(0), strconv.ErrSyntax
+		if y.exact != nil {
+			factor, err = strconv.ParseInt(constant.ToInt(y.exact).ExactString(), 10, 32)
+		}
+		switch {
+		case err == nil && errX == nil && m*factor < 1<<31 && m*factor >= -1<<31:
+			combined = fmt.Sprint(m * factor)
+		case !l.frozen[y.text] && y.exact == nil:
+			return laneValue{}, false // the step is used later, when y may have changed
+		case a == "1":
+			combined = y.text
+		default:
+			return laneValue{}, false
+		}
+	case op != token.ADD && op != token.SUB:
+		return laneValue{}, false
+	case b == "0":
+		combined = a
+	case a == "0" && op == token.ADD:
+		combined = b
+	case op == token.SUB && a == b:
+		combined = "0"
+	case errX == nil && errY == nil && op == token.ADD:
+		combined = fmt.Sprint(m + n)
+	case errX == nil && errY == nil:
+		combined = fmt.Sprint(m - n)
+	default:
+		return laneValue{}, false
+	}
+	switch combined {
+	case "0":
+		return laneValue{text: text, basic: kind}, true
+	case "1":
+		combined = ""
+	}
+	return laneValue{text: text, how: leads, step: combined, basic: kind}, true
+}
+
 func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 	op := e.Op
 	switch {
 	case x.how == alike && y.how == alike:
 		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool}
-	case x.how == alike && y.how == leads:
+	case x.how == alike && y.how == leads && y.step == "":
 		x, y, op = y, x, turned[op]
 		fallthrough
-	case x.how == leads && y.how == alike:
+	case x.how == leads && x.step == "" && y.how == alike:
 		return laneValue{text: fmt.Sprintf("lanes.Lanes%d().%s(lanes.Against%[1]d(%[3]s, %[4]s))", l.bits, laneComparisons[op], x.text, y.text), how: differ, basic: types.Bool}
-	case x.how == leads && y.how == leads && (op == token.EQL || op == token.NEQ):
+	case x.how == leads && y.how == leads && x.step == y.step && (op == token.EQL || op == token.NEQ):
 		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool}
 	}
 	if x.basic == types.Bool {
@@ -319,6 +380,9 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 	if name, ok := l.view(v, e.Index, false); ok {
 		return l.loaded(kind, fmt.Sprintf("%s[%s:]", name, l.at))
 	}
+	if at, step, ok := l.spreads(v, e.Index, false); ok && numbers[kind].bits >= 32 {
+		return l.gathered(kind, v.Name(), at, step)
+	}
 	outer := l.indexing
 	l.indexing = true
 	at := l.expr(e.Index)
@@ -362,6 +426,15 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 		l.write("}")
 		return laneValue{text: fmt.Sprintf("%s[%s]", v.Name(), at.text), basic: kind}
 	}
+	if at.step != "" {
+		if numbers[kind].bits < 32 {
+			refuse(e.Index.Pos(), notNeighbours)
+		}
+		l.write("if !lanes.Covers(%s, %s, lanes.Lanes%d().Len(), len(%s)) {", at.text, at.step, l.bits, v.Name())
+		l.write("%s // the row's loop tells", back)
+		l.write("}")
+		return l.gathered(kind, v.Name(), at.text, at.step)
+	}
 	l.write("if uint(%s) > uint(len(%s)) || len(%[2]s)-%[1]s < lanes.Lanes%[3]d().Len() {", at.text, v.Name(), l.bits)
 	l.write("%s // the row's loop tells", back)
 	l.write("}")
@@ -378,6 +451,33 @@ func (l *laneWriter) loaded(kind types.BasicKind, from string) laneValue {
 	return laneValue{text: fmt.Sprintf("simd.Load%s(%s)", l.vectorOf(kind), from), how: differ, basic: kind}
 }
 
+// gathered returns the vector of elements of a slice that are a step apart.
+func (l *laneWriter) gathered(kind types.BasicKind, slice, at, step string) laneValue {
+	l.lane(kind)
+	return laneValue{text: fmt.Sprintf("lanes.Gather%s(%s, %s, %s)", l.vectorOf(kind), slice, at, step), how: differ, basic: kind}
+}
+
+// spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's first thread
+// and the step.
+func (l *laneWriter) spreads(v types.Object, index ast.Expr, stored bool) (at, step string, ok bool) {
+	if l.path != "" {
+		return "", "", false
+	}
+	by, offset, ok := l.w.scaled(index)
+	if !ok || by < 2 || by > 1<<16 {
+		return "", "", false
+	}
+	i := slices.IndexFunc(l.spread, func(s laneSpread) bool {
+		return s.slice == v.Name() && s.step == by && s.offset.text() == offset.text()
+	})
+	if i < 0 {
+		i = len(l.spread)
+		l.spread = append(l.spread, laneSpread{slice: v.Name(), step: by, offset: offset, pos: index.Pos()})
+	}
+	l.spread[i].stored = l.spread[i].stored || stored
+	return fmt.Sprintf("%d*%s+%s", by, l.x, parenthesized(offset.text())), fmt.Sprint(by), true
+}
+
 // lane asks for lanes that hold values of a type.
 func (l *laneWriter) lane(kind types.BasicKind) {
 	switch n := numbers[kind]; {
@@ -392,6 +492,13 @@ func (l *laneWriter) lane(kind types.BasicKind) {
 func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 	v, kind := l.slice(e)
 	name, ok := l.view(v, e.Index, true)
+	if at, step, spread := l.spreads(v, e.Index, true); !ok && spread && numbers[kind].bits >= 32 {
+		value.basic = kind
+		l.lane(kind)
+		l.stored = true
+		l.write("lanes.Scatter%s(%s, %s, %s, %s, %s)", l.vectorOf(kind), l.vector(value), l.lanes(), v.Name(), at, step)
+		return
+	}
 	if !ok {
 		refuse(e.Index.Pos(), "the stores of the threads are not to neighbours: the index is not the thread's place plus a number that is known before the row")
 	}
@@ -452,7 +559,9 @@ func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
 	case "len":
 		id, ok := ast.Unparen(e.Args[0]).(*ast.Ident)
 		if ok && l.path == "" && slices.Contains(l.w.params, l.p.info.ObjectOf(id)) && !l.w.writes[l.p.info.ObjectOf(id)] {
-			return laneValue{text: "len(" + id.Name + ")", basic: types.Int}
+			text := "len(" + id.Name + ")"
+			l.frozen[text] = true
+			return laneValue{text: text, basic: types.Int}
 		}
 	case "min", "max":
 		v := l.expr(e.Args[0])
@@ -516,7 +625,9 @@ func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 		return laneValue{text: basicText(kind, v.text), basic: kind}
 	case v.how == leads && kind == types.Int:
 		return v
-	case v.how == leads && (kind == types.Float32 || kind == types.Int32 || kind == types.Float64):
+	case v.how == leads && v.step != "" && into.bits < 64:
+		refuse(e.Pos(), "a conversion of the thread's place times a number does not become a vector; convert the place before")
+	case v.how == leads && v.step == "" && (kind == types.Float32 || kind == types.Int32 || kind == types.Float64):
 		l.lane(kind)
 		return laneValue{text: fmt.Sprintf("lanes.%ss(%s)", strings.ToUpper(to[:1])+to[1:], v.text), how: differ, basic: kind}
 	case v.how == leads && into.bits == 64 || v.how == differ && from.bits == 64 && into.bits == 64:

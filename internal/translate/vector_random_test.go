@@ -57,6 +57,7 @@ type laneGenerator struct {
 	inCall  string   // the type of the result of the function that is written
 	helpers []laneName
 	stored  bool
+	step    int // if not 0, most elements of threads are so far apart
 }
 
 type laneName struct {
@@ -91,6 +92,9 @@ func (g *laneGenerator) kernel() string {
 		g.line("i := t.Global(1)*n + t.Global(0)")
 	}
 	g.line("_ = i")
+	if g.IntN(4) == 0 {
+		g.step = 2 + g.IntN(2)
+	}
 	g.start("a", "m")
 	g.block(3 + g.IntN(6))
 	if !g.stored || g.IntN(2) == 0 {
@@ -243,6 +247,12 @@ func (g *laneGenerator) index(store bool) string {
 			}
 		}
 		return g.one("0", "n - 1", "2", "int(m & 3)")
+	}
+	if g.step > 0 && (store || g.IntN(4) > 0) {
+		if !store && g.IntN(4) == 0 {
+			return g.one("i*n + 1", "n - i", "3 - 2*i", "i*i")
+		}
+		return fmt.Sprintf(g.one("%d*i", "i * %d + 1", "%d*i", "%d*i + 1", "1 + (i+1)*%d", "%d*i + n"), g.step)
 	}
 	return g.one("i", "i", "i", "i", "i + 1", "i - 1", "i + 2", "i + n", "t.Global(0)")
 }

@@ -164,7 +164,13 @@ func TestWhatHasVectors(t *testing.T) {
 		{"y[i] = float32(z[i] / 3)", "package simd has no division of integers"},
 		{"zero := int32(0)\ny[i] = float32(int32(a) / zero)", "package simd has no division of integers"},
 		{"by := -1\ny[i] = float32(int32(a) << by)", "a shift by a negative number would panic"},
-		{"y[i] = x[2*i]", "the elements of the threads are not neighbours"},
+		{"y[i] = x[2*i] + x[i*wide] + x[3-i]", ""},
+		{"for k := range z {\n a += x[i*len(z)+k]\n}\ny[4*i], y[4*i+3] = a, y[4*i]", ""},
+		{"y[i] = x[i*i]", "the elements of the threads are not neighbours"},
+		{"y[2*i], y[2*i+2] = a, a", "threads may share elements of y: the indexes of a slice that is stored to with a step must differ by less than the step"},
+		{"y[2*i] = y[i]", "threads may share elements of y, which is indexed in another way"},
+		{"y[2*i] = y[i*wide]", "threads may share elements of y, which is indexed in another way"},
+		{"y[i] = float32(2 * i)", "convert the place before"},
 		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
 		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
 		{"y[i] = float32(math.Sin(float64(x[i])))", "values of 64 bits"},
@@ -172,7 +178,7 @@ func TestWhatHasVectors(t *testing.T) {
 		{"var b [2]float32\nb[0] = a\ny[i] = b[0]", "only numbers and bools become vectors"},
 		{"for a > x[i] {\n a = a - 1\n}\n_ = a", "this kernel stores nothing"},
 	} {
-		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\nfunc k(t grid.Thread, a float32, wide int, x, y []float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
 		made, err := translatedWith(imp, src)
 		require.NoError(t, err, c.body)
 		require.Len(t, made.Loops, 1)

@@ -207,6 +207,48 @@ func (w *rowWriter) affine(e ast.Expr) (affine, bool) {
 	return affine{}, false
 }
 
+// scaled returns an index as the thread's place along the row, times a number, plus a sum that is the same for the whole row.
+func (w *rowWriter) scaled(e ast.Expr) (by int64, offset affine, ok bool) {
+	if a, ok := w.affine(e); ok {
+		if !a.place {
+			return 0, a, true
+		}
+		a.place = false
+		return 1, a, true
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if x := w.known[w.p.info.ObjectOf(e)]; x != nil {
+			return w.scaled(x)
+		}
+	case *ast.BinaryExpr:
+		m, a, ok1 := w.scaled(e.X)
+		n, b, ok2 := w.scaled(e.Y)
+		switch {
+		case !ok1 || !ok2:
+		case e.Op == token.ADD:
+			return m + n, affine{terms: slices.Concat(a.terms, b.terms), plus: a.plus + b.plus}, true
+		case e.Op == token.SUB:
+			return m - n, a.minus(b), true
+		case e.Op == token.MUL:
+			if m == 0 && len(a.terms) == 0 {
+				m, a, n, b = n, b, m, a
+			}
+			if n != 0 || len(b.terms) > 0 || b.plus <= 0 { // only a constant
+				break
+			}
+			by, plus := m*b.plus, a.plus*b.plus
+			c := affine{plus: plus}
+			for _, t := range a.terms {
+				c.terms = append(c.terms, fmt.Sprintf("%c%d*(%s)", t[0], b.plus, t[1:]))
+			}
+			const most = 1 << 20
+			return by, c, by < most && by > -most && plus < most && plus > -most
+		}
+	}
+	return 0, affine{}, false
+}
+
 // settled reports whether no variable in an expression, or in the values of these variables, is ever
 // assigned to.
 func (w *rowWriter) settled(e ast.Expr) bool {

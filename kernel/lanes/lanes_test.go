@@ -5,6 +5,7 @@ package lanes
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"simd"
 	"testing"
@@ -232,4 +233,84 @@ func TestApart(t *testing.T) {
 	assert.False(t, Disjoint(a[:20], a[:20]))
 	assert.True(t, Disjoint(a[:20], a[20:]))
 	assert.True(t, Disjoint(a[:0], a[:20]))
+}
+
+// The threads whose elements are within a slice are those for which Go does not panic.
+func TestElementsWithAStepBetween(t *testing.T) {
+	hardware(t)
+	for _, step := range []int{2, 3, 7} {
+		for offset := -20; offset < 20; offset++ {
+			for n := range 30 {
+				from, to := Within(2, 9, step, offset, n)
+				for place := 2; place < 9; place++ {
+					at := step*place + offset
+					assert.Equal(t, at >= 0 && at < n, from <= place && place < to, "%d*%d%+d of %d", step, place, offset, n)
+				}
+			}
+		}
+	}
+	for _, offset := range []int{math.MinInt, math.MaxInt, -1 << 60, 1 << 60} {
+		from, to := Within(2, 9, 4, offset, 100)
+		assert.GreaterOrEqual(t, from, to, "offset %d", offset)
+	}
+	for _, at := range []int{math.MinInt, -1, 0, 1, 5, 9, 10, math.MaxInt} {
+		for _, step := range []int{math.MinInt, -10, -4, -1, 0, 1, 2, 3, 4, 10, math.MaxInt} {
+			all := true
+			for k := range 4 {
+				i := new(big.Int).Add(big.NewInt(int64(at)), new(big.Int).Mul(big.NewInt(int64(step)), big.NewInt(int64(k))))
+				all = all && i.Sign() >= 0 && i.Cmp(big.NewInt(10)) < 0
+			}
+			assert.Equal(t, all, Covers(at, step, 4, 10), "%d and %d apart", at, step)
+		}
+	}
+	for _, step := range []int{-3, -1, 0, 2, 5} {
+		at := max(0, -step*most)
+		checkStep(t, at, step, GatherFloat32s, ScatterFloat32s)
+		checkStep(t, at, step, GatherInt32s, ScatterInt32s)
+		checkStep(t, at, step, GatherUint32s, ScatterUint32s)
+		checkStep64(t, at, step, GatherFloat64s, ScatterFloat64s)
+		checkStep64(t, at, step, GatherInt64s, ScatterInt64s)
+		checkStep64(t, at, step, GatherUint64s, ScatterUint64s)
+	}
+	var places [most / 2]int64
+	storeSteps(&places, 7, -3)
+	for i := range width32() / 2 {
+		assert.EqualValues(t, 7-3*i, places[i])
+	}
+}
+
+func storeSteps(to *[most / 2]int64, first, step int) { Steps(first, step).Store(to[:]) }
+
+func checkStep[T int32 | uint32 | float32, V any](t *testing.T, at, step int, gather func([]T, int, int) V, scatter func(V, simd.Mask32s, []T, int, int)) {
+	from, to := make([]T, 100), make([]T, 100)
+	for i := range from {
+		from[i] = T(i + 1)
+	}
+	scatter(gather(from, at, step), oddLanes32(), to, at, step)
+	want := make([]T, 100)
+	for i := 1; i < width32(); i += 2 {
+		want[at+i*step] = from[at+i*step]
+	}
+	assert.Equal(t, want, to)
+}
+
+func checkStep64[T int64 | uint64 | float64, V any](t *testing.T, at, step int, gather func([]T, int, int) V, scatter func(V, simd.Mask64s, []T, int, int)) {
+	from, to := make([]T, 100), make([]T, 100)
+	for i := range from {
+		from[i] = T(i + 1)
+	}
+	scatter(gather(from, at, step), oddLanes64(), to, at, step)
+	want := make([]T, 100)
+	for i := 1; i < width32()/2; i += 2 {
+		want[at+i*step] = from[at+i*step]
+	}
+	assert.Equal(t, want, to)
+}
+
+func oddLanes32() simd.Mask32s {
+	return AndInt32s(Lanes32(), simd.BroadcastInt32s(1)).Equal(simd.BroadcastInt32s(1))
+}
+
+func oddLanes64() simd.Mask64s {
+	return AndInt64s(Lanes64(), simd.BroadcastInt64s(1)).Equal(simd.BroadcastInt64s(1))
 }

@@ -118,6 +118,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		now := kernel.Slice[float32](blk, 5)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if moveVectors != nil {
+					row = moveVectors(row, dt, old, v, now)
+				}
 				moveRow(row, dt, old, v, now)
 			}
 			return
@@ -234,6 +237,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":   {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
 }, Sources: []string{
+	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
 	"cg.go direct 2b2f03619e067301",
 	"cg.go dot 9a524a519236d87f",
@@ -796,7 +800,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:800
+//line main_kernels.go:804
 			}
 			x = to - 1
 			continue
@@ -820,7 +824,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:824
+//line main_kernels.go:828
 	}
 }
 
@@ -853,7 +857,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_, _, _ = tx, ty, tz
 //line cg.go:40
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:857
+//line main_kernels.go:861
 				mines[tx] = mine
 			}
 		}
@@ -881,7 +885,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 							_ = mine
 //line cg.go:42
 							mine += a[i] * b[i]
-//line main_kernels.go:885
+//line main_kernels.go:889
 							mines[tx] = mine
 						}
 					}
@@ -901,7 +905,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:905
+//line main_kernels.go:909
 						mines[tx] = mine
 					}
 				}
@@ -919,7 +923,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_ = mine
 //line cg.go:44
 				part[me] = mine
-//line main_kernels.go:923
+//line main_kernels.go:927
 			}
 		}
 	}
@@ -939,7 +943,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:943
+//line main_kernels.go:947
 			}
 		}
 	}
@@ -974,7 +978,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:978
+//line main_kernels.go:982
 			}
 			x_ = to - 1
 			continue
@@ -984,7 +988,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:988
+//line main_kernels.go:992
 	}
 }
 
@@ -1013,7 +1017,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1017
+//line main_kernels.go:1021
 				}
 				{
 					at := at + 1
@@ -1023,7 +1027,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1027
+//line main_kernels.go:1031
 				}
 			}
 			if at < count {
@@ -1033,7 +1037,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1037
+//line main_kernels.go:1041
 			}
 			x = to - 1
 			continue
@@ -1042,7 +1046,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1046
+//line main_kernels.go:1050
 	}
 }
 
@@ -1091,7 +1095,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1095
+//line main_kernels.go:1099
 			}
 			x = to_ - 1
 			continue
@@ -1109,7 +1113,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1113
+//line main_kernels.go:1117
 	}
 }
 
@@ -1135,7 +1139,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1139
+//line main_kernels.go:1143
 	}
 }
 
@@ -1143,8 +1147,9 @@ threads:
 //
 //go:noinline
 func moveRow(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) {
+	end := min(r.End, (len(now) / int(4)))
 threads:
-	for x_ := r.First(); x_ < r.End; x_++ {
+	for x_ := r.First(); x_ < end; x_++ {
 //line nbody.go:16
 		i := x_
 		if i >= len(now)/4 {
@@ -1159,7 +1164,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1163
+//line main_kernels.go:1168
 	}
 }
 
@@ -1188,7 +1193,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1192
+//line main_kernels.go:1197
 				}
 				{
 					at := at + 1
@@ -1198,7 +1203,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1202
+//line main_kernels.go:1207
 				}
 			}
 			if at < count {
@@ -1208,7 +1213,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1212
+//line main_kernels.go:1217
 			}
 			x = to - 1
 			continue
@@ -1217,7 +1222,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1221
+//line main_kernels.go:1226
 	}
 }
 
@@ -1246,7 +1251,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1250
+//line main_kernels.go:1255
 				}
 				{
 					at := at + 1
@@ -1256,7 +1261,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1260
+//line main_kernels.go:1265
 				}
 			}
 			if at < count {
@@ -1266,7 +1271,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1270
+//line main_kernels.go:1275
 			}
 			x = to - 1
 			continue
@@ -1275,7 +1280,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1279
+//line main_kernels.go:1284
 	}
 }
 
@@ -1306,7 +1311,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1310
+//line main_kernels.go:1315
 				}
 				{
 					at := at + 1
@@ -1316,7 +1321,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1320
+//line main_kernels.go:1325
 				}
 			}
 			if at < count {
@@ -1326,7 +1331,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1330
+//line main_kernels.go:1335
 			}
 			x = to - 1
 			continue
@@ -1335,7 +1340,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1339
+//line main_kernels.go:1344
 	}
 }
 
@@ -1366,7 +1371,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1370
+//line main_kernels.go:1375
 				}
 				{
 					at := at + 1
@@ -1376,7 +1381,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1380
+//line main_kernels.go:1385
 				}
 			}
 			if at < count {
@@ -1386,7 +1391,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1390
+//line main_kernels.go:1395
 			}
 			x = to - 1
 			continue
@@ -1395,7 +1400,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1399
+//line main_kernels.go:1404
 	}
 }
 
@@ -1426,7 +1431,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1430
+//line main_kernels.go:1435
 				}
 				{
 					at := at + 1
@@ -1436,7 +1441,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1440
+//line main_kernels.go:1445
 				}
 			}
 			if at < count {
@@ -1446,7 +1451,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1450
+//line main_kernels.go:1455
 			}
 			x = to - 1
 			continue
@@ -1455,7 +1460,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1459
+//line main_kernels.go:1464
 	}
 }
 
@@ -1488,7 +1493,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1492
+//line main_kernels.go:1497
 				mines[tx] = mine
 			}
 		}
@@ -1516,7 +1521,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 							_ = mine
 //line stream.go:55
 							mine += a[i] * b[i]
-//line main_kernels.go:1520
+//line main_kernels.go:1525
 							mines[tx] = mine
 						}
 					}
@@ -1536,7 +1541,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1540
+//line main_kernels.go:1545
 						mines[tx] = mine
 					}
 				}
@@ -1554,7 +1559,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = mine
 //line stream.go:57
 				part[me] = mine
-//line main_kernels.go:1558
+//line main_kernels.go:1563
 			}
 		}
 	}
@@ -1574,7 +1579,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1578
+//line main_kernels.go:1583
 			}
 		}
 	}
@@ -1588,6 +1593,7 @@ var (
 	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
 	spreadVectors  func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
 	escapeVectors  func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	moveVectors    func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
 	copiesVectors  func(grid.Row, []float64, grid.Out[float64]) grid.Row
 	mulVectors     func(grid.Row, grid.Out[float64], []float64) grid.Row
 	addVectors     func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row

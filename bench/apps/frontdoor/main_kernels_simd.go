@@ -22,6 +22,7 @@ func init() {
 		advanceVectors = advanceLanes
 		directVectors = directLanes
 		spreadVectors = spreadLanes
+		moveVectors = moveLanes
 		mulVectors = mulLanes
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
@@ -76,7 +77,7 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 		around = around.Add(simd.LoadFloat32s(p3[at:])).IfElse(on_2, around)
 //line cg.go:32
 		c1.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
-//line main_kernels_simd.go:80
+//line main_kernels_simd.go:81
 	}
 	return r.From(from + at)
 }
@@ -105,7 +106,7 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 //line cg.go:57
 		simd.LoadFloat32s(x1[at:]).Add(simd.BroadcastFloat32s((rr[0] / pq[0])).Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
 		simd.LoadFloat32s(r3[at:]).Sub(simd.BroadcastFloat32s((rr[0] / pq[0])).Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line main_kernels_simd.go:109
+//line main_kernels_simd.go:110
 	}
 	return r_.From(from + at)
 }
@@ -129,7 +130,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:65
 		simd.LoadFloat32s(r0[at:]).Add(simd.BroadcastFloat32s((now[0] / before[0])).Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line main_kernels_simd.go:133
+//line main_kernels_simd.go:134
 	}
 	return r_.From(from + at)
 }
@@ -177,7 +178,7 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line heat.go:23
 		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line main_kernels_simd.go:181
+//line main_kernels_simd.go:182
 	}
 	return r.From(from_2 + at)
 }
@@ -238,7 +239,122 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 		}
 //line mandelbrot.go:22
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:242
+//line main_kernels_simd.go:243
+	}
+	return r.From(from + at)
+}
+
+// moveLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[float32]) grid.Row {
+	from, to := r.First(), min(r.End, (len(now)/int(4)))
+	from, to = lanes.Within(from, to, 4, 0, len(old))
+	from, to = lanes.Within(from, to, 4, 1, len(old))
+	from, to = lanes.Within(from, to, 4, 2, len(old))
+	from, to = lanes.Within(from, to, 3, 0, len(v))
+	from, to = lanes.Within(from, to, 3, 1, len(v))
+	from, to = lanes.Within(from, to, 3, 2, len(v))
+	from, to = lanes.Within(from, to, 4, 3, len(old))
+	from, to = lanes.Within(from, to, 4, 0, len(now))
+	from, to = lanes.Within(from, to, 4, 1, len(now))
+	from, to = lanes.Within(from, to, 4, 2, len(now))
+	from, to = lanes.Within(from, to, 4, 3, len(now))
+	if to-from < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to - from
+	if !lanes.Disjoint(v, old) || !lanes.Disjoint(v, now) || !lanes.Disjoint(now, old) || !lanes.Disjoint(now, v) {
+		return r // a thread uses what another one stores
+	}
+	moveRow(r.Until(from), dt, old, v, now)
+	c0 := simd.BroadcastFloat32s(0)
+	c1 := simd.BroadcastFloat32s(0.01)
+	all2 := simd.BroadcastFloat32s(dt)
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		x := from + at
+//line nbody.go:20
+		x_2 := lanes.GatherFloat32s(old, 4*x+0, 4)
+//line nbody.go:20
+		y := lanes.GatherFloat32s(old, 4*x+1, 4)
+//line nbody.go:20
+		z := lanes.GatherFloat32s(old, 4*x+2, 4)
+//line nbody.go:20
+		ax := c0
+//line nbody.go:20
+		ay := c0
+//line nbody.go:20
+		az := c0
+		{
+//line nbody.go:21
+			k := 0
+//line nbody.go:21
+			for ; k < len(old); k = (k + 4) {
+				i := k
+//line nbody.go:22
+				if uint(i) >= uint(len(old)) {
+//line nbody.go:22
+					return r.From(from + at) // the row's loop tells
+				}
+//line nbody.go:22
+				i_2 := (k + 1)
+//line nbody.go:22
+				if uint(i_2) >= uint(len(old)) {
+//line nbody.go:22
+					return r.From(from + at) // the row's loop tells
+				}
+//line nbody.go:22
+				i_3 := (k + 2)
+//line nbody.go:22
+				if uint(i_3) >= uint(len(old)) {
+//line nbody.go:22
+					return r.From(from + at) // the row's loop tells
+				}
+//line nbody.go:22
+				dx := simd.BroadcastFloat32s(old[i]).Sub(x_2)
+//line nbody.go:22
+				dy := simd.BroadcastFloat32s(old[i_2]).Sub(y)
+//line nbody.go:22
+				dz := simd.BroadcastFloat32s(old[i_3]).Sub(z)
+				d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
+				i_4 := (k + 3)
+//line nbody.go:24
+				if uint(i_4) >= uint(len(old)) {
+//line nbody.go:24
+					return r.From(from + at) // the row's loop tells
+				}
+//line nbody.go:24
+				pull := simd.BroadcastFloat32s(old[i_4]).Div(d.Mul(d.Sqrt()))
+				ax = ax.Add(dx.Mul(pull))
+//line nbody.go:25
+				ay = ay.Add(dy.Mul(pull))
+//line nbody.go:25
+				az = az.Add(dz.Mul(pull))
+			}
+		}
+//line nbody.go:27
+		v_2 := lanes.GatherFloat32s(v, 3*x+1, 3).Add(ay.Mul(all2))
+//line nbody.go:27
+		v_3 := lanes.GatherFloat32s(v, 3*x+2, 3).Add(az.Mul(all2))
+//line nbody.go:27
+		lanes.ScatterFloat32s(lanes.GatherFloat32s(v, 3*x+0, 3).Add(ax.Mul(all2)), lanes.All32(), v, 3*x+0, 3)
+//line nbody.go:27
+		lanes.ScatterFloat32s(v_2, lanes.All32(), v, 3*x+1, 3)
+//line nbody.go:27
+		lanes.ScatterFloat32s(v_3, lanes.All32(), v, 3*x+2, 3)
+		v_4 := y.Add(lanes.GatherFloat32s(v, 3*x+1, 3).Mul(all2))
+//line nbody.go:28
+		v_5 := z.Add(lanes.GatherFloat32s(v, 3*x+2, 3).Mul(all2))
+//line nbody.go:28
+		v_6 := lanes.GatherFloat32s(old, 4*x+3, 4)
+//line nbody.go:28
+		lanes.ScatterFloat32s(x_2.Add(lanes.GatherFloat32s(v, 3*x+0, 3).Mul(all2)), lanes.All32(), now, 4*x+0, 4)
+//line nbody.go:28
+		lanes.ScatterFloat32s(v_4, lanes.All32(), now, 4*x+1, 4)
+//line nbody.go:28
+		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
+//line nbody.go:28
+		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
+//line main_kernels_simd.go:358
 	}
 	return r.From(from + at)
 }
@@ -262,7 +378,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line main_kernels_simd.go:266
+//line main_kernels_simd.go:382
 	}
 	return r.From(from + at)
 }
@@ -287,7 +403,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line main_kernels_simd.go:291
+//line main_kernels_simd.go:407
 	}
 	return r.From(from + at)
 }
@@ -313,7 +429,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line main_kernels_simd.go:317
+//line main_kernels_simd.go:433
 	}
 	return r.From(from + at)
 }
@@ -340,7 +456,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line main_kernels_simd.go:344
+//line main_kernels_simd.go:460
 	}
 	return r.From(from + at)
 }
@@ -367,7 +483,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line main_kernels_simd.go:371
+//line main_kernels_simd.go:487
 	}
 	return r.From(from + at)
 }

@@ -171,6 +171,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"nstream":    {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
 	"inner":      {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
 }, Sources: []string{
+	"./ float32,float64,int,int32,len,uint16 gokernels",
 	"cg.go laplace f391229e962d2f75",
 	"gokernels.go block 62c7167daaf9376a",
 	"heat.go spread d5f6a0fc5dbfd560",
@@ -540,7 +541,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:544
+//line gokernels_kernels.go:545
 			}
 			x = to - 1
 			continue
@@ -559,7 +560,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:563
+//line gokernels_kernels.go:564
 	}
 }
 
@@ -609,7 +610,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:613
+//line gokernels_kernels.go:614
 			}
 			x = to_ - 1
 			continue
@@ -628,7 +629,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:632
+//line gokernels_kernels.go:633
 	}
 }
 
@@ -654,7 +655,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:658
+//line gokernels_kernels.go:659
 	}
 }
 
@@ -683,7 +684,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:687
+//line gokernels_kernels.go:688
 				}
 				{
 					at := at + 1
@@ -693,7 +694,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:697
+//line gokernels_kernels.go:698
 				}
 			}
 			if at < count {
@@ -703,7 +704,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:707
+//line gokernels_kernels.go:708
 			}
 			x = to - 1
 			continue
@@ -712,7 +713,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:716
+//line gokernels_kernels.go:717
 	}
 }
 
@@ -741,7 +742,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:745
+//line gokernels_kernels.go:746
 				}
 				{
 					at := at + 1
@@ -751,7 +752,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:755
+//line gokernels_kernels.go:756
 				}
 			}
 			if at < count {
@@ -761,7 +762,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:765
+//line gokernels_kernels.go:766
 			}
 			x = to - 1
 			continue
@@ -770,7 +771,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:774
+//line gokernels_kernels.go:775
 	}
 }
 
@@ -801,7 +802,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:805
+//line gokernels_kernels.go:806
 				}
 				{
 					at := at + 1
@@ -811,7 +812,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:815
+//line gokernels_kernels.go:816
 				}
 			}
 			if at < count {
@@ -821,7 +822,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:825
+//line gokernels_kernels.go:826
 			}
 			x = to - 1
 			continue
@@ -830,7 +831,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:834
+//line gokernels_kernels.go:835
 	}
 }
 
@@ -861,7 +862,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:865
+//line gokernels_kernels.go:866
 				}
 				{
 					at := at + 1
@@ -871,7 +872,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:875
+//line gokernels_kernels.go:876
 				}
 			}
 			if at < count {
@@ -881,7 +882,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:885
+//line gokernels_kernels.go:886
 			}
 			x = to - 1
 			continue
@@ -890,7 +891,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:894
+//line gokernels_kernels.go:895
 	}
 }
 
@@ -921,7 +922,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:925
+//line gokernels_kernels.go:926
 				}
 				{
 					at := at + 1
@@ -931,7 +932,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:935
+//line gokernels_kernels.go:936
 				}
 			}
 			if at < count {
@@ -941,7 +942,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:945
+//line gokernels_kernels.go:946
 			}
 			x = to - 1
 			continue
@@ -950,7 +951,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:954
+//line gokernels_kernels.go:955
 	}
 }
 
@@ -982,7 +983,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:47
 				_, sum := tx, 0.0
-//line gokernels_kernels.go:986
+//line gokernels_kernels.go:987
 				sums_[tx] = sum
 			}
 		}
@@ -1009,7 +1010,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 							_ = sum
 //line stream.go:49
 							sum += float64(a[i] * b[i])
-//line gokernels_kernels.go:1013
+//line gokernels_kernels.go:1014
 							sums_[tx] = sum
 						}
 					}
@@ -1028,7 +1029,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := (firstX + tx); i < len(a); i += block * int(b_.Grid[0]) {
 							sum += float64(a[i] * b[i])
 						}
-//line gokernels_kernels.go:1032
+//line gokernels_kernels.go:1033
 						sums_[tx] = sum
 					}
 				}
@@ -1046,13 +1047,13 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = sum
 //line stream.go:51
 				part[me] = sum
-//line gokernels_kernels.go:1050
+//line gokernels_kernels.go:1051
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1056
+//line gokernels_kernels.go:1057
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
@@ -1062,12 +1063,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1066
+//line gokernels_kernels.go:1067
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1071
+//line gokernels_kernels.go:1072
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -1077,7 +1078,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1081
+//line gokernels_kernels.go:1082
 			}
 		}
 	}

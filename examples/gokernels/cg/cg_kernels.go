@@ -94,6 +94,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
 	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
 }, Sources: []string{
+	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
 	"kernels.go block 62c7167daaf9376a",
 	"kernels.go direct 45418b6de19c757b",
@@ -373,7 +374,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:377
+//line cg_kernels.go:378
 			}
 			x = to - 1
 			continue
@@ -398,7 +399,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:402
+//line cg_kernels.go:403
 	}
 }
 
@@ -431,7 +432,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_, _, _ = tx, ty, tz
 //line kernels.go:38
 				mine := float32(0)
-//line cg_kernels.go:435
+//line cg_kernels.go:436
 				mines[tx] = mine
 			}
 		}
@@ -459,7 +460,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 							_ = mine
 //line kernels.go:40
 							mine += float32(a[row+j] * b[row+j])
-//line cg_kernels.go:463
+//line cg_kernels.go:464
 							mines[tx] = mine
 						}
 					}
@@ -479,7 +480,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:483
+//line cg_kernels.go:484
 						mines[tx] = mine
 					}
 				}
@@ -497,13 +498,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_ = mine
 //line kernels.go:42
 				part[me] = mine
-//line cg_kernels.go:501
+//line cg_kernels.go:502
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:507
+//line cg_kernels.go:508
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
@@ -513,12 +514,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:517
+//line cg_kernels.go:518
 				}
 			}
 		}
 	}
-//line cg_kernels.go:522
+//line cg_kernels.go:523
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -528,7 +529,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:532
+//line cg_kernels.go:533
 			}
 		}
 	}
@@ -562,7 +563,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:60
 				mine := float32(0)
-//line cg_kernels.go:566
+//line cg_kernels.go:567
 				mines[tx] = mine
 			}
 		}
@@ -589,7 +590,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 							_ = mine
 //line kernels.go:62
 							mine += sums[j]
-//line cg_kernels.go:593
+//line cg_kernels.go:594
 							mines[tx] = mine
 						}
 					}
@@ -609,7 +610,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:613
+//line cg_kernels.go:614
 						mines[tx] = mine
 					}
 				}
@@ -627,13 +628,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_ = mine
 //line kernels.go:64
 				part[me] = mine
-//line cg_kernels.go:631
+//line cg_kernels.go:632
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:637
+//line cg_kernels.go:638
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -643,12 +644,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:647
+//line cg_kernels.go:648
 				}
 			}
 		}
 	}
-//line cg_kernels.go:652
+//line cg_kernels.go:653
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -658,7 +659,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:662
+//line cg_kernels.go:663
 			}
 		}
 	}
@@ -694,7 +695,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:698
+//line cg_kernels.go:699
 			}
 			x_ = to - 1
 			continue
@@ -705,7 +706,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:709
+//line cg_kernels.go:710
 	}
 }
 
@@ -733,7 +734,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:737
+//line cg_kernels.go:738
 			}
 			x = to - 1
 			continue
@@ -743,7 +744,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:747
+//line cg_kernels.go:748
 	}
 }
 

@@ -28,6 +28,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
 	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17"},
 }, Sources: []string{
+	"./ float32,int,int32 matmul",
 	"matmul.go matmul 7c6205407eb4744c",
 	"matmul.go tile a9c0f56587d65210",
 }, Portable: `typedef struct { f32 a[16]; } T_16_f32;
@@ -146,14 +147,14 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				_, _, _ = tx, ty, tz
 //line matmul.go:19
 				sum := float32(0)
-//line matmul_kernels.go:150
+//line matmul_kernels.go:151
 				sums[tx] = sum
 			}
 		}
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:157
+//line matmul_kernels.go:158
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -171,7 +172,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:175
+//line matmul_kernels.go:176
 				}
 			}
 		}
@@ -189,13 +190,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:193
+//line matmul_kernels.go:194
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:199
+//line matmul_kernels.go:200
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -210,7 +211,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 				if row < m && col < n {
 					c[row*n+col] = sum
 				}
-//line matmul_kernels.go:214
+//line matmul_kernels.go:215
 			}
 		}
 	}

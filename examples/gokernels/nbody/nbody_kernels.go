@@ -27,6 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
 	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
 }, Sources: []string{
+	"./ float32,float64,int,int32,len nbody",
 	"nbody.go block 62c7167daaf9376a",
 	"nbody.go body 4e433cd7acaa567b",
 	"nbody.go read 171116fe1c43fd4d",
@@ -185,7 +186,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:189
+//line nbody_kernels.go:190
 				bs[tx] = b
 				axs[tx] = ax
 				ays[tx] = ay
@@ -195,7 +196,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:199
+//line nbody_kernels.go:200
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -206,7 +207,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:210
+//line nbody_kernels.go:211
 				}
 			}
 		}
@@ -237,7 +238,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:241
+//line nbody_kernels.go:242
 					axs[tx] = ax
 					ays[tx] = ay
 					azs[tx] = az
@@ -245,7 +246,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 			}
 		}
 	}
-//line nbody_kernels.go:249
+//line nbody_kernels.go:250
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((len(now)/4)-firstX, 0))
@@ -274,7 +275,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:278
+//line nbody_kernels.go:279
 			}
 		}
 	}

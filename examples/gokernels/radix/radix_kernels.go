@@ -46,6 +46,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 	"starts":  {Code: "k_starts", Params: []string{"counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}},
 }, Sources: []string{
+	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
 	"radix.go count 25198089ea053a6a",
 	"radix.go digits 58d8d90e9bc6616a",
@@ -226,7 +227,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:230
+//line radix_kernels.go:231
 			}
 		}
 	}
@@ -238,7 +239,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:242
+//line radix_kernels.go:243
 			}
 		}
 	}
@@ -289,7 +290,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:293
+//line radix_kernels.go:294
 				froms[tx] = from
 				tos[tx] = to
 				sums_[tx] = sum
@@ -321,7 +322,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:325
+//line radix_kernels.go:326
 			}
 		}
 	}
@@ -362,7 +363,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					digit = keys[i] >> shift & (digits - 1)
 				}
 				own[me] = digit
-//line radix_kernels.go:366
+//line radix_kernels.go:367
 				digits_[tx] = digit
 			}
 		}
@@ -387,7 +388,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:391
+//line radix_kernels.go:392
 			}
 		}
 	}

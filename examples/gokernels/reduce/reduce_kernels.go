@@ -43,6 +43,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 	"scan":  {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}},
 	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}},
 }, Sources: []string{
+	"./ len,uint32 reduce",
 	"reduce.go block 444ded28e8599931",
 	"reduce.go scan 2f94700dd7f810f3",
 	"reduce.go shift e00dd3f15b758fd9",
@@ -198,13 +199,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if i := (firstX + tx); i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:202
+//line reduce_kernels.go:203
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:208
+//line reduce_kernels.go:209
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -214,12 +215,12 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line reduce_kernels.go:218
+//line reduce_kernels.go:219
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:223
+//line reduce_kernels.go:224
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -229,7 +230,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:233
+//line reduce_kernels.go:234
 			}
 		}
 	}
@@ -265,13 +266,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if i < len(x) {
 					part[me] = x[i]
 				}
-//line reduce_kernels.go:269
+//line reduce_kernels.go:270
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:275
+//line reduce_kernels.go:276
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -284,7 +285,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					if me >= step {
 						before = part[me-step]
 					}
-//line reduce_kernels.go:288
+//line reduce_kernels.go:289
 					befores[tx] = before
 				}
 			}
@@ -300,12 +301,12 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					_ = before
 //line reduce.go:46
 					part[me] += before
-//line reduce_kernels.go:304
+//line reduce_kernels.go:305
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:309
+//line reduce_kernels.go:310
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -319,7 +320,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:323
+//line reduce_kernels.go:324
 			}
 		}
 	}

@@ -506,7 +506,8 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 //
 //go:noinline
 func philoxRow(r grid.Row, in []uint32, out []uint32) {
-	for x_ := r.First(); x_ < r.End; x_++ {
+	end := min(r.End, (len(out) / int(4)))
+	for x_ := r.First(); x_ < end; x_++ {
 //line random.go:39
 		if i := x_; i < len(out)/4 {
 			x := rand.Philox([4]uint32{in[6*i], in[6*i+1], in[6*i+2], in[6*i+3]}, [2]uint32{in[6*i+4], in[6*i+5]})
@@ -514,7 +515,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				out[4*i+j] = v
 			}
 		}
-//line random_kernels.go:518
+//line random_kernels.go:519
 	}
 }
 
@@ -533,6 +534,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:537
+//line random_kernels.go:538
 	}
 }

@@ -50,6 +50,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		sums := kernel.Slice[int32](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if pairsVectors != nil {
+					row = pairsVectors(row, from, sums)
+				}
 				pairsRow(row, from, sums)
 			}
 			return
@@ -259,7 +262,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:263
+//line small_kernels.go:266
 				}
 				{
 					at := at + 1
@@ -269,7 +272,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:273
+//line small_kernels.go:276
 				}
 			}
 			if at < count {
@@ -279,7 +282,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:283
+//line small_kernels.go:286
 			}
 			x_ = to - 1
 			continue
@@ -288,7 +291,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:292
+//line small_kernels.go:295
 	}
 }
 
@@ -320,7 +323,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:324
+//line small_kernels.go:327
 			}
 			x_ = to - 1
 			continue
@@ -331,7 +334,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:335
+//line small_kernels.go:338
 	}
 }
 
@@ -339,12 +342,13 @@ threads:
 //
 //go:noinline
 func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
-	from_, to := r.First(), r.End
+	end := min(r.End, (len(from) / int(2)))
+	from_, to := r.First(), end
 	from_, to = grid.Within(from_, to, 0, len(sums))
 	if from_ >= to {
-		from_ = r.End // none
+		from_ = end // none
 	}
-	for x := r.First(); x < r.End; x++ {
+	for x := r.First(); x < end; x++ {
 		if x == from_ {
 			count := to - from_
 			sums0 := sums[from_+0:][:count]
@@ -353,10 +357,10 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				_ = x
 //line small.go:29
 				n := len(from) / 2
-				if i := x; i < n {
+				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:360
+//line small_kernels.go:364
 			}
 			x = to - 1
 			continue
@@ -366,7 +370,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:370
+//line small_kernels.go:374
 	}
 }
 
@@ -390,7 +394,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:394
+//line small_kernels.go:398
 				}
 				{
 					at := at + 1
@@ -398,7 +402,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:402
+//line small_kernels.go:406
 				}
 			}
 			if at < count {
@@ -406,14 +410,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:410
+//line small_kernels.go:414
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:417
+//line small_kernels.go:421
 	}
 }
 
@@ -439,7 +443,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:443
+//line small_kernels.go:447
 				}
 				{
 					at := at + 1
@@ -449,7 +453,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:453
+//line small_kernels.go:457
 				}
 			}
 			if at < count {
@@ -459,7 +463,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:463
+//line small_kernels.go:467
 			}
 			x = to - 1
 			continue
@@ -468,7 +472,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:472
+//line small_kernels.go:476
 	}
 }
 
@@ -476,5 +480,6 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 var (
 	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
+	pairsVectors  func(grid.Row, []int32, grid.Out[int32]) grid.Row
 	numberVectors func(grid.Row, []int32) grid.Row
 )

@@ -15,6 +15,7 @@ func init() {
 	if lanes.Hardware() {
 		saxpyVectors = saxpyLanes
 		paintVectors = paintLanes
+		pairsVectors = pairsLanes
 		numberVectors = numberLanes
 	}
 }
@@ -39,7 +40,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
 		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
-//line small_kernels_simd.go:43
+//line small_kernels_simd.go:44
 	}
 	return r.From(from + at)
 }
@@ -64,9 +65,34 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 		y := r.Y
 //line small.go:24
 		lanes.Int32s(((10 * y) + x)).Store(image0[at:])
-//line small_kernels_simd.go:68
+//line small_kernels_simd.go:69
 	}
 	return r.From(from + at)
+}
+
+// pairsLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func pairsLanes(r grid.Row, from []int32, sums grid.Out[int32]) grid.Row {
+	from_2, to := r.First(), min(r.End, (len(from)/int(2)))
+	from_2, to = grid.Within(from_2, to, 0, len(sums))
+	from_2, to = lanes.Within(from_2, to, 2, 0, len(from))
+	from_2, to = lanes.Within(from_2, to, 2, 1, len(from))
+	if to-from_2 < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to - from_2
+	sums0 := sums[from_2+0:][:count]
+	if !lanes.Disjoint(sums0, from) {
+		return r // a thread uses what another one stores
+	}
+	pairsRow(r.Until(from_2), from, sums)
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		x := from_2 + at
+//line small.go:31
+		lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)).Store(sums0[at:])
+//line small_kernels_simd.go:94
+	}
+	return r.From(from_2 + at)
 }
 
 // numberLanes runs the front threads of a row as vectors, and returns the rest of the row.
@@ -84,7 +110,7 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 		x := from + at
 //line small.go:39
 		lanes.Int32s(x).Store(out0[at:])
-//line small_kernels_simd.go:88
+//line small_kernels_simd.go:114
 	}
 	return r.From(from + at)
 }

@@ -74,6 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "float32s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
+	"./ bool,float32,int,int32,int64,len,min,uint32 float32s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -583,13 +584,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:587
+//line float32s_kernels.go:588
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:593
+//line float32s_kernels.go:594
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -599,12 +600,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:603
+//line float32s_kernels.go:604
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:608
+//line float32s_kernels.go:609
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -614,7 +615,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:618
+//line float32s_kernels.go:619
 			}
 		}
 	}
@@ -647,13 +648,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:651
+//line float32s_kernels.go:652
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:657
+//line float32s_kernels.go:658
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -663,12 +664,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:667
+//line float32s_kernels.go:668
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:672
+//line float32s_kernels.go:673
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -678,7 +679,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:682
+//line float32s_kernels.go:683
 			}
 		}
 	}
@@ -716,7 +717,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:720
+//line float32s_kernels.go:721
 			}
 		}
 	}
@@ -731,13 +732,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:735
+//line float32s_kernels.go:736
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:741
+//line float32s_kernels.go:742
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -750,7 +751,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:754
+//line float32s_kernels.go:755
 					mores[tx] = more
 				}
 			}
@@ -766,12 +767,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:770
+//line float32s_kernels.go:771
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:775
+//line float32s_kernels.go:776
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -795,7 +796,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:799
+//line float32s_kernels.go:800
 			}
 		}
 	}
@@ -808,7 +809,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:812
+//line float32s_kernels.go:813
 			}
 		}
 	}
@@ -832,7 +833,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:836
+//line float32s_kernels.go:837
 			}
 		}
 	}
@@ -845,7 +846,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:849
+//line float32s_kernels.go:850
 			}
 		}
 	}
@@ -901,7 +902,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:905
+//line float32s_kernels.go:906
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -920,14 +921,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:924
+//line float32s_kernels.go:925
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:931
+//line float32s_kernels.go:932
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -940,7 +941,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:944
+//line float32s_kernels.go:945
 					mores[tx] = more
 				}
 			}
@@ -956,12 +957,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line float32s_kernels.go:960
+//line float32s_kernels.go:961
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:965
+//line float32s_kernels.go:966
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -978,7 +979,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:982
+//line float32s_kernels.go:983
 			}
 		}
 	}
@@ -991,7 +992,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:995
+//line float32s_kernels.go:996
 			}
 		}
 	}
@@ -1017,7 +1018,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1021
+//line float32s_kernels.go:1022
 			}
 		}
 	}

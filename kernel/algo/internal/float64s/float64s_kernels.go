@@ -74,6 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "float64s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
+	"./ bool,float64,int,int32,int64,len,min,uint32,uint64 float64s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -596,13 +597,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:600
+//line float64s_kernels.go:601
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:606
+//line float64s_kernels.go:607
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -612,12 +613,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:616
+//line float64s_kernels.go:617
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:621
+//line float64s_kernels.go:622
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -627,7 +628,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:631
+//line float64s_kernels.go:632
 			}
 		}
 	}
@@ -660,13 +661,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:664
+//line float64s_kernels.go:665
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:670
+//line float64s_kernels.go:671
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -676,12 +677,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:680
+//line float64s_kernels.go:681
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:685
+//line float64s_kernels.go:686
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -691,7 +692,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:695
+//line float64s_kernels.go:696
 			}
 		}
 	}
@@ -729,7 +730,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:733
+//line float64s_kernels.go:734
 			}
 		}
 	}
@@ -744,13 +745,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:748
+//line float64s_kernels.go:749
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:754
+//line float64s_kernels.go:755
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -763,7 +764,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:767
+//line float64s_kernels.go:768
 					mores[tx] = more
 				}
 			}
@@ -779,12 +780,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:783
+//line float64s_kernels.go:784
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:788
+//line float64s_kernels.go:789
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -808,7 +809,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:812
+//line float64s_kernels.go:813
 			}
 		}
 	}
@@ -821,7 +822,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:825
+//line float64s_kernels.go:826
 			}
 		}
 	}
@@ -845,7 +846,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:849
+//line float64s_kernels.go:850
 			}
 		}
 	}
@@ -858,7 +859,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:862
+//line float64s_kernels.go:863
 			}
 		}
 	}
@@ -914,7 +915,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:918
+//line float64s_kernels.go:919
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -933,14 +934,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:937
+//line float64s_kernels.go:938
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:944
+//line float64s_kernels.go:945
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -953,7 +954,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:957
+//line float64s_kernels.go:958
 					mores[tx] = more
 				}
 			}
@@ -969,12 +970,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line float64s_kernels.go:973
+//line float64s_kernels.go:974
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:978
+//line float64s_kernels.go:979
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -991,7 +992,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:995
+//line float64s_kernels.go:996
 			}
 		}
 	}
@@ -1004,7 +1005,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:1008
+//line float64s_kernels.go:1009
 			}
 		}
 	}
@@ -1030,7 +1031,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:1034
+//line float64s_kernels.go:1035
 			}
 		}
 	}

@@ -74,6 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "int32s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
+	"./ bool,false,int,int32,int64,len,min,uint32 int32s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -577,13 +578,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int32s_kernels.go:581
+//line int32s_kernels.go:582
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:587
+//line int32s_kernels.go:588
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -593,12 +594,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line int32s_kernels.go:597
+//line int32s_kernels.go:598
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:602
+//line int32s_kernels.go:603
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -608,7 +609,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int32s_kernels.go:612
+//line int32s_kernels.go:613
 			}
 		}
 	}
@@ -641,13 +642,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int32s_kernels.go:645
+//line int32s_kernels.go:646
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:651
+//line int32s_kernels.go:652
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -657,12 +658,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int32s_kernels.go:661
+//line int32s_kernels.go:662
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:666
+//line int32s_kernels.go:667
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -672,7 +673,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int32s_kernels.go:676
+//line int32s_kernels.go:677
 			}
 		}
 	}
@@ -710,7 +711,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int32s_kernels.go:714
+//line int32s_kernels.go:715
 			}
 		}
 	}
@@ -725,13 +726,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:729
+//line int32s_kernels.go:730
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:735
+//line int32s_kernels.go:736
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -744,7 +745,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int32s_kernels.go:748
+//line int32s_kernels.go:749
 					mores[tx] = more
 				}
 			}
@@ -760,12 +761,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int32s_kernels.go:764
+//line int32s_kernels.go:765
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:769
+//line int32s_kernels.go:770
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -789,7 +790,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int32s_kernels.go:793
+//line int32s_kernels.go:794
 			}
 		}
 	}
@@ -802,7 +803,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int32s_kernels.go:806
+//line int32s_kernels.go:807
 			}
 		}
 	}
@@ -826,7 +827,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int32s_kernels.go:830
+//line int32s_kernels.go:831
 			}
 		}
 	}
@@ -839,7 +840,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int32s_kernels.go:843
+//line int32s_kernels.go:844
 			}
 		}
 	}
@@ -895,7 +896,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int32s_kernels.go:899
+//line int32s_kernels.go:900
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -914,14 +915,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:918
+//line int32s_kernels.go:919
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:925
+//line int32s_kernels.go:926
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -934,7 +935,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line int32s_kernels.go:938
+//line int32s_kernels.go:939
 					mores[tx] = more
 				}
 			}
@@ -950,12 +951,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line int32s_kernels.go:954
+//line int32s_kernels.go:955
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:959
+//line int32s_kernels.go:960
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -972,7 +973,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int32s_kernels.go:976
+//line int32s_kernels.go:977
 			}
 		}
 	}
@@ -985,7 +986,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int32s_kernels.go:989
+//line int32s_kernels.go:990
 			}
 		}
 	}
@@ -1011,7 +1012,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int32s_kernels.go:1015
+//line int32s_kernels.go:1016
 			}
 		}
 	}

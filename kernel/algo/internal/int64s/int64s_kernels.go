@@ -74,6 +74,7 @@ var kernels = kernel.New(kernel.Source{Name: "int64s", Go: kernel.Functions{
 	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
 }, Sources: []string{
+	"./ bool,false,int,int32,int64,len,min,uint32,uint64 int64s",
 	"kernels.go chunk 65423b11e2d52175",
 	"kernels.go count 01e91af2111425f1",
 	"kernels.go digit de4eddffaccfdcc4",
@@ -576,13 +577,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int64s_kernels.go:580
+//line int64s_kernels.go:581
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:586
+//line int64s_kernels.go:587
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -592,12 +593,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line int64s_kernels.go:596
+//line int64s_kernels.go:597
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:601
+//line int64s_kernels.go:602
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -607,7 +608,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int64s_kernels.go:611
+//line int64s_kernels.go:612
 			}
 		}
 	}
@@ -640,13 +641,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int64s_kernels.go:644
+//line int64s_kernels.go:645
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:650
+//line int64s_kernels.go:651
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -656,12 +657,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int64s_kernels.go:660
+//line int64s_kernels.go:661
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:665
+//line int64s_kernels.go:666
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -671,7 +672,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int64s_kernels.go:675
+//line int64s_kernels.go:676
 			}
 		}
 	}
@@ -709,7 +710,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int64s_kernels.go:713
+//line int64s_kernels.go:714
 			}
 		}
 	}
@@ -724,13 +725,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:728
+//line int64s_kernels.go:729
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:734
+//line int64s_kernels.go:735
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -743,7 +744,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int64s_kernels.go:747
+//line int64s_kernels.go:748
 					mores[tx] = more
 				}
 			}
@@ -759,12 +760,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int64s_kernels.go:763
+//line int64s_kernels.go:764
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:768
+//line int64s_kernels.go:769
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -788,7 +789,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int64s_kernels.go:792
+//line int64s_kernels.go:793
 			}
 		}
 	}
@@ -801,7 +802,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int64s_kernels.go:805
+//line int64s_kernels.go:806
 			}
 		}
 	}
@@ -825,7 +826,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int64s_kernels.go:829
+//line int64s_kernels.go:830
 			}
 		}
 	}
@@ -838,7 +839,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int64s_kernels.go:842
+//line int64s_kernels.go:843
 			}
 		}
 	}
@@ -894,7 +895,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int64s_kernels.go:898
+//line int64s_kernels.go:899
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -913,14 +914,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:917
+//line int64s_kernels.go:918
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:924
+//line int64s_kernels.go:925
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -933,7 +934,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					if me >= step {
 						more = part[me-step]
 					}
-//line int64s_kernels.go:937
+//line int64s_kernels.go:938
 					mores[tx] = more
 				}
 			}
@@ -949,12 +950,12 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					_ = more
 //line kernels.go:175
 					part[me] += more
-//line int64s_kernels.go:953
+//line int64s_kernels.go:954
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:958
+//line int64s_kernels.go:959
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -971,7 +972,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int64s_kernels.go:975
+//line int64s_kernels.go:976
 			}
 		}
 	}
@@ -984,7 +985,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int64s_kernels.go:988
+//line int64s_kernels.go:989
 			}
 		}
 	}
@@ -1010,7 +1011,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int64s_kernels.go:1014
+//line int64s_kernels.go:1015
 			}
 		}
 	}

@@ -1,0 +1,179 @@
+//go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)
+
+package lanes
+
+import "simd"
+
+// Elements that are a step apart go one by one between memory and a vector, because package simd has no such loads and stores. It pays where the
+// kernel does much with a vector that it has loaded in this way.
+
+// Within returns the part of the range [from, to) of places for which step*place + offset is an index of a slice of n elements. step is positive, and
+// the places are not negative. The result is empty if its first number is not below its second.
+func Within(from, to, step, offset, n int) (int, int) {
+	const far = 1 << 60
+	if offset <= -far || offset >= far || n == 0 {
+		return to, to
+	}
+	if offset < 0 {
+		from = max(from, (step-1-offset)/step)
+	}
+	if n <= offset {
+		return to, to
+	}
+	return from, min(to, (n-1-offset)/step+1)
+}
+
+// Covers reports whether at, at+step and so on, count numbers, are indexes of a slice of n elements.
+func Covers(at, step, count, n int) bool {
+	if uint(at) >= uint(n) || step < -n || step > n {
+		return false
+	}
+	return uint(at+step*(count-1)) < uint(n) // no overflow: count is small, and step at most the length of a slice
+}
+
+// Steps returns int64(first + step*lane).
+func Steps(first, step int) simd.Int64s {
+	var a [most / 2]int64
+	for i := range a {
+		a[i] = int64(first + step*i)
+	}
+	return simd.LoadInt64s(a[:])
+}
+
+// GatherFloat32s returns the elements of s at, at+step and so on.
+func GatherFloat32s(s []float32, at, step int) simd.Float32s {
+	var a [most]float32
+	var v simd.Float32s
+	for i := range v.Len() {
+		a[i] = s[at+i*step]
+	}
+	return simd.LoadFloat32s(a[:])
+}
+
+// ScatterFloat32s stores v in the elements of s at, at+step and so on, for the lanes of m.
+func ScatterFloat32s(v simd.Float32s, m simd.Mask32s, s []float32, at, step int) {
+	var a [most]float32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[at+i*step] = a[i]
+		}
+	}
+}
+
+// GatherInt32s returns the elements of s at, at+step and so on.
+func GatherInt32s(s []int32, at, step int) simd.Int32s {
+	var a [most]int32
+	var v simd.Int32s
+	for i := range v.Len() {
+		a[i] = s[at+i*step]
+	}
+	return simd.LoadInt32s(a[:])
+}
+
+// ScatterInt32s stores v in the elements of s at, at+step and so on, for the lanes of m.
+func ScatterInt32s(v simd.Int32s, m simd.Mask32s, s []int32, at, step int) {
+	var a [most]int32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[at+i*step] = a[i]
+		}
+	}
+}
+
+// GatherUint32s returns the elements of s at, at+step and so on.
+func GatherUint32s(s []uint32, at, step int) simd.Uint32s {
+	var a [most]uint32
+	var v simd.Uint32s
+	for i := range v.Len() {
+		a[i] = s[at+i*step]
+	}
+	return simd.LoadUint32s(a[:])
+}
+
+// ScatterUint32s stores v in the elements of s at, at+step and so on, for the lanes of m.
+func ScatterUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32, at, step int) {
+	var a [most]uint32
+	var on [most]int32
+	v.Store(a[:])
+	m.ToInt32s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[at+i*step] = a[i]
+		}
+	}
+}
+
+// GatherFloat64s returns the elements of s at, at+step and so on.
+func GatherFloat64s(s []float64, at, step int) simd.Float64s {
+	var a [most / 2]float64
+	var v simd.Float64s
+	for i := range v.Len() {
+		a[i] = s[at+i*step]
+	}
+	return simd.LoadFloat64s(a[:])
+}
+
+// ScatterFloat64s stores v in the elements of s at, at+step and so on, for the lanes of m.
+func ScatterFloat64s(v simd.Float64s, m simd.Mask64s, s []float64, at, step int) {
+	var a [most / 2]float64
+	var on [most / 2]int64
+	v.Store(a[:])
+	m.ToInt64s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[at+i*step] = a[i]
+		}
+	}
+}
+
+// GatherInt64s returns the elements of s at, at+step and so on.
+func GatherInt64s(s []int64, at, step int) simd.Int64s {
+	var a [most / 2]int64
+	var v simd.Int64s
+	for i := range v.Len() {
+		a[i] = s[at+i*step]
+	}
+	return simd.LoadInt64s(a[:])
+}
+
+// ScatterInt64s stores v in the elements of s at, at+step and so on, for the lanes of m.
+func ScatterInt64s(v simd.Int64s, m simd.Mask64s, s []int64, at, step int) {
+	var a [most / 2]int64
+	var on [most / 2]int64
+	v.Store(a[:])
+	m.ToInt64s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[at+i*step] = a[i]
+		}
+	}
+}
+
+// GatherUint64s returns the elements of s at, at+step and so on.
+func GatherUint64s(s []uint64, at, step int) simd.Uint64s {
+	var a [most / 2]uint64
+	var v simd.Uint64s
+	for i := range v.Len() {
+		a[i] = s[at+i*step]
+	}
+	return simd.LoadUint64s(a[:])
+}
+
+// ScatterUint64s stores v in the elements of s at, at+step and so on, for the lanes of m.
+func ScatterUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64, at, step int) {
+	var a [most / 2]uint64
+	var on [most / 2]int64
+	v.Store(a[:])
+	m.ToInt64s().Store(on[:])
+	for i := range v.Len() {
+		if on[i] != 0 {
+			s[at+i*step] = a[i]
+		}
+	}
+}
