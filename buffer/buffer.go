@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -22,13 +23,6 @@ type Buffer[T Element] struct {
 	own    *owner
 	lo, hi uint64 // bytes
 	slice  bool
-}
-
-// owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, the program can no longer close
-// the storage.
-type owner struct {
-	cleanup runtime.Cleanup
-	_       [1]byte
 }
 
 // newHandle returns a Buffer of all elements of a storage.
@@ -67,6 +61,19 @@ func WithPinnedHost(dev *hal.Device) Option { return func(s *storage) { s.homeOn
 // WithName gives the buffer a name, for [Activity.Name] and so for traces and logs. Several buffers may have the same.
 func WithName(name string) Option { return func(s *storage) { s.name = name } }
 
+var created atomic.Uint64
+
+func newStorage(elem, size uint64, opts []Option) *storage {
+	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
+	s.host.storage = s
+	s.m.Init(size)
+	s.host.hostMemory.Init(size)
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
 // maxSize is the most bytes that a buffer may have: 1<<62, or the largest int if that is smaller.
 const maxSize = min(1<<62, math.MaxInt)
 
@@ -103,11 +110,9 @@ func From[T Element](data []T, opts ...Option) (*Buffer[T], error) {
 	return b, nil
 }
 
-// made reports whether a function of this package returned b. It did not if b is nil or the zero Buffer.
-func (b *Buffer[T]) made() bool { return b != nil && b.s != nil }
-
+// check returns an error unless a function of this package returned b: if b is nil or the zero Buffer.
 func (b *Buffer[T]) check(op string) error {
-	if !b.made() {
+	if b == nil || b.s == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero buffer")
 	}
 	return nil
@@ -161,7 +166,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 	if err := b.check(op); err != nil {
 		return err
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, newPart(b.lo, b.hi, a))
+	x, err := b.s.begin(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: a}})
 	if err != nil {
 		return err
 	}
@@ -184,30 +189,28 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 // Accesses are served in the order in which they come. If an earlier access shares an element with this one and one of the two writes, the
 // earlier one excludes this one, even while the earlier one itself still waits.
 func (b *Buffer[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (Lease, error) {
-	const op = "TryAcquire"
-	if err := b.check(op); err != nil {
-		return Lease{}, err
-	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, newPart(b.lo, b.hi, protocol.Action(mode)), false)
-	return b.lease(x), err
+	return b.acquire(context.Background(), &request{op: "TryAcquire", stream: stream, try: true}, mode)
 }
 
 // Acquire is TryAcquire that waits, until ctx ends, for accesses that exclude it and for work that its stream cannot wait for.
 func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (Lease, error) {
-	const op = "Acquire"
-	if err := b.check(op); err != nil {
-		return Lease{}, err
-	}
-	x, err := b.s.acquirePart(ctx, op, b.own, stream, newPart(b.lo, b.hi, protocol.Action(mode)))
-	return b.lease(x), err
+	return b.acquire(ctx, &request{op: "Acquire", stream: stream}, mode)
 }
 
-// lease returns the lease of an access, or the zero Lease for nil.
-func (b *Buffer[T]) lease(x *access) Lease {
-	if x == nil {
-		return Lease{}
+// acquire begins an access of a device to all elements, and returns its lease.
+func (b *Buffer[T]) acquire(ctx context.Context, q *request, mode coherence.Mode) (Lease, error) {
+	if err := b.check(q.op); err != nil {
+		return Lease{}, err
 	}
-	return Lease{x, x.gen, x.Lo, x.Hi}
+	if q.stream == nil {
+		return Lease{}, noStream(q.op)
+	}
+	q.own, q.part = b.own, part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}
+	x, err := b.s.begin(ctx, q)
+	if err != nil {
+		return Lease{}, err
+	}
+	return Lease{x, x.gen, b.lo, b.hi}, nil
 }
 
 // Slice returns the elements [i, j) as a buffer that shares them. It needs no

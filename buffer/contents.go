@@ -32,7 +32,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 	}
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem
-	x, err := b.s.enterPart(ctx, op, b.own, newPart(lo, lo+elem, mode))
+	x, err := b.s.begin(ctx, &request{op: op, own: b.own, part: part{Lo: lo, Hi: lo + elem, Mode: mode}})
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,12 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 		return err
 	}
 	s := b.s
-	x, err := s.tryAcquirePart(op, b.own, stream, newPart(b.lo, b.hi, protocol.Overwrite), true)
+	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true, reserve: true}, coherence.Overwrite)
 	if err != nil {
 		return err
 	}
-	enqueued, err := fillRegion(stream, b.lease(x).Region(), v)
+	x := l.x
+	enqueued, err := fillRegion(stream, l.Region(), v)
 	if !enqueued {
 		s.abandon(x)
 		return err
@@ -74,10 +75,11 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	s.commit(x)
 	if err != nil {
 		bad := err
-		s.conclude(x, func() error { return bad })
+		s.recordWork(x, func() error { return bad })
 	} else {
-		s.conclude(x, nil) // the fill itself has told hal that the stream uses the memory
+		s.recordWork(x, nil) // the fill itself has told hal that the stream uses the memory
 	}
+	s.end(x)
 	return err
 }
 
@@ -153,7 +155,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 	if len(data) != b.Len() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the slice has %d elements, the buffer %d", len(data), b.Len())
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, newPart(b.lo, b.hi, mode))
+	x, err := b.s.begin(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: mode}})
 	if err != nil {
 		return err
 	}
@@ -209,7 +211,7 @@ func (b *Buffer[T]) closeUnless(returned *bool) {
 
 func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) error {
 	s := b.s
-	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: newPart(b.lo, b.hi, protocol.Read)})
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}})
 	if err != nil {
 		return err
 	}
@@ -221,8 +223,8 @@ func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) erro
 // copyRuns returns.
 func (b *Buffer[T]) copyRuns(ctx context.Context, op string, c *Buffer[T], x *access, runs []run) error {
 	for _, r := range runs {
-		to := Want{s: c.s, own: c.own, part: newPart(r.lo-b.lo, r.hi-b.lo, protocol.Overwrite)}
-		from := Want{s: b.s, own: b.own, part: newPart(r.lo, r.hi, protocol.Read), under: x}
+		to := Want{s: c.s, own: c.own, part: part{Lo: r.lo - b.lo, Hi: r.hi - b.lo, Mode: protocol.Overwrite}}
+		from := Want{s: b.s, own: b.own, part: part{Lo: r.lo, Hi: r.hi, Mode: protocol.Read}, under: x}
 		if r.dev != nil {
 			if err := copyOn(ctx, op, r.dev, to, from); err == nil {
 				continue
@@ -253,12 +255,10 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 		return nil, nil, err
 	}
 	x.replica, x.place = nil, protocol.NoPlace
-	ready := false
-	defer x.endUnless(&ready)
-	if err = s.failedError(q.op, q.Lo, q.Hi, s.learn(x, q.Lo, q.Hi)); err != nil {
+	if err = s.failedError(q.op, q.Lo, q.Hi, s.learn(x, nil, q.Lo, q.Hi)); err != nil || s.thrown != nil {
+		s.end(x)
 		return nil, nil, err
 	}
-	ready = true
 	var runs []run
 	s.m.Runs(q.Lo, q.Hi, func(lo, hi uint64, valid protocol.Set) bool {
 		var dev *hal.Device
@@ -334,7 +334,7 @@ func (s *storage) resizable(op string) error {
 // moveInto copies the elements that b and c both have, waits for the copies, and closes b. closed is false if b is still open.
 func (b *Buffer[T]) moveInto(ctx context.Context, op string, c *Buffer[T]) (closed bool, err error) {
 	s := b.s
-	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: newPart(0, min(s.size, c.s.size), protocol.Read)})
+	x, runs, err := s.holdStill(ctx, &request{op: op, own: b.own, part: part{Hi: min(s.size, c.s.size), Mode: protocol.Read}})
 	if err != nil {
 		return false, err
 	}

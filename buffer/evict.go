@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/coherence"
@@ -51,10 +52,10 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		if r.adopted {
 			return hal.Errorf(op, hal.ErrUnsupported, "adopted memory stays until the buffer is closed")
 		}
-		busy := s.find(func(o *access) bool { return o.replica == r })
+		busy := s.queue.Find(func(o *access) bool { return o.replica == r })
 		if busy == nil {
 			var pending []*order.Work
-			err := s.evict(r, x.cause())
+			err := s.evict(r, x.cause)
 			switch e := err.(type) {
 			case nil:
 			case *unready:
@@ -63,8 +64,8 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 				busy, err = e.holder, nil
 			}
 			if len(pending) > 0 {
-				if err = s.await(ctx, x.cause(), nil, 0, s.size, pending); err == nil {
-					if failed := s.learn(nil, 0, s.size); failed != nil {
+				if err = s.await(ctx, x.cause, nil, 0, s.size, pending); err == nil {
+					if failed := s.learn(nil, nil, 0, s.size); failed != nil {
 						err = s.failedError(op, 0, s.size, failed)
 					}
 				}
@@ -87,10 +88,10 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 
 // standBehind waits until other has ended, with the storage unlocked. x stands for a call.
 func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
-	w := s.newAccess()
-	w.op, w.Part = x.op, x.Part
+	w := s.newAccess(x.op, nil, x.Part)
+	w.replica = nil
 	err := s.pause(ctx, w, other)
-	s.recycle(w)
+	s.end(w)
 	if err != nil {
 		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
 	}
@@ -111,13 +112,20 @@ func (s *storage) evict(r *replica, c cause) error {
 			return err
 		}
 	}
-	_ = s.learn(nil, 0, s.size)
+	_ = s.learn(nil, nil, 0, s.size)
 	plan, err := s.m.Plan(protocol.Evict, r.place, 0, s.size, s.cost, s.scratch.plan[:0])
 	if err != nil {
 		return s.refused(r, c, err)
 	}
 	s.scratch.plan = plan[:0]
-	if left, err := s.copyToEvict(plan, c); err != nil {
+	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
+	// could overwrite what the group's work writes.
+	for _, t := range plan {
+		if busy := s.writing(t.To, t.Lo, t.Hi); busy != nil {
+			return s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(t.From, nil), busy)
+		}
+	}
+	if left, _, err := s.move(plan, nil, nil, c); err != nil {
 		return err
 	} else if len(left) > 0 {
 		return &unready{left}
@@ -134,6 +142,7 @@ func (s *storage) evict(r *replica, c cause) error {
 	s.noteEviction(r, c, begin)
 	s.leaving++
 	r.Leave()
+	s.forgetRecent(r)
 	s.watchLeaving(r, c, pending)
 	return nil
 }
@@ -145,22 +154,6 @@ func (s *storage) refused(r *replica, c cause, err error) error {
 	}
 	return hal.Errorf(c.op, coherence.ErrSoleCopy, "bytes are current only at %s, and there is no other place to copy them to",
 		s.placeName(r.place, nil))
-}
-
-// copyToEvict enqueues the copies of a plan that belong to no access. If work has to end first, it returns that work, with a reference to
-// each, and enqueues nothing.
-func (s *storage) copyToEvict(plan []protocol.Transfer, c cause) (left []*order.Work, err error) {
-	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
-	// could overwrite what the group's work writes.
-	for _, t := range plan {
-		if busy := s.writing(t.To, t.Lo, t.Hi); busy != nil {
-			return nil, s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(t.From, nil), busy)
-		}
-	}
-	if left, err = s.orderCopies(plan, nil); err == nil && len(left) == 0 {
-		err = s.copy(plan, nil, nil, c)
-	}
-	return left, err
 }
 
 // currentElsewhere finds out whether all bytes that are current at the replica are also current elsewhere. If they are known to be, pending
@@ -192,7 +185,7 @@ func (s *storage) currentElsewhere(r *replica) (pending *order.Work, ok bool) {
 
 // evictionFailed is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
 func (s *storage) evictionFailed(c cause) error {
-	if failed := s.learn(nil, 0, s.size); failed != nil && c.client == 0 {
+	if failed := s.learn(nil, nil, 0, s.size); failed != nil && c.client == 0 {
 		return s.failedError(c.op, 0, s.size, failed)
 	}
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
@@ -224,7 +217,7 @@ func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
 		if !r.Leaving() || s.closed {
 			return
 		}
-		_ = s.learn(nil, 0, s.size)
+		_ = s.learn(nil, nil, 0, s.size)
 		if !r.Leaving() {
 			return // it stays, because it has the only good copy
 		}
@@ -243,39 +236,41 @@ func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
 // attempts is the number of times that room is made for one allocation. Each time other allocations may take the room first.
 const attempts = 64
 
-// withRoom runs fn, with s.mu held, and repeats it as long as it fails for lack of room and room can be made, which happens without the
-// lock. If try is set it does not wait.
-func (s *storage) withRoom(ctx context.Context, op string, try bool, fn func() error) error {
-	evicted := false
-	for i := 0; ; i++ {
-		err := fn()
-		p, ok := err.(*resident.Pressure)
-		switch {
-		case !ok:
-			return err
-		case i == attempts:
-			return p.Exhausted(op)
-		case evicted && try:
-			return roomLater(op, p)
-		}
-		s.unlocked(func() {
-			if evicted { // the eviction was not enough: work under way may still use the memory
-				evicted, err = false, s.reclaim(ctx, op, p)
-			} else {
-				evicted, err = p.Relieve(ctx, op, s.id, try)
-			}
-		})
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			full := p.Exhausted(op)
-			return gaveUp(op, ctx, strings.TrimPrefix(full.Error(), op+": "), full)
-		case resident.IsLater(err):
-			return roomLater(op, p)
-		default:
-			return err
-		}
+// roomFor is what has been done so far to make room for one access.
+type roomFor struct {
+	op      string
+	try     bool
+	times   int
+	evicted bool // the last time replicas were evicted, and work under way may still use their memory
+}
+
+// makeRoom makes room for an access that has failed to allocate with p, with the storage unlocked. If try is set it does not wait.
+func (s *storage) makeRoom(ctx context.Context, p *resident.Pressure, room *roomFor) (err error) {
+	op := room.op
+	switch {
+	case room.times == attempts:
+		return p.Exhausted(op)
+	case room.evicted && room.try:
+		return roomLater(op, p)
 	}
+	room.times++
+	s.unlocked(func() {
+		if room.evicted { // the eviction was not enough
+			room.evicted, err = false, s.reclaim(ctx, op, p)
+		} else {
+			room.evicted, err = p.Relieve(ctx, op, s.id, room.try)
+		}
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		full := p.Exhausted(op)
+		return gaveUp(op, ctx, strings.TrimPrefix(full.Error(), op+": "), full)
+	case resident.IsLater(err):
+		return roomLater(op, p)
+	}
+	return err
 }
 
 // roomLater is the error of a call that does not wait, if there will be room when earlier work has ended.
@@ -358,4 +353,69 @@ func (s *storage) updateSoles() {
 	for _, r := range s.devs {
 		r.updateSole()
 	}
+}
+
+// writing returns an access that writes bytes of [lo, hi) at a place and has its bytes ready there, or nil. Its work need not be in the
+// place's Order yet.
+func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
+	s.queue.Writers(lo, hi, func(o *access, _, _ uint64) bool {
+		if o.ready && o.place == p {
+			x = o
+		}
+		return x == nil
+	})
+	return x
+}
+
+// close frees everything. Work under way goes on.
+func (s *storage) close() error {
+	s.mu.Lock()
+	u, err := s.shut("Close")
+	thrown := s.unlockFirst()
+	u.Over()
+	raise(thrown)
+	return err
+}
+
+// closeAfter ends an access that has only read, and closes the buffer unless another access uses it or waits for it.
+func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
+	s.mu.Lock()
+	x.since = 0 // no use is reported to observers
+	s.end(x)
+	var u *hostmem.LastUse
+	if err = s.usable(op, true); err == nil {
+		u, err = s.shut(op)
+		closed = s.closed
+	}
+	thrown := s.unlockFirst()
+	u.Over()
+	raise(thrown)
+	return closed, err
+}
+
+// shut is close for a caller that has locked the storage. The caller calls u.Over after unlocking it.
+func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
+	if s.closed {
+		return nil, nil
+	}
+	if x := s.queue.Find(func(*access) bool { return true }); x != nil {
+		e := s.conflictError(op, s.whole(protocol.Reset), "every place", x)
+		e.Requested.Action = "Close"
+		return nil, e
+	}
+	s.closed = true
+	c := cause{op: "Close", action: protocol.Reset}
+	var first error
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	for _, r := range s.devs {
+		if r.Mem != nil {
+			keep(r.free(c))
+		}
+	}
+	u = s.dropHost(keep, c)
+	return u, first
 }

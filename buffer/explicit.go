@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
@@ -13,12 +14,9 @@ import (
 // Prefetch makes the elements current on the stream's device ahead of their use. It does not wait.
 func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	const op = "Prefetch"
-	if err := b.check(op); err != nil {
-		return err
-	}
-	x, err := b.s.tryAcquirePart(op, b.own, stream, newPart(b.lo, b.hi, protocol.Read), false)
+	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true}, coherence.Read)
 	if err == nil {
-		b.s.abandon(x)
+		b.s.abandon(l.x)
 	}
 	return err
 }
@@ -31,7 +29,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	q := request{op: op, own: b.own, part: newPart(b.lo, b.hi, protocol.Read), unread: true}
+	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, unread: true}
 	if dev != nil {
 		var err error
 		if q.stream, err = dev.CopyStream(false); err != nil {
@@ -76,12 +74,12 @@ func (b *Buffer[T]) Memory(dev *hal.Device) (hal.Region, error) {
 	r := s.replicaOn(dev)
 	switch {
 	case r != nil && r.place == protocol.Host:
-		return r.regionAs(s.host.On(dev), b.lo, b.hi), nil
+		return r.region(s.host.On(dev), b.lo, b.hi), nil
 	case r != nil && r.Mem != nil:
 		if r.Leaving() {
 			r.stay()
 		}
-		return r.Region(b.lo, b.hi), nil
+		return r.region(nil, b.lo, b.hi), nil
 	}
 	return hal.Region{}, hal.Errorf(op, hal.ErrNotReady, "%s has no replica", dev.Name())
 }
@@ -109,16 +107,16 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return err
 	}
 	dev := stream.Device()
-	x := s.standIn(op, newPart(b.lo, b.hi, protocol.MarkModified))
+	x := s.standIn(op, part{Lo: b.lo, Hi: b.hi, Mode: protocol.MarkModified})
 	x.stream, x.place = stream, protocol.NoPlace
-	if other := s.excluding(x); other != nil {
+	if other := s.queue.Excluding(&x.Entry); other != nil {
 		return x.conflictWith(other)
 	}
 	r := s.replicaOn(dev)
 	if r == nil {
 		return x.staleError(dev.Name() + " has no replica")
 	}
-	if failed := r.learn(x, b.lo, b.hi, true); failed != nil {
+	if failed := s.learn(x, r, b.lo, b.hi); failed != nil {
 		return s.failedError(op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
@@ -137,7 +135,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		}
 	}
 	x.replica, x.place, x.mem = r, r.place, mem
-	left, err := s.orderWork(x) // the work of this stream takes the place of all earlier work, so it has to end last
+	left, err := s.orderWork(x, false) // the work of this stream takes the place of all earlier work, so it has to end last
 	if err != nil {
 		return err
 	}
@@ -164,12 +162,12 @@ func (b *Buffer[T]) MarkHostModified() error {
 	}
 	defer s.mu.Unlock()
 	r := &s.host.replica
-	x := s.standIn(op, newPart(b.lo, b.hi, protocol.MarkModified))
+	x := s.standIn(op, part{Lo: b.lo, Hi: b.hi, Mode: protocol.MarkModified})
 	x.place, x.replica = protocol.Host, r
-	if other := s.excluding(x); other != nil {
+	if other := s.queue.Excluding(&x.Entry); other != nil {
 		return x.conflictWith(other)
 	}
-	if failed := r.learn(x, b.lo, b.hi, false); failed != nil {
+	if failed := s.learn(x, r, b.lo, b.hi); failed != nil {
 		return s.failedError(op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, protocol.Host, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
@@ -205,8 +203,8 @@ func (b *Buffer[T]) Reset() error {
 		return err
 	}
 	defer s.mu.Unlock()
-	x := s.standIn(op, newPart(b.lo, b.hi, protocol.Reset))
-	if other := s.excluding(x); other != nil {
+	x := s.standIn(op, part{Lo: b.lo, Hi: b.hi, Mode: protocol.Reset})
+	if other := s.queue.Excluding(&x.Entry); other != nil {
 		return s.conflictError(op, x.Part, "every place", other)
 	}
 	s.version++
@@ -224,7 +222,7 @@ func (b *Buffer[T]) Freeze() error {
 	}
 	defer s.mu.Unlock()
 	x := s.standIn(op, s.whole(protocol.Read))
-	if other := s.excluding(x); other != nil {
+	if other := s.queue.Excluding(&x.Entry); other != nil {
 		return s.conflictError(op, x.Part, "every place", other)
 	}
 	s.frozen++
@@ -268,7 +266,7 @@ type PlaceState struct {
 
 // State returns the places at which the elements are current.
 func (b *Buffer[T]) State() State {
-	if !b.made() {
+	if b == nil || b.s == nil {
 		return State{}
 	}
 	s := b.s
@@ -286,7 +284,7 @@ func (b *Buffer[T]) State() State {
 // Version returns the version of the elements at dev, or at the host if dev is nil: the Version of [State] if all of the elements are
 // current there, else -1.
 func (b *Buffer[T]) Version(dev *hal.Device) int64 {
-	if !b.made() {
+	if b == nil || b.s == nil {
 		return -1
 	}
 	s := b.s
@@ -326,7 +324,7 @@ type Stats struct {
 
 // Stats returns the counters of the whole buffer.
 func (b *Buffer[T]) Stats() Stats {
-	if !b.made() {
+	if b == nil || b.s == nil {
 		return Stats{}
 	}
 	b.s.mu.Lock()

@@ -14,10 +14,13 @@ func Cycle[T Element](b *Buffer[T], stream *hal.Stream) error {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, _, err := s.replicaFor(stream, cause{})
-	if err != nil {
+	x := s.standIn("Cycle", part{})
+	x.stream = stream
+	if err := s.place(x); err != nil {
 		return err
 	}
+	r := x.replica
+	r.EndLease()
 	w := order.NewWork(stream)
 	r.order.Add(w, true, true, span.Range{Hi: s.size})
 	w.Release()
@@ -65,7 +68,7 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = s.queue.Steps() + s.lost.tree.Steps() + s.host.order.Steps()
+	n = s.queue.Steps() + s.lost.Steps() + s.host.order.Steps()
 	for _, r := range s.devs {
 		n += r.order.Steps()
 	}
@@ -81,18 +84,12 @@ func ResidencySteps(dev *hal.Device) int {
 func Repeats[T Element](b *Buffer[T], stream *hal.Stream, mode protocol.Action) bool {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	p := b.s.whole(mode)
-	return b.s.repeats(stream, &p, new(order.Asked))
+	return b.s.repeats(&request{stream: stream, part: b.s.whole(mode)}, new(order.Asked))
 }
 
 // RepeatsOnHost reports whether an access of the whole buffer could begin at once on the host.
 func RepeatsOnHost[T Element](b *Buffer[T], mode protocol.Action) bool {
-	x := b.s.enterAtOnce("test", b.own, b.s.whole(mode))
-	if x == nil {
-		return false
-	}
-	b.s.leave(x)
-	return true
+	return Repeats(b, nil, mode)
 }
 
 // SetShortcuts turns the shortcuts of fast.go on or off. No access may begin meanwhile.

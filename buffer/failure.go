@@ -16,50 +16,39 @@ import (
 // failed Work wrote is bad at its place: all of it, also outside the range of the access. Bytes that are current at another place are
 // copied again from there. The others are lost until they are written again or reset, and every access that reads them fails.
 
-// losses are the ranges of a buffer whose bytes are lost, each with the reason.
-type losses struct{ tree span.Tree[error] }
-
-// add records that a range is lost. An earlier reason counts no more.
-func (l *losses) add(lo, hi uint64, err error) {
-	l.forget(lo, hi)
-	l.tree.Insert(&span.Node[error]{Lo: lo, Hi: hi, Value: err})
+// lose records that a range is lost. An earlier reason counts no more.
+func (s *storage) lose(lo, hi uint64, err error) {
+	s.found(lo, hi)
+	s.lost.Insert(&span.Node[error]{Lo: lo, Hi: hi, Value: err})
 }
 
-// forget removes [lo, hi), which is written again.
-func (l *losses) forget(lo, hi uint64) {
-	if l.tree.Len() == 0 {
-		return
-	}
-	for _, n := range l.tree.Meeting(lo, hi, nil) {
+// found removes [lo, hi), which is written again, from the losses.
+func (s *storage) found(lo, hi uint64) {
+	for _, n := range s.lost.Meeting(lo, hi, nil) {
 		end, err := n.Hi, n.Value
 		switch {
 		case n.Lo < lo:
-			l.tree.Cut(n, n.Lo, lo)
+			s.lost.Cut(n, n.Lo, lo)
 			if hi < end {
-				l.tree.Insert(&span.Node[error]{Lo: hi, Hi: end, Value: err})
+				s.lost.Insert(&span.Node[error]{Lo: hi, Hi: end, Value: err})
 			}
 		case hi < end:
-			l.tree.Cut(n, hi, end)
+			s.lost.Cut(n, hi, end)
 		default:
-			l.tree.Delete(n)
+			s.lost.Delete(n)
 		}
 	}
-}
-
-// in returns the error of an access that would read [lo, hi), or nil.
-func (l *losses) in(op string, lo, hi uint64) error {
-	if n := l.tree.Any(lo, hi); n != nil {
-		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: n.Value,
-			Detail: "the last write failed and no other place has the bytes; overwrite or reset them"}
-	}
-	return nil
 }
 
 // failedError is the error of an access of [lo, hi) after learn has returned err, or nil: bytes of the range are lost, or err, if it is not
 // nil, says why bytes of it have to be copied again.
 func (s *storage) failedError(op string, lo, hi uint64, err error) error {
-	if lost := s.lost.in(op, lo, hi); lost != nil || err == nil {
-		return lost
+	if n := s.lost.Any(lo, hi); n != nil {
+		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: n.Value,
+			Detail: "the last write failed and no other place has the bytes; overwrite or reset them"}
+	}
+	if err == nil {
+		return nil
 	}
 	kind := hal.ErrDriver
 	if e, ok := err.(*hal.Error); ok {
@@ -68,39 +57,53 @@ func (s *storage) failedError(op string, lo, hi uint64, err error) error {
 	return &hal.Error{Op: op, Device: -1, Kind: kind, Err: err, Detail: "earlier work failed"}
 }
 
-// learn finds out whether work that wrote bytes of [lo, hi), at any place, has failed, and applies failures to the state. It returns the
-// error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
-func (s *storage) learn(self *access, lo, hi uint64) (failed error) {
-	failed = s.host.learn(self, lo, hi, false)
-	for _, r := range s.devs {
-		if err := r.learn(self, lo, hi, false); failed == nil {
-			failed = err
+// learn finds out whether work that wrote bytes of [lo, hi) has failed, at one place or, if at is nil, at any, and applies failures to the
+// state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
+//
+// Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
+// the bad bytes.
+func (s *storage) learn(self *access, at *replica, lo, hi uint64) (failed error) {
+	for p := protocol.Host; int(p) <= len(s.devs); p++ {
+		r := s.replica(p)
+		if at != nil && r != at {
+			continue
+		}
+		for _, f := range r.order.Failed(lo, hi, at != nil) {
+			for _, u := range s.unwritten(self, p, f.Lo, f.Hi) {
+				for _, bad := range r.taint(u.Lo, u.Hi, f.Err) {
+					if failed == nil && bad.Lo < hi && lo < bad.Hi {
+						failed = f.Err
+					}
+				}
+				r.order.Forget(u.Lo, u.Hi, true, false)
+			}
 		}
 		// No copy can be made from a device that is lost, although the work that wrote the bytes may have ended well.
-		if err := layer.Lost(r.dev); err != nil {
-			r.taint(lo, hi, err)
+		if at == nil && r.dev != nil {
+			if err := layer.Lost(r.dev); err != nil {
+				r.taint(lo, hi, err)
+			}
 		}
 	}
 	return failed
 }
 
-// learn is storage.learn for one place. keep is as for [order.Order.Failed].
-//
-// Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
-// the bad bytes.
-func (r *replica) learn(self *access, lo, hi uint64, keep bool) (failed error) {
-	r.order.Failed(lo, hi, keep, func(from, to uint64, err error) []span.Range {
-		found := r.storage.unwritten(self, r.place, from, to)
-		for _, f := range found {
-			for _, b := range r.taint(f.Lo, f.Hi, err) {
-				if b.Lo < hi && lo < b.Hi {
-					failed = err
-				}
-			}
+// unwritten returns the ranges of [lo, hi) that no open access other than x writes at a place.
+func (s *storage) unwritten(x *access, p protocol.Place, lo, hi uint64) (list []span.Range) {
+	s.queue.Writers(lo, hi, func(o *access, from, to uint64) bool {
+		if o == x || o.replica == nil || o.place != p {
+			return true
 		}
-		return found
+		if lo < from {
+			list = append(list, span.Range{Lo: lo, Hi: from})
+		}
+		lo = max(lo, to)
+		return true
 	})
-	return failed
+	if lo < hi {
+		list = append(list, span.Range{Lo: lo, Hi: hi})
+	}
+	return list
 }
 
 // taint makes bytes of a replica stale because they are bad, and returns the ranges that were current.
@@ -120,13 +123,24 @@ func (r *replica) taint(lo, hi uint64, err error) (bad []span.Range) {
 		case rest != 0:
 			s.stayIfLast(rest)
 		case s.version > 0: // else nothing was ever written, and the bytes are zeros again
-			s.lost.add(b.Lo, b.Hi, err)
+			s.lose(b.Lo, b.Hi, err)
 		}
 	}
 	if len(bad) > 0 {
 		s.updateSoles()
 	}
 	return bad
+}
+
+// taintReaders tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no
+// longer in the place's Order, so the work of these accesses would not find it among its sources.
+func (s *storage) taintReaders(p protocol.Place, lo, hi uint64, err error) {
+	s.queue.Readers(lo, hi, func(o *access, _, _ uint64) bool {
+		if o.ready && o.place == p && o.bad == nil {
+			o.bad = err
+		}
+		return true
+	})
 }
 
 // stayIfLast makes one of the replicas at the places in valid stay if all of them are leaving: only they have current copies of some bytes.

@@ -31,7 +31,7 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	if b == nil {
 		return Want{}
 	}
-	return Want{s: b.s, own: b.own, part: newPart(b.lo, b.hi, protocol.Action(mode))}
+	return Want{s: b.s, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}}
 }
 
 // NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. It is for packages whose types are made of
@@ -170,7 +170,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 		}
 	}
 	for i := range g.list {
-		if err := g.list[i].bring(ctx); err != nil {
+		if err := g.list[i].prepare(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -181,21 +181,24 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 		if !reserve {
 			m.s.commit(m.x)
 		}
-		if stream != nil {
-			m.s.remember(m.x)
-		}
-		m.x.group = g
-		m.x.noteReady()
+		m.x.grouped = true
 	}
 	ready = true
 	return g, nil
 }
 
-// bring is storage.bring, with the storage locked for it.
-func (m *member) bring(ctx context.Context) error {
+// prepare is storage.prepare without commit: a group writes only when all of its accesses are ready. After an error, or if it panics, the
+// access has ended.
+func (m *member) prepare(ctx context.Context) error {
 	m.s.mu.Lock()
 	defer m.s.unlock()
-	return m.s.bring(ctx, m.x, false)
+	x := m.x
+	m.x, m.q.reserve = nil, true
+	err := m.s.prepare(ctx, x, &m.q)
+	if err == nil && m.s.thrown == nil {
+		m.x = x
+	}
+	return err
 }
 
 // abandon ends the accesses that have begun, if the group cannot begin.
@@ -203,6 +206,7 @@ func (g *group) abandon() {
 	for i := range g.list {
 		if m := &g.list[i]; m.x != nil {
 			m.s.mu.Lock()
+			m.x.since = 0 // no use is reported to observers
 			m.s.end(m.x)
 			m.s.mu.Unlock()
 		}
@@ -228,7 +232,7 @@ func (g *group) arrange() {
 			n++
 		}
 		first := &g.wants[g.order[i]]
-		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under}}
+		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under, reserve: g.reserved}}
 		if mode, ok := same(g.wants, g.order[i:i+n]); ok {
 			m.q.part = g.wants[g.order[i]].part
 			m.q.part.Mode = mode
@@ -316,7 +320,7 @@ func merged(wants []Want, which []int) (parts []part) {
 
 // hull returns the range from the first part to the last, with the mode of the parts, or ReadWrite if they differ.
 func hull(parts []part) part {
-	h := newPart(parts[0].Lo, parts[len(parts)-1].Hi, parts[0].Mode)
+	h := part{Lo: parts[0].Lo, Hi: parts[len(parts)-1].Hi, Mode: parts[0].Mode}
 	for _, p := range parts {
 		if p.Mode != h.Mode {
 			h.Mode = protocol.ReadWrite
@@ -352,8 +356,10 @@ func (g *group) release(check func() error) (err error) {
 	g.lock()
 	if g.stream != nil && !g.reserved {
 		for i := range g.list {
-			if e := g.list[i].x.recordUse(); err == nil {
-				err = e
+			if x := g.list[i].x; x.mem != nil {
+				if e := x.stream.RecordUse(x.mem); err == nil {
+					err = e
+				}
 			}
 		}
 		if bad := g.bad(); bad != nil {
@@ -452,7 +458,7 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 		w := &l.g.wants[i]
 		m := &l.g.list[w.in]
 		m.s.mu.Lock()
-		list = append(list, m.x.replica.regionAs(m.x.mem, w.part.Lo, w.part.Hi))
+		list = append(list, m.x.replica.region(m.x.mem, w.part.Lo, w.part.Hi))
 		m.s.mu.Unlock()
 	}
 	return list
@@ -513,5 +519,5 @@ func (l Leases) release(check func() error) error {
 
 // writes reports whether any access of the group writes.
 func (g *group) writes() bool {
-	return slices.ContainsFunc(g.list, func(m member) bool { return m.x.writes })
+	return slices.ContainsFunc(g.list, func(m member) bool { return m.x.Writes() })
 }

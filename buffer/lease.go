@@ -6,7 +6,9 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // Lease is the right to use elements of a buffer on one stream, from Acquire to Release. It is a small
@@ -29,7 +31,7 @@ func (l Lease) Region() hal.Region {
 	if !x.of(l.gen) {
 		return hal.Region{}
 	}
-	return x.replica.regionAs(x.mem, l.lo, l.hi)
+	return x.replica.region(x.mem, l.lo, l.hi)
 }
 
 // Pointer returns the argument for a kernel: on devices that have addresses ([hal.CapAddress]) the address of the first leased
@@ -104,7 +106,7 @@ func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostL
 	if err := b.check(op); err != nil {
 		return HostLease{}, err
 	}
-	x, err := b.s.enterPart(ctx, op, b.own, newPart(b.lo, b.hi, protocol.Action(mode)))
+	x, err := b.s.begin(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}})
 	if err != nil {
 		return HostLease{}, err
 	}
@@ -151,7 +153,7 @@ func (l HostLease) Fail(cause error) error {
 	}
 	s := x.storage
 	defer s.unlock()
-	if !x.writes {
+	if !x.Writes() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the lease is for reading, so its elements are unchanged")
 	}
 	s.host.replica.taint(x.Lo, x.Hi, cause)
@@ -222,7 +224,10 @@ func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode 
 		return Lease{}, noStream(op)
 	}
 	x, err := b.s.begin(ctx, &q)
-	return b.lease(x), err
+	if err != nil {
+		return Lease{}, err
+	}
+	return Lease{x, x.gen, x.Lo, x.Hi}, nil
 }
 
 // request checks the ranges and returns a request for them. Adjacent ranges are merged.
@@ -247,7 +252,7 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		}
 		apart = apart || i > 0 && r.Lo > ranges[i-1].Hi
 	}
-	q := request{op: op, own: b.own, part: newPart(b.lo, b.lo, mode)}
+	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.lo, Mode: mode}}
 	if len(ranges) > 0 {
 		q.Lo, q.Hi = b.lo+uint64(ranges[0].Lo)*elem, b.lo+uint64(ranges[len(ranges)-1].Hi)*elem
 	}
@@ -256,7 +261,7 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 	}
 	q.parts = make([]part, 0, len(ranges))
 	for _, r := range ranges {
-		p := newPart(b.lo+uint64(r.Lo)*elem, b.lo+uint64(r.Hi)*elem, mode)
+		p := part{Lo: b.lo + uint64(r.Lo)*elem, Hi: b.lo + uint64(r.Hi)*elem, Mode: mode}
 		if last := len(q.parts) - 1; last >= 0 && q.parts[last].Hi == p.Lo {
 			q.parts[last].Hi = p.Hi
 		} else if p.Lo < p.Hi {
@@ -264,4 +269,41 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 		}
 	}
 	return q, nil
+}
+
+// These are the functions of this package that package internal/awaited calls; they are documented there.
+func init() {
+	slot.Buffer = struct {
+		AcquireAwaited func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error)
+	}{
+		func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
+			return b.(interface {
+				acquireAwaited(context.Context, coherence.Mode, func(*hal.Device) bool) (Lease, bool, error)
+			}).acquireAwaited(ctx, mode, fits)
+		},
+	}
+}
+
+func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
+	const op = "Acquire"
+	if err := b.check(op); err != nil {
+		return Lease{}, false, err
+	}
+	x, err := b.s.acquireAwaited(ctx, op, b.own, part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}, fits)
+	if x == nil {
+		return Lease{}, false, err
+	}
+	return Lease{x, x.gen, x.Lo, x.Hi}, true, nil
+}
+
+func init() {
+	watch.Attach = func(b any, w watch.Watcher) {
+		b.(interface{ watched(watch.Watcher) }).watched(w)
+	}
+}
+
+func (b *Buffer[T]) watched(w watch.Watcher) {
+	b.s.mu.Lock()
+	b.s.watcher = w
+	b.s.mu.Unlock()
 }

@@ -179,12 +179,6 @@ func ResidencyOf(dev *hal.Device) Residency {
 	return Residency{f.Budget, f.Used, f.Replicas, f.Evictions, f.Written}
 }
 
-// allocatorOn is the choice of an allocator for one device.
-type allocatorOn struct {
-	dev *hal.Device
-	a   pool.Allocator
-}
-
 // WithAllocator makes the buffer allocate its replica on the device from an allocator of that
 // device's memory, and not from the allocator of [SetAllocator]. If a is nil, the memory comes from the device itself.
 // With [WithPinnedHost] of the same device the host's replica comes from the allocator as well. The
@@ -223,15 +217,6 @@ func SetAllocator(dev *hal.Device, a pool.Allocator) {
 		return
 	}
 	resident.Of(dev).SetAllocator(a)
-}
-
-func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
-	for _, x := range s.allocator {
-		if x.dev.Same(dev) {
-			return x.a
-		}
-	}
-	return nil
 }
 
 // guardAll says whether every buffer is guarded.

@@ -1,9 +1,7 @@
 package buffer
 
 import (
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -126,14 +124,6 @@ func (e *Activity) Site() string {
 	}
 }
 
-// cause is the call for which a buffer does something, and the reason.
-type cause struct {
-	op     string
-	action protocol.Action
-	client uint64 // number of the buffer that needs room, 0 if the reason is not room
-	why    string
-}
-
 var observers struct {
 	sync.Mutex
 	list atomic.Pointer[[]*func(Activity)]
@@ -158,6 +148,7 @@ func Observe(fn func(Activity)) (stop func()) {
 		} else {
 			observers.list.Store(&list)
 		}
+		observing.Store(len(list) > 0)
 	}
 	change(func(l []*func(Activity)) []*func(Activity) { return append(l, e) })
 	return sync.OnceFunc(func() {
@@ -165,17 +156,6 @@ func Observe(fn func(Activity)) (stop func()) {
 			return slices.DeleteFunc(l, func(x *func(Activity)) bool { return x == e })
 		})
 	})
-}
-
-// observed reports whether there is an observer.
-func observed() bool { return observers.list.Load() != nil }
-
-// now returns the time if there is an observer, else the zero time.
-func now() time.Time {
-	if !observed() {
-		return time.Time{}
-	}
-	return time.Now()
 }
 
 func (s *storage) notify(e Activity) {
@@ -191,13 +171,6 @@ func (s *storage) notify(e Activity) {
 			}
 		}
 	}
-}
-
-func deviceName(dev *hal.Device) string {
-	if dev == nil {
-		return "host"
-	}
-	return dev.Name()
 }
 
 // noteTransfer reports a transfer that was just enqueued.
@@ -216,7 +189,7 @@ func (s *storage) noteTransfer(t protocol.Transfer, stream *hal.Stream, c cause,
 
 // noteReplica reports that a replica was allocated or freed.
 func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
-	if observed() {
+	if observing.Load() {
 		s.notify(Activity{Kind: kind, To: deviceName(dev), ToDevice: dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why})
 	}
@@ -224,7 +197,7 @@ func (s *storage) noteReplica(kind ActivityKind, dev *hal.Device, c cause) {
 
 // noteEviction reports a replica that is being evicted.
 func (s *storage) noteEviction(r *replica, c cause, begin time.Time) {
-	if observed() && !begin.IsZero() {
+	if observing.Load() && !begin.IsZero() {
 		s.notify(Activity{Kind: ActivityEvict, To: deviceName(r.dev), ToDevice: r.dev, Hi: s.size, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: c.why, At: begin, Took: time.Since(begin)})
 	}
@@ -239,28 +212,11 @@ func (s *storage) noteAvoided(c cause, dev *hal.Device, lo, hi uint64) {
 // because a since of 0 means that there is no observer.
 var began = time.Now().Add(-time.Nanosecond)
 
-// noteReady records the time at which the bytes of an access are ready.
-func (x *access) noteReady() {
-	if observed() {
-		x.since = time.Since(began)
-	}
-}
-
-func (x *access) cause() cause { return cause{op: x.op, action: x.Mode} }
-
-// device returns the device of an access, nil for the host.
-func (x *access) device() *hal.Device {
-	if x.stream == nil {
-		return nil
-	}
-	return x.stream.Device()
-}
-
 // noteUse reports an access that ends, whose bytes were ready at x.since.
 func (s *storage) noteUse(x *access) {
 	since := began.Add(x.since)
 	x.since = 0
-	if !observed() || x.op == "SyncTo" {
+	if !observing.Load() || x.op == "SyncTo" {
 		return
 	}
 	e := Activity{Kind: ActivityUse, To: s.placeName(x.place, x.stream), Lo: x.Lo, Hi: x.Hi, Cause: x.op, Action: x.Mode.String(),
@@ -275,106 +231,8 @@ func (s *storage) noteUse(x *access) {
 
 // waited reports a wait of the host that has just ended. c is the call that waited; why is as in Activity.
 func (s *storage) waited(c cause, why string, dev *hal.Device, lo, hi uint64, begin time.Time) {
-	if observed() && !begin.IsZero() {
+	if observing.Load() && !begin.IsZero() {
 		s.notify(Activity{Kind: ActivityWait, To: deviceName(dev), ToDevice: dev, Lo: lo, Hi: hi, Cause: c.op, Action: c.action.String(),
 			For: c.client, Why: why, At: begin, Took: time.Since(begin)})
-	}
-}
-
-// callbacks is the number of functions of the program that run now although a storage is locked: observers, and functions of
-// ReleaseChecked.
-var callbacks atomic.Int32
-
-// callback runs such a function. The state is half changed meanwhile, so a panic does not go on from here: it is returned as an error.
-//
-//go:noinline
-func callback(fn func()) (thrown error) {
-	callbacks.Add(1)
-	defer func() {
-		callbacks.Add(-1)
-		if p := recover(); p != nil {
-			thrown = &panicked{p, debug.Stack()}
-		}
-	}()
-	fn()
-	return nil
-}
-
-// panicked is a panic in a callback.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string {
-	return fmt.Sprintf("%v\n\nin a function that package buffer called:\n%s", p.value, p.stack)
-}
-
-func (p *panicked) Unwrap() error {
-	err, _ := p.value.(error)
-	return err
-}
-
-// guarded makes the check of a ReleaseChecked a callback. If it panics, the elements are lost.
-func guarded(check func() error) func() error {
-	return func() (err error) {
-		if thrown := callback(func() { err = check() }); thrown != nil {
-			return &hal.Error{Op: "Release", Device: -1, Kind: hal.ErrInvalidArgument, Err: thrown,
-				Detail: "the function of ReleaseChecked panicked"}
-		}
-		return err
-	}
-}
-
-// mutex is a lock during which callbacks may run. A callback that uses a buffer could wait for itself, so Lock panics there.
-type mutex struct{ sync.Mutex }
-
-func (m *mutex) Lock() {
-	if callbacks.Load() != 0 {
-		refuseCallbacks()
-	}
-	m.Mutex.Lock()
-}
-
-// refuseCallbacks panics if the caller is within a callback.
-func refuseCallbacks() {
-	var pcs [64]uintptr
-	for skip := 0; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs[:])
-		frames := runtime.CallersFrames(pcs[:n])
-		for more := n > 0; more; {
-			var f runtime.Frame
-			if f, more = frames.Next(); f.Function == packagePath+".callback" {
-				panic("buffer: observers and functions of ReleaseChecked run with a buffer locked, and must not use buffers")
-			}
-		}
-		if n < len(pcs) {
-			return
-		}
-	}
-}
-
-// unlock unlocks the storage at the end of a call of the program. If a callback has panicked during the call, unlock panics.
-func (s *storage) unlock() { raise(s.unlockFirst()) }
-
-// unlockFirst is unlock for callers that have something to do before they pass the result to raise.
-func (s *storage) unlockFirst() (thrown error) {
-	thrown, s.thrown = s.thrown, nil
-	s.mu.Unlock()
-	return thrown
-}
-
-func raise(thrown error) {
-	if thrown != nil {
-		panic(thrown)
-	}
-}
-
-// endUnless ends an access that a call has begun, unless it is ready and the call is going to return it. It is deferred after unlock, so
-// it runs before.
-func (x *access) endUnless(ready *bool) {
-	if s := x.storage; !*ready || s.thrown != nil {
-		x.since = 0 // no use is reported to observers
-		s.end(x)
 	}
 }

@@ -1,38 +1,20 @@
 package buffer
 
 import (
-	"strings"
-
 	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// replica is the buffer's copy at one place, with the work that later accesses there wait for.
-type replica struct {
-	storage *storage
-	place   protocol.Place
-	dev     *hal.Device // nil for the host
-	resident.Memory
-	order   order.Order
-	adopted bool // the memory was adopted, and stays until the buffer is closed
-
-	// The Entry says that the replica is leaving if its memory will be freed when the copies of its bytes to other places are known to have
-	// succeeded. An access at the place makes the replica stay. The host's replica has no account.
-	resident.Entry
-	parting chan struct{} // closed when the replica stays or has been freed; nil if no goroutine waits for that
-}
-
-// regionAs returns the range [lo, hi) of a replica, in mem, which is the replica as memory of the device that uses the range.
-func (r *replica) regionAs(mem *hal.Memory, lo, hi uint64) hal.Region {
+// region returns the range [lo, hi) of a replica. For the host's it is in mem, which is the replica as memory of the device that uses the range.
+func (r *replica) region(mem *hal.Memory, lo, hi uint64) hal.Region {
 	if r.place == protocol.Host {
 		return r.storage.host.RegionOn(mem, lo, hi)
 	}
-	return r.Region(lo, hi)
+	return hal.Region{Mem: r.Mem, Off: r.Base + lo, Len: hi - lo}
 }
 
 // allocate allocates the memory of a device's replica. The error is a resident.Pressure if there is no room.
@@ -58,6 +40,7 @@ func (r *replica) free(c cause) error {
 		r.Uncount()
 	}
 	r.endParting()
+	r.storage.forgetRecent(r)
 	r.storage.noteReplica(ActivityFree, r.dev, c)
 	m := r.Memory
 	r.Memory = resident.Memory{}
@@ -77,37 +60,6 @@ func (r *replica) endParting() {
 		close(r.parting)
 		r.parting = nil
 	}
-}
-
-// The places of a buffer are the host and the devices that have used it. Each place has one replica, with memory or without. All handles
-// of a device have the same place. storage.devs has the replicas of devices: devs[0] is that of place 1.
-
-// replica returns the replica at a place.
-func (s *storage) replica(p protocol.Place) *replica {
-	if p == protocol.Host {
-		return &s.host.replica
-	}
-	return s.devs[p-1]
-}
-
-// placeName returns the name of a place for errors. If stream is not nil, it is the name of the stream's device.
-func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
-	switch {
-	case stream != nil:
-		return stream.Device().Name()
-	case p == protocol.Host || int(p) > len(s.devs):
-		return "host"
-	}
-	return s.devs[p-1].dev.Name()
-}
-
-// placeNames lists places as "host, cuda:1".
-func (s *storage) placeNames(set protocol.Set) string {
-	var names []string
-	for p := range set.All() {
-		names = append(names, s.placeName(p, nil))
-	}
-	return strings.Join(names, ", ")
 }
 
 // replicaOf returns the replica of a device, with or without memory, or nil.
@@ -133,39 +85,6 @@ func (s *storage) replicaOn(dev *hal.Device) *replica {
 		return &h.replica
 	}
 	return nil
-}
-
-// replicaFor returns the replica for work on the stream, and its memory. It makes the replica if there is none. The error is a
-// resident.Pressure if there is no room, and an unready if work has to end first.
-func (s *storage) replicaFor(stream *hal.Stream, c cause) (*replica, *hal.Memory, error) {
-	dev := layer.Common(stream.Device()) // a replica belongs to the device, whatever its handle
-	r := s.replicaOf(dev)
-	if r == nil && layer.SharesHostMemory(dev) {
-		h := &s.host
-		m, err := s.shareHost(dev, c)
-		if m != nil {
-			err = h.UsedOn(stream, m)
-		}
-		if m != nil || err != nil {
-			return &h.replica, m, err
-		}
-	}
-	if r != nil && r.Mem != nil {
-		if r.Leaving() {
-			r.stay()
-		}
-		return r, r.Mem, nil
-	}
-	if r == nil {
-		var err error
-		if r, err = s.addReplica(dev); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err := r.allocate(stream, c); err != nil {
-		return nil, nil, err
-	}
-	return r, r.Mem, nil
 }
 
 // fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
@@ -219,14 +138,6 @@ func (s *storage) cost(from, to protocol.Place) int {
 	}
 	return 2
 }
-
-// hostReplica is the replica at the host, which devices that share host memory use in place.
-type hostReplica struct {
-	replica
-	hostMemory
-}
-
-type hostMemory = hostmem.Memory
 
 // hostReady makes sure that the host has memory.
 func (s *storage) hostReady(c cause) (err error) {
@@ -297,7 +208,7 @@ func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 	if len(left) > 0 {
 		return nil, &unready{left}
 	}
-	_ = s.learn(nil, 0, s.size)
+	_ = s.learn(nil, nil, 0, s.size)
 	m := h.Move(dev, func(move func(lo, hi uint64)) {
 		s.m.Runs(0, s.size, func(lo, hi uint64, valid protocol.Set) bool {
 			if valid.Has(protocol.Host) {
@@ -313,18 +224,15 @@ func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 	return m, nil
 }
 
-// tightenGuard makes guarded memory inaccessible that nothing uses any more.
-func (s *storage) tightenGuard() {
-	if s.host.Guarded() {
-		s.tighten()
-	}
-}
-
+// tighten makes guarded memory inaccessible that nothing uses any more.
 func (s *storage) tighten() {
+	if !s.host.Guarded() {
+		return
+	}
 	want := hostmem.Shut
 	s.queue.Opened(func(x *access) {
 		if x.stream == nil {
-			want = max(want, hostmem.LevelOf(x.writes))
+			want = max(want, hostmem.LevelOf(x.Writes()))
 		}
 	})
 	s.host.Tighten(want, &s.host.order, s)
@@ -345,7 +253,7 @@ func (s *storage) dropHost(keep func(error), c cause) *hostmem.LastUse {
 	if s.host.Exists() {
 		s.noteReplica(ActivityFree, nil, c)
 	}
-	s.recent.mem = nil
+	s.forgetRecent(&s.host.replica)
 	return s.host.hostMemory.Free(&s.host.order, keep)
 }
 
@@ -355,6 +263,20 @@ func (s *storage) replicaWith(p part, fits func(*hal.Device) bool) *replica {
 	for _, r := range s.devs { // at most one for each device
 		if r.Mem != nil && !r.Leaving() && s.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
 			return r
+		}
+	}
+	return nil
+}
+
+// onHost reports whether a host access is open. While one is, the host's replica must not move.
+func (s *storage) onHost() bool {
+	return s.queue.Find(func(x *access) bool { return x.stream == nil && x.place == protocol.Host }) != nil
+}
+
+func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
+	for _, x := range s.allocator {
+		if x.dev.Same(dev) {
+			return x.a
 		}
 	}
 	return nil

@@ -9,12 +9,12 @@
 //	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
 //	how much memory the replicas on a device have   resident.Account    internal/resident, one for each device
 //	what memory the host's replica has              hostmem.Memory      internal/hostmem
-//	which bytes were lost by failures               losses              failure.go
+//	which bytes were lost by failures               storage.lost        failure.go
 //	which access the next one may repeat            recent              fast.go
 //
 // The five packages are below this one, and know nothing of buffers. A place is the host or a device; it has one replica (replica.go).
 // Bytes are current at a place if its replica has what was written last, else they are stale there. An access is one use of the bytes,
-// from the beginning of the call to the end of the use (access.go).
+// from the beginning of the call to the end of the use.
 //
 // An order.Work is all work that was enqueued on one stream up to one point: a copy, or the program's work under a lease. A replica's
 // Order has for each byte the Work that wrote it last and the Works that have read it since. The sources of a Work are the Works that
@@ -22,34 +22,33 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// Buffer.TryAcquire and Acquire (buffer.go) come to tryAcquirePart and acquirePart (fast.go). If the access repeats an earlier one, no
-// other access uses the buffer, and nothing has to be copied or waited for, it begins at once. Otherwise storage.begin (path.go) takes
-// these steps, with the storage locked except during waits:
+// Every access begins with storage.begin (path.go). If it repeats an earlier one, no other access uses the buffer, and nothing has to be
+// copied or waited for, it begins at once (fast.go). Otherwise begin takes these steps, with the storage locked except during waits:
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
 //     waits until the last access that excludes it ends.
-//  2. bring makes the bytes current on the device, in five steps. place finds the device's replica, or allocates one; if there is no
-//     room, withRoom (evict.go) evicts others. decide finds out which work has failed by now, fails if bytes are lost, and plans copies
-//     with protocol.Map; cost (replica.go) says from which place to copy. move carries the plan out: orderCopies makes the streams of the
-//     copies wait for the Works that they depend on, and copy enqueues each copy, records it as a Work and applies it to protocol.Map. At
-//     last orderWork makes the access's own stream wait, and makeReady lets the program use the bytes. If there is something that a stream
-//     cannot wait for, the calling goroutine waits for it without the lock, and bring begins again.
-//  3. commit makes the bytes that the access writes stale at the other places, and removes them from the losses.
+//  2. prepare makes the bytes current on the device. It repeats bring as long as bring finds something that a stream cannot wait for: then
+//     the calling goroutine waits for it without the lock. If a device has no room, makeRoom (evict.go) evicts replicas of other buffers.
+//     bring takes these steps once, without waiting. place finds the device's replica, or allocates one. decide finds out which work has
+//     failed by now, fails if bytes are lost, and plans copies with protocol.Map; cost (replica.go) says from which place to copy. move
+//     (copy.go) makes the streams of the copies wait for the Works that they depend on, enqueues each copy, records it as a Work and
+//     applies it to protocol.Map. At last orderWork makes the access's own stream wait.
+//  3. commit makes the bytes that the access writes stale at the other places, which are then no longer lost.
 //
 // The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
 // the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work.
 //
 // # One View
 //
-// Buffer.View comes to storage.begin, too. The steps are the same, but the access has no stream. So the calling goroutine waits for the
-// Works on the bytes, and makeReady clears bytes that were never written. Then View runs its function without the lock, and leave ends the
-// access. The access needs no Work, because all that it did has ended.
+// Buffer.View comes to storage.begin, too. The steps are the same, but the access has no stream. So orderWork returns the Works on the
+// bytes, the calling goroutine waits for them, and makeReady clears bytes that were never written. Then View runs its function without the
+// lock, and leave ends the access. The access needs no Work, because all that it did has ended.
 //
 // # How a failure is found
 //
 // No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
 // the Work has failed too. learn (failure.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
-// all of it. If it is then current nowhere, it joins the losses until it is written again. The access that finds the failure fails if
+// all of it. If it is then current nowhere, it is lost until it is written again. The access that finds the failure fails if
 // bytes that it reads were current there; so does every later access of lost bytes. failedError makes the error of both.
 //
 // # How a replica leaves
@@ -65,7 +64,7 @@
 //	what each mode copies and makes stale           the table of internal/protocol (table.go); the modes are those of package coherence
 //	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
 //	which mode several wants of the same bytes get  same and merged (group.go)
-//	from which place and on which streams to copy   cost (replica.go) and route (path.go)
+//	from which place and on which streams to copy   cost (replica.go) and route (copy.go)
 //	in which order to copy                          protocol.Map.Plan: ascending by byte, within each range of the access
 //	how much memory replicas on a device may have   Entry.count and Pressure.room (internal/resident)
 //
@@ -77,7 +76,7 @@
 //	Work.mu         the state of a Work; a Work locks its sources, which are older
 //	                then the locks of packages hal and hal/pool
 //
-// Whatever waits releases storage.mu for that time with storage.unlocked, and so does withRoom, because making room locks other storages.
+// Whatever waits releases storage.mu for that time with storage.unlocked, and so does makeRoom, because making room locks other storages.
 // After a wait every condition is checked again.
 //
 // Observers, and the functions of ReleaseChecked, run with storage.mu held (observe.go). They must not use buffers: mutex.Lock panics
@@ -86,20 +85,28 @@
 package buffer
 
 import (
-	"context"
 	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/queue"
-	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/layer/slot"
+	"github.com/go-halyard/halyard/hal/pool"
+	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
 	"github.com/go-halyard/halyard/internal/watch"
 )
+
+// packagePath distinguishes frames of this package from those of its callers.
+const packagePath = "github.com/go-halyard/halyard/buffer"
 
 // storage is shared by a buffer and all its slices. It counts in bytes and does not know the elements' type.
 type storage struct {
@@ -123,41 +130,110 @@ type storage struct {
 		free  []*access
 		spare *access // one more free access, which is reused first
 		taken int     // number of accesses that have not ended
+		gen   uint64  // number of accesses that have begun
 	}
 	m       protocol.Map // which places have the current bytes
 	version int64        // writes so far
 	host    hostReplica
-	devs    []*replica // replicas of devices: devs[0] is that of place 1
-	lost    losses
-	leaving int // number of leaving replicas
+	devs    []*replica       // replicas of devices: devs[0] is that of place 1
+	lost    span.Tree[error] // the bytes that failures have lost, each range with the reason (failure.go)
+	leaving int              // number of leaving replicas
 	stats   Stats
 	watcher watch.Watcher // nil for most buffers; with a watcher no access begins at once (fast.go)
 	recent  recent        // the access that the next one may repeat
 
 	scratch struct {
-		plan   []protocol.Transfer
-		waits  []wait
-		works  []*order.Work
-		left   []*order.Work
-		ranges []span.Range
+		plan, zeros []protocol.Transfer
+		transfers   []transfer
+		waits       []order.Wait
+		left        []*order.Work // of MakeWait, until await has waited for them or the caller has released them
+		ranges      []span.Range
 	}
 }
 
-var created atomic.Uint64
+// allocatorOn is the choice of an allocator for one device.
+type allocatorOn struct {
+	dev *hal.Device
+	a   pool.Allocator
+}
 
-func newStorage(elem, size uint64, opts []Option) *storage {
-	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
-	s.host.storage = s
-	s.m.Init(size)
-	s.host.hostMemory.Init(size)
-	for _, o := range opts {
-		o(s)
-	}
-	return s
+// replica is the buffer's copy at one place, with the work that later accesses there wait for.
+type replica struct {
+	storage *storage
+	place   protocol.Place
+	dev     *hal.Device // nil for the host
+	resident.Memory
+	order   order.Order
+	adopted bool // the memory was adopted, and stays until the buffer is closed
+
+	// The Entry says that the replica is leaving if its memory will be freed when the copies of its bytes to other places are known to have
+	// succeeded. An access at the place makes the replica stay. The host's replica has no account.
+	resident.Entry
+	parting chan struct{} // closed when the replica stays or has been freed; nil if no goroutine waits for that
+}
+
+// hostReplica is the replica at the host, which devices that share host memory use in place.
+type hostReplica struct {
+	replica
+	hostMemory
+}
+
+type hostMemory = hostmem.Memory
+
+// recent is the last access of a device. If the next access repeats it, that access begins at once (fast.go).
+type recent struct {
+	replica *replica // nil if no device has used the buffer, or if the replica has lost its memory or is leaving since
+	stream  *hal.Stream
+	mem     *hal.Memory // as access.mem
+}
+
+// access is one use of a buffer's bytes by the program, from the beginning of the call to the end of the use: a lease, a function on the
+// host, a copy. It waits until no earlier access excludes it; then it is open.
+type access struct {
+	queue.Entry[*access]
+
+	// The fields that every access uses come first.
+	ready   bool // the bytes are ready, and the program may use them
+	awaited bool // of the host, or of a device for a caller that uses the bytes without the stream: no work is recorded at its end
+	place   protocol.Place
+	storage *storage
+	gen     uint64 // distinguishes a lease from later ones with the same access
+	replica *replica
+	stream  *hal.Stream   // nil on the host
+	mem     *hal.Memory   // the memory of the lease
+	own     *owner        // keeps the owner reachable, so that a buffer in use is not reported as leaked
+	grouped bool          // it ends with the others of its group
+	cause                 // the call, and the mode as in Part
+	since   time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
+
+	unread  bool  // begin also waits for work that reads the bytes
+	counted bool  // BytesAvoided includes this access
+	bad     error // why bytes that it only reads have turned out bad, nil if they have not
+	site    callsite.Site
+}
+
+// owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, the program can no longer close
+// the storage.
+type owner struct {
+	cleanup runtime.Cleanup
+	_       [1]byte
+}
+
+type (
+	part       = queue.Part
+	queueEntry = queue.Entry[*access]
+)
+
+// cause is the call for which a buffer does something, and the reason.
+type cause struct {
+	op     string
+	action protocol.Action
+	client uint64 // number of the buffer that needs room, 0 if the reason is not room
+	why    string
 }
 
 // whole returns a part that covers the whole buffer.
-func (s *storage) whole(mode protocol.Action) part { return newPart(0, s.size, mode) }
+func (s *storage) whole(mode protocol.Action) part { return part{Lo: 0, Hi: s.size, Mode: mode} }
 
 // called returns what errors call the buffer.
 func (s *storage) called() string {
@@ -179,68 +255,57 @@ func (s *storage) closedError(op string) error {
 	return hal.Errorf(op, hal.ErrClosed, "%s is closed", s.called())
 }
 
-// usable returns an error if the buffer is closed, or frozen and the action writes; s.mu is held.
-func (s *storage) usable(op string, writes bool) error {
+// replica returns the replica at a place.
+func (s *storage) replica(p protocol.Place) *replica {
+	if p == protocol.Host {
+		return &s.host.replica
+	}
+	return s.devs[p-1]
+}
+
+// placeName returns the name of a place for errors. If stream is not nil, it is the name of the stream's device.
+func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
 	switch {
-	case s.closed:
-		return s.closedError(op)
-	case writes && s.frozen > 0:
-		return hal.Errorf(op, ErrFrozen, "%d freezes", s.frozen)
+	case stream != nil:
+		return stream.Device().Name()
+	case p == protocol.Host || int(p) > len(s.devs):
+		return "host"
 	}
-	return nil
+	return s.devs[p-1].dev.Name()
 }
 
-// close frees everything. Work under way goes on.
-func (s *storage) close() error {
-	s.mu.Lock()
-	u, err := s.shut("Close")
-	thrown := s.unlockFirst()
-	u.Over()
-	raise(thrown)
-	return err
+// placeNames lists places as "host, cuda:1".
+func (s *storage) placeNames(set protocol.Set) string {
+	var names []string
+	for p := range set.All() {
+		names = append(names, s.placeName(p, nil))
+	}
+	return strings.Join(names, ", ")
 }
 
-// closeAfter ends an access that has only read, and closes the buffer unless another access uses it or waits for it.
-func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
-	s.mu.Lock()
-	x.since = 0 // no use is reported to observers
-	s.end(x)
-	var u *hostmem.LastUse
-	if err = s.usable(op, true); err == nil {
-		u, err = s.shut(op)
-		closed = s.closed
+func deviceName(dev *hal.Device) string {
+	if dev == nil {
+		return "host"
 	}
-	thrown := s.unlockFirst()
-	u.Over()
-	raise(thrown)
-	return closed, err
+	return dev.Name()
 }
 
-// shut is close for a caller that has locked the storage. The caller calls u.Over after unlocking it.
-func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
-	if s.closed {
-		return nil, nil
+// standIn returns an access for a call that begins none, such as Evict: it is compared with the accesses in the queue, and named in errors.
+func (s *storage) standIn(op string, p part) *access {
+	x := &access{storage: s, cause: cause{op: op, action: p.Mode}}
+	x.Part, x.Of = p, x
+	return x
+}
+
+// of reports whether the access is that of a lease, which is stale otherwise.
+func (x *access) of(gen uint64) bool { return x.IsOpen() && x.gen == gen }
+
+// device returns the device of an access, nil for the host.
+func (x *access) device() *hal.Device {
+	if x.stream == nil {
+		return nil
 	}
-	if x := s.find(func(*access) bool { return true }); x != nil {
-		e := s.conflictError(op, s.whole(protocol.Reset), "every place", x)
-		e.Requested.Action = "Close"
-		return nil, e
-	}
-	s.closed = true
-	c := cause{op: "Close", action: protocol.Reset}
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
-	for _, r := range s.devs {
-		if r.Mem != nil {
-			keep(r.free(c))
-		}
-	}
-	u = s.dropHost(keep, c)
-	return u, first
+	return x.stream.Device()
 }
 
 // unlocked runs fn without the lock.
@@ -255,36 +320,109 @@ func (s *storage) unlocked(fn func()) {
 	fn()
 }
 
-// These are the functions of this package that package internal/awaited calls; they are documented there.
-func init() {
-	slot.Buffer = struct {
-		AcquireAwaited func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error)
-	}{
-		func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
-			return b.(interface {
-				acquireAwaited(context.Context, coherence.Mode, func(*hal.Device) bool) (Lease, bool, error)
-			}).acquireAwaited(ctx, mode, fits)
-		},
+// callbacks is the number of functions of the program that run now although a storage is locked: observers, and functions of
+// ReleaseChecked.
+var callbacks atomic.Int32
+
+// callback runs such a function. The state is half changed meanwhile, so a panic does not go on from here: it is returned as an error.
+//
+//go:noinline
+func callback(fn func()) (thrown error) {
+	callbacks.Add(1)
+	defer func() {
+		callbacks.Add(-1)
+		if p := recover(); p != nil {
+			thrown = &panicked{p, debug.Stack()}
+		}
+	}()
+	fn()
+	return nil
+}
+
+// panicked is a panic in a callback.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string {
+	return fmt.Sprintf("%v\n\nin a function that package buffer called:\n%s", p.value, p.stack)
+}
+
+func (p *panicked) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}
+
+// guarded makes the check of a ReleaseChecked a callback. If it panics, the elements are lost.
+func guarded(check func() error) func() error {
+	return func() (err error) {
+		if thrown := callback(func() { err = check() }); thrown != nil {
+			return &hal.Error{Op: "Release", Device: -1, Kind: hal.ErrInvalidArgument, Err: thrown,
+				Detail: "the function of ReleaseChecked panicked"}
+		}
+		return err
 	}
 }
 
-func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
-	const op = "Acquire"
-	if err := b.check(op); err != nil {
-		return Lease{}, false, err
+// mutex is a lock during which callbacks may run. A callback that uses a buffer could wait for itself, so Lock panics there.
+type mutex struct{ sync.Mutex }
+
+func (m *mutex) Lock() {
+	if callbacks.Load() != 0 {
+		refuseCallbacks()
 	}
-	x, err := b.s.acquireAwaited(ctx, op, b.own, newPart(b.lo, b.hi, protocol.Action(mode)), fits)
-	return b.lease(x), x != nil, err
+	m.Mutex.Lock()
 }
 
-func init() {
-	watch.Attach = func(b any, w watch.Watcher) {
-		b.(interface{ watched(watch.Watcher) }).watched(w)
+// refuseCallbacks panics if the caller is within a callback.
+func refuseCallbacks() {
+	var pcs [64]uintptr
+	for skip := 0; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := n > 0; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); f.Function == packagePath+".callback" {
+				panic("buffer: observers and functions of ReleaseChecked run with a buffer locked, and must not use buffers")
+			}
+		}
+		if n < len(pcs) {
+			return
+		}
 	}
 }
 
-func (b *Buffer[T]) watched(w watch.Watcher) {
-	b.s.mu.Lock()
-	b.s.watcher = w
-	b.s.mu.Unlock()
+// unlock unlocks the storage at the end of a call of the program. If a callback has panicked during the call, unlock panics.
+func (s *storage) unlock() {
+	thrown := s.thrown
+	s.thrown = nil
+	s.mu.Unlock()
+	if thrown != nil {
+		panic(thrown)
+	}
+}
+
+// unlockFirst is unlock for callers that have something to do before they pass the result to raise.
+func (s *storage) unlockFirst() (thrown error) {
+	thrown, s.thrown = s.thrown, nil
+	s.mu.Unlock()
+	return thrown
+}
+
+func raise(thrown error) {
+	if thrown != nil {
+		panic(thrown)
+	}
+}
+
+// observing says whether there is an observer.
+var observing atomic.Bool
+
+// now returns the time if there is an observer, else the zero time.
+func now() time.Time {
+	if !observing.Load() {
+		return time.Time{}
+	}
+	return time.Now()
 }

@@ -68,7 +68,12 @@ func (m *Memory) Pointer(lo uint64) unsafe.Pointer {
 }
 
 // Slice returns the bytes [lo, hi).
-func (m *Memory) Slice(lo, hi uint64) []byte { return unsafe.Slice((*byte)(m.Pointer(lo)), hi-lo) }
+func (m *Memory) Slice(lo, hi uint64) []byte {
+	if lo == hi {
+		lo, hi = 0, 0
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(m.ptr, lo)), hi-lo)
+}
 
 // alignedBytes returns zeroed memory. From 4096 bytes on it starts at a multiple of 4096, the usual size of a page, so that devices can
 // use it in place.

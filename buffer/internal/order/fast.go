@@ -61,16 +61,14 @@ func (u *use) fine(asked *Asked) bool {
 	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under {
 		return true
 	}
-	var passed, done bool
-	var err error
+	done, err := false, error(nil)
 	if w.alone() {
 		done, err = layer.DoneAlone(w.event)
-		passed = done
 	} else {
-		passed, done, err = w.end()
+		done, err = w.End()
 	}
 	u.good = done && err == nil
-	if !passed && err == nil {
+	if !done && err == nil && !w.passed.Load() {
 		asked.under = w.seq
 	}
 	return err == nil
@@ -104,7 +102,7 @@ func (o *Order) renewed(u *use) {
 	o.seq++
 	u.seq, u.good = o.seq, false
 	if u.write {
-		o.supersede(&o.reads, u.node.Lo, u.node.Hi)
+		o.Forget(u.node.Lo, u.node.Hi, false, true)
 	}
 }
 
@@ -162,7 +160,11 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 		}
 		return nil
 	}
-	if n := o.tree(write).Any(lo, hi); n == nil {
+	tree := &o.reads
+	if write {
+		tree = &o.writes
+	}
+	if n := tree.Any(lo, hi); n == nil {
 		return nil
 	} else if fits(n.Value) {
 		return n.Value
@@ -187,7 +189,8 @@ func (w *Work) extend(holders int32, reads, writes bool) bool {
 	if writes {
 		w.seq = lastSeq.Add(1)
 	}
-	if w.ended.Load() {
+	if w.passed.Load() {
+		w.passed.Store(false)
 		w.ended.Store(false)
 	}
 	if !reads {

@@ -26,7 +26,6 @@ type Order struct {
 
 	spare []*use
 	found []*span.Node[*use] // scratch
-	works []*Work            // scratch
 	steps int
 }
 
@@ -34,7 +33,8 @@ type Order struct {
 type use struct {
 	work  *Work
 	write bool
-	own   bool // the program's own work, no copy
+	tree  *span.Tree[*use] // writes or reads
+	own   bool             // the program's own work, no copy
 	node  span.Node[*use]
 	more  []*span.Node[*use] // further pieces; a piece that is no longer in the tree has a nil Value
 	nodes int                // number of pieces in the tree
@@ -58,45 +58,58 @@ func (o *Order) Len() int { return len(o.uses) }
 // Steps returns the number of nodes and uses examined so far. Tests measure with it how costs grow.
 func (o *Order) Steps() int { return o.steps + o.writes.Steps() + o.reads.Steps() }
 
-func (o *Order) tree(write bool) *span.Tree[*use] {
-	if write {
-		return &o.writes
-	}
-	return &o.reads
+// Wait says that a stream has to wait for a Work, or the host if Stream is nil.
+type Wait struct {
+	Work   *Work
+	Stream *hal.Stream
 }
 
-// Waits appends the Works that an access of the range has to wait for: the writes of its bytes and, if the access writes, the reads as
-// well. No Work is appended twice in one round; a round begins with Round. The references stay the Order's.
-func (o *Order) Waits(lo, hi uint64, write bool, dst []*Work) []*Work {
-	dst = o.collect(&o.writes, lo, hi, dst)
-	if write {
-		dst = o.collect(&o.reads, lo, hi, dst)
-	}
-	return dst
-}
-
-// Round begins a round of Waits, and appends the barrier, for which every access has to wait.
-func (o *Order) Round(dst []*Work) []*Work {
-	o.round++
-	if o.barrier != nil && !o.barrier.ended.Load() {
-		dst = append(dst, o.barrier)
-	}
-	return dst
-}
-
-func (o *Order) collect(t *span.Tree[*use], lo, hi uint64, dst []*Work) []*Work {
-	if t.Len() == 0 {
+// Waits appends the Works, but for those of the stream itself, that an access of the range has to wait for on a stream, or on the host if
+// stream is nil: the barrier, the writes of its bytes and, if the access writes, the reads as well. The references stay the Order's.
+func (o *Order) Waits(stream *hal.Stream, lo, hi uint64, write bool, dst []Wait) []Wait {
+	if len(o.uses) == 0 && o.barrier == nil {
 		return dst
 	}
-	o.found = t.Meeting(lo, hi, o.found[:0])
+	o.round++
+	if b := o.barrier; b != nil && b.Stream != stream && !b.ended.Load() {
+		dst = append(dst, Wait{b, stream})
+	}
+	o.found = o.writes.Meeting(lo, hi, o.found[:0])
+	if write {
+		o.found = o.reads.Meeting(lo, hi, o.found)
+	}
 	for _, n := range o.found {
-		if u := n.Value; u.round != o.round && !u.work.Over() {
+		if u := n.Value; u.round != o.round && u.work.Stream != stream && !u.work.ended.Load() {
 			u.round = o.round
-			dst = append(dst, u.work)
+			dst = append(dst, Wait{u.work, stream})
 		}
 	}
 	clear(o.found)
 	return dst
+}
+
+// MakeWait makes streams wait. It does not block: if the host has to wait, because a Wait has no stream or because the stream cannot be
+// made to wait, no stream is made to wait, and left is the work for which the host has to wait, with a reference to each, in the memory of
+// list.
+func MakeWait(waits []Wait, list []*Work) (left []*Work, err error) {
+	left = list[:0]
+	for _, w := range waits {
+		if w.Stream != nil && w.Work.Deferred(w.Stream) {
+			continue
+		}
+		if done, _ := w.Work.End(); !done {
+			left = append(left, w.Work.Retain())
+		}
+	}
+	if len(left) == 0 {
+		for _, w := range waits {
+			if w.Stream != nil && err == nil {
+				err = w.Work.Before(w.Stream)
+			}
+		}
+	}
+	clear(waits)
+	return left, err
 }
 
 // Sources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads
@@ -107,82 +120,51 @@ func (o *Order) Sources(w *Work, ranges ...span.Range) {
 	}
 	o.round++
 	for _, r := range ranges {
-		o.works = o.collect(&o.writes, r.Lo, r.Hi, o.works)
-	}
-	for i, a := range o.works {
-		w.Reads(a.Retain())
-		o.works[i] = nil
-	}
-	o.works = o.works[:0]
-}
-
-// Failed asks the Works that wrote bytes of the range whether they have failed. For a failed Work it calls fn with each piece that the
-// Work wrote, also outside the range, and removes the parts of the piece that fn returns. It removes Works that have ended without an
-// error. If keep is set and the Order has few Works, the program's own stay, so that Renew finds them.
-func (o *Order) Failed(lo, hi uint64, keep bool, fn func(lo, hi uint64, err error) (handled []span.Range)) {
-	if o.writes.Len() == 0 || lo >= hi {
-		return
-	}
-	keep = keep && len(o.uses) <= crowd
-	if n := o.writes.Only(); n != nil {
-		if n.Lo < hi && lo < n.Hi {
-			o.look(n.Value, keep, fn)
-		}
-		return
-	}
-	o.found = o.writes.Meeting(lo, hi, o.found[:0])
-	for _, n := range o.found {
-		if n.Value != nil { // nil if it was forgotten together with another piece
-			o.look(n.Value, keep, fn)
-		}
-	}
-	clear(o.found)
-}
-
-func (o *Order) look(u *use, keep bool, fn func(lo, hi uint64, err error) []span.Range) {
-	done, err := u.work.End()
-	switch {
-	case !done:
-	case err != nil:
-		o.fail(u, err, fn)
-	case !keep || !u.own:
-		o.drop(u)
-	}
-}
-
-func (o *Order) fail(u *use, err error, fn func(lo, hi uint64, err error) []span.Range) {
-	for _, piece := range u.ranges() {
-		for _, d := range fn(piece.Lo, piece.Hi, err) {
-			for _, n := range o.writes.Meeting(d.Lo, d.Hi, nil) { // only of u, because no two writes have a common byte
-				o.cut(&o.writes, n, d.Lo, d.Hi)
-			}
-		}
-	}
-}
-
-// Pending appends the Works on the range that have not ended: the writes and, if reads is set, the reads. Each gets a reference for the
-// caller. Pending asks the driver, and removes reads that have ended.
-func (o *Order) Pending(lo, hi uint64, reads bool, dst []*Work) []*Work {
-	for _, t := range [...]*span.Tree[*use]{&o.writes, &o.reads} {
-		if t.Len() == 0 || t == &o.reads && !reads {
-			continue
-		}
-		o.found = t.Meeting(lo, hi, o.found[:0])
+		o.found = o.writes.Meeting(r.Lo, r.Hi, o.found[:0])
 		for _, n := range o.found {
-			u := n.Value
-			if u == nil || u.round == o.round {
-				continue
-			}
-			u.round = o.round
-			if done, _ := u.work.End(); !done {
-				dst = append(dst, u.work.Retain())
-			} else if !u.write {
-				o.drop(u)
+			if u := n.Value; u.round != o.round && !u.work.Over() {
+				u.round = o.round
+				w.Reads(u.work.Retain())
 			}
 		}
 		clear(o.found)
 	}
-	return dst
+}
+
+// Failure is bytes that a failed Work wrote.
+type Failure struct {
+	span.Range
+	Err error
+}
+
+// Failed asks the Works that wrote bytes of the range whether they have failed, and returns all bytes that the failed ones wrote, also
+// those outside the range. The caller removes them with Forget. Failed itself removes Works that have ended without an error. If keep is
+// set and the Order has few Works, the program's own stay, so that Renew finds them.
+func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
+	if o.writes.Len() == 0 {
+		return nil
+	}
+	keep = keep && len(o.uses) <= crowd
+	o.round++
+	o.found = o.writes.Meeting(lo, hi, o.found[:0])
+	for _, n := range o.found {
+		u := n.Value
+		if u == nil || u.round == o.round { // it was removed, or asked, together with another piece
+			continue
+		}
+		u.round = o.round
+		switch done, err := u.work.End(); {
+		case !done:
+		case err != nil:
+			for _, r := range u.ranges() {
+				list = append(list, Failure{r, err})
+			}
+		case !keep || !u.own:
+			o.drop(u)
+		}
+	}
+	clear(o.found)
+	return list
 }
 
 // Unsure returns some Work that writes bytes of the range and has not ended, or nil. bad reports whether a Work that wrote such bytes has
@@ -207,18 +189,27 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 // Add adds a Work, which has all its sources, and which writes or reads the ranges, which must not overlap. It takes a reference of its
 // own. own says that it is the program's work, and no copy.
 func (o *Order) Add(w *Work, write, own bool, ranges ...span.Range) {
-	waiting.join(w)
+	if w.depth > shallow && !w.joined {
+		waiting.join(w)
+	}
+	var u *use
+	if last := len(o.spare) - 1; last >= 0 {
+		u, o.spare[last] = o.spare[last], nil
+		o.spare = o.spare[:last]
+	} else {
+		u = new(use)
+	}
 	o.seq++
-	u := o.newUse()
-	u.work, u.write, u.own, u.at, u.seq = w.Retain(), write, own, len(o.uses), o.seq
+	u.work, u.write, u.tree, u.own, u.at, u.seq = w.Retain(), write, &o.reads, own, len(o.uses), o.seq
 	o.uses = append(o.uses, u)
-	t := o.tree(write)
-	for _, r := range ranges {
-		if write {
-			o.supersede(&o.writes, r.Lo, r.Hi)
-			o.supersede(&o.reads, r.Lo, r.Hi)
+	if write {
+		u.tree = &o.writes
+		for _, r := range ranges {
+			o.Forget(r.Lo, r.Hi, true, true)
 		}
-		o.insert(t, u, r.Lo, r.Hi)
+	}
+	for _, r := range ranges {
+		u.insert(r.Lo, r.Hi)
 	}
 	if own && !write {
 		if len(ranges) == 1 {
@@ -229,6 +220,75 @@ func (o *Order) Add(w *Work, write, own bool, ranges ...span.Range) {
 	}
 	if len(o.uses) > crowd {
 		o.sweep()
+	}
+}
+
+// insert adds a piece to a use.
+func (u *use) insert(lo, hi uint64) {
+	n := &u.node
+	if n.Value != nil {
+		n = new(span.Node[*use])
+		u.more = append(u.more, n)
+	}
+	u.nodes++
+	n.Lo, n.Hi, n.Value = lo, hi, u
+	u.tree.Insert(n)
+}
+
+// Forget removes the bytes from the writes, from the reads, or from both: they were written again, or are bad.
+func (o *Order) Forget(lo, hi uint64, writes, reads bool) {
+	o.found = o.found[:0]
+	if writes {
+		o.found = o.writes.Meeting(lo, hi, o.found)
+	}
+	if reads {
+		o.found = o.reads.Meeting(lo, hi, o.found)
+	}
+	for _, n := range o.found {
+		u, from, to := n.Value, n.Lo, n.Hi
+		u.tree.Delete(n)
+		n.Value = nil
+		u.nodes--
+		if from < lo {
+			n.Lo, n.Hi, n.Value = from, lo, u
+			u.nodes++
+			u.tree.Insert(n)
+		}
+		if hi < to {
+			u.insert(hi, to)
+		}
+		if u.nodes == 0 {
+			o.drop(u)
+		}
+	}
+	clear(o.found)
+}
+
+// drop removes a use, with all of its pieces.
+func (o *Order) drop(u *use) {
+	if u.node.Value != nil {
+		u.tree.Delete(&u.node)
+	}
+	for _, n := range u.more {
+		if n.Value != nil {
+			u.tree.Delete(n)
+			n.Value = nil
+		}
+	}
+	last := len(o.uses) - 1
+	o.uses[u.at] = o.uses[last]
+	o.uses[u.at].at = u.at
+	o.uses[last] = nil
+	o.uses = o.uses[:last]
+	for i, l := range o.last {
+		if l == u {
+			o.last[i] = nil
+		}
+	}
+	u.work.Release()
+	*u = use{}
+	if len(o.spare) < crowd {
+		o.spare = append(o.spare, u)
 	}
 }
 
@@ -327,100 +387,4 @@ func (o *Order) Clear() {
 	for len(o.uses) > 0 {
 		o.drop(o.uses[len(o.uses)-1])
 	}
-}
-
-// Overwritten removes the Works from the range. They have all ended, and the host has overwritten the bytes, which no longer depend on
-// them.
-func (o *Order) Overwritten(lo, hi uint64) {
-	o.supersede(&o.writes, lo, hi)
-	o.supersede(&o.reads, lo, hi)
-}
-
-// supersede removes the bytes from all uses of the tree.
-func (o *Order) supersede(t *span.Tree[*use], lo, hi uint64) {
-	if t.Len() == 0 {
-		return
-	}
-	o.found = t.Meeting(lo, hi, o.found[:0])
-	for _, n := range o.found {
-		o.cut(t, n, lo, hi)
-	}
-	clear(o.found)
-}
-
-// cut removes [lo, hi) from a node, and the use from the Order if it has no bytes left.
-func (o *Order) cut(t *span.Tree[*use], n *span.Node[*use], lo, hi uint64) {
-	u, from, to := n.Value, n.Lo, n.Hi
-	t.Delete(n)
-	n.Value = nil
-	u.nodes--
-	if from < lo {
-		n.Lo, n.Hi, n.Value = from, lo, u
-		u.nodes++
-		t.Insert(n)
-	}
-	if hi < to {
-		o.insert(t, u, hi, to)
-	}
-	if u.nodes == 0 {
-		o.forget(u)
-	}
-}
-
-// insert adds a piece to a use.
-func (o *Order) insert(t *span.Tree[*use], u *use, lo, hi uint64) {
-	n := &u.node
-	if n.Value != nil {
-		n = new(span.Node[*use])
-		u.more = append(u.more, n)
-	}
-	u.nodes++
-	n.Lo, n.Hi, n.Value = lo, hi, u
-	t.Insert(n)
-}
-
-// drop removes a use from the tree and from the Order.
-func (o *Order) drop(u *use) {
-	t := o.tree(u.write)
-	if u.node.Value != nil {
-		t.Delete(&u.node)
-		u.node.Value = nil
-	}
-	for _, n := range u.more {
-		if n.Value != nil {
-			t.Delete(n)
-			n.Value = nil
-		}
-	}
-	u.more, u.nodes = nil, 0
-	o.forget(u)
-}
-
-func (o *Order) forget(u *use) {
-	last := len(o.uses) - 1
-	o.uses[u.at] = o.uses[last]
-	o.uses[u.at].at = u.at
-	o.uses[last] = nil
-	o.uses = o.uses[:last]
-	for i, l := range o.last {
-		if l == u {
-			o.last[i] = nil
-		}
-	}
-	u.work.Release()
-	if u.more == nil && len(o.spare) < crowd {
-		*u = use{}
-		o.spare = append(o.spare, u)
-	}
-}
-
-func (o *Order) newUse() *use {
-	last := len(o.spare) - 1
-	if last < 0 {
-		return new(use)
-	}
-	u := o.spare[last]
-	o.spare[last] = nil
-	o.spare = o.spare[:last]
-	return u
 }

@@ -17,7 +17,7 @@ func deep(t *testing.T, s *hal.Stream) *Work {
 	for range shallow + 1 {
 		next := NewWork(s)
 		next.Reads(w)
-		waiting.join(next)
+		join(next)
 		w = next
 	}
 	require.True(t, w.joined)
@@ -35,7 +35,7 @@ func TestEverySourceCounts(t *testing.T) {
 		for range 3 {
 			x := NewWork(s)
 			x.Reads(a.Retain())
-			waiting.join(x)
+			join(x)
 			x.Release()
 		}
 	}
@@ -43,7 +43,7 @@ func TestEverySourceCounts(t *testing.T) {
 	w.Reads(a.Retain())
 	others()
 	w.Reads(bad)
-	waiting.join(w)
+	join(w)
 	others()
 	done, err := w.End()
 	require.True(t, done)
@@ -72,7 +72,7 @@ func TestSourcesAreAddedWhileOthersAsk(t *testing.T) {
 			for range 10000 {
 				w := NewWork(s)
 				o[i].Sources(w, span.Range{Hi: 8}) // two
-				waiting.join(w)
+				join(w)
 				w.Release()
 			}
 		})

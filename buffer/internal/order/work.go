@@ -22,9 +22,10 @@ import (
 type Work struct {
 	Stream *hal.Stream
 
-	refs  atomic.Int32
-	ended atomic.Bool
-	seq   uint64 // greater than that of every Work recorded on the stream before, unless two goroutines record at the same time
+	refs   atomic.Int32
+	passed atomic.Bool // the stream has come to the end of the work
+	ended  atomic.Bool // and the sources have ended as well
+	seq    uint64      // greater than that of every Work recorded on the stream before, unless two goroutines record at the same time
 
 	mu      sync.Mutex
 	event   *hal.Event   // nil if none was recorded; then the work has ended when the whole stream is idle
@@ -85,9 +86,12 @@ func (w *Work) Release() {
 		_ = w.event.Close()
 	}
 	w.event = nil
-	w.forgetSources()
+	if len(w.sources) > 0 {
+		w.forgetSources()
+	}
 	w.check = nil
 	w.Stream, w.err, w.depth, w.joined = nil, nil, 0, false
+	w.passed.Store(false)
 	w.ended.Store(false)
 	spare.Put(w)
 }
@@ -104,40 +108,37 @@ func (w *Work) forgetSources() {
 
 // End reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not wait.
 func (w *Work) End() (done bool, err error) {
-	_, done, err = w.end()
-	return done, err
-}
-
-// end is End. passed reports whether the stream has come to the end of the work; the work is done only if its sources have ended as well.
-func (w *Work) end() (passed, done bool, err error) {
 	if w.ended.Load() {
-		return true, true, w.err
+		return true, w.err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended.Load() {
-		return true, true, w.err
+		return true, w.err
 	}
-	if w.event != nil {
-		done, err = w.event.Done()
-	} else {
-		done, err = layer.Idle(w.Stream)
-	}
-	if !done {
-		return false, false, nil
-	}
-	if err == nil && w.check != nil {
-		err = w.check()
-	}
-	w.check = nil
-	if w.err == nil {
-		w.err = err
+	if !w.passed.Load() {
+		if w.event != nil {
+			done, err = w.event.Done()
+		} else {
+			done, err = layer.Idle(w.Stream)
+		}
+		if !done {
+			return false, nil
+		}
+		if err == nil && w.check != nil {
+			err = w.check()
+		}
+		w.check = nil
+		if w.err == nil {
+			w.err = err
+		}
+		w.passed.Store(true)
 	}
 	for n := len(w.sources); n > 0; n = len(w.sources) {
 		a := w.sources[n-1]
 		done, err := a.End()
 		if !done {
-			return true, false, nil
+			return false, nil
 		}
 		if w.err == nil {
 			w.err = err
@@ -147,7 +148,7 @@ func (w *Work) end() (passed, done bool, err error) {
 		a.Release()
 	}
 	w.ended.Store(true)
-	return true, true, w.err
+	return true, w.err
 }
 
 // Over reports whether the work is known to have ended without an error. It does not ask the driver.
@@ -219,7 +220,7 @@ func (w *Work) Before(stream *hal.Stream) error {
 	if event := w.recorded(); event != nil {
 		return stream.WaitEvent(event)
 	}
-	if passed, _, _ := w.end(); passed {
+	if _, _ = w.End(); w.passed.Load() {
 		return nil // also if the device is lost, for which no stream can wait
 	}
 	return stream.WaitStream(w.Stream)
@@ -271,11 +272,8 @@ const (
 	skipped = 4 // how many Works ask nothing after one that has found none to have ended
 )
 
-// join adds a Work that has all its sources, unless their sequences are short.
+// join adds a Work that has all its sources. It is for a Work whose sequences of sources are not all short.
 func (l *waitingList) join(w *Work) {
-	if w.depth <= shallow || w.joined {
-		return
-	}
 	var ask [asked]*Work
 	l.mu.Lock()
 	if l.skip > 0 {

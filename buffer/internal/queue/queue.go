@@ -18,11 +18,6 @@ type Part struct {
 	Mode   protocol.Action
 }
 
-// Valid reports whether the mode is one of an access: Read, ReadWrite or Overwrite.
-func (p Part) Valid() bool {
-	return p.Mode == protocol.Read || p.Mode == protocol.ReadWrite || p.Mode == protocol.Overwrite
-}
-
 // Writes reports whether the mode is not Read.
 func (p Part) Writes() bool { return p.Mode != protocol.Read }
 
@@ -90,41 +85,42 @@ func (q *Queue[V]) Waiting() (n int) {
 	return n
 }
 
-// Empty reports whether there is no use, open or waiting.
-func (q *Queue[V]) Empty() bool { return q.solo == nil && len(q.live) == 0 }
-
-// Arrive gives an entry its place in the order of arrival.
-func (q *Queue[V]) Arrive(e *Entry[V]) uint64 {
+// Enter gives an entry its place in the order of arrival, and opens it unless an earlier one excludes it; it returns that one. Then, with
+// wait, later entries that e excludes wait for it from now on, and the caller calls Wait; without it the entry is not in the queue. If other
+// is not nil, e is a part of it: it counts as having come together with other, and opens in any case.
+func (q *Queue[V]) Enter(e, other *Entry[V], wait bool) (blocker *Entry[V]) {
 	q.seq++
 	e.seq = q.seq
-	return q.seq
-}
-
-// ArriveWith makes an entry count as having come together with other, of which it is a part.
-func (e *Entry[V]) ArriveWith(other *Entry[V]) { e.seq = other.seq }
-
-// Alone opens an entry if there is no other.
-func (q *Queue[V]) Alone(e *Entry[V]) {
-	q.solo = e
-	q.admitted(e)
-}
-
-// Open opens an entry that no other excludes.
-func (q *Queue[V]) Open(e *Entry[V]) {
-	if q.Empty() {
-		q.Alone(e)
-		return
+	if q.solo == nil && len(q.live) == 0 {
+		q.solo, e.open = e, true
+		q.count++
+		return nil
 	}
-	q.flush()
+	if other != nil {
+		e.seq = other.seq
+		q.flush()
+	} else if blocker = q.excluding(e, never); blocker != nil && !wait {
+		return blocker
+	}
 	q.enlist(e)
-	q.admitted(e)
+	if blocker == nil {
+		e.open = true
+		q.count++
+	}
+	return blocker
 }
 
-// Excluding returns the last entry that excludes e, which has not joined, or nil.
-func (q *Queue[V]) Excluding(e *Entry[V]) *Entry[V] { return q.excluding(e, never) }
-
-// Before returns the last entry before e that excludes it, or nil.
-func (q *Queue[V]) Before(e *Entry[V]) *Entry[V] { return q.excluding(e, e.seq) }
+// Excluding returns Of of the last entry that excludes e, or the zero V. If e has entered, entries that came later do not count.
+func (q *Queue[V]) Excluding(e *Entry[V]) (of V) {
+	before := never
+	if e.enlisted {
+		before = e.seq
+	}
+	if other := q.excluding(e, before); other != nil {
+		of = other.Of
+	}
+	return of
+}
 
 func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
 	q.flush()
@@ -152,17 +148,6 @@ func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
 	return last
 }
 
-// Join makes an entry visible to later ones, and opens it unless an earlier one excludes it. Then Join returns that one, and the caller
-// calls Wait.
-func (q *Queue[V]) Join(e *Entry[V]) (blocker *Entry[V]) {
-	blocker = q.excluding(e, never)
-	q.enlist(e)
-	if blocker == nil {
-		q.admitted(e)
-	}
-	return blocker
-}
-
 // Wait waits until e is opened, or, if e has not joined, until the other entry has ended; unlocked runs a function while other goroutines
 // may use the queue. If ctx ends first, Wait returns its error, and the caller ends e.
 func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func())) error {
@@ -183,16 +168,6 @@ func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(f
 	return ctx.Err()
 }
 
-// EndAlone is End for the most common case, that there is no other entry. Otherwise it returns false and does nothing.
-func (q *Queue[V]) EndAlone(e *Entry[V]) bool {
-	if q.solo != e || len(e.waiters) > 0 {
-		return false
-	}
-	q.solo, e.open = nil, false
-	q.count--
-	return true
-}
-
 // End removes an entry, open or not, and opens those that waited only for it.
 func (q *Queue[V]) End(e *Entry[V]) {
 	if q.solo == e {
@@ -201,9 +176,9 @@ func (q *Queue[V]) End(e *Entry[V]) {
 		q.strike(e)
 	}
 	if e.open {
+		e.open = false
 		q.count--
 	}
-	e.open = false
 	if len(e.waiters) == 0 {
 		return
 	}
@@ -268,11 +243,6 @@ func (q *Queue[V]) strike(e *Entry[V]) {
 	e.enlisted = false
 }
 
-func (q *Queue[V]) admitted(e *Entry[V]) {
-	e.open = true
-	q.count++
-}
-
 // examine opens a waiting entry if no earlier one excludes it any more. Otherwise it finds the entry to wait for next. An entry that has
 // not joined only waited for one other.
 func (q *Queue[V]) examine(e *Entry[V]) {
@@ -281,7 +251,8 @@ func (q *Queue[V]) examine(e *Entry[V]) {
 			e.wait(other)
 			return
 		}
-		q.admitted(e)
+		e.open = true
+		q.count++
 	}
 	close(e.admit)
 	e.admit = nil
@@ -307,25 +278,25 @@ func (e *Entry[V]) leave() {
 	e.behind = nil
 }
 
-// Find returns an open entry for which fn returns true, or nil.
-func (q *Queue[V]) Find(fn func(V) bool) *Entry[V] {
-	if q.count == 0 {
-		return nil
-	}
-	if e := q.solo; e != nil {
+// Find returns Of of an open entry for which fn returns true, or the zero V.
+func (q *Queue[V]) Find(fn func(V) bool) (none V) {
+	switch e := q.solo; {
+	case q.count == 0:
+		return none
+	case e != nil:
 		q.steps++
 		if fn(e.Of) {
-			return e
+			return e.Of
 		}
-		return nil
+		return none
 	}
 	for _, e := range q.live {
 		q.steps++
 		if e.open && fn(e.Of) {
-			return e
+			return e.Of
 		}
 	}
-	return nil
+	return none
 }
 
 // Opened calls fn with every open entry. It looks at all entries.

@@ -24,9 +24,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 		for step := range 400 {
 			if len(here) > 0 && rng.IntN(2) == 0 {
 				i := rng.IntN(len(here))
-				if !q.EndAlone(here[i]) {
-					q.End(here[i])
-				}
+				q.End(here[i])
 				here = append(here[:i:i], here[i+1:]...)
 			} else {
 				e := &Entry[int]{Of: step}
@@ -37,8 +35,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 					e.Parts = []Part{{lo, lo + 1, e.Mode}, {lo + 3, lo + 4, e.Mode}}
 					e.Hi = lo + 4
 				}
-				q.Arrive(e)
-				if other := q.Join(e); other != nil { // as Wait does, which waits as well
+				if other := q.Enter(e, nil, true); other != nil { // as Wait does, which waits as well
 					e.admit = make(chan struct{})
 					e.wait(other)
 				}
@@ -55,7 +52,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 		for _, e := range here {
 			q.End(e)
 		}
-		require.True(t, q.Empty())
+		require.Nil(t, q.solo)
+		require.Empty(t, q.live)
 		require.Zero(t, q.count)
 	}
 }

@@ -19,9 +19,6 @@ type Memory struct {
 	Block pool.Block  // the block, if the memory came from an allocator
 }
 
-// Region returns the range [lo, hi) of the replica's memory.
-func (m *Memory) Region(lo, hi uint64) hal.Region { return m.Mem.Region(m.Base+lo, hi-lo) }
-
 // Obtain allocates memory from an allocator, or from the device if a is nil.
 func Obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind, size uint64) (Memory, error) {
 	if a == nil {

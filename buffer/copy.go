@@ -1,0 +1,221 @@
+package buffer
+
+import (
+	"context"
+	"runtime/trace"
+	"time"
+
+	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
+)
+
+// This file carries out the plans of package protocol, for accesses (path.go) and for evictions (evict.go).
+
+// transfer is a transfer of a plan, with its streams: into writes the destination, from reads the source. They are the same stream, except
+// for a copy between devices that cannot access each other's memory.
+type transfer struct {
+	protocol.Transfer
+	dst, src   *replica // src is nil for zeros
+	into, from *hal.Stream
+	ordered    bool // the source is read in stream order
+	detour     bool // To is the host, although the plan has another place: see route
+}
+
+// move enqueues the copies of a plan after the work that they depend on. stream is that of the access, or nil, and mem is the host's
+// replica as memory of its device. A stream cannot be made to wait if its device cannot delay it, or reads the host's memory during the
+// call that enqueues a copy. If there is such a stream, nothing is enqueued, and left is the work for which the host has to wait, with a
+// reference to each. again says that some copies took a detour: the caller waits for the bytes at the host, and plans again.
+func (s *storage) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Memory, c cause) (left []*order.Work, again bool, err error) {
+	list, waits := s.scratch.transfers[:0], s.scratch.waits[:0]
+	for i, planned := range plan {
+		var t transfer
+		if i > 0 && planned.Move == plan[i-1].Move {
+			t = list[i-1]
+			t.Lo, t.Hi = planned.Lo, planned.Hi
+		} else if t, err = s.route(planned, stream); err != nil {
+			return nil, false, err
+		}
+		again = again || t.detour
+		list = append(list, t)
+		waits = t.dst.order.Waits(t.into, t.Lo, t.Hi, true, waits)
+		switch {
+		case t.src == nil:
+		case t.ordered:
+			waits = t.src.order.Waits(t.from, t.Lo, t.Hi, false, waits)
+		default: // the driver may read the host's memory during the call
+			waits = t.src.order.Waits(nil, t.Lo, t.Hi, false, waits)
+		}
+	}
+	s.scratch.transfers, s.scratch.waits = list[:0], waits[:0]
+	if again {
+		err = s.hostReady(c)
+	}
+	if err == nil && len(waits) > 0 {
+		left, err = order.MakeWait(waits, s.scratch.left)
+	}
+	for i := 0; i < len(list) && err == nil && len(left) == 0; i++ {
+		err = s.copy(&list[i], mem, c)
+	}
+	clear(list)
+	if s.guarded {
+		s.tighten()
+	}
+	return left, again, err
+}
+
+// route finds the streams of a transfer. A copy to a device runs on the access's stream if it is a stream of that device; a copy to the host
+// runs on a stream of its source.
+//
+// A copy between devices that cannot access each other's memory takes a detour, to the host, if a call of the driver would block, because
+// the stream of one device cannot wait for the stream of the other.
+func (s *storage) route(planned protocol.Transfer, stream *hal.Stream) (t transfer, err error) {
+	t = transfer{Transfer: planned, dst: s.replica(planned.To), ordered: true}
+	if t.From != protocol.NoPlace {
+		t.src = s.replica(t.From)
+	}
+	to := t.dst.dev
+	switch {
+	case to == nil && t.src == nil:
+		t.into = stream // of a device that shares the host's replica
+	case to == nil:
+		t.into, err = t.src.dev.CopyStream(true)
+	case stream != nil && stream.Device().Same(to):
+		t.into = stream
+	default:
+		t.into, err = to.CopyStream(false)
+	}
+	t.from = t.into
+	switch {
+	case err != nil || t.src == nil || to == nil:
+		return t, err
+	case t.src.dev == nil:
+		t.ordered = s.host.Lock(t.into)
+		return t, nil
+	case to.CanAccessPeer(t.src.dev):
+		return t, nil
+	}
+	if t.from, err = t.src.dev.CopyStream(true); err == nil && (blocks(t.into, t.from) || blocks(t.from, t.into)) {
+		t.To, t.dst, t.into, t.detour = protocol.Host, &s.host.replica, t.from, true
+	}
+	return t, err
+}
+
+// blocks reports whether the call that makes stream wait for other would itself block.
+func blocks(stream, other *hal.Stream) bool {
+	if stream.Device().Caps().Has(hal.CapGate) {
+		return false
+	}
+	e, err := layer.RecordShared(other)
+	if err != nil {
+		return true
+	}
+	defer e.Close()
+	return !layer.CanDefer(stream, e)
+}
+
+// copy enqueues one transfer and applies it to the state. It adds a Work to the Orders of source and destination, also after an error:
+// later accesses wait for that Work, and ask it whether the copy has failed. Each copy has an event of its own, because an event of OpenCL
+// reports the failure of one command only.
+func (s *storage) copy(t *transfer, mem *hal.Memory, c cause) (err error) {
+	var begin time.Time
+	var reached *arrival
+	if observing.Load() {
+		begin, reached = time.Now(), arrive(t.into)
+	}
+	if trace.IsEnabled() {
+		err = s.enqueueTraced(t, mem, c)
+	} else {
+		err = s.enqueue(t, mem)
+	}
+	w, bytes := order.NewWork(t.into), span.Range{Lo: t.Lo, Hi: t.Hi}
+	if t.src != nil {
+		t.src.order.Sources(w, bytes)
+		if t.from == t.into {
+			t.src.order.Add(w, false, false, bytes)
+		} else {
+			read := order.NewWork(t.from)
+			t.src.order.Add(read, false, false, bytes)
+			w.Reads(read)
+		}
+	}
+	t.dst.order.Add(w, true, false, bytes)
+	w.Release()
+	if err == nil {
+		err = s.m.Apply(t.Transfer)
+	}
+	if err != nil {
+		return err
+	}
+	s.countTransfer(t.Transfer, t.into, c, begin, reached)
+	if t.src != nil && t.src.dev != nil {
+		t.src.updateSole()
+	}
+	return nil
+}
+
+// enqueue enqueues one copy or fill. mem is the host's replica as memory of the access's device.
+func (s *storage) enqueue(t *transfer, mem *hal.Memory) error {
+	switch {
+	case t.src == nil:
+		return t.into.Fill(t.dst.region(mem, t.Lo, t.Hi), hal.Zero)
+	case t.dst.dev != nil && t.src.dev != nil && t.from == t.into:
+		return t.into.Copy(t.dst.region(nil, t.Lo, t.Hi), t.src.region(nil, t.Lo, t.Hi))
+	case t.dst.dev != nil && t.src.dev != nil:
+		return hal.CopyPeer(t.into, t.dst.region(nil, t.Lo, t.Hi), t.from, t.src.region(nil, t.Lo, t.Hi))
+	}
+	out := t.dst.dev == nil
+	if s.guarded {
+		if err := s.host.Permit(out); err != nil {
+			return err
+		}
+	}
+	bytes := s.host.Slice(t.Lo, t.Hi)
+	if !out {
+		return t.into.CopyIn(t.dst.region(nil, t.Lo, t.Hi), bytes)
+	}
+	s.host.Clean = false
+	s.host.Lock(t.into)
+	return t.into.CopyOut(bytes, t.src.region(nil, t.Lo, t.Hi))
+}
+
+// enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the
+// transfer, and a region for the call that enqueues it.
+func (s *storage) enqueueTraced(t *transfer, mem *hal.Memory, c cause) error {
+	name, from := "halyard: copy", ""
+	if t.src == nil {
+		name = "halyard: fill"
+	} else {
+		from = s.placeName(t.From, nil) + " to "
+	}
+	ctx, task := trace.NewTask(context.Background(), name)
+	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
+	region := trace.StartRegion(ctx, name)
+	err := s.enqueue(t, mem)
+	region.End()
+	if err != nil || t.into.OnDone(task.End) != nil {
+		task.End()
+	}
+	return err
+}
+
+// countTransfer counts a transfer that was applied to the state, and reports it to observers.
+func (s *storage) countTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
+	n := t.Hi - t.Lo
+	if t.From == protocol.NoPlace {
+		s.stats.Fills++
+		s.stats.BytesFilled += n
+		totals.fills.Add(1)
+		totals.bytesFilled.Add(n)
+	} else {
+		s.stats.Copies++
+		s.stats.BytesCopied += n
+		totals.copies.Add(1)
+		totals.bytesCopied.Add(n)
+	}
+	if observing.Load() {
+		s.noteTransfer(t, stream, c, begin, reached)
+	}
+}
