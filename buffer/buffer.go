@@ -66,6 +66,7 @@ var created atomic.Uint64
 func newStorage(elem, size uint64, opts []Option) *storage {
 	s := &storage{id: created.Add(1), elem: elem, size: size, guarded: guardAll}
 	s.host.storage = s
+	s.at = append(s.first[:0], &s.host.replica)
 	s.m.Init(size)
 	s.host.hostMemory.Init(size)
 	for _, o := range opts {

@@ -116,7 +116,7 @@ func copyOnHost(ctx context.Context, op string, to, from Want) error {
 	if err != nil {
 		return err
 	}
-	copy(to.s.host.Slice(to.part.Lo, to.part.Hi), from.s.host.Slice(from.part.Lo, from.part.Hi))
+	copy(to.s.host.Bytes[to.part.Lo:to.part.Hi], from.s.host.Bytes[from.part.Lo:from.part.Hi])
 	return g.release(nil)
 }
 
@@ -180,7 +180,7 @@ func (s *storage) deviceWith(lo, hi uint64) *hal.Device {
 	if valid == 0 || valid.Has(protocol.Host) {
 		return nil
 	}
-	return s.replica(valid.First()).dev
+	return s.at[valid.First()].dev
 }
 
 // Clone returns a new buffer with a copy of the elements. Each range is copied on the host if it is current there, otherwise on a
@@ -263,7 +263,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 	s.m.Runs(q.Lo, q.Hi, func(lo, hi uint64, valid protocol.Set) bool {
 		var dev *hal.Device
 		if valid != 0 && !valid.Has(protocol.Host) {
-			dev = s.replica(valid.First()).dev
+			dev = s.at[valid.First()].dev
 		}
 		last := len(runs) - 1
 		switch {

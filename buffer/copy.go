@@ -72,9 +72,9 @@ func (s *storage) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 // A copy between devices that cannot access each other's memory takes a detour, to the host, if a call of the driver would block, because
 // the stream of one device cannot wait for the stream of the other.
 func (s *storage) route(planned protocol.Transfer, stream *hal.Stream) (t transfer, err error) {
-	t = transfer{Transfer: planned, dst: s.replica(planned.To), ordered: true}
+	t = transfer{Transfer: planned, dst: s.at[planned.To], ordered: true}
 	if t.From != protocol.NoPlace {
-		t.src = s.replica(t.From)
+		t.src = s.at[t.From]
 	}
 	to := t.dst.dev
 	switch {
@@ -130,6 +130,15 @@ func (s *storage) copy(t *transfer, mem *hal.Memory, c cause) (err error) {
 	} else {
 		err = s.enqueue(t, mem)
 	}
+	if err == nil {
+		err = s.m.Apply(t.Transfer)
+	}
+	if err == nil {
+		s.countTransfer(t.Transfer, t.into, c, begin, reached)
+		if t.src != nil && t.src.dev != nil {
+			t.src.updateSole()
+		}
+	}
 	w, bytes := order.NewWork(t.into), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.src != nil {
 		t.src.order.Sources(w, bytes)
@@ -143,17 +152,7 @@ func (s *storage) copy(t *transfer, mem *hal.Memory, c cause) (err error) {
 	}
 	t.dst.order.Add(w, true, false, bytes)
 	w.Release()
-	if err == nil {
-		err = s.m.Apply(t.Transfer)
-	}
-	if err != nil {
-		return err
-	}
-	s.countTransfer(t.Transfer, t.into, c, begin, reached)
-	if t.src != nil && t.src.dev != nil {
-		t.src.updateSole()
-	}
-	return nil
+	return err
 }
 
 // enqueue enqueues one copy or fill. mem is the host's replica as memory of the access's device.
@@ -172,13 +171,21 @@ func (s *storage) enqueue(t *transfer, mem *hal.Memory) error {
 			return err
 		}
 	}
-	bytes := s.host.Slice(t.Lo, t.Hi)
+	bytes := s.host.Bytes[t.Lo:t.Hi]
 	if !out {
 		return t.into.CopyIn(t.dst.region(nil, t.Lo, t.Hi), bytes)
 	}
 	s.host.Clean = false
 	s.host.Lock(t.into)
 	return t.into.CopyOut(bytes, t.src.region(nil, t.Lo, t.Hi))
+}
+
+// region returns the range [lo, hi) of a replica. For the host's it is in mem, which is the replica as memory of the device that uses the range.
+func (r *replica) region(mem *hal.Memory, lo, hi uint64) hal.Region {
+	if r.place == protocol.Host {
+		return r.storage.host.RegionOn(mem, lo, hi)
+	}
+	return hal.Region{Mem: r.Mem, Off: r.Base + lo, Len: hi - lo}
 }
 
 // enqueueTraced is enqueue for the execution tracer of package runtime/trace: a task from here to the end of the

@@ -168,7 +168,7 @@ func (s *storage) currentElsewhere(r *replica) (pending *order.Work, ok bool) {
 		// It is enough that one other place is known to have the bytes.
 		var first *order.Work
 		for p := range valid.Without(r.place).All() {
-			w, bad := s.replica(p).order.Unsure(lo, hi)
+			w, bad := s.at[p].order.Unsure(lo, hi)
 			switch {
 			case bad:
 			case w == nil:
@@ -350,7 +350,7 @@ func (r *replica) updateSole() {
 
 // updateSoles does that for every replica, after one of them has lost bytes.
 func (s *storage) updateSoles() {
-	for _, r := range s.devs {
+	for _, r := range s.at[1:] {
 		r.updateSole()
 	}
 }
@@ -411,7 +411,7 @@ func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
 			first = err
 		}
 	}
-	for _, r := range s.devs {
+	for _, r := range s.at[1:] {
 		if r.Mem != nil {
 			keep(r.free(c))
 		}

@@ -275,7 +275,7 @@ func (b *Buffer[T]) State() State {
 	c := s.state(b.lo, b.hi)
 	st := State{Name: c.Name().String(), Version: s.version}
 	st.Places = append(st.Places, PlaceState{Place: "host", Allocated: c.Allocated.Has(protocol.Host), Valid: c.Valid.Has(protocol.Host)})
-	for _, r := range s.devs {
+	for _, r := range s.at[1:] {
 		st.Places = append(st.Places, PlaceState{r.dev.Name(), r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
 	}
 	return st
@@ -301,7 +301,7 @@ func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 func (s *storage) state(lo, hi uint64) protocol.State {
 	c := s.m.State(lo, hi)
 	if s.leaving > 0 {
-		for _, r := range s.devs {
+		for _, r := range s.at[1:] {
 			if r.Leaving() {
 				c.Allocated, c.Valid = c.Allocated.Without(r.place), c.Valid.Without(r.place)
 			}

@@ -57,7 +57,7 @@ func Works[T Element](b *Buffer[T]) (n int) {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	n = b.s.host.order.Len()
-	for _, r := range b.s.devs {
+	for _, r := range b.s.at[1:] {
 		n += r.order.Len()
 	}
 	return n
@@ -69,7 +69,7 @@ func Steps[T Element](b *Buffer[T]) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = s.queue.Steps() + s.lost.Steps() + s.host.order.Steps()
-	for _, r := range s.devs {
+	for _, r := range s.at[1:] {
 		n += r.order.Steps()
 	}
 	return n

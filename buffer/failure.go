@@ -63,13 +63,12 @@ func (s *storage) failedError(op string, lo, hi uint64, err error) error {
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
 // the bad bytes.
 func (s *storage) learn(self *access, at *replica, lo, hi uint64) (failed error) {
-	for p := protocol.Host; int(p) <= len(s.devs); p++ {
-		r := s.replica(p)
+	for _, r := range s.at {
 		if at != nil && r != at {
 			continue
 		}
 		for _, f := range r.order.Failed(lo, hi, at != nil) {
-			for _, u := range s.unwritten(self, p, f.Lo, f.Hi) {
+			for _, u := range s.unwritten(self, r.place, f.Lo, f.Hi) {
 				for _, bad := range r.taint(u.Lo, u.Hi, f.Err) {
 					if failed == nil && bad.Lo < hi && lo < bad.Hi {
 						failed = f.Err
@@ -149,11 +148,11 @@ func (s *storage) stayIfLast(valid protocol.Set) {
 		return
 	}
 	for p := range valid.All() {
-		if !s.replica(p).Leaving() {
+		if !s.at[p].Leaving() {
 			return
 		}
 	}
-	s.replica(valid.First()).stay()
+	s.at[valid.First()].stay()
 }
 
 // ErrFrozen is the kind of the error of a write to a frozen buffer.

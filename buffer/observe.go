@@ -176,12 +176,12 @@ func (s *storage) notify(e Activity) {
 // noteTransfer reports a transfer that was just enqueued.
 func (s *storage) noteTransfer(t protocol.Transfer, stream *hal.Stream, c cause, begin time.Time, reached *arrival) {
 	e := Activity{Kind: ActivityFill, To: s.placeName(t.To, nil), Lo: t.Lo, Hi: t.Hi, Cause: c.op, Action: c.action.String(),
-		For: c.client, Why: c.why, ToDevice: s.replica(t.To).dev, Stream: stream, At: begin, reached: reached}
+		For: c.client, Why: c.why, ToDevice: s.at[t.To].dev, Stream: stream, At: begin, reached: reached}
 	if !begin.IsZero() {
 		e.Took = time.Since(begin)
 	}
 	if t.From != protocol.NoPlace {
-		e.Kind, e.From, e.FromDevice = ActivityCopy, s.placeName(t.From, nil), s.replica(t.From).dev
+		e.Kind, e.From, e.FromDevice = ActivityCopy, s.placeName(t.From, nil), s.at[t.From].dev
 		e.Sources = s.placeNames(s.m.State(t.Lo, t.Hi).Valid.Without(t.To))
 	}
 	s.notify(e)

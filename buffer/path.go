@@ -407,7 +407,7 @@ func (s *storage) makeReady(x *access, zeros []protocol.Transfer) error {
 	for _, t := range zeros {
 		begin := now()
 		if !s.host.Clean {
-			clear(s.host.Slice(t.Lo, t.Hi))
+			clear(s.host.Bytes[t.Lo:t.Hi])
 		}
 		_ = s.m.Apply(t)
 		s.countTransfer(t, nil, x.cause, begin, nil)
@@ -443,7 +443,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 	case p == protocol.Host:
 		s.host.Clean = false
 	default:
-		s.replica(p).SetSole(true)
+		s.at[p].SetSole(true)
 	}
 	if s.lost.Len() > 0 {
 		s.found(lo, hi)

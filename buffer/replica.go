@@ -9,14 +9,6 @@ import (
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-// region returns the range [lo, hi) of a replica. For the host's it is in mem, which is the replica as memory of the device that uses the range.
-func (r *replica) region(mem *hal.Memory, lo, hi uint64) hal.Region {
-	if r.place == protocol.Host {
-		return r.storage.host.RegionOn(mem, lo, hi)
-	}
-	return hal.Region{Mem: r.Mem, Off: r.Base + lo, Len: hi - lo}
-}
-
 // allocate allocates the memory of a device's replica. The error is a resident.Pressure if there is no room.
 func (r *replica) allocate(stream *hal.Stream, c cause) (err error) {
 	s := r.storage
@@ -64,7 +56,7 @@ func (r *replica) endParting() {
 
 // replicaOf returns the replica of a device, with or without memory, or nil.
 func (s *storage) replicaOf(dev *hal.Device) *replica {
-	for _, r := range s.devs {
+	for _, r := range s.at[1:] {
 		if r.dev == dev || r.dev.Same(dev) {
 			return r
 		}
@@ -93,20 +85,20 @@ const fewPlaces = 8
 // addReplica returns a new replica of a device, without memory, at a place of its own: at a new place, or, if there are many places, at
 // that of a replica without memory.
 func (s *storage) addReplica(dev *hal.Device) (*replica, error) {
-	if len(s.devs) >= fewPlaces {
-		for i, r := range s.devs {
+	if len(s.at) > fewPlaces {
+		for _, r := range s.at[1:] {
 			if r.Mem == nil {
-				s.devs[i] = s.newReplica(dev, r.place)
-				return s.devs[i], nil
+				s.at[r.place] = s.newReplica(dev, r.place)
+				return s.at[r.place], nil
 			}
 		}
 	}
-	if len(s.devs)+1 >= protocol.MaxPlaces {
+	if len(s.at) >= protocol.MaxPlaces {
 		return nil, hal.Errorf("use a device", hal.ErrUnsupported, "a buffer can have %d places for replicas, and all are in use",
 			protocol.MaxPlaces)
 	}
-	r := s.newReplica(dev, protocol.Place(len(s.devs)+1))
-	s.devs = append(s.devs, r)
+	r := s.newReplica(dev, protocol.Place(len(s.at)))
+	s.at = append(s.at, r)
 	return r, nil
 }
 
@@ -120,12 +112,12 @@ func (s *storage) newReplica(dev *hal.Device, p protocol.Place) *replica {
 // another device if no call has to wait for the copy (3), the host if work on its replica has to end first (4), any other device (5).
 // For a copy to the host all devices are equal.
 func (s *storage) cost(from, to protocol.Place) int {
-	h, dst := &s.host, s.replica(to).dev
+	h, dst := &s.host, s.at[to].dev
 	switch {
 	case dst == nil:
 		return 1
-	case s.replica(from).dev != nil:
-		src := s.replica(from).dev
+	case s.at[from].dev != nil:
+		src := s.at[from].dev
 		if dst.CanAccessPeer(src) {
 			return 1
 		}
@@ -260,7 +252,7 @@ func (s *storage) dropHost(keep func(error), c cause) *hostmem.LastUse {
 // replicaWith returns the replica of a device that has all bytes of a part and for which fits returns true, or nil. The host's replica is
 // not looked at, whichever devices share it, nor are replicas that are leaving.
 func (s *storage) replicaWith(p part, fits func(*hal.Device) bool) *replica {
-	for _, r := range s.devs { // at most one for each device
+	for _, r := range s.at[1:] { // at most one for each device
 		if r.Mem != nil && !r.Leaving() && s.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
 			return r
 		}

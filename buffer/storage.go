@@ -135,8 +135,9 @@ type storage struct {
 	m       protocol.Map // which places have the current bytes
 	version int64        // writes so far
 	host    hostReplica
-	devs    []*replica       // replicas of devices: devs[0] is that of place 1
+	at      []*replica       // by place: at[0] is host.replica, the others are replicas of devices
 	lost    span.Tree[error] // the bytes that failures have lost, each range with the reason (failure.go)
+	first   [2]*replica      // the memory of at, as long as one device uses the buffer
 	leaving int              // number of leaving replicas
 	stats   Stats
 	watcher watch.Watcher // nil for most buffers; with a watcher no access begins at once (fast.go)
@@ -255,23 +256,15 @@ func (s *storage) closedError(op string) error {
 	return hal.Errorf(op, hal.ErrClosed, "%s is closed", s.called())
 }
 
-// replica returns the replica at a place.
-func (s *storage) replica(p protocol.Place) *replica {
-	if p == protocol.Host {
-		return &s.host.replica
-	}
-	return s.devs[p-1]
-}
-
 // placeName returns the name of a place for errors. If stream is not nil, it is the name of the stream's device.
 func (s *storage) placeName(p protocol.Place, stream *hal.Stream) string {
 	switch {
 	case stream != nil:
 		return stream.Device().Name()
-	case p == protocol.Host || int(p) > len(s.devs):
+	case int(p) >= len(s.at):
 		return "host"
 	}
-	return s.devs[p-1].dev.Name()
+	return deviceName(s.at[p].dev)
 }
 
 // placeNames lists places as "host, cuda:1".

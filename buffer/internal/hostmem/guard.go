@@ -4,7 +4,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
@@ -47,8 +46,6 @@ func newGuard(n uint64) (*guard, error) {
 func guardError(err error) error {
 	return &hal.Error{Op: "host replica", Device: -1, Kind: guardKind(err), Err: err, Detail: "guarded memory"}
 }
-
-func (g *guard) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(g.pages)) }
 
 // Permit makes guarded memory accessible, until Tighten finds that no access and no work needs it.
 func (m *Memory) Permit(write bool) error {

@@ -19,15 +19,15 @@ import (
 
 // Memory is the memory of a host replica, or the place for it until there is some. It is not safe for concurrent use.
 type Memory struct {
-	Clean bool // all bytes are zero so far
+	Bytes []byte // nil until there is memory
+	Clean bool   // all bytes are zero so far
 
 	size    uint64
-	ptr     unsafe.Pointer // nil until there is memory
-	bytes   []byte         // the memory at ptr if it is on the Go heap
-	home    *hal.Memory    // the memory at ptr if a device allocated it
-	base    uint64         // bytes from the start of home to ptr
-	block   pool.Block     // of home, if it came from an allocator
-	guard   *guard         // the memory at ptr if the buffer is guarded
+	heap    bool        // the memory is on the Go heap
+	home    *hal.Memory // the memory if a device allocated it
+	base    uint64      // bytes from the start of home to the first of Bytes
+	block   pool.Block  // of home, if it came from an allocator
+	guard   *guard      // the memory if the buffer is guarded
 	adopted bool
 	release func() // of an adopted slice, or of guarded memory
 
@@ -47,7 +47,7 @@ const (
 func (m *Memory) Init(size uint64) { m.size = size }
 
 // Exists reports whether there is memory.
-func (m *Memory) Exists() bool { return m.ptr != nil }
+func (m *Memory) Exists() bool { return m.Bytes != nil }
 
 // Adopted reports whether the program gave the memory.
 func (m *Memory) Adopted() bool { return m.adopted }
@@ -64,15 +64,7 @@ func (m *Memory) Pointer(lo uint64) unsafe.Pointer {
 	if lo == m.size {
 		lo = 0
 	}
-	return unsafe.Add(m.ptr, lo)
-}
-
-// Slice returns the bytes [lo, hi).
-func (m *Memory) Slice(lo, hi uint64) []byte {
-	if lo == hi {
-		lo, hi = 0, 0
-	}
-	return unsafe.Slice((*byte)(unsafe.Add(m.ptr, lo)), hi-lo)
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.Bytes)), lo)
 }
 
 // alignedBytes returns zeroed memory. From 4096 bytes on it starts at a multiple of 4096, the usual size of a page, so that devices can
@@ -98,11 +90,10 @@ func (m *Memory) Allocate(guarded bool) error {
 		if err != nil {
 			return err
 		}
-		m.guard, m.ptr = g, g.pointer()
+		m.guard, m.Bytes = g, g.pages[:m.size]
 		m.release = func() { retire(g.pages) }
 	} else {
-		m.bytes = alignedBytes(m.size)
-		m.ptr = unsafe.Pointer(unsafe.SliceData(m.bytes))
+		m.heap, m.Bytes = true, alignedBytes(m.size)
 	}
 	m.Clean = true
 	return nil
@@ -121,18 +112,25 @@ func (m *Memory) AllocateOn(dev *hal.Device, a pool.Allocator) error {
 	}
 	m.home, m.base, m.block = got.Mem, got.Base, got.Block
 	m.shares = append(m.shares, got.Mem)
-	m.ptr, m.Clean = unsafe.Add(got.Mem.HostPointer(), got.Base), false
+	m.setBytes(unsafe.Add(got.Mem.HostPointer(), got.Base))
 	return nil
 }
 
 // Adopt makes memory of a device, which the host can access, the replica's memory.
 func (m *Memory) Adopt(mem *hal.Memory) {
-	m.home, m.shares, m.adopted, m.ptr = mem, []*hal.Memory{mem}, true, mem.HostPointer()
+	m.home, m.shares, m.adopted = mem, []*hal.Memory{mem}, true
+	m.setBytes(mem.HostPointer())
 }
 
 // AdoptBytes makes the bytes at ptr the replica's memory. release, unless it is nil, is called when nothing uses them any more.
 func (m *Memory) AdoptBytes(ptr unsafe.Pointer, release func()) {
-	m.ptr, m.adopted, m.release = ptr, true, release
+	m.adopted, m.release = true, release
+	m.setBytes(ptr)
+}
+
+// setBytes makes the memory at ptr, whose contents are not known, the replica's.
+func (m *Memory) setBytes(ptr unsafe.Pointer) {
+	m.Bytes, m.Clean = unsafe.Slice((*byte)(ptr), m.size), false
 }
 
 // On returns the replica as memory of dev, if that is a device that shares it, else nil.
@@ -150,7 +148,7 @@ func (m *Memory) Share(dev *hal.Device) *hal.Memory {
 	if !dev.Caps().Has(hal.CapRegister) {
 		return nil
 	}
-	s, err := dev.Register(m.Slice(0, m.size))
+	s, err := dev.Register(m.Bytes)
 	if err != nil {
 		return nil
 	}
@@ -159,7 +157,7 @@ func (m *Memory) Share(dev *hal.Device) *hal.Memory {
 }
 
 // CanMove reports whether the memory is on Go's heap, and no device uses it in place.
-func (m *Memory) CanMove() bool { return m.bytes != nil && len(m.shares) == 0 }
+func (m *Memory) CanMove() bool { return m.heap && len(m.shares) == 0 }
 
 // Move moves the replica to memory of a device that shares host memory, and returns that, or nil if there is none. Nothing uses the
 // memory now. fill calls its function for each range that is to be copied.
@@ -172,14 +170,15 @@ func (m *Memory) Move(dev *hal.Device, fill func(move func(lo, hi uint64))) *hal
 		_ = home.Close()
 		return nil
 	}
-	to := unsafe.Slice((*byte)(home.HostPointer()), m.size)
-	fill(func(lo, hi uint64) { copy(to[lo:hi], m.bytes[lo:hi]) })
+	old := m.Bytes
+	m.setBytes(home.HostPointer())
+	fill(func(lo, hi uint64) { copy(m.Bytes[lo:hi], old[lo:hi]) })
 	for _, l := range m.locks {
 		if l.mem != nil {
 			_ = l.mem.Close()
 		}
 	}
-	m.locks, m.bytes, m.ptr, m.Clean = nil, nil, home.HostPointer(), false
+	m.locks, m.heap = nil, false
 	m.home, m.base, m.shares = home, 0, []*hal.Memory{home}
 	return home
 }
@@ -258,7 +257,7 @@ func (m *Memory) Lock(stream *hal.Stream) (ordered bool) {
 	if m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev) {
 		return false
 	}
-	lock, err := dev.Register(m.Slice(0, m.size))
+	lock, err := dev.Register(m.Bytes)
 	if err != nil {
 		lock = nil
 	}

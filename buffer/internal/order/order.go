@@ -200,7 +200,8 @@ func (o *Order) Add(w *Work, write, own bool, ranges ...span.Range) {
 		u = new(use)
 	}
 	o.seq++
-	u.work, u.write, u.tree, u.own, u.at, u.seq = w.Retain(), write, &o.reads, own, len(o.uses), o.seq
+	u.work, u.write, u.tree, u.own, u.at, u.seq = w, write, &o.reads, own, len(o.uses), o.seq
+	w.refs.Add(1)
 	o.uses = append(o.uses, u)
 	if write {
 		u.tree = &o.writes
