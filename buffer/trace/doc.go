@@ -1,11 +1,10 @@
 // Package trace shows what coherent buffers do, and why.
 //
-// [Record] collects the events of every buffer in the process: copies and fills, from the call to their end; replicas
+// [Create] writes the events of every buffer in the process to a file: copies and fills, from the call to their end; replicas
 // that are allocated and freed; evictions and the buffers that needed the room; accesses whose bytes were already in
-// place; waits of the host. A [Recording] can be written as a Chrome trace ([Recording.WriteJSON]),
-// which ui.perfetto.dev and chrome://tracing open. The command halyard trace draws it as a picture.
-// [Create] writes the same trace to a file while the program runs. [Log] sends the events to a log/slog
-// logger. To count instead, take the difference of two [buffer.Totals].
+// place; waits of the host. The file is a Chrome trace, which ui.perfetto.dev and chrome://tracing open. The command halyard trace draws it
+// as a picture. [Log] sends the events to a log/slog logger. In the program itself [buffer.Observe] has them. To count
+// instead, take the difference of two [buffer.Totals].
 //
 // # Without changing the program
 //
@@ -21,16 +20,16 @@
 // written to it. A copy is written when it is enqueued, and again when it is
 // done. If the program exits before that, the second entry of the copy is missing, and so is the entry of a lease that is not released. A
 // program that needs those entries closes the trace itself, see [CloseEnvironment]. If the process is killed during a
-// write, the closing bracket may be missing: it is optional in the format, and neither viewers nor [Read] require it.
+// write, the closing bracket may be missing: it is optional in the format, and viewers do not require it.
 //
 // # Cost
 //
-// Without a recording, an access reads one more variable. With a recording, every copy and every
+// Without a trace, an access reads one more variable. With a trace, every copy and every
 // lease needs a host callback on its stream, which records its end. On a device without
 // [hal.CapHostCallback] a copy is shown without a duration, at the time when it was enqueued. The recorded end is the time of the
 // callback: some microseconds after the copy was done, or more if goroutines wait for a processor. Short copies
-// after a copy whose callback was late then seem to take no time. Bytes, causes and order are exact. With a trace
-// file each event is also written to the file, while the buffer is locked.
+// after a copy whose callback was late then seem to take no time. Bytes, causes and order are exact. Each event is written to the file while the buffer is
+// locked.
 //
 // # The execution tracer
 //

@@ -18,6 +18,7 @@ import (
 	halyard "github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/internal/testing/tracecheck"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 // childVariable makes the test binary a program that works with buffers and exits: "exit" in the middle of things,
@@ -70,9 +71,9 @@ func TestEnvironmentTracesAnyProgram(t *testing.T) {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
 		require.NoError(t, tracecheck.Check(bytes.NewReader(data)))
-		r, err := halyard.Read(bytes.NewReader(data))
+		r, err := tracefile.Read(bytes.NewReader(data))
 		require.NoError(t, err)
-		lines := told(t, r.Spans())
+		lines := told(t, r.Spans)
 		if how != "close" { // whether the end of the one lease was seen hangs on timing
 			lines = slices.DeleteFunc(lines, func(l string) bool { return l == lease })
 			lines = slices.Insert(lines, slices.Index(did, lease), lease)

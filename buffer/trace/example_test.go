@@ -4,40 +4,38 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
+	"strings"
 
-	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/trace"
-	"github.com/go-halyard/halyard/hal"
 )
 
+// The trace of a part of a program is a file for ui.perfetto.dev.
 func Example() {
-	ctx := context.Background()
-	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("halyard-example-%d.json", os.Getpid()))
+	defer os.Remove(name)
+	f, err := trace.Create(name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer dev.Close()
-
-	rec := trace.Record()
 	x, err := buffer.From([]int32{1, 2, 3})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer x.Close()
-	if err := x.SyncTo(ctx, dev); err != nil {
+	if err := x.View(context.Background(), func([]int32) error { return nil }); err != nil {
 		log.Fatal(err)
 	}
-	rec.Stop()
-	for _, s := range rec.Spans() {
-		if s.Kind == buffer.ActivityWait {
-			continue // there is one if the copy is not done by then
-		}
-		fmt.Printf("%v of %d bytes at %s, because of %q\n", s.Kind, s.Hi-s.Lo, s.To, s.Cause)
+	if err := f.Close(); err != nil {
+		log.Fatal(err)
 	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the access is in it:", strings.Contains(string(text), `"cause":"View","action":"Read"`))
 	// Output:
-	// alloc of 12 bytes at host, because of "Overwrite"
-	// use of 12 bytes at host, because of "Overwrite"
-	// alloc of 12 bytes at host:1, because of "SyncTo"
-	// copy of 12 bytes at host:1, because of "SyncTo"
+	// the access is in it: true
 }

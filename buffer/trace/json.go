@@ -2,9 +2,7 @@ package trace
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -13,7 +11,7 @@ import (
 )
 
 // entry is one event of the Trace Event Format, which Chrome and Perfetto read. Times are in
-// microseconds since the beginning of the recording.
+// microseconds since the beginning of the trace.
 type entry struct {
 	Name    string  `json:"name"`
 	Cat     string  `json:"cat,omitempty"`
@@ -37,15 +35,6 @@ func (m micros) MarshalJSON() ([]byte, error) {
 		b = append(b, '.', byte('0'+ns/100), byte('0'+ns/10%10), byte('0'+ns%10))
 	}
 	return b, nil
-}
-
-func (m *micros) UnmarshalJSON(b []byte) error {
-	var f float64
-	if err := json.Unmarshal(b, &f); err != nil {
-		return err
-	}
-	*m = micros(f*1000 + 0.5)
-	return nil
 }
 
 // args are the arguments of a span's entry. Sizes and ranges are in bytes.
@@ -123,10 +112,10 @@ func newEncoder(begun time.Time, write func(entry)) *encoder {
 func (e *encoder) at(t time.Time) micros { return micros(max(0, t.Sub(e.begun))) }
 
 // place introduces a place.
-func (e *encoder) place(p Place) {
+func (e *encoder) place(p place) {
 	e.procs = append(e.procs, p.Name)
 	pid := len(e.procs)
-	n := named{Name: p.Label(), Place: p.Name, Title: p.Title, Simulated: p.Simulated}
+	n := named{Name: p.label(), Place: p.Name, Title: p.Title, Simulated: p.Simulated}
 	if pid == 1 {
 		begun := e.begun.UTC()
 		n.Producer, n.Begun = producer, &begun
@@ -170,7 +159,7 @@ const (
 )
 
 // ask writes the call that enqueued the work, and the start of the arrow from the call to the work.
-func (e *encoder) ask(s Span) {
+func (e *encoder) ask(s span) {
 	at, took := e.at(s.At), micros(s.Took)
 	a := e.args(s)
 	a.Kind, a.Place = s.Kind.String(), s.Place
@@ -180,7 +169,7 @@ func (e *encoder) ask(s Span) {
 }
 
 // span writes a span that has ended.
-func (e *encoder) span(s Span) {
+func (e *encoder) span(s span) {
 	at, until := e.at(s.Begin), e.at(s.End)
 	took := until - at
 	x := entry{Name: s.String(), Cat: s.Kind.String(), Phase: "X", At: at, Took: &took, Proc: e.pid(s.Place), Args: e.args(s)}
@@ -206,12 +195,12 @@ func (e *encoder) span(s Span) {
 	}
 }
 
-func (e *encoder) resident(s Span, sign int64) entry {
+func (e *encoder) resident(s span, sign int64) entry {
 	e.bytes[s.To] += sign * int64(s.Hi-s.Lo)
 	return e.counter(s.To, e.at(s.Begin))
 }
 
-// counter returns the change of the bytes of replicas at a place since the recording began. It is negative if replicas that
+// counter returns the change of the bytes of replicas at a place since the trace began. It is negative if replicas that
 // existed before have been freed.
 func (e *encoder) counter(place string, at micros) entry {
 	at = max(at, e.latest[place])
@@ -219,7 +208,7 @@ func (e *encoder) counter(place string, at micros) entry {
 	return entry{Name: "resident", Phase: "C", At: at, Proc: e.pid(place), Args: resident{e.bytes[place]}}
 }
 
-func (e *encoder) args(s Span) args {
+func (e *encoder) args(s span) args {
 	return args{ID: s.ID, Buffer: s.Buffer, Name: s.Name, Lo: s.Lo, Hi: s.Hi, Bytes: s.Hi - s.Lo, From: s.From, To: s.To, Cause: s.Cause,
 		Action: s.Action, For: s.For, Why: s.Why, Sources: s.Sources, Caller: s.Caller, Asked: e.at(s.At),
 		Call: micros(s.Took), Stream: s.Stream}
@@ -237,56 +226,4 @@ func line(x entry) []byte {
 	j.SetEscapeHTML(false)
 	_ = j.Encode(x) // cannot fail: it writes to memory, and all types can be encoded
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// WriteJSON writes the recording as a Chrome trace. Each place is a process in it. The host has the calls of the
-// program, its waits and its accesses. Each device has one track for each stream, one for allocations and evictions in
-// its memory, and a counter of the bytes of replicas. Each entry contains the buffer, the range in bytes, the cause, the
-// line of the program, and the places where the bytes were current; an arrow leads from the call to the copy.
-func (r *Recording) WriteJSON(w io.Writer) error {
-	out := bytes.NewBufferString(head)
-	first := true
-	e := newEncoder(r.begun, func(x entry) {
-		if !first {
-			out.WriteByte(',')
-		}
-		first = false
-		out.WriteByte('\n')
-		out.Write(line(x))
-	})
-	for _, p := range r.Places() {
-		e.place(p)
-	}
-	type item struct {
-		at   time.Time
-		ask  bool
-		span Span
-	}
-	var items []item
-	for _, s := range r.Spans() {
-		items = append(items, item{s.Begin, false, s})
-		if s.Stream > 0 && s.Kind != buffer.ActivityUse {
-			items = append(items, item{s.At, true, s})
-		}
-	}
-	slices.SortStableFunc(items, func(a, b item) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.span.ID, b.span.ID), cmp.Compare(order(a.ask), order(b.ask)))
-	})
-	for _, i := range items {
-		if i.ask {
-			e.ask(i.span)
-		} else {
-			e.span(i.span)
-		}
-	}
-	out.WriteString(tail)
-	_, err := w.Write(out.Bytes())
-	return err
-}
-
-func order(ask bool) int {
-	if ask {
-		return 0
-	}
-	return 1
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/internal/testing/tracecheck"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 func TestMain(m *testing.M) {
@@ -101,9 +103,9 @@ var did = []string{
 }
 
 // told are the spans, in the order of their events and in the form of did.
-func told(tb testing.TB, spans []trace.Span) []string {
+func told(tb testing.TB, spans []tracefile.Span) []string {
 	tb.Helper()
-	slices.SortFunc(spans, func(a, b trace.Span) int { return int(a.ID) - int(b.ID) })
+	slices.SortFunc(spans, func(a, b tracefile.Span) int { return int(a.ID) - int(b.ID) })
 	var lines []string
 	for _, s := range spans {
 		assert.False(tb, s.End.Before(s.Begin))
@@ -131,54 +133,62 @@ func told(tb testing.TB, spans []trace.Span) []string {
 	return lines
 }
 
-func TestRecordingAsChromeTrace(t *testing.T) {
-	r := trace.Record()
-	work(t)
-	r.Stop()
-	r.Stop()
-	work(t) // not recorded
-	require.Equal(t, did, told(t, r.Spans()))
-	assert.Equal(t, []trace.Place{{Name: "host"}, {Name: "demo:1", Title: r.Places()[1].Title, Simulated: true}}, r.Places())
-
-	var out bytes.Buffer
-	require.NoError(t, r.WriteJSON(&out))
-	require.NoError(t, tracecheck.Check(bytes.NewReader(out.Bytes())))
-	for _, says := range []string{`"name":"demo:1 (simulated)"`, `"name":"stream 1"`, `"name":"memory"`, `"name":"calls"`,
-		`"ph":"C"`, `"args":{"bytes":4000}`, `"ph":"s"`, `"ph":"f"`, `"cause":"Prefetch","action":"Evict"`} {
-		assert.Contains(t, out.String(), says)
-	}
-	assert.Equal(t, strings.Count(out.String(), `"ph":"f"`), strings.Count(out.String(), `"ph":"s"`))
-	assert.Equal(t, 3, strings.Count(out.String(), `"ph":"f"`), "an arrow for each copy")
+// recorder writes a trace to a file.
+type recorder struct {
+	name   string
+	closer io.Closer
 }
 
-// What was written is read back: every span, to the nanosecond.
-func TestChromeTraceIsReadBack(t *testing.T) {
-	r := trace.Record()
-	work(t)
-	r.Stop()
-	var out bytes.Buffer
-	require.NoError(t, r.WriteJSON(&out))
-	back, err := trace.Read(&out)
-	require.NoError(t, err)
-	require.Equal(t, did, told(t, back.Spans()))
-	require.Equal(t, r.Places(), back.Places())
-	a, b := r.Spans(), back.Spans()
-	for i := range a {
-		assert.Equal(t, a[i].Begin.Sub(a[0].Begin), b[i].Begin.Sub(b[0].Begin))
-		assert.Equal(t, a[i].End.Sub(a[0].Begin), b[i].End.Sub(b[0].Begin))
-		assert.Equal(t, a[i].At.Sub(a[0].Begin), b[i].At.Sub(b[0].Begin))
-		assert.Equal(t, a[i].Took, b[i].Took)
-		assert.Equal(t, a[i].Action, b[i].Action)
+func record(tb testing.TB) *recorder {
+	tb.Helper()
+	r := &recorder{name: filepath.Join(tb.TempDir(), "t.json")}
+	var err error
+	r.closer, err = trace.Create(r.name)
+	require.NoError(tb, err)
+	return r
+}
+
+// so is what the file has now.
+func (r *recorder) so(tb testing.TB) (*tracefile.Trace, string) {
+	tb.Helper()
+	data, err := os.ReadFile(r.name)
+	for before := []byte(nil); !bytes.Equal(data, before); { // work that ends may add to it between two parts that are read
+		require.NoError(tb, err)
+		before = data
+		data, err = os.ReadFile(r.name)
 	}
-	back.Stop() // does nothing
+	require.NoError(tb, err)
+	require.NoError(tb, tracecheck.Check(bytes.NewReader(data)))
+	t, err := tracefile.Read(bytes.NewReader(data))
+	require.NoError(tb, err)
+	return t, string(data)
+}
+
+// stop ends the trace and returns it.
+func (r *recorder) stop(tb testing.TB) (*tracefile.Trace, string) {
+	tb.Helper()
+	require.NoError(tb, r.closer.Close())
+	return r.so(tb)
+}
+
+func TestTraceInChromesFormat(t *testing.T) {
+	rec := record(t)
+	work(t)
+	r, out := rec.stop(t)
+	require.Equal(t, did, told(t, r.Spans))
+	assert.Equal(t, []tracefile.Place{{Name: "host"}, {Name: "demo:1", Title: r.Places[1].Title, Simulated: true}}, r.Places)
+	for _, says := range []string{`"name":"demo:1 (simulated)"`, `"name":"stream 1"`, `"name":"memory"`, `"name":"calls"`,
+		`"ph":"C"`, `"args":{"bytes":4000}`, `"ph":"s"`, `"ph":"f"`, `"cause":"Prefetch","action":"Evict"`} {
+		assert.Contains(t, out, says)
+	}
+	assert.Equal(t, strings.Count(out, `"ph":"f"`), strings.Count(out, `"ph":"s"`))
+	assert.Equal(t, 3, strings.Count(out, `"ph":"f"`), "an arrow for each copy")
 }
 
 func TestWhatIsNoTraceIsRefused(t *testing.T) {
-	r := trace.Record()
+	rec := record(t)
 	work(t)
-	r.Stop()
-	var out bytes.Buffer
-	require.NoError(t, r.WriteJSON(&out))
+	_, out := rec.stop(t)
 	for _, c := range []struct{ old, new string }{
 		{`"producer":"halyard"`, `"producer":"other"`},
 		{`[`, `{`},
@@ -191,49 +201,38 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 		{`"kind":"copy"`, `"kind":"cope"`},
 		{`"kind":"copy","place":"demo:1"`, `"kind":"copy","place":"demo:2"`},
 	} {
-		require.Contains(t, out.String(), c.old)
-		_, err := trace.Read(strings.NewReader(strings.Replace(out.String(), c.old, c.new, 1)))
+		require.Contains(t, out, c.old)
+		_, err := tracefile.Read(strings.NewReader(strings.Replace(out, c.old, c.new, 1)))
 		assert.ErrorIs(t, err, hal.ErrInvalidArgument, "%s -> %s", c.old, c.new)
 	}
-	whole := strings.TrimRight(out.String(), "]\n")
-	_, err := trace.Read(strings.NewReader(whole))
+	whole := strings.TrimRight(out, "]\n")
+	_, err := tracefile.Read(strings.NewReader(whole))
 	assert.NoError(t, err, "the closing bracket may be missing")
 	for _, text := range []string{"", "[", "[]", "{}", whole[:len(whole)-1], whole + "}"} {
-		_, err := trace.Read(strings.NewReader(text))
+		_, err := tracefile.Read(strings.NewReader(text))
 		assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 	}
 }
 
 // At every moment of the run the file is a whole trace.
 func TestFileIsCompleteAfterEachEvent(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "trace-%p.json")
-	f, err := trace.Create(name)
-	require.NoError(t, err)
-	name = strings.Replace(name, "%p", fmt.Sprint(os.Getpid()), 1)
-	whole := func() *trace.Recording {
-		data, err := os.ReadFile(name)
-		for before := []byte(nil); !bytes.Equal(data, before); { // work that ends may add to it between two parts that are read
-			require.NoError(t, err)
-			before = data
-			data, err = os.ReadFile(name)
-		}
-		require.NoError(t, err)
-		require.NoError(t, tracecheck.Check(bytes.NewReader(data)))
-		r, err := trace.Read(bytes.NewReader(data))
-		require.NoError(t, err)
-		return r
-	}
-	require.Empty(t, whole().Spans())
+	rec := record(t)
+	whole := func() []tracefile.Span { r, _ := rec.so(t); return r.Spans }
+	require.Empty(t, whole())
 	stop := buffer.Observe(func(buffer.Activity) { whole() })
 	work(t)
 	stop()
-	require.NoError(t, f.Close())
-	require.NoError(t, f.Close())
-	r := whole()
-	require.Equal(t, did, told(t, r.Spans()))
+	rec.stop(t)
+	r, _ := rec.stop(t)
+	require.Equal(t, did, told(t, r.Spans))
 	work(t)
-	require.Len(t, whole().Spans(), len(r.Spans()), "nothing is written after Close")
+	require.Len(t, whole(), len(r.Spans), "nothing is written after Close")
 
+	name := filepath.Join(t.TempDir(), "trace-%p.json")
+	f, err := trace.Create(name)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.FileExists(t, strings.Replace(name, "%p", fmt.Sprint(os.Getpid()), 1))
 	_, err = trace.Create("")
 	assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 	_, err = trace.Create(filepath.Join(t.TempDir(), "no", "such", "folder"))
@@ -255,7 +254,7 @@ func TestFileIsCutBetweenItsEntries(t *testing.T) {
 		if at := len(data) / 4096 * 4096; at >= end {
 			cuts++
 			require.NoError(t, tracecheck.Check(bytes.NewReader(data[:at])), "%s", data[at-100:])
-			_, err = trace.Read(bytes.NewReader(data[:at]))
+			_, err = tracefile.Read(bytes.NewReader(data[:at]))
 			require.NoError(t, err)
 		}
 		end = len(data)
@@ -266,10 +265,7 @@ func TestFileIsCutBetweenItsEntries(t *testing.T) {
 
 // Traces of programs that do many things at once keep the rules too.
 func TestManyGoroutines(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "t.json")
-	f, err := trace.Create(name)
-	require.NoError(t, err)
-	r := trace.Record()
+	first, second := record(t), record(t)
 	ctx := context.Background()
 	devs := []*hal.Device{open(t, "many", 2, 1), open(t, "many", 2, 2)}
 	shared, err := buffer.New[int64](1000)
@@ -289,20 +285,12 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 	require.NoError(t, shared.Close())
-	r.Stop()
-	require.NoError(t, f.Close())
+	a, _ := first.stop(t)
+	b, _ := second.stop(t)
 	for _, d := range devs {
 		require.NoError(t, d.Close())
 	}
-	var out bytes.Buffer
-	require.NoError(t, r.WriteJSON(&out))
-	require.NoError(t, tracecheck.Check(&out))
-	data, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.NoError(t, tracecheck.Check(bytes.NewReader(data)))
-	back, err := trace.Read(bytes.NewReader(data))
-	require.NoError(t, err)
-	assert.Len(t, back.Spans(), len(r.Spans()))
+	assert.Len(t, b.Spans, len(a.Spans))
 }
 
 // nextTick gives others a turn until the clock, which may stand still for a while, has gone on, and returns its time.
@@ -323,7 +311,7 @@ func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
 	require.NoError(t, err)
 	y, err := buffer.From(make([]byte, 100))
 	require.NoError(t, err)
-	r := trace.Record()
+	rec := record(t)
 	g, err := s.Gate()
 	require.NoError(t, err)
 	require.NoError(t, x.Prefetch(s))
@@ -331,9 +319,9 @@ func TestWorkOfAStreamIsShownInItsOrder(t *testing.T) {
 	opened := nextTick()
 	nextTick()
 	require.NoError(t, g.Signal())
-	r.Stop()
-	var copies []trace.Span
-	for _, s := range r.Spans() {
+	r, _ := rec.stop(t)
+	var copies []tracefile.Span
+	for _, s := range r.Spans {
 		if s.Kind == buffer.ActivityCopy {
 			copies = append(copies, s)
 		}
@@ -354,9 +342,10 @@ func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
 	d := open(t, "short", 1, 1)
 	x, err := buffer.From(make([]byte, 100))
 	require.NoError(t, err)
-	r := trace.Record()
+	rec := record(t)
 	uses := func() (numbers []int) { // of the streams
-		for _, s := range r.Spans() {
+		r, _ := rec.so(t)
+		for _, s := range r.Spans {
 			if s.Kind == buffer.ActivityUse && s.Place == "short:1" {
 				numbers = append(numbers, s.Stream)
 			}
@@ -381,7 +370,7 @@ func TestStreamsThatAreGoneAreForgotten(t *testing.T) {
 	}
 	require.NoError(t, g.Signal())
 	require.NoError(t, use(x, kept))
-	r.Stop()
+	rec.stop(t)
 	require.Len(t, uses(), 203)
 	require.LessOrEqual(t, slices.Max(uses()), 20)
 	ofKept := slices.DeleteFunc(uses(), func(n int) bool { return n != 1 })
@@ -407,25 +396,19 @@ func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 	require.NoError(t, err)
 	x, err := buffer.From(make([]byte, 100))
 	require.NoError(t, err)
-	name := filepath.Join(t.TempDir(), "t.json")
-	f, err := trace.Create(name)
-	require.NoError(t, err)
+	rec := record(t)
 	g, err := s.Gate()
 	require.NoError(t, err)
 	require.NoError(t, x.Prefetch(s))
-	copied := func() trace.Span {
-		in, err := os.Open(name)
-		require.NoError(t, err)
-		defer in.Close()
-		r, err := trace.Read(in)
-		require.NoError(t, err)
-		copies := slices.DeleteFunc(r.Spans(), func(s trace.Span) bool { return s.Kind != buffer.ActivityCopy })
+	copied := func() tracefile.Span {
+		r, _ := rec.so(t)
+		copies := slices.DeleteFunc(r.Spans, func(s tracefile.Span) bool { return s.Kind != buffer.ActivityCopy })
 		require.Len(t, copies, 1)
 		return copies[0]
 	}
 	before := copied()
 	require.NoError(t, g.Signal())
-	require.NoError(t, f.Close())
+	rec.stop(t)
 	after := copied()
 	assert.Equal(t, before.Begin, before.End)
 	assert.True(t, after.End.After(before.End))
@@ -434,15 +417,6 @@ func TestFileHasCopiesThatAreNotDone(t *testing.T) {
 	require.NoError(t, x.Close())
 	require.NoError(t, s.Close())
 	require.NoError(t, d.Close())
-}
-
-func TestEmptyRecording(t *testing.T) {
-	r := trace.Record()
-	r.Stop()
-	var out bytes.Buffer
-	require.NoError(t, r.WriteJSON(&out))
-	require.NoError(t, tracecheck.Check(&out))
-	require.Empty(t, r.Spans())
 }
 
 func TestLog(t *testing.T) {
@@ -495,16 +469,16 @@ func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 		}
 	})
 	defer stop()
-	r := trace.Record()
+	rec := record(t)
 	viewed := make(chan error)
 	go func() { viewed <- b.View(ctx, func([]float32) error { return nil }) }()
 	<-asked
 	opened := time.Now()
 	require.NoError(t, g.Signal())
 	require.NoError(t, <-viewed)
-	r.Stop()
+	r, _ := rec.stop(t)
 	copies := 0
-	for _, span := range r.Spans() {
+	for _, span := range r.Spans {
 		if span.Kind == buffer.ActivityCopy {
 			copies++
 			assert.False(t, span.Begin.Before(opened), "it begins %v before the work that it waits for is done", opened.Sub(span.Begin))
@@ -518,19 +492,15 @@ func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 func TestBuffersHaveNames(t *testing.T) {
 	var log bytes.Buffer
 	stop := trace.Log(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: trace.LevelAccess})))
-	r := trace.Record()
+	rec := record(t)
 	b, err := buffer.From([]float32{1}, buffer.WithName("pressure"))
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
-	r.Stop()
+	r, _ := rec.stop(t)
 	stop()
 	assert.Contains(t, log.String(), "name=pressure")
-	var file bytes.Buffer
-	require.NoError(t, r.WriteJSON(&file))
-	read, err := trace.Read(&file)
-	require.NoError(t, err)
-	require.NotEmpty(t, read.Spans())
-	for _, s := range read.Spans() {
+	require.NotEmpty(t, r.Spans)
+	for _, s := range r.Spans {
 		assert.Equal(t, "pressure", s.Name)
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 // traceOptions are the flags of trace.
@@ -123,14 +126,33 @@ func (o *traceOptions) runDemo(cmd *cobra.Command, d demo) (err error) {
 	if err := d.run(ctx, devs); err != nil { // does work that is needed only once, such as compiling fills, and is not to be shown
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
-	r := trace.Record()
-	err = d.run(ctx, devs)
-	r.Stop()
+	name, err := tempTrace()
 	if err != nil {
+		return err
+	}
+	defer os.Remove(name)
+	if err := traced(name, func() error { return d.run(ctx, devs) }); err != nil {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
-	printTrace(out, r, o.top)
-	return o.write(out, r, "halyard trace "+d.name)
+	return o.show(out, name, "halyard trace "+d.name)
+}
+
+// tempTrace makes an empty file for a trace, which the caller removes.
+func tempTrace() (name string, err error) {
+	f, err := os.CreateTemp("", "halyard-trace-*.json")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// traced runs fn, and writes a trace of what it does into a file.
+func traced(name string, fn func() error) error {
+	f, err := trace.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(), f.Close())
 }
 
 // choose returns the devices of the demonstrations.
@@ -157,15 +179,24 @@ func (o *traceOptions) choose(ctx context.Context) ([]hal.Info, error) {
 	return infos, nil
 }
 
-// write writes the files that the flags name.
-func (o *traceOptions) write(says io.Writer, r *trace.Recording, title string) error {
+// show sums up the trace in a file, and writes the files that the flags name.
+func (o *traceOptions) show(says io.Writer, name, title string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	r, err := tracefile.Read(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	printTrace(says, r, o.top)
 	for _, w := range []struct {
 		name  string
-		write func(*os.File) error
+		write func(io.Writer) error
 		says  string
 	}{
-		{o.out, func(f *os.File) error { return r.WriteJSON(f) }, "trace written to %s: open it at ui.perfetto.dev or chrome://tracing\n"},
-		{o.svg, func(f *os.File) error { return drawTrace(f, r, title) }, "picture written to %s\n"},
+		{o.out, func(w io.Writer) error { _, err := w.Write(data); return err }, "trace written to %s: open it at ui.perfetto.dev or chrome://tracing\n"},
+		{o.svg, func(w io.Writer) error { return drawTrace(w, r, title) }, "picture written to %s\n"},
 	} {
 		if w.name == "" {
 			continue

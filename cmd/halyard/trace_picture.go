@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/internal/svg"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 // look is one kind of bar: its class in the picture, and its name in the legend.
@@ -27,7 +27,7 @@ var looks = []look{
 }
 
 // classOf returns the class of a span's bar, or "" if it has none.
-func classOf(s *trace.Span) string {
+func classOf(s *tracefile.Span) string {
 	switch s.Kind {
 	case buffer.ActivityCopy:
 		switch {
@@ -79,15 +79,15 @@ const (
 // traceRow is one line of the picture.
 type traceRow struct {
 	name   string
-	spans  []trace.Span
+	spans  []tracefile.Span
 	memory bool // a curve of resident bytes, with evictions as marks
 }
 
-// drawTrace draws a recording as a timeline with a title. Time runs from left to right. The places follow each other from top to bottom.
+// drawTrace draws a trace as a timeline with a title. Time runs from left to right. The places follow each other from top to bottom.
 // A device has a row for each stream and a row with the bytes of replicas; the host has rows with the accesses and waits of
 // the program. When the mouse is over a bar, a viewer shows the event and its cause.
-func drawTrace(w io.Writer, r *trace.Recording, title string) error {
-	spans := r.Spans()
+func drawTrace(w io.Writer, r *tracefile.Trace, title string) error {
+	spans := r.Spans
 	begin, end := time.Time{}, time.Time{}
 	for _, s := range spans {
 		if begin.IsZero() || s.Begin.Before(begin) {
@@ -106,7 +106,7 @@ func drawTrace(w io.Writer, r *trace.Recording, title string) error {
 	const top = 78
 	y := float64(top)
 	var simulated []string
-	for _, p := range r.Places() {
+	for _, p := range r.Places {
 		rows := rowsOf(p.Name, spans)
 		if len(rows) == 0 {
 			continue
@@ -151,7 +151,7 @@ func drawTrace(w io.Writer, r *trace.Recording, title string) error {
 }
 
 // rowsOf sorts the spans of a place into rows in which they do not overlap.
-func rowsOf(place string, spans []trace.Span) []traceRow {
+func rowsOf(place string, spans []tracefile.Span) []traceRow {
 	streams := map[int]int{} // index of the row
 	var memory traceRow
 	var calls []traceRow
@@ -192,7 +192,7 @@ func rowsOf(place string, spans []trace.Span) []traceRow {
 	return rows
 }
 
-func drawBar(p *svg.Picture, s trace.Span, x func(time.Time) float64, y float64) {
+func drawBar(p *svg.Picture, s tracefile.Span, x func(time.Time) float64, y float64) {
 	class := classOf(&s)
 	if class == "" {
 		return
@@ -218,7 +218,7 @@ func triangle(x, y float64) string {
 }
 
 // textsOf returns the texts for the bar, the longest first.
-func textsOf(s *trace.Span) []string {
+func textsOf(s *tracefile.Span) []string {
 	name := cmp.Or(s.Name, fmt.Sprintf("buffer %d", s.Buffer))
 	short := fmt.Sprintf("b%d", s.Buffer)
 	switch s.Kind {
@@ -237,8 +237,8 @@ func textsOf(s *trace.Span) []string {
 }
 
 // storyOf describes everything known about a span, for display.
-func storyOf(s *trace.Span) string {
-	t := fmt.Sprintf("%s, buffer %d%s, bytes [%d, %d)", s, s.Buffer, strings.TrimSuffix(" "+s.Name, " "), s.Lo, s.Hi)
+func storyOf(s *tracefile.Span) string {
+	t := fmt.Sprintf("%s, buffer %d%s, bytes [%d, %d)", s.What, s.Buffer, strings.TrimSuffix(" "+s.Name, " "), s.Lo, s.Hi)
 	if d := s.End.Sub(s.Begin); d > 0 {
 		t += ", " + durationText(d)
 	}
@@ -259,7 +259,7 @@ func storyOf(s *trace.Span) string {
 }
 
 // peak returns the most bytes that replicas have at once.
-func peak(spans []trace.Span) (most int64) {
+func peak(spans []tracefile.Span) (most int64) {
 	var now int64
 	for _, s := range spans {
 		now += change(s)
@@ -269,7 +269,7 @@ func peak(spans []trace.Span) (most int64) {
 }
 
 // change returns the number of bytes by which replicas have grown after the span.
-func change(s trace.Span) int64 {
+func change(s tracefile.Span) int64 {
 	switch s.Kind {
 	case buffer.ActivityAlloc:
 		return int64(s.Hi - s.Lo)
@@ -280,7 +280,7 @@ func change(s trace.Span) int64 {
 }
 
 // drawMemory draws the bytes of replicas as steps.
-func drawMemory(p *svg.Picture, spans []trace.Span, x func(time.Time) float64, end time.Time, y float64) {
+func drawMemory(p *svg.Picture, spans []tracefile.Span, x func(time.Time) float64, end time.Time, y float64) {
 	most := peak(spans)
 	if most == 0 {
 		return
@@ -324,10 +324,10 @@ func drawAxis(p *svg.Picture, total time.Duration, top, bottom float64) {
 }
 
 // drawLegend names the kinds of bars in the picture.
-func drawLegend(p *svg.Picture, spans []trace.Span, y float64) {
+func drawLegend(p *svg.Picture, spans []tracefile.Span, y float64) {
 	x := 22.0
 	for _, l := range looks {
-		if !slices.ContainsFunc(spans, func(s trace.Span) bool {
+		if !slices.ContainsFunc(spans, func(s tracefile.Span) bool {
 			return classOf(&s) == l.class || l.class == "res" && s.Kind == buffer.ActivityAlloc && s.Place != "host"
 		}) {
 			continue
@@ -343,7 +343,7 @@ func drawLegend(p *svg.Picture, spans []trace.Span, y float64) {
 }
 
 // sumsText returns one line with the bytes that were copied, the bytes that needed no copy, and the number of evictions.
-func sumsText(spans []trace.Span) string {
+func sumsText(spans []tracefile.Span) string {
 	var copied, avoided uint64
 	evictions := 0
 	for _, s := range spans {

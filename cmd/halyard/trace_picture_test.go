@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,10 +17,10 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 // pictured moves 4000 bytes to a device and back, with one access that finds its bytes in place, and two evictions, one of them to make room
@@ -57,9 +58,9 @@ func pictured(t *testing.T) {
 }
 
 func TestTraceAsPicture(t *testing.T) {
-	r := trace.Record()
-	pictured(t)
-	r.Stop()
+	name := filepath.Join(t.TempDir(), "t.json")
+	require.NoError(t, traced(name, func() error { pictured(t); return nil }))
+	r := readTrace(t, name)
 	var out bytes.Buffer
 	require.NoError(t, drawTrace(&out, r, "a <title>"))
 	bars := map[string]int{}
@@ -94,7 +95,5 @@ func TestTraceAsPicture(t *testing.T) {
 }
 
 func TestPictureOfNothing(t *testing.T) {
-	r := trace.Record()
-	r.Stop()
-	require.NoError(t, drawTrace(io.Discard, r, ""))
+	require.NoError(t, drawTrace(io.Discard, &tracefile.Trace{}, ""))
 }

@@ -30,17 +30,14 @@ func childCode(err error) int {
 // runProgram runs a program with HALYARD_TRACE set and shows on the standard error what it did; the
 // program itself writes to the standard output.
 func (o *traceOptions) runProgram(cmd *cobra.Command, args []string) error {
-	file, err := os.CreateTemp("", "halyard-trace-*.json")
+	name, err := tempTrace()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
-	if err := file.Close(); err != nil {
-		return err
-	}
+	defer os.Remove(name)
 	child := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
-	child.Env = append(os.Environ(), trace.EnvTrace+"="+file.Name())
+	child.Env = append(os.Environ(), trace.EnvTrace+"="+name)
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	child.WaitDelay = 10 * time.Second
 	err = child.Run()
@@ -55,7 +52,7 @@ func (o *traceOptions) runProgram(cmd *cobra.Command, args []string) error {
 	if status != 0 {
 		fmt.Fprintf(says, "halyard: %s: %v\n", args[0], child.ProcessState)
 	}
-	if err := o.showProgram(cmd, file.Name(), args); err != nil {
+	if err := o.showProgram(cmd, name, args); err != nil {
 		fmt.Fprintf(says, "halyard: %s\n", oneLine(err))
 		if status == 0 {
 			return errReported
@@ -72,22 +69,12 @@ var errUntraced = errors.New("wrote no trace: it must be a Go program that impor
 	"and it must not clear its environment")
 
 func (o *traceOptions) showProgram(cmd *cobra.Command, name string, args []string) error {
-	data, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer data.Close()
-	if info, err := data.Stat(); err != nil {
+	if info, err := os.Stat(name); err != nil {
 		return err
 	} else if info.Size() == 0 {
 		return fmt.Errorf("%s %w", args[0], errUntraced)
 	}
-	r, err := trace.Read(data)
-	if err != nil {
-		return err
-	}
 	says := cmd.ErrOrStderr()
 	fmt.Fprintf(says, "\n%s:\n\n", strings.Join(args, " "))
-	printTrace(says, r, o.top)
-	return o.write(says, r, "halyard trace -- "+filepath.Base(args[0]))
+	return o.show(says, name, "halyard trace -- "+filepath.Base(args[0]))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/trace"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 // traceSum adds up the activities of one call, link or line of the program.
@@ -43,11 +43,11 @@ func (m traceSums) sorted() []*traceSum {
 	})
 }
 
-// printTrace sums up a recording by call, by link, and by line of the program.
-func printTrace(out io.Writer, r *trace.Recording, top int) {
+// printTrace sums up a trace by call, by link, and by line of the program.
+func printTrace(out io.Writer, r *tracefile.Trace, top int) {
 	label := map[string]string{}
 	var simulated []string
-	for _, p := range r.Places() {
+	for _, p := range r.Places {
 		label[p.Name] = p.Label()
 		if p.Simulated {
 			simulated = append(simulated, p.Name)
@@ -55,7 +55,7 @@ func printTrace(out io.Writer, r *trace.Recording, top int) {
 	}
 	calls, links, lines := traceSums{}, traceSums{}, traceSums{}
 	var all traceSum
-	for _, s := range r.Spans() {
+	for _, s := range r.Spans {
 		call := s.Cause
 		if s.For != 0 {
 			call += ", to make room"

@@ -19,15 +19,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/internal/testing/tracecheck"
+	"github.com/go-halyard/halyard/internal/tracefile"
 )
 
 // readTrace reads a file that must keep the rules of its format.
-func readTrace(t *testing.T, name string) *trace.Recording {
+func readTrace(t *testing.T, name string) *tracefile.Trace {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.NoError(t, tracecheck.Check(bytes.NewReader(data)))
-	r, err := trace.Read(bytes.NewReader(data))
+	r, err := tracefile.Read(bytes.NewReader(data))
 	require.NoError(t, err)
 	return r
 }
@@ -69,7 +70,7 @@ func TestTraceShowsWhatEachDemonstrationCopies(t *testing.T) {
 
 			var copied, avoided, between, forRoom uint64
 			var copies, evicted int
-			for _, s := range readTrace(t, out).Spans() {
+			for _, s := range readTrace(t, out).Spans {
 				switch n := s.Hi - s.Lo; s.Kind {
 				case buffer.ActivityCopy:
 					copies++
@@ -206,7 +207,7 @@ func TestTraceRunsAProgram(t *testing.T) {
 		assert.Regexp(t, `trace_test\.go:\d+ +1 +4\.9 KiB +host → host:1 \(simulated\) +SyncTo`, stderr)
 		assert.Contains(t, stderr, "simulated: host:1\ncopied 4.9 KiB in 1 transfer, avoided 0 B, 0 evictions")
 		assert.Equal(t, want != 0, strings.Contains(stderr, "exit status 7"))
-		assert.NotEmpty(t, readTrace(t, out).Spans())
+		assert.NotEmpty(t, readTrace(t, out).Spans)
 		assert.FileExists(t, svg)
 	}
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "halyard-trace-*.json"))

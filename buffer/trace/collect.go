@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -12,9 +11,9 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice of
+// span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice of
 // its Activity are nil.
-type Span struct {
+type span struct {
 	buffer.Activity
 
 	Begin time.Time // the time when the stream began the work, after all that it waited for; At for events that are not work of a stream
@@ -26,90 +25,30 @@ type Span struct {
 	ID     uint64 // number of the event, from 1
 }
 
-// Place is the host or a device, as it appears in a recording.
-type Place struct {
+// place is the host or a device, as it appears in a trace.
+type place struct {
 	Name      string // "host", "cuda:0"
 	Title     string // the device's model, for display; "" for the host
 	Simulated bool   // the device is simulated
 }
 
-// Label returns the place's name, with " (simulated)" if it is simulated.
-func (p Place) Label() string {
+// label returns the place's name, with " (simulated)" if it is simulated.
+func (p place) label() string {
 	if p.Simulated {
 		return p.Name + " (simulated)"
 	}
 	return p.Name
 }
 
-// Recording has the events between Record and Stop.
-type Recording struct {
-	c *collector
-
-	mu     sync.Mutex
-	begun  time.Time
-	ended  time.Time
-	spans  []Span
-	places []Place
-}
-
-// Record starts to collect the events of all buffers. The recording keeps every event in memory for as long as
-// it is referenced. Several recordings can run at once.
-func Record() *Recording {
-	r := &Recording{begun: time.Now()}
-	r.c = collect(nil, r.add, func(p Place) {
-		r.mu.Lock()
-		r.places = append(r.places, p)
-		r.mu.Unlock()
-	})
-	return r
-}
-
-func (r *Recording) add(s Span) {
-	r.mu.Lock()
-	r.spans = append(r.spans, s)
-	r.mu.Unlock()
-}
-
-// Stop ends the recording. It waits up to ten seconds until the copies that were enqueued during the recording are done. Of a copy
-// that takes longer, only the beginning is recorded. Stopping again does nothing.
-func (r *Recording) Stop() {
-	if r.c != nil {
-		r.c.close()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended.IsZero() {
-		r.ended = time.Now()
-	}
-}
-
-// Spans returns the recorded spans in the order of their beginnings.
-func (r *Recording) Spans() []Span {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	spans := slices.Clone(r.spans)
-	slices.SortStableFunc(spans, func(a, b Span) int {
-		return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.ID, b.ID))
-	})
-	return spans
-}
-
-// Places returns the places of the recording, the host first.
-func (r *Recording) Places() []Place {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.places)
-}
-
-// patience is the longest time for which Stop and Close wait for copies under way.
+// patience is the longest time for which Close waits for copies under way.
 const patience = 10 * time.Second
 
 // collector makes spans of events.
 type collector struct {
 	stop  func()
-	asked func(Span)  // called when work is enqueued on a stream, if not nil
-	done  func(Span)  // called when the span has ended
-	place func(Place) // called before a place is first named
+	asked func(span)  // called when work is enqueued on a stream
+	done  func(span)  // called when the span has ended
+	place func(place) // called before a place is first named
 
 	mu      sync.Mutex
 	ids     uint64
@@ -127,7 +66,7 @@ type queue struct {
 	place  string
 	number int
 	last   time.Time // end of the latest span that is done
-	spans  []Span
+	spans  []span
 }
 
 // numbers assigns numbers to the streams of a place.
@@ -146,7 +85,7 @@ func (n *numbers) take() int {
 	return n.last
 }
 
-func collect(asked, done func(Span), place func(Place)) *collector {
+func collect(asked, done func(span), place func(place)) *collector {
 	c := &collector{asked: asked, done: done, place: place, places: map[string]bool{},
 		streams: map[weak.Pointer[hal.Stream]]*queue{}, most: fewStreams, numbers: map[string]*numbers{}, idle: make(chan struct{})}
 	c.mu.Lock()
@@ -162,7 +101,7 @@ func (c *collector) see(name string, dev *hal.Device) {
 		return
 	}
 	c.places[name] = true
-	p := Place{Name: name}
+	p := place{Name: name}
 	if dev != nil {
 		info := dev.Info()
 		p.Title, p.Simulated = info.Model, info.Simulated
@@ -180,8 +119,8 @@ func (c *collector) observe(e buffer.Activity) {
 	c.see(e.From, e.FromDevice)
 	c.see(e.To, e.ToDevice)
 	c.ids++
-	s := Span{Activity: e, Begin: e.At, End: e.At, Place: "host", Caller: caller, ID: c.ids}
-	// A recording must not keep a stream alive, so that leaked streams are still found.
+	s := span{Activity: e, Begin: e.At, End: e.At, Place: "host", Caller: caller, ID: c.ids}
+	// A trace must not keep a stream alive, so that leaked streams are still found.
 	s.Activity.Stream, s.FromDevice, s.ToDevice = nil, nil, nil
 	if stream == nil {
 		s.End = e.At.Add(e.Took)
@@ -195,7 +134,7 @@ func (c *collector) observe(e buffer.Activity) {
 	}
 	q := c.queue(stream)
 	s.Place, s.Stream = q.place, q.number
-	if c.asked != nil && (e.Kind == buffer.ActivityCopy || e.Kind == buffer.ActivityFill) {
+	if e.Kind == buffer.ActivityCopy || e.Kind == buffer.ActivityFill {
 		c.asked(s)
 	}
 	q.spans = append(q.spans, s)
@@ -251,7 +190,7 @@ func (c *collector) forget() {
 func (c *collector) finish(q *queue, id uint64, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(q.spans, func(s Span) bool { return s.ID == id })
+	i := slices.IndexFunc(q.spans, func(s span) bool { return s.ID == id })
 	if i < 0 {
 		return
 	}
@@ -319,7 +258,7 @@ func (c *collector) close() {
 }
 
 // String describes the span in a few words.
-func (s *Span) String() string {
+func (s *span) String() string {
 	switch s.Kind {
 	case buffer.ActivityCopy:
 		return s.From + " → " + s.To

@@ -1,0 +1,196 @@
+// Package tracefile reads traces that package buffer/trace has written, for the command and for tests.
+package tracefile
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/protocol"
+)
+
+// Span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice of
+// its Activity are nil.
+type Span struct {
+	buffer.Activity
+
+	Begin time.Time // the time when the stream began the work, after all that it waited for; At for events that are not work of a stream
+	End   time.Time // equal to Begin if the event takes no time or its end is not known
+
+	What   string // the event in a few words
+	Place  string // "host" for waits and accesses of the host; else the device's name
+	Stream int    // number of the stream at the place, from 1; numbers of closed streams are reused; 0 if no stream did the work
+	Caller string // file:line in the program that caused the event, "" if it is not known
+	ID     uint64 // number of the event, from 1
+}
+
+// Place is the host or a device, as it appears in a trace.
+type Place struct {
+	Name      string // "host", "cuda:0"
+	Title     string // the device's model, for display; "" for the host
+	Simulated bool   // the device is simulated
+}
+
+// Label returns the place's name, with " (simulated)" if it is simulated.
+func (p Place) Label() string {
+	if p.Simulated {
+		return p.Name + " (simulated)"
+	}
+	return p.Name
+}
+
+// Trace has the events of a file.
+type Trace struct {
+	Spans  []Span  // in the order of their beginnings
+	Places []Place // the host first
+}
+
+// args are the arguments of a span's entry, see the type of that name in package buffer/trace.
+type args struct {
+	ID      uint64
+	Buffer  uint64
+	Name    string
+	Lo      uint64
+	Hi      uint64
+	From    string
+	To      string
+	Bytes   uint64
+	Cause   string
+	Action  string
+	For     uint64 `json:"for_buffer"`
+	Why     string
+	Sources string
+	Caller  string
+	Asked   micros
+	Call    micros
+	Stream  int
+	Kind    string
+	Place   string
+}
+
+// micros is a time in nanoseconds, which is a number of microseconds in the file.
+type micros int64
+
+func (m *micros) UnmarshalJSON(b []byte) error {
+	var f float64
+	if err := json.Unmarshal(b, &f); err != nil {
+		return err
+	}
+	*m = micros(f*1000 + 0.5)
+	return nil
+}
+
+// Read reads a trace; its closing bracket may be missing. If the input is not such a trace, the error is of kind hal.ErrInvalidArgument.
+func Read(in io.Reader) (*Trace, error) {
+	const producer, askCategory = "halyard", "ask"
+	bad := func(format string, v ...any) error {
+		return hal.Errorf("read trace", hal.ErrInvalidArgument, format, v...)
+	}
+	r, begun := &Trace{}, time.Time{}
+	ended := map[uint64]bool{}
+	var asked []Span
+	when := func(m micros) time.Time { return begun.Add(time.Duration(m)) }
+	d := json.NewDecoder(in)
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return nil, bad("the input is not a JSON array")
+	}
+	for i := 0; d.More(); i++ {
+		var x struct {
+			Name, Cat string
+			Phase     string `json:"ph"`
+			At        micros `json:"ts"`
+			Took      micros `json:"dur"`
+			Proc      int    `json:"pid"`
+			Args      json.RawMessage
+		}
+		if err := d.Decode(&x); err == io.EOF {
+			break // the file ends after a comma, which a write that is cut off leaves
+		} else if err != nil {
+			return nil, bad("entry %d: %v", i, err)
+		}
+		if x.Name == "process_name" {
+			var n struct {
+				Place, Title, Producer string
+				Simulated              bool
+				Begun                  *time.Time
+			}
+			if err := json.Unmarshal(x.Args, &n); err != nil {
+				return nil, bad("entry %d: %v", i, err)
+			}
+			if x.Proc == 1 && n.Producer == producer && n.Begun != nil {
+				begun = *n.Begun
+			}
+			if x.Proc != len(r.Places)+1 {
+				return nil, bad("entry %d: place %d follows %d other places", i, x.Proc, len(r.Places))
+			}
+			r.Places = append(r.Places, Place{n.Place, n.Title, n.Simulated})
+		}
+		kind, ok := kindOf(x.Cat)
+		if !ok && x.Cat != askCategory || x.Phase != "X" && x.Phase != "i" {
+			continue
+		}
+		var a args
+		if err := json.Unmarshal(x.Args, &a); err != nil {
+			return nil, bad("entry %d: %v", i, err)
+		}
+		if x.Cat == askCategory {
+			if kind, ok = kindOf(a.Kind); !ok {
+				return nil, bad("entry %d: unknown kind %q", i, a.Kind)
+			}
+			if !slices.ContainsFunc(r.Places, func(p Place) bool { return p.Name == a.Place }) {
+				return nil, bad("entry %d: unknown place %q", i, a.Place)
+			}
+		}
+		switch {
+		case x.Proc < 1 || x.Proc > len(r.Places):
+			return nil, bad("entry %d: unknown place %d", i, x.Proc)
+		case a.Lo > a.Hi || x.At < 0 || x.Took < 0:
+			return nil, bad("entry %d: a range ends before it begins, or a time is negative", i)
+		case !isAction(a.Action):
+			return nil, bad("entry %d: unknown action %q", i, a.Action)
+		}
+		s := Span{Activity: buffer.Activity{Kind: kind, Buffer: a.Buffer, Name: a.Name, From: a.From, To: a.To, Lo: a.Lo, Hi: a.Hi, Cause: a.Cause,
+			Action: a.Action, For: a.For, Why: a.Why, Sources: a.Sources, At: when(a.Asked), Took: time.Duration(a.Call)},
+			Begin: when(x.At), End: when(x.At + x.Took), What: x.Name, Place: r.Places[x.Proc-1].Name, Stream: a.Stream, Caller: a.Caller, ID: a.ID}
+		if x.Cat == askCategory {
+			s.What, s.Place, s.Begin, s.End = a.From+" → "+a.To, a.Place, s.At, s.At
+			if kind == buffer.ActivityFill {
+				s.What = "zeros → " + a.To
+			}
+			asked = append(asked, s)
+			continue
+		}
+		ended[s.ID] = true
+		r.Spans = append(r.Spans, s)
+	}
+	if _, err := d.Token(); err != nil && err != io.EOF {
+		return nil, bad("%v", err)
+	}
+	if begun.IsZero() {
+		return nil, bad("the trace was not written by this package")
+	}
+	for _, s := range asked {
+		if !ended[s.ID] {
+			r.Spans = append(r.Spans, s)
+		}
+	}
+	slices.SortStableFunc(r.Spans, func(a, b Span) int { return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.ID, b.ID)) })
+	return r, nil
+}
+
+func kindOf(name string) (buffer.ActivityKind, bool) {
+	for k := buffer.ActivityCopy; k <= buffer.ActivityUse; k++ {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+func isAction(name string) bool {
+	return slices.ContainsFunc(protocol.Actions(), func(a protocol.Action) bool { return a.String() == name })
+}
