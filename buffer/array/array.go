@@ -24,12 +24,7 @@ type Array[T buffer.Number] struct {
 // If an extent is negative, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
 // number of elements, with extents of 0 counted as 1, exceeds the range of int, of kind ErrOutOfRange.
 func New[T buffer.Number](shape ...int) (*Array[T], error) {
-	return NewIn[T](RowMajor, shape...)
-}
-
-// NewIn is [New] in the given order.
-func NewIn[T buffer.Number](order Order, shape ...int) (*Array[T], error) {
-	return create[T]("New", order, shape)
+	return create[T]("New", RowMajor, shape)
 }
 
 // Like returns an array of zeros with the shape of a. It is column-major if a is contiguous in column-major order and
@@ -64,7 +59,7 @@ func Full[T buffer.Number](value T, shape ...int) (*Array[T], error) {
 }
 
 func create[T buffer.Number](op string, order Order, shape []int) (*Array[T], error) {
-	n, err := plan(op, order, shape)
+	n, err := count(op, shape)
 	if err != nil {
 		return nil, err
 	}
@@ -75,22 +70,15 @@ func create[T buffer.Number](op string, order Order, shape []int) (*Array[T], er
 	return &Array[T]{b: b, at: dense(order, shape)}, nil
 }
 
-func plan(op string, order Order, shape []int) (n int, err error) {
-	if !order.known() {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "invalid order %v", order)
-	}
-	return count(op, shape)
-}
-
-// From returns a row-major array with a copy of data, which must have as many elements as the shape.
+// From returns a row-major array with a copy of data, which must have as many elements as the shape. For data in column-major order, reverse the
+// extents and [Array.Transpose] the result.
 func From[T buffer.Number](data []T, shape ...int) (*Array[T], error) {
-	return FromIn(RowMajor, data, shape...)
+	return fromIn(RowMajor, data, shape)
 }
 
-// FromIn is [From] for data in the given order.
-func FromIn[T buffer.Number](order Order, data []T, shape ...int) (*Array[T], error) {
+func fromIn[T buffer.Number](order Order, data []T, shape []int) (*Array[T], error) {
 	const op = "From"
-	n, err := plan(op, order, shape)
+	n, err := count(op, shape)
 	if err != nil {
 		return nil, err
 	}

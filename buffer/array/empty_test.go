@@ -70,8 +70,8 @@ func TestNoElements(t *testing.T) {
 				p := made(t)(a.Pack(ctx, order))
 				require.Equal(t, a.Shape(), p.Shape())
 				require.NoError(t, a.CopyFrom(ctx, p))
-				require.Equal(t, []int{5, 0, 7}, view(t)(a.ReshapeIn(order, 5, 0, 7)).Shape())
 			}
+			require.Equal(t, []int{5, 0, 7}, view(t)(a.Reshape(5, 0, 7)).Shape())
 			require.Equal(t, a.Shape(), made(t)(array.Like(a)).Shape())
 			_, err = a.Transpose()
 			require.NoError(t, err)

@@ -1,5 +1,16 @@
 package array
 
+import "github.com/go-halyard/halyard/buffer"
+
+// NewIn and FromIn are New and From in either order.
+func NewIn[T buffer.Number](order Order, shape ...int) (*Array[T], error) {
+	return create[T]("New", order, shape)
+}
+
+func FromIn[T buffer.Number](order Order, data []T, shape ...int) (*Array[T], error) {
+	return fromIn(order, data, shape)
+}
+
 // HoldAtMost sets how many ranges an access holds at once, until restore is called.
 func HoldAtMost(n int) (restore func()) {
 	old := maxRuns

@@ -68,7 +68,7 @@ func ReadNPY[T buffer.Number](r io.Reader) (*Array[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return FromIn(orderOf(h), data, h.Shape...)
+	return fromIn(orderOf(h), data, h.Shape)
 }
 
 func orderOf(h npy.Header) Order {

@@ -282,28 +282,11 @@ func (l *layout) same(m *layout) bool {
 	return l.off == m.off
 }
 
-// mirrored returns the layout with its axes reversed.
-func (l *layout) mirrored() layout {
-	m := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
-	slices.Reverse(m.shape)
-	slices.Reverse(m.strides)
-	return m
-}
-
-// reshape returns a layout of the same elements, in the given order, with another shape of the same number of
+// reshape returns a layout of the same elements, in row-major order, with another shape of the same number of
 // elements. ok is false if strides cannot express that layout.
-func (l *layout) reshape(order Order, shape []int) (s layout, ok bool) {
+func (l *layout) reshape(shape []int) (s layout, ok bool) {
 	if l.empty() {
-		return dense(order, shape), true
-	}
-	if order == ColumnMajor {
-		m := l.mirrored()
-		to := slices.Clone(shape)
-		slices.Reverse(to)
-		if s, ok = m.reshape(RowMajor, to); ok {
-			s = s.mirrored()
-		}
-		return s, ok
+		return dense(RowMajor, shape), true
 	}
 	old := l.without(func(k int) bool { return l.shape[k] == 1 })
 	s = layout{slices.Clone(shape), make([]int, len(shape)), l.off}

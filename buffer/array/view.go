@@ -56,27 +56,21 @@ func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
 // Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
 // error is of kind ErrUnsupported; [Array.Pack] in row-major order makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
-	return a.ReshapeIn(RowMajor, shape...)
-}
-
-// ReshapeIn is [Array.Reshape] with another order: the elements are taken from the old shape in that order, and fill the new shape
-// in that order. It need not be their order in memory. Reshaping a contiguous array in its own order always succeeds.
-func (a *Array[T]) ReshapeIn(order Order, shape ...int) (*Array[T], error) {
 	const op = "Reshape"
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
-	n, err := plan(op, order, shape)
+	n, err := count(op, shape)
 	if err != nil {
 		return nil, err
 	}
 	if n != a.Len() {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "shape %v has %d elements, shape %v has %d", shape, n, a.at.shape, a.Len())
 	}
-	l, ok := a.at.reshape(order, shape)
+	l, ok := a.at.reshape(shape)
 	if !ok {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no %v view of shape %v; Pack(%v) makes a copy that can be reshaped",
-			a.at.shape, a.at.strides, order, slices.Clone(shape), order)
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no row-major view of shape %v; Pack(array.RowMajor) makes a copy that can be reshaped",
+			a.at.shape, a.at.strides, slices.Clone(shape))
 	}
 	return a.derive(l, nil)
 }
