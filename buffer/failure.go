@@ -186,13 +186,6 @@ type endedWait struct{ cause, reason error }
 func (e *endedWait) Error() string   { return e.cause.Error() }
 func (e *endedWait) Unwrap() []error { return []error{e.cause, e.reason} }
 
-// Helper marks the function that calls it as part of a library, as testing.T.Helper does: an [Access] then names the line that called this
-// function, instead of a line in it. A launcher calls Helper in each function that acquires leases for its callers. Once a
-// program has called Helper, accesses that record their call site take about a microsecond longer.
-//
-//go:noinline
-func Helper() { callsite.Mark() }
-
 // Access is one of the two accesses of a conflict.
 type Access struct {
 	Action string // "Read", "ReadWrite", "Overwrite", "MarkModified", "Evict", "Reset" or "Close"
@@ -255,9 +248,6 @@ func (e *ConflictError) KindName() string { return "Conflict" }
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
 	var here callsite.Site
 	callsite.Here(&here)
-	if callsite.Marked() {
-		callsite.Beyond(&here, packagePath)
-	}
 	holder := s.party(x.Part, s.placeName(x.place, x.stream), &x.site)
 	return &ConflictError{Op: op, Buffer: s.name, Requested: s.party(p, place, &here), Holder: holder, holder: x}
 }

@@ -99,8 +99,8 @@ func arrive(stream *hal.Stream) *arrival {
 }
 
 // Site returns file:line of the call that led to the activity. It skips functions of this package, of packages kernel and comm, of the
-// packages below these, of files that the command "halyard kernels" wrote, and functions that have called [Helper]. It is "" if there is
-// no such call, as for work on another goroutine.
+// packages below these, and of files that the command "halyard kernels" wrote. It is "" if there is no such call, as for work on another
+// goroutine.
 func (e *Activity) Site() string {
 	n := slices.Index(e.stack[:], 0)
 	if n < 0 {
@@ -110,16 +110,13 @@ func (e *Activity) Site() string {
 		return ""
 	}
 	frames := runtime.CallersFrames(e.stack[:n])
-	last := ""
 	for {
 		f, more := frames.Next()
 		if f.Function != "" && !callsite.Within(&f, packagePath) {
-			if last = f.File + ":" + strconv.Itoa(f.Line); !callsite.IsMarked(f.Function) {
-				return last
-			}
+			return f.File + ":" + strconv.Itoa(f.Line)
 		}
 		if !more {
-			return last
+			return ""
 		}
 	}
 }

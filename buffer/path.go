@@ -187,9 +187,6 @@ func (s *storage) newAccess(op string, own *owner, p part) *access {
 	}
 	if p.Writes() || recordSites {
 		callsite.Here(&x.site)
-		if callsite.Marked() {
-			callsite.Beyond(&x.site, packagePath)
-		}
 	} else if x.site[0] != 0 {
 		x.site[0] = 0
 	}

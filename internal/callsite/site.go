@@ -16,9 +16,8 @@ const Depth = 6
 // Site is a short stack of return addresses; the zero Site means no place.
 type Site [Depth]uintptr
 
-// Outside returns file:line of the innermost call in the Site that was made by an unmarked function not [Within] the package with the given import
-// path. If all such functions are marked, it returns the
-// outermost call by one of them; if there are none, "".
+// Outside returns file:line of the innermost call in the Site that was made by a function not [Within] the package with the given import path, or
+// "" if there is none.
 func (s *Site) Outside(pkg string) string {
 	n := 0
 	for n < Depth && s[n] != 0 {
@@ -28,17 +27,13 @@ func (s *Site) Outside(pkg string) string {
 		return ""
 	}
 	frames := runtime.CallersFrames(s[:n])
-	last := ""
 	for {
 		f, more := frames.Next()
 		if f.Function != "" && !Within(&f, pkg) {
-			last = f.File + ":" + strconv.Itoa(f.Line)
-			if !IsMarked(f.Function) {
-				return last
-			}
+			return f.File + ":" + strconv.Itoa(f.Line)
 		}
 		if !more {
-			return last
+			return ""
 		}
 	}
 }
