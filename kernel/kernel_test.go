@@ -317,19 +317,6 @@ func TestArraysAsOperands(t *testing.T) {
 	assert.Equal(t, []float32{0, 6, 6}, []float32{got[47], got[48], got[63]})
 }
 
-func TestCallsBindArguments(t *testing.T) {
-	_, streams := devices(t, 1)
-	x, y := made[uint32](t, 1, 2), made[uint32](t, 0, 0)
-	c := program(t).Kernel("add").Bind(hal.Over(2), kernel.In(x), kernel.Out(y))
-	require.NoError(t, c.Launch(ctx, streams[1]))
-	require.NoError(t, c.Set(0, kernel.In(y)))
-	require.NoError(t, c.Set(1, kernel.Out(x)))
-	require.NoError(t, c.Launch(ctx, streams[1]))
-	assert.Equal(t, []uint32{3, 4}, contents(t, x))
-	assert.ErrorIs(t, c.Set(2, kernel.In(y)), hal.ErrOutOfRange)
-	assert.ErrorIs(t, (*kernel.Call)(nil).Launch(ctx, streams[1]), hal.ErrInvalidArgument)
-}
-
 func TestWrongBodiesAreErrorsOfTheLaunch(t *testing.T) {
 	_, streams := devices(t, 1)
 	y := made[uint32](t, 1)

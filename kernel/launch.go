@@ -315,32 +315,3 @@ func (d *onDevice) param(n int) string {
 	}
 	return fmt.Sprint(n)
 }
-
-// Call is a kernel with its grid and arguments, for loops that launch it again and again.
-type Call struct {
-	kernel *Kernel
-	grid   hal.Grid
-	args   []Arg
-}
-
-// Bind returns a call of the kernel. The arguments' values are kept; buffers are leased at each launch.
-func (k *Kernel) Bind(grid hal.Grid, args ...Arg) *Call {
-	return &Call{kernel: k, grid: grid, args: append([]Arg(nil), args...)}
-}
-
-// Set replaces an argument. The call must not be launched meanwhile. Setting an argument that the call does not have is an error of kind hal.ErrOutOfRange.
-func (c *Call) Set(i int, a Arg) error {
-	if c == nil || i < 0 || i >= len(c.args) {
-		return hal.Errorf("set an argument", hal.ErrOutOfRange, "the call has no argument %d", i)
-	}
-	c.args[i] = a
-	return nil
-}
-
-// Launch launches the kernel as [Kernel.Launch] does.
-func (c *Call) Launch(ctx context.Context, stream *hal.Stream) error {
-	if c == nil {
-		return hal.Errorf("launch", hal.ErrInvalidArgument, "nil call")
-	}
-	return c.kernel.Launch(ctx, stream, c.grid, c.args...)
-}

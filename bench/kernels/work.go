@@ -31,8 +31,8 @@ var byHand = kernel.New(kernel.Source{Name: "by hand", OpenCL: text, Options: ma
 
 // launch returns a function that launches a kernel by hand.
 func launch(ctx context.Context, s *hal.Stream, name string, over hal.Grid, args ...kernel.Arg) func() error {
-	call := byHand.Kernel(name).Bind(over, args...)
-	return func() error { return call.Launch(ctx, s) }
+	k := byHand.Kernel(name)
+	return func() error { return k.Launch(ctx, s, over, args...) }
 }
 
 const (
