@@ -200,9 +200,13 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 		x := from + at
 //line vectors.go:65
 		step := (float32(2.4) / float32(n))
-		a := c0.Add(simd.BroadcastFloat32s(step).Mul(lanes.Float32s(x)))
+//line vectors.go:65
+		step_all := simd.BroadcastFloat32s(step)
+		a := c0.Add(step_all.Mul(lanes.Float32s(x)))
 //line vectors.go:66
 		b := (float32(-0.2) + float32((step * float32(r.Y))))
+//line vectors.go:66
+		b_all := simd.BroadcastFloat32s(b)
 		x_2 := c1
 //line vectors.go:67
 		y := c1
@@ -221,7 +225,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 					break
 				}
 //line vectors.go:69
-				v := c5.Mul(x_2).Mul(y).Add(simd.BroadcastFloat32s(b))
+				v := c5.Mul(x_2).Mul(y).Add(b_all)
 //line vectors.go:69
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
 //line vectors.go:69
@@ -231,7 +235,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 		}
 //line vectors.go:72
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:235
+//line vectors_kernels_simd.go:239
 	}
 	return r.From(from + at)
 }
@@ -274,7 +278,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 			sum = sum.Add(simd.LoadFloat64s(a[i:]).Mul(simd.LoadFloat64s(b[i_2:])))
 		}
 		sum.Store(sums0[at:])
-//line vectors_kernels_simd.go:278
+//line vectors_kernels_simd.go:282
 	}
 	return r.From(from + at)
 }
@@ -498,7 +502,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 		c_4.Store(call3[at:])
 		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line vectors_kernels_simd.go:502
+//line vectors_kernels_simd.go:506
 	}
 	return r.From(from + at)
 }

@@ -529,6 +529,11 @@ func (l *laneWriter) declare(obj types.Object, v laneValue) {
 		v.text = l.vector(v)
 	}
 	l.put(n.name, ":=", v.text)
+	if number := numbers[n.basic]; !written && n.how == alike && !number.truth && number.bits <= l.bits { // one vector of it serves all that follows
+		text := l.vector(laneValue{text: n.name, basic: n.basic})
+		l.named[text] = l.fresh(n.name + "_all")
+		l.put(l.named[text], ":=", text)
+	}
 }
 
 // put writes a line that only assigns to a variable.
@@ -685,11 +690,11 @@ func (l *laneWriter) broadcast(name string, v laneValue) string {
 		v.text = literal(v.exact, v.basic)
 	}
 	text := fmt.Sprintf("simd.Broadcast%s(%s)", name, v.text)
-	if v.exact == nil && !l.isParameter(v.text) {
-		return text
-	}
 	if was := l.named[text]; was != "" {
 		return was
+	}
+	if v.exact == nil && !l.isParameter(v.text) {
+		return text
 	}
 	base := "c"
 	if v.exact == nil {

@@ -72,13 +72,17 @@ func Without64(m, n simd.Mask64s) simd.Mask64s { return m.And(Not64(n)) }
 
 // Choose32 returns the lanes of x that are in m, and those of y that are not in m. It chooses between numbers, because Go 1.27.0 to 1.27.4 does not
 // compile some operations on masks of 512 bits of which one part is used twice.
-func Choose32(m, x, y simd.Mask32s) simd.Mask32s { return x.ToInt32s().IfElse(m, y.ToInt32s()).ToMask() }
+func Choose32(m, x, y simd.Mask32s) simd.Mask32s {
+	return x.ToInt32s().IfElse(m, y.ToInt32s()).ToMask()
+}
 
 // Choose64 returns the lanes of x that are in m, and those of y that are not in m.
-func Choose64(m, x, y simd.Mask64s) simd.Mask64s { return x.ToInt64s().IfElse(m, y.ToInt64s()).ToMask() }
+func Choose64(m, x, y simd.Mask64s) simd.Mask64s {
+	return x.ToInt64s().IfElse(m, y.ToInt64s()).ToMask()
+}
 
-// Any32 reports whether m has a lane.
-func Any32(m simd.Mask32s) bool {
+// slowAny32 is Any32 where package simd/archsimd has nothing better.
+func slowAny32(m simd.Mask32s) bool {
 	var a [most]int32
 	m.ToInt32s().Store(a[:])
 	any := int32(0)
@@ -88,8 +92,8 @@ func Any32(m simd.Mask32s) bool {
 	return any != 0
 }
 
-// Any64 reports whether m has a lane.
-func Any64(m simd.Mask64s) bool {
+// slowAny64 is Any64 where package simd/archsimd has nothing better.
+func slowAny64(m simd.Mask64s) bool {
 	var a [most / 2]int64
 	m.ToInt64s().Store(a[:])
 	any := int64(0)

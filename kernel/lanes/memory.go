@@ -6,8 +6,7 @@ import "simd"
 
 // A masked store changes no element whose lane is not in the mask: another thread may be writing it at the same time.
 
-// StoreFloat32s stores v in the first elements of s, for the lanes of m.
-func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
+func slowStoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
 	var a [most]float32
 	var on [most]int32
 	v.Store(a[:])
@@ -19,8 +18,7 @@ func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
 	}
 }
 
-// StoreInt32s stores v in the first elements of s, for the lanes of m.
-func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
+func slowStoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
 	var a [most]int32
 	var on [most]int32
 	v.Store(a[:])
@@ -32,8 +30,7 @@ func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
 	}
 }
 
-// StoreUint32s stores v in the first elements of s, for the lanes of m.
-func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
+func slowStoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
 	var a [most]uint32
 	var on [most]int32
 	v.Store(a[:])
@@ -45,8 +42,7 @@ func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
 	}
 }
 
-// StoreFloat64s stores v in the first elements of s, for the lanes of m.
-func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
+func slowStoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
 	var a [most / 2]float64
 	var on [most / 2]int64
 	v.Store(a[:])
@@ -58,8 +54,7 @@ func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
 	}
 }
 
-// StoreInt64s stores v in the first elements of s, for the lanes of m.
-func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
+func slowStoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
 	var a [most / 2]int64
 	var on [most / 2]int64
 	v.Store(a[:])
@@ -71,8 +66,7 @@ func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
 	}
 }
 
-// StoreUint64s stores v in the first elements of s, for the lanes of m.
-func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
+func slowStoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
 	var a [most / 2]uint64
 	var on [most / 2]int64
 	v.Store(a[:])

@@ -208,9 +208,13 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 		x := from + at
 //line mandelbrot.go:15
 		step := (float32(2.4) / float32(n))
-		a := c0.Add(simd.BroadcastFloat32s(step).Mul(lanes.Float32s(x)))
+//line mandelbrot.go:15
+		step_all := simd.BroadcastFloat32s(step)
+		a := c0.Add(step_all.Mul(lanes.Float32s(x)))
 //line mandelbrot.go:16
 		b := (float32(-1.2) + float32((step * float32(r.Y))))
+//line mandelbrot.go:16
+		b_all := simd.BroadcastFloat32s(b)
 		x_2 := c1
 //line mandelbrot.go:17
 		y := c1
@@ -229,7 +233,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 					break
 				}
 //line mandelbrot.go:19
-				v := c5.Mul(x_2).Mul(y).Add(simd.BroadcastFloat32s(b))
+				v := c5.Mul(x_2).Mul(y).Add(b_all)
 //line mandelbrot.go:19
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
 //line mandelbrot.go:19
@@ -239,7 +243,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 		}
 //line mandelbrot.go:22
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:243
+//line main_kernels_simd.go:247
 	}
 	return r.From(from + at)
 }
@@ -354,7 +358,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:358
+//line main_kernels_simd.go:362
 	}
 	return r.From(from + at)
 }
@@ -378,7 +382,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line main_kernels_simd.go:382
+//line main_kernels_simd.go:386
 	}
 	return r.From(from + at)
 }
@@ -403,7 +407,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line main_kernels_simd.go:407
+//line main_kernels_simd.go:411
 	}
 	return r.From(from + at)
 }
@@ -429,7 +433,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line main_kernels_simd.go:433
+//line main_kernels_simd.go:437
 	}
 	return r.From(from + at)
 }
@@ -456,7 +460,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line main_kernels_simd.go:460
+//line main_kernels_simd.go:464
 	}
 	return r.From(from + at)
 }
@@ -483,7 +487,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line main_kernels_simd.go:487
+//line main_kernels_simd.go:491
 	}
 	return r.From(from + at)
 }

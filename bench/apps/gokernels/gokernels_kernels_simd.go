@@ -150,9 +150,13 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 		x := from + at
 //line mandelbrot.go:12
 		step := (float32(2.4) / float32(n))
-		a := c0.Add(simd.BroadcastFloat32s(step).Mul(lanes.Float32s(x)))
+//line mandelbrot.go:12
+		step_all := simd.BroadcastFloat32s(step)
+		a := c0.Add(step_all.Mul(lanes.Float32s(x)))
 //line mandelbrot.go:13
 		b := (float32(-1.2) + float32((step * float32((int(first) + r.Y)))))
+//line mandelbrot.go:13
+		b_all := simd.BroadcastFloat32s(b)
 		x_2 := c1
 //line mandelbrot.go:14
 		y := c1
@@ -171,7 +175,7 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 					break
 				}
 //line mandelbrot.go:16
-				v := c5.Mul(x_2).Mul(y).Add(simd.BroadcastFloat32s(b))
+				v := c5.Mul(x_2).Mul(y).Add(b_all)
 //line mandelbrot.go:16
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
 //line mandelbrot.go:16
@@ -181,7 +185,7 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 		}
 //line mandelbrot.go:19
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line gokernels_kernels_simd.go:185
+//line gokernels_kernels_simd.go:189
 	}
 	return r.From(from + at)
 }
@@ -205,7 +209,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:10
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line gokernels_kernels_simd.go:209
+//line gokernels_kernels_simd.go:213
 	}
 	return r.From(from + at)
 }
@@ -230,7 +234,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:17
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line gokernels_kernels_simd.go:234
+//line gokernels_kernels_simd.go:238
 	}
 	return r.From(from + at)
 }
@@ -256,7 +260,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:24
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line gokernels_kernels_simd.go:260
+//line gokernels_kernels_simd.go:264
 	}
 	return r.From(from + at)
 }
@@ -283,7 +287,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:31
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line gokernels_kernels_simd.go:287
+//line gokernels_kernels_simd.go:291
 	}
 	return r.From(from + at)
 }
@@ -310,7 +314,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:38
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line gokernels_kernels_simd.go:314
+//line gokernels_kernels_simd.go:318
 	}
 	return r.From(from + at)
 }

@@ -94,9 +94,11 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:81
 		alpha := (rr[0] / pq[0])
-		simd.LoadFloat32s(x1[at:]).Add(simd.BroadcastFloat32s(alpha).Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
-		simd.LoadFloat32s(r3[at:]).Sub(simd.BroadcastFloat32s(alpha).Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line cg_kernels_simd.go:100
+//line kernels.go:81
+		alpha_all := simd.BroadcastFloat32s(alpha)
+		simd.LoadFloat32s(x1[at:]).Add(alpha_all.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
+		simd.LoadFloat32s(r3[at:]).Sub(alpha_all.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
+//line cg_kernels_simd.go:102
 	}
 	return r_.From(from + at)
 }
@@ -120,8 +122,10 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:92
 		beta := (now[0] / before[0])
-		simd.LoadFloat32s(r0[at:]).Add(simd.BroadcastFloat32s(beta).Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line cg_kernels_simd.go:125
+//line kernels.go:92
+		beta_all := simd.BroadcastFloat32s(beta)
+		simd.LoadFloat32s(r0[at:]).Add(beta_all.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
+//line cg_kernels_simd.go:129
 	}
 	return r_.From(from + at)
 }

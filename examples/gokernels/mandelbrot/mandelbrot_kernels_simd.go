@@ -43,7 +43,11 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 //line mandelbrot.go:23
 		cy := (float32(v.Top) + float32((float32(py) * float32(v.Step))))
 //line mandelbrot.go:23
+		cy_all := simd.BroadcastFloat32s(cy)
+//line mandelbrot.go:23
 		most := int32(v.Rounds)
+//line mandelbrot.go:23
+		most_all := simd.BroadcastInt32s(most)
 //line mandelbrot.go:23
 		var leaves_ simd.Int32s
 //line mandelbrot.go:23
@@ -69,7 +73,7 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 //line mandelbrot.go:32
 				live = lanes.Without32(live, on)
 //line mandelbrot.go:34
-				v_2 := c2.Mul(x_2).Mul(y).Add(simd.BroadcastFloat32s(cy))
+				v_2 := c2.Mul(x_2).Mul(y).Add(cy_all)
 //line mandelbrot.go:34
 				x_2 = xx.Sub(yy).Add(cx).IfElse(live_2, x_2)
 //line mandelbrot.go:34
@@ -77,10 +81,10 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 			}
 		}
 //line mandelbrot.go:36
-		leaves_ = simd.BroadcastInt32s(most).IfElse(live, leaves_)
+		leaves_ = most_all.IfElse(live, leaves_)
 //line mandelbrot.go:23
 		leaves_.Store(rounds0[at:])
-//line mandelbrot_kernels_simd.go:84
+//line mandelbrot_kernels_simd.go:88
 	}
 	return r.From(from + at)
 }

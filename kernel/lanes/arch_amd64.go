@@ -1,0 +1,135 @@
+//go:build go1.27 && goexperiment.simd && amd64
+
+package lanes
+
+import (
+	"simd"
+	"simd/archsimd"
+)
+
+// Package simd has no operation for these, and archsimd has an instruction. The compiler chooses the case of each switch when it compiles a function for
+// a width, so that the switch costs nothing.
+
+// Any32 reports whether m has a lane.
+func Any32(m simd.Mask32s) bool {
+	switch v := m.ToInt32s().ToArch().(type) {
+	case archsimd.Int32x4:
+		return !v.IsZero()
+	case archsimd.Int32x8:
+		return !v.IsZero()
+	}
+	return slowAny32(m)
+}
+
+// Any64 reports whether m has a lane.
+func Any64(m simd.Mask64s) bool {
+	switch v := m.ToInt64s().ToArch().(type) {
+	case archsimd.Int64x2:
+		return !v.IsZero()
+	case archsimd.Int64x4:
+		return !v.IsZero()
+	}
+	return slowAny64(m)
+}
+
+// StoreFloat32s stores v in the first elements of s, for the lanes of m.
+func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
+	switch v := v.ToArch().(type) {
+	case archsimd.Float32x4:
+		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
+			v.StoreArrayMasked((*[4]float32)(s), m)
+			return
+		}
+	case archsimd.Float32x8:
+		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
+			v.StoreArrayMasked((*[8]float32)(s), m)
+			return
+		}
+	}
+	slowStoreFloat32s(v, m, s)
+}
+
+// StoreInt32s stores v in the first elements of s, for the lanes of m.
+func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
+	switch v := v.ToArch().(type) {
+	case archsimd.Int32x4:
+		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
+			v.StoreArrayMasked((*[4]int32)(s), m)
+			return
+		}
+	case archsimd.Int32x8:
+		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
+			v.StoreArrayMasked((*[8]int32)(s), m)
+			return
+		}
+	}
+	slowStoreInt32s(v, m, s)
+}
+
+// StoreUint32s stores v in the first elements of s, for the lanes of m.
+func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
+	switch v := v.ToArch().(type) {
+	case archsimd.Uint32x4:
+		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
+			v.StoreArrayMasked((*[4]uint32)(s), m)
+			return
+		}
+	case archsimd.Uint32x8:
+		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
+			v.StoreArrayMasked((*[8]uint32)(s), m)
+			return
+		}
+	}
+	slowStoreUint32s(v, m, s)
+}
+
+// StoreFloat64s stores v in the first elements of s, for the lanes of m.
+func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
+	switch v := v.ToArch().(type) {
+	case archsimd.Float64x2:
+		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
+			v.StoreArrayMasked((*[2]float64)(s), m)
+			return
+		}
+	case archsimd.Float64x4:
+		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
+			v.StoreArrayMasked((*[4]float64)(s), m)
+			return
+		}
+	}
+	slowStoreFloat64s(v, m, s)
+}
+
+// StoreInt64s stores v in the first elements of s, for the lanes of m.
+func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
+	switch v := v.ToArch().(type) {
+	case archsimd.Int64x2:
+		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
+			v.StoreArrayMasked((*[2]int64)(s), m)
+			return
+		}
+	case archsimd.Int64x4:
+		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
+			v.StoreArrayMasked((*[4]int64)(s), m)
+			return
+		}
+	}
+	slowStoreInt64s(v, m, s)
+}
+
+// StoreUint64s stores v in the first elements of s, for the lanes of m.
+func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
+	switch v := v.ToArch().(type) {
+	case archsimd.Uint64x2:
+		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
+			v.StoreArrayMasked((*[2]uint64)(s), m)
+			return
+		}
+	case archsimd.Uint64x4:
+		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
+			v.StoreArrayMasked((*[4]uint64)(s), m)
+			return
+		}
+	}
+	slowStoreUint64s(v, m, s)
+}
