@@ -615,20 +615,37 @@ func (l *laneWriter) temp(name, text string) string {
 	return name
 }
 
-// vectorOf returns the name of the vector type, without package, for values of a type. A type narrower than a lane is held widened.
+// vectorOf returns the name of the vector type, without package, for values of a type.
 func (l *laneWriter) vectorOf(kind types.BasicKind) string {
-	n := numbers[kind]
-	if n.truth {
+	l.lane(kind)
+	if numbers[kind].truth {
 		return fmt.Sprintf("Mask%ds", l.bits)
 	}
-	switch {
-	case n.bits > l.bits:
+	return l.vectorName(kind)
+}
+
+// lane asks for lanes that hold values of a type.
+func (l *laneWriter) lane(kind types.BasicKind) {
+	if n := numbers[kind]; !n.truth && n.bits > l.bits {
 		l.bits, l.again = 64, true
 		panic(tryAgain{})
-	case n.bits < l.bits:
-		refuse(l.pos, "values of 64 bits that differ between threads stand beside values of at most 32 bits; a thread's own values must all have 64 bits, or none of them")
 	}
-	return l.vectorName(kind)
+}
+
+// widened reports whether a type has fewer bits than a lane. A lane holds such a number in its own bits: an integer with its sign, and a float32 as the
+// float64 that it equals.
+func (l *laneWriter) widened(kind types.BasicKind) bool {
+	n := numbers[kind]
+	return !n.truth && n.bits < l.bits
+}
+
+// ofType returns the name of a function of package lanes for a type that has fewer bits than a lane.
+func (l *laneWriter) ofType(verb string, kind types.BasicKind) string {
+	name := types.Typ[kind].Name()
+	if l.bits == 64 {
+		verb += "64"
+	}
+	return "lanes." + verb + strings.ToUpper(name[:1]) + name[1:]
 }
 
 func (l *laneWriter) vectorName(kind types.BasicKind) string {
@@ -650,17 +667,15 @@ func (l *laneWriter) vector(v laneValue) string {
 		}
 		return fmt.Sprintf("lanes.Mask%d(%s)", l.bits, v.text)
 	}
-	if numbers[v.basic].bits < 32 && l.bits == 32 && v.how != differ { // widened
-		if v.how == alike {
-			return l.broadcast(l.vectorName(v.basic), laneValue{text: basicText(wide(v.basic), v.text), exact: v.exact})
+	if l.widened(v.basic) && v.how == alike {
+		wide := l.wide(v.basic)
+		if v.exact != nil && numbers[v.basic].float {
+			f, _ := constant.Float32Val(v.exact)
+			v.exact = constant.MakeFloat64(float64(f))
 		}
+		return l.broadcast(l.vectorName(v.basic), laneValue{text: basicText(wide, v.text), basic: wide, exact: v.exact})
 	}
-	name := ""
-	if numbers[v.basic].bits < 32 && l.bits == 32 {
-		name = l.vectorName(v.basic)
-	} else {
-		name = l.vectorOf(v.basic)
-	}
+	name := l.vectorOf(v.basic)
 	switch v.how {
 	case differ:
 		return v.text
@@ -676,10 +691,17 @@ func (l *laneWriter) vector(v laneValue) string {
 	return l.broadcast(name, v)
 }
 
-// wide returns the type of 32 bits that holds a narrower one.
-func wide(kind types.BasicKind) types.BasicKind {
-	if numbers[kind].signed {
+// wide returns the type with as many bits as a lane that holds a narrower one.
+func (l *laneWriter) wide(kind types.BasicKind) types.BasicKind {
+	switch n := numbers[kind]; {
+	case n.float:
+		return types.Float64
+	case n.signed && l.bits == 64:
+		return types.Int64
+	case n.signed:
 		return types.Int32
+	case l.bits == 64:
+		return types.Uint64
 	}
 	return types.Uint32
 }

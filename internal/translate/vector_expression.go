@@ -102,14 +102,16 @@ func (l *laneWriter) unary(e *ast.UnaryExpr) laneValue {
 	if n := numbers[kind]; !n.float && !n.signed {
 		return l.wrapped(fmt.Sprintf("simd.%s{}.Sub(%s)", l.vectorName(kind), l.vector(v)), kind)
 	}
+	if numbers[kind].float {
+		return laneValue{text: l.vector(v) + ".Neg()", how: differ, basic: kind}
+	}
 	return l.wrapped(fmt.Sprintf("%s.Neg()", l.vector(v)), kind)
 }
 
 // wrapped returns the value of a vector whose numbers may need more bits than their type has.
 func (l *laneWriter) wrapped(text string, kind types.BasicKind) laneValue {
-	if n := numbers[kind]; !n.float && n.bits < 32 {
-		name := types.Typ[kind].Name()
-		text = fmt.Sprintf("lanes.Wrap%s(%s)", strings.ToUpper(name[:1])+name[1:], text)
+	if l.widened(kind) {
+		text = fmt.Sprintf("%s(%s)", l.ofType("Wrap", kind), text)
 	}
 	return laneValue{text: text, how: differ, basic: kind}
 }
@@ -155,10 +157,14 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 	if l.indexing {
 		refuse(pos, notNeighbours)
 	}
-	if n.bits == 64 && !n.float && op == token.MUL {
-		refuse(pos, "package simd has no multiplication of integers of 64 bits")
-	}
 	a, b := l.vector(x), l.vector(y)
+	if l.bits == 64 && !n.float && op == token.MUL {
+		how := "" // the processor has no such multiplication
+		if n.bits <= 32 {
+			how = "Low"
+		}
+		return l.wrapped(fmt.Sprintf("lanes.Mul%s%s(%s, %s)", how, l.vectorName(kind), a, b), kind)
+	}
 	method := laneOperators[op]
 	switch op {
 	case token.AND, token.OR, token.XOR, token.AND_NOT:
@@ -168,10 +174,7 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 		refuse(pos, "%s does not become a vector", op)
 	}
 	text := fmt.Sprintf("%s.%s(%s)", a, method, b)
-	if op == token.ADD || op == token.SUB || op == token.MUL {
-		return l.wrapped(text, kind)
-	}
-	return laneValue{text: text, how: differ, basic: kind}
+	return l.wrapped(text, kind)
 }
 
 // led returns the result of an operator on numbers of which one at least leads, if it leads, too, or is the same in all lanes.
@@ -380,7 +383,7 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 	if name, ok := l.view(v, e.Index, false); ok {
 		return l.loaded(kind, fmt.Sprintf("%s[%s:]", name, l.at))
 	}
-	if at, step, ok := l.spreads(v, e.Index, false); ok && numbers[kind].bits >= 32 {
+	if at, step, ok := l.spreads(v, e.Index, false); ok && !l.widened(kind) {
 		return l.gathered(kind, v.Name(), at, step)
 	}
 	outer := l.indexing
@@ -427,7 +430,7 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 		return laneValue{text: fmt.Sprintf("%s[%s]", v.Name(), at.text), basic: kind}
 	}
 	if at.step != "" {
-		if numbers[kind].bits < 32 {
+		if l.widened(kind) {
 			refuse(e.Index.Pos(), notNeighbours)
 		}
 		l.write("if !lanes.Covers(%s, %s, lanes.Lanes%d().Len(), len(%s)) {", at.text, at.step, l.bits, v.Name())
@@ -444,9 +447,8 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 // loaded returns the vector of the first elements of a slice.
 func (l *laneWriter) loaded(kind types.BasicKind, from string) laneValue {
 	l.lane(kind)
-	if numbers[kind].bits < 32 {
-		name := types.Typ[kind].Name()
-		return laneValue{text: fmt.Sprintf("lanes.Load%s(%s)", strings.ToUpper(name[:1])+name[1:], from), how: differ, basic: kind}
+	if l.widened(kind) {
+		return laneValue{text: fmt.Sprintf("%s(%s)", l.ofType("Load", kind), from), how: differ, basic: kind}
 	}
 	return laneValue{text: fmt.Sprintf("simd.Load%s(%s)", l.vectorOf(kind), from), how: differ, basic: kind}
 }
@@ -478,21 +480,11 @@ func (l *laneWriter) spreads(v types.Object, index ast.Expr, stored bool) (at, s
 	return fmt.Sprintf("%d*%s+%s", by, l.x, parenthesized(offset.text())), fmt.Sprint(by), true
 }
 
-// lane asks for lanes that hold values of a type.
-func (l *laneWriter) lane(kind types.BasicKind) {
-	switch n := numbers[kind]; {
-	case n.bits == 64:
-		l.vectorOf(kind)
-	case l.bits == 64:
-		refuse(l.pos, "values of 64 bits that differ between threads stand beside values of at most 32 bits; a thread's own values must all have 64 bits, or none of them")
-	}
-}
-
 // store writes an element of a slice.
 func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 	v, kind := l.slice(e)
 	name, ok := l.view(v, e.Index, true)
-	if at, step, spread := l.spreads(v, e.Index, true); !ok && spread && numbers[kind].bits >= 32 {
+	if at, step, spread := l.spreads(v, e.Index, true); !ok && spread && !l.widened(kind) {
 		value.basic = kind
 		l.lane(kind)
 		l.stored = true
@@ -507,13 +499,8 @@ func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 	l.stored = true
 	to := fmt.Sprintf("%s[%s:]", name, l.at)
 	text := l.vector(value)
-	if numbers[kind].bits < 32 {
-		on := l.active
-		if on == "" {
-			on = "lanes.All32()"
-		}
-		name := types.Typ[kind].Name()
-		l.write("lanes.Store%s(%s, %s, %s)", strings.ToUpper(name[:1])+name[1:], text, on, to)
+	if l.widened(kind) {
+		l.write("%s(%s, %s, %s)", l.ofType("Store", kind), text, l.lanes(), to)
 		return
 	}
 	if l.active == "" {
@@ -575,7 +562,7 @@ func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
 			a, b := l.vector(v), l.vector(y)
 			upper := strings.ToUpper(name[:1]) + name[1:]
 			v = laneValue{text: fmt.Sprintf("%s.%s(%s)", a, upper, b), how: differ, basic: kind}
-			if n := numbers[kind]; n.float || n.bits == 64 {
+			if numbers[kind].float || l.bits == 64 {
 				v.text = fmt.Sprintf("lanes.%s%s(%s, %s)", upper, l.vectorName(kind), a, b)
 			}
 		}
@@ -606,7 +593,11 @@ func (l *laneWriter) math(e *ast.CallExpr, name string) laneValue {
 	if method == "" {
 		refuse(e.Pos(), "package simd has no math.%s", name)
 	}
-	return laneValue{text: fmt.Sprintf("%s.%s()", l.vector(args[0]), method), how: differ, basic: kind}
+	text := l.vector(args[0])
+	if l.bits == 64 && strings.HasPrefix(name, "Float32") {
+		refuse(e.Pos(), "math.%s does not become a vector beside numbers of 64 bits that differ between threads", name)
+	}
+	return laneValue{text: fmt.Sprintf("%s.%s()", text, method), how: differ, basic: kind}
 }
 
 // convert returns the value of a conversion.
@@ -614,7 +605,7 @@ func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 	kind := l.kindOf(e)
 	if inner := l.rootOf(e); inner != nil {
 		if v := l.expr(inner.arg); v.how == differ { // for float32 the root of the float64, rounded, is the root
-			return laneValue{text: fmt.Sprintf("%s.%s()", l.vector(v), inner.method), how: differ, basic: types.Float32}
+			return l.wrapped(fmt.Sprintf("%s.%s()", l.vector(v), inner.method), types.Float32)
 		}
 	}
 	v := l.expr(e.Args[0])
@@ -627,20 +618,22 @@ func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 		return v
 	case v.how == leads && v.step != "" && into.bits < 64:
 		refuse(e.Pos(), "a conversion of the thread's place times a number does not become a vector; convert the place before")
-	case v.how == leads && v.step == "" && (kind == types.Float32 || kind == types.Int32 || kind == types.Float64):
-		l.lane(kind)
-		return laneValue{text: fmt.Sprintf("lanes.%ss(%s)", strings.ToUpper(to[:1])+to[1:], v.text), how: differ, basic: kind}
-	case v.how == leads && into.bits == 64 || v.how == differ && from.bits == 64 && into.bits == 64:
-		return laneValue{text: l.convert64(e, v, kind), how: differ, basic: kind}
-	case v.how == leads:
-		l.lane(kind)
-		v = laneValue{text: fmt.Sprintf("lanes.Int32s(%s)", v.text), how: differ, basic: types.Int32}
-		from = numbers[types.Int32]
 	case from.truth:
 		return v
+	case v.how == leads && v.step == "" && kind == types.Float64:
+		l.lane(kind)
+		return laneValue{text: fmt.Sprintf("lanes.Float64s(%s)", v.text), how: differ, basic: kind}
+	case v.how == leads && l.bits == 32 && into.bits <= 32 && (kind == types.Float32 || kind == types.Int32):
+		return laneValue{text: fmt.Sprintf("lanes.%ss(%s)", strings.ToUpper(to[:1])+to[1:], v.text), how: differ, basic: kind}
+	case v.how == leads && l.bits == 32 && into.bits <= 32:
+		v = laneValue{text: fmt.Sprintf("lanes.Int32s(%s)", v.text), how: differ, basic: types.Int32}
+		from = numbers[types.Int32]
+	default:
+		l.lane(v.basic)
+		l.lane(kind)
 	}
-	if from.bits == 64 || into.bits == 64 {
-		refuse(e.Pos(), "a conversion between values of 64 bits and of fewer that differ between threads does not become a vector")
+	if l.bits == 64 {
+		return laneValue{text: l.convert64(v, kind), how: differ, basic: kind}
 	}
 	text := v.text
 	switch {
@@ -668,19 +661,34 @@ func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 	return laneValue{text: text, how: differ, basic: kind}
 }
 
-// convert64 returns a conversion between types of 64 bits.
-func (l *laneWriter) convert64(e *ast.CallExpr, v laneValue, kind types.BasicKind) string {
+// convert64 returns a conversion in lanes of 64 bits.
+func (l *laneWriter) convert64(v laneValue, kind types.BasicKind) string {
 	text := l.vector(v)
-	from, into := l.vectorName(v.basic), l.vectorOf(kind)
+	from, into := numbers[v.basic], numbers[kind]
+	have, want := l.vectorName(v.basic), l.vectorName(kind)
 	switch {
-	case from == into:
+	case from.float && into.float:
+		if into.bits < from.bits {
+			text = fmt.Sprintf("%s(%s)", l.ofType("Wrap", kind), text)
+		}
 		return text
-	case from == "Int64s" && into == "Uint64s":
-		return text + ".ToBits()"
-	case from == "Uint64s" && into == "Int64s":
-		return text + ".BitsToInt64()"
+	case into.float && from.bits == 64 && into.bits == 32: // rounded once
+		return fmt.Sprintf("lanes.Round%s(%s)", have, text)
+	case into.float:
+		return l.wrapped(fmt.Sprintf("lanes.%sOf%s(%s)", want, have, text), kind).text
+	case from.float && into.bits == 64:
+		return fmt.Sprintf("lanes.%sOf%s(%s)", want, have, text)
+	case from.float:
+		return fmt.Sprintf("%s(%s)", l.ofType("Cut", kind), text)
+	case from.signed && !into.signed:
+		text += ".ToBits()"
+	case !from.signed && into.signed:
+		text += ".BitsToInt64()"
 	}
-	return fmt.Sprintf("lanes.%sOf%s(%s)", into, from, text)
+	if into.bits < from.bits || into.bits < 64 && from.signed && !into.signed || into.bits == from.bits && from.signed != into.signed {
+		return l.wrapped(text, kind).text
+	}
+	return text
 }
 
 // root32 is float32(math.Sqrt(float64(arg))), or the same with math.Abs, for an arg of type float32.

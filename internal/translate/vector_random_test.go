@@ -34,7 +34,7 @@ var _ = math.Abs
 `
 
 // laneKernel returns a random kernel named k with an id. It is made of what becomes vector code, and of a little that does not. Its numbers have
-// 32 bits and less, or all have 64.
+// 32 bits and less, or some have 64.
 func laneKernel(seed uint64, id int) string {
 	g := &laneGenerator{Rand: rand.New(rand.NewPCG(seed, 2)), id: id, wide: seed%3 == 0}
 	g.f, g.i, g.u = "float32", "int32", "uint32"
@@ -75,7 +75,7 @@ func (g *laneGenerator) kernel() string {
 	for range g.IntN(3) {
 		g.helper()
 	}
-	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8) {\n", g.id, g.f, g.i, g.u)
+	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32) {\n", g.id, g.f, g.i, g.u)
 	g.vars = []laneName{{"a", g.f, g.IntN(4) > 0}, {"m", g.i, g.IntN(4) > 0}, {"c", g.u, g.IntN(4) > 0}}
 	switch g.IntN(3) {
 	case 0:
@@ -131,8 +131,8 @@ func (g *laneGenerator) statement() {
 	switch k := g.IntN(20); {
 	case k < 5:
 		t := g.one(g.f, g.i, g.u, "bool", g.f, g.i)
-		if !g.wide && g.IntN(5) == 0 {
-			t = g.one("uint16", "int8", "uint8", "int16")
+		if g.IntN(5) == 0 {
+			t = g.one("uint16", "int8", "uint8", "int16", "int32", "uint32", "float32")
 		}
 		e := g.expr(t, 3)
 		g.next++
@@ -199,7 +199,7 @@ func (g *laneGenerator) assign(v laneName) {
 	switch {
 	case v.typ == "bool" || g.IntN(2) == 0:
 		g.line("%s = %s", v.name, g.expr(v.typ, 3))
-	case v.typ == g.f:
+	case strings.HasPrefix(v.typ, "float"):
 		g.line("%s %s %s", v.name, g.one("+=", "-=", "*="), g.expr(v.typ, 2))
 	case g.IntN(4) == 0:
 		g.line("%s%s", v.name, g.one("++", "--"))
@@ -269,16 +269,20 @@ func (g *laneGenerator) store() {
 }
 
 func (g *laneGenerator) slice() (name, typ string) {
-	k := g.IntN(12)
+	k := g.IntN(14)
 	switch {
 	case k < 5:
 		return g.one("x", "y"), g.f
 	case k < 8:
 		return "z", g.i
-	case k < 10 || g.wide:
+	case k < 10:
 		return "u", g.u
 	case k < 11:
 		return "w", "uint16"
+	case k < 12:
+		return "p", "float32"
+	case k < 13:
+		return "q", "int32"
 	}
 	return "s", "int8"
 }
@@ -321,14 +325,17 @@ func (g *laneGenerator) expr(t string, depth int) string {
 				return fmt.Sprintf("%s %s %s", g.one("i", "i + 3", "t.Global(0)"), g.one("<", "<=", ">", ">=", "==", "!="), g.one("n", "n - 2", "5", "7"))
 			}
 		}
-		of := g.one(g.f, g.i, g.u, g.f)
+		of := g.one(g.f, g.i, g.u, g.f, "float32", "int32")
 		return fmt.Sprintf("%s %s %s", e(of), g.one("<", "<=", ">", ">=", "==", "!="), second(of))
-	case g.f:
+	case "float32", "float64":
+		if g.wide && g.IntN(8) == 0 {
+			return fmt.Sprintf("%s(%s)", t, e(g.one("float32", "float64", "int32", "uint32", "uint16", "int8")))
+		}
 		switch g.IntN(13) {
 		case 0:
 			return fmt.Sprintf("(-%s)", e(t))
 		case 1:
-			if g.wide {
+			if t == "float64" {
 				return fmt.Sprintf("math.%s(%s)", g.one("Sqrt", "Abs"), e(t))
 			}
 			return fmt.Sprintf("float32(math.%s(float64(%s)))", g.one("Sqrt", "Abs"), e(t))
@@ -363,12 +370,10 @@ func (g *laneGenerator) expr(t string, depth int) string {
 		}
 		return fmt.Sprintf("%s(%s)", t, e(g.one(g.i, g.u)))
 	case 6:
-		if !g.wide {
-			return fmt.Sprintf("%s(%s)", t, e(g.one("uint16", "int8", "uint8", "int16")))
-		}
+		return fmt.Sprintf("%s(%s)", t, e(g.one("uint16", "int8", "uint8", "int16", "int32", "uint32")))
 	case 7:
-		if !narrow {
-			return fmt.Sprintf("%s(%s)", t, e(g.f))
+		if !narrow || g.wide {
+			return fmt.Sprintf("%s(%s)", t, e(g.one(g.f, "float32")))
 		}
 	case 8:
 		if t == g.u {
@@ -377,9 +382,6 @@ func (g *laneGenerator) expr(t string, depth int) string {
 		}
 	}
 	op := g.one("+", "-", "*", "&", "|", "^", "&^", "+")
-	if g.wide && op == "*" {
-		op = "+"
-	}
 	return fmt.Sprintf("(%s %s %s)", e(t), op, second(t))
 }
 
@@ -400,7 +402,7 @@ func (g *laneGenerator) leaf(t string) string {
 }
 
 func (g *laneGenerator) constant(t string) string {
-	if t == g.f {
+	if strings.HasPrefix(t, "float") {
 		return fmt.Sprintf("%s(%s)", t, g.one("0", "1", "-1.5", "0.1", "3e7", "-2.25", "1e-40"))
 	}
 	return fmt.Sprintf("%s(%s)", t, g.one("0", "1", "2", "7", "100", "127"))

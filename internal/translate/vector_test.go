@@ -41,23 +41,27 @@ type memory[F float, I, U any] struct {
 	i []I
 	w []uint16
 	s []int8
+	p []float32
+	q []int32
 }
 
 func (m memory[F, I, U]) clone() memory[F, I, U] {
-	return memory[F, I, U]{append([]F(nil), m.f...), append([]I(nil), m.i...), append([]uint16(nil), m.w...), append([]int8(nil), m.s...)}
+	return memory[F, I, U]{append([]F(nil), m.f...), append([]I(nil), m.i...), append([]uint16(nil), m.w...), append([]int8(nil), m.s...),
+		append([]float32(nil), m.p...), append([]int32(nil), m.q...)}
 }
 
 var floats = []float64{0, 1, -1, 0.5, -0.5, 1.5, 2.5, 3e9, -3e9, 5e9, 1e19, 300, -300, 1e-40, 1e-45, math.MaxFloat32, math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1), 3.1415927, 65535.9, 2147483520, 1e10, -0.9, 2, 3, 4, -7, 100, 0.1, 0.2, 0.3}
 
 func fill[F float, I, U any](r *rand.Rand, size int, integer func(uint64) I) memory[F, I, U] {
-	m := memory[F, I, U]{make([]F, size), make([]I, size), make([]uint16, size), make([]int8, size)}
+	m := memory[F, I, U]{make([]F, size), make([]I, size), make([]uint16, size), make([]int8, size), make([]float32, size), make([]int32, size)}
 	for k := range size {
 		m.f[k] = F(floats[r.IntN(len(floats))])
 		if r.IntN(2) == 0 {
 			m.f[k] = F(float64(int64(r.Uint64()>>40)-1<<23) / 65536)
 		}
 		m.i[k] = integer(r.Uint64() >> (r.IntN(61)))
-		m.w[k], m.s[k] = uint16(r.Uint64()), int8(r.Uint64())
+		m.w[k], m.s[k], m.q[k] = uint16(r.Uint64()), int8(r.Uint64()), int32(r.Uint64()>>r.IntN(61))
+		m.p[k] = float32(floats[r.IntN(len(floats))])
 	}
 	return m
 }
@@ -66,6 +70,9 @@ func alike[F float, I comparable, U any](a, b memory[F, I, U]) string {
 	for k := range a.f {
 		if math.Float64bits(float64(a.f[k])) != math.Float64bits(float64(b.f[k])) && !(a.f[k] != a.f[k] && b.f[k] != b.f[k]) {
 			return fmt.Sprintf("float %d is %v (%#x), and %v (%#x) with vectors", k, a.f[k], math.Float64bits(float64(a.f[k])), b.f[k], math.Float64bits(float64(b.f[k])))
+		}
+		if math.Float32bits(a.p[k]) != math.Float32bits(b.p[k]) && !(a.p[k] != a.p[k] && b.p[k] != b.p[k]) || a.q[k] != b.q[k] {
+			return fmt.Sprintf("element %d is %v %v, and %v %v with vectors", k, a.p[k], a.q[k], b.p[k], b.q[k])
 		}
 		if a.i[k] != b.i[k] || a.w[k] != b.w[k] || a.s[k] != b.s[k] {
 			return fmt.Sprintf("element %d is %v %v %v, and %v %v %v with vectors", k, a.i[k], a.w[k], a.s[k], b.i[k], b.w[k], b.s[k])
@@ -87,9 +94,9 @@ func try(f func()) (text string) {
 var ran, vectors int // threads
 
 func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
-	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8),
-	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8),
-	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8) grid.Row) {
+	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32),
+	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32),
+	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32) grid.Row) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	for round := range 12 {
 		n := 1 + r.IntN(90)
@@ -106,26 +113,26 @@ func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsi
 		yo, uo = min(yo, len(m.f)-size), min(uo, len(m.f)-size)
 		short := r.IntN(3) * r.IntN(5)
 		block := kernel.Block{Size: [3]uint32{uint32(n + r.IntN(3)*r.IntN(20)), uint32(rows), 1}, Grid: [3]uint32{1, 1, 1}}
-		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8) {
+		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32) {
 			whole := unsafe.Slice((*U)(unsafe.Pointer(&m.i[0])), len(m.i))
-			return m.f[xo:][:size], m.f[yo:][:size-short], m.i[zo:][:size], whole[uo:][:size], m.w[:size], m.s[:size-short]
+			return m.f[xo:][:size], m.f[yo:][:size-short], m.i[zo:][:size], whole[uo:][:size], m.w[:size], m.s[:size-short], m.p[:size], m.q[:size]
 		}
 		one, two := m.clone(), m.clone()
 		b := block
 		text := try(func() {
-			x, y, z, u, w, s := slices(one)
+			x, y, z, u, w, s, p, q := slices(one)
 			for t := range grid.Threads(&b) {
-				plain(t, n, a, i, c, x, y, z, u, w, s)
+				plain(t, n, a, i, c, x, y, z, u, w, s, p, q)
 			}
 		})
 		b = block
 		again := try(func() {
-			x, y, z, u, w, s := slices(two)
+			x, y, z, u, w, s, p, q := slices(two)
 			for t := range grid.Rows(&b) {
-				rest := front(t, n, a, i, c, x, y, z, u, w, s)
+				rest := front(t, n, a, i, c, x, y, z, u, w, s, p, q)
 				ran += t.End - t.First()
 				vectors += rest.First() - t.First()
-				row(rest, n, a, i, c, x, y, z, u, w, s)
+				row(rest, n, a, i, c, x, y, z, u, w, s, p, q)
 			}
 		})
 		if d := alike(one, two); d != "" || text != again {
@@ -159,7 +166,9 @@ func TestWhatHasVectors(t *testing.T) {
 		{"y[i] += float32(a * x[i])", ""},
 		{"if x[i] > 0 {\n y[i] = 1\n} else {\n y[i+1] = x[i+2]\n}", ""},
 		{"for k := 0; x[i] > float32(k); k++ {\n a = a + x[k]\n}\ny[i] = a", ""}, // the rounds that run have the same k
-		{"k := 0\nfor x[i] > float32(k) {\n k++\n}\ny[i] = float32(k)", "values of 64 bits that differ between threads stand beside"},
+		{"k := 0\nfor x[i] > float32(k) {\n k++\n}\ny[i] = float32(k)", ""},
+		{"y[i] = float32(float64(x[i])*3 + float64(z[i]*z[i]))", ""},
+		{"z[i] = int32(math.Float32bits(x[i]) + uint32(int64(z[i])>>7))", "math.Float32bits does not become a vector beside numbers of 64 bits"},
 		{"for k := range x {\n a = a + x[k]\n}\ny[i] = a", ""},
 		{"y[i] = float32(z[i] / 3)", "package simd has no division of integers"},
 		{"zero := int32(0)\ny[i] = float32(int32(a) / zero)", "package simd has no division of integers"},
@@ -173,7 +182,7 @@ func TestWhatHasVectors(t *testing.T) {
 		{"y[i] = float32(2 * i)", "convert the place before"},
 		{"y[z[i]] = a", "the stores of the threads are not to neighbours"},
 		{"y[i] = a\nfor k := range 3 {\n y[i] += x[int(z[0])+k]\n}", "after something was stored"},
-		{"y[i] = float32(math.Sin(float64(x[i])))", "values of 64 bits"},
+		{"y[i] = float32(math.Sin(float64(x[i])))", "package simd has no math.Sin"},
 		{"switch {\ncase x[i] > 0:\n y[i] = a\n}", "this statement does not become vector code"},
 		{"var b [2]float32\nb[0] = a\ny[i] = b[0]", "only numbers and bools become vectors"},
 		{"for a > x[i] {\n a = a - 1\n}\n_ = a", "this kernel stores nothing"},

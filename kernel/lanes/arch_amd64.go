@@ -133,3 +133,39 @@ func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
 	}
 	slowStoreUint64s(v, m, s)
 }
+
+// Load64Int32 returns the first elements of s, widened to 64 bits.
+func Load64Int32(s []int32) simd.Int64s {
+	var v simd.Int64s
+	if _, ok := v.ToArch().(archsimd.Int64x4); ok {
+		return simd.Int64sFromArch(archsimd.LoadInt32x4(s).ExtendToInt64())
+	}
+	return slowLoad64Int32(s)
+}
+
+// Load64Uint32 returns the first elements of s, widened to 64 bits.
+func Load64Uint32(s []uint32) simd.Uint64s {
+	var v simd.Uint64s
+	if _, ok := v.ToArch().(archsimd.Uint64x4); ok {
+		return simd.Uint64sFromArch(archsimd.LoadUint32x4(s).ExtendToUint64())
+	}
+	return slowLoad64Uint32(s)
+}
+
+// Load64Float32 returns the first elements of s as float64.
+func Load64Float32(s []float32) simd.Float64s {
+	var v simd.Float64s
+	if _, ok := v.ToArch().(archsimd.Float64x4); ok {
+		return simd.Float64sFromArch(archsimd.LoadFloat32x4(s).ConvertToFloat64())
+	}
+	return slowLoad64Float32(s)
+}
+
+// Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it is in
+// float32: a float64 has so many bits that rounding it again makes no difference.
+func Wrap64Float32(v simd.Float64s) simd.Float64s {
+	if v, ok := v.ToArch().(archsimd.Float64x4); ok {
+		return simd.Float64sFromArch(v.ConvertToFloat32().ConvertToFloat64())
+	}
+	return slowWrap64Float32(v)
+}

@@ -314,3 +314,159 @@ func oddLanes32() simd.Mask32s {
 func oddLanes64() simd.Mask64s {
 	return AndInt64s(Lanes64(), simd.BroadcastInt64s(1)).Equal(simd.BroadcastInt64s(1))
 }
+
+// Numbers that are held in 64 bits are those of Go in fewer.
+func TestWidenedNumbersAreThoseOfGo(t *testing.T) {
+	hardware(t)
+	r := rand.New(rand.NewPCG(1, 5))
+	for range 200 {
+		checkWidened(t, r, loadInt8, wrapInt8, cutInt8)
+		checkWidened(t, r, loadInt16, wrapInt16, cutInt16)
+		checkWidened(t, r, loadInt32, wrapInt32, cutInt32)
+		checkWidened(t, r, loadUint8, wrapUint8, cutUint8)
+		checkWidened(t, r, loadUint16, wrapUint16, cutUint16)
+		checkWidened(t, r, loadUint32, wrapUint32, cutUint32)
+		checkFloats(t, r)
+	}
+}
+
+type number interface {
+	~int8 | ~int16 | ~int32 | ~uint8 | ~uint16 | ~uint32
+}
+
+func checkWidened[T number, W int64 | uint64](t *testing.T, r *rand.Rand, load func(from, to []T, over *[most / 2]W), wrap func(*[most / 2]W), cut func(*[most / 2]float64, *[most / 2]W)) {
+	from, to := make([]T, most/2), make([]T, most/2)
+	var over, wraps, cuts [most / 2]W
+	var f [most / 2]float64
+	for i := range from {
+		from[i], wraps[i], f[i] = T(r.Uint64()), W(r.Uint64()>>r.IntN(64)), one64(r)
+	}
+	load(from, to, &over)
+	was := wraps
+	wrap(&wraps)
+	cut(&f, &cuts)
+	for i := range width32() / 2 {
+		assert.Equal(t, W(from[i]), over[i])
+		assert.Equal(t, W(T(was[i])), wraps[i])
+		assert.Equal(t, W(T(f[i])), cuts[i], "%T(%v)", from[i], f[i])
+		if i%2 == 1 {
+			assert.Equal(t, from[i], to[i])
+		} else {
+			assert.Zero(t, to[i])
+		}
+	}
+}
+
+// checkFloats compares numbers of 32 bits that are computed in 64 with those of Go.
+func checkFloats(t *testing.T, r *rand.Rand) {
+	x, y, stored := make([]float32, most/2), make([]float32, most/2), make([]float32, most/2)
+	var i [most / 2]int64
+	var u [most / 2]uint64
+	for k := range x {
+		x[k], y[k] = math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32())
+		if r.IntN(2) == 0 { // results that are not normal numbers
+			x[k], y[k] = x[k]*1e-30, float32(one64(r))
+		}
+		i[k], u[k] = int64(r.Uint64())>>r.IntN(64), r.Uint64()>>r.IntN(64)
+	}
+	of, ofI, ofU, products, low := floatResults(x, y, i, u, stored)
+	for k := range width32() / 2 {
+		root := float32(math.Sqrt(float64(x[k])))
+		for n, want := range [...]float32{x[k] + y[k], x[k] - y[k], x[k] * y[k], x[k] / y[k], root} {
+			assert.True(t, same(float64(want), of[n][k]), "operation %d of %v and %v is %v, and should be %v", n, x[k], y[k], of[n][k], want)
+		}
+		assert.Equal(t, float64(float32(i[k])), ofI[k], "float32(%d)", i[k])
+		assert.Equal(t, float64(float32(u[k])), ofU[k], "float32(%d)", u[k])
+		assert.Equal(t, i[k]*int64(u[k]), products[k])
+		assert.Equal(t, int32(i[k])*int32(u[k]), int32(low[k]))
+		assert.True(t, same(float64(x[k]), float64(stored[k])))
+	}
+}
+
+func floatResults(x, y []float32, i [most / 2]int64, u [most / 2]uint64, stored []float32) (of [5][most / 2]float64, ofI, ofU [most / 2]float64, products, low [most / 2]int64) {
+	a, b := Load64Float32(x), Load64Float32(y)
+	Wrap64Float32(a.Add(b)).Store(of[0][:])
+	Wrap64Float32(a.Sub(b)).Store(of[1][:])
+	Wrap64Float32(a.Mul(b)).Store(of[2][:])
+	Wrap64Float32(a.Div(b)).Store(of[3][:])
+	Wrap64Float32(a.Sqrt()).Store(of[4][:])
+	Store64Float32(a, All64(), stored)
+	c, d := simd.LoadInt64s(i[:]), simd.LoadUint64s(u[:])
+	RoundInt64s(c).Store(ofI[:])
+	RoundUint64s(d).Store(ofU[:])
+	MulInt64s(c, d.BitsToInt64()).Store(products[:])
+	MulLowInt64s(c, d.BitsToInt64()).Store(low[:])
+	return of, ofI, ofU, products, low
+}
+
+func loadInt8(from, to []int8, over *[most / 2]int64) {
+	v := Load64Int8(from)
+	v.Store(over[:])
+	Store64Int8(v, oddLanes64(), to)
+}
+
+func wrapInt8(a *[most / 2]int64) { Wrap64Int8(simd.LoadInt64s(a[:])).Store(a[:]) }
+
+func cutInt8(a *[most / 2]float64, to *[most / 2]int64) {
+	Cut64Int8(simd.LoadFloat64s(a[:])).Store(to[:])
+}
+
+func loadInt16(from, to []int16, over *[most / 2]int64) {
+	v := Load64Int16(from)
+	v.Store(over[:])
+	Store64Int16(v, oddLanes64(), to)
+}
+
+func wrapInt16(a *[most / 2]int64) { Wrap64Int16(simd.LoadInt64s(a[:])).Store(a[:]) }
+
+func cutInt16(a *[most / 2]float64, to *[most / 2]int64) {
+	Cut64Int16(simd.LoadFloat64s(a[:])).Store(to[:])
+}
+
+func loadInt32(from, to []int32, over *[most / 2]int64) {
+	v := Load64Int32(from)
+	v.Store(over[:])
+	Store64Int32(v, oddLanes64(), to)
+}
+
+func wrapInt32(a *[most / 2]int64) { Wrap64Int32(simd.LoadInt64s(a[:])).Store(a[:]) }
+
+func cutInt32(a *[most / 2]float64, to *[most / 2]int64) {
+	Cut64Int32(simd.LoadFloat64s(a[:])).Store(to[:])
+}
+
+func loadUint8(from, to []uint8, over *[most / 2]uint64) {
+	v := Load64Uint8(from)
+	v.Store(over[:])
+	Store64Uint8(v, oddLanes64(), to)
+}
+
+func wrapUint8(a *[most / 2]uint64) { Wrap64Uint8(simd.LoadUint64s(a[:])).Store(a[:]) }
+
+func cutUint8(a *[most / 2]float64, to *[most / 2]uint64) {
+	Cut64Uint8(simd.LoadFloat64s(a[:])).Store(to[:])
+}
+
+func loadUint16(from, to []uint16, over *[most / 2]uint64) {
+	v := Load64Uint16(from)
+	v.Store(over[:])
+	Store64Uint16(v, oddLanes64(), to)
+}
+
+func wrapUint16(a *[most / 2]uint64) { Wrap64Uint16(simd.LoadUint64s(a[:])).Store(a[:]) }
+
+func cutUint16(a *[most / 2]float64, to *[most / 2]uint64) {
+	Cut64Uint16(simd.LoadFloat64s(a[:])).Store(to[:])
+}
+
+func loadUint32(from, to []uint32, over *[most / 2]uint64) {
+	v := Load64Uint32(from)
+	v.Store(over[:])
+	Store64Uint32(v, oddLanes64(), to)
+}
+
+func wrapUint32(a *[most / 2]uint64) { Wrap64Uint32(simd.LoadUint64s(a[:])).Store(a[:]) }
+
+func cutUint32(a *[most / 2]float64, to *[most / 2]uint64) {
+	Cut64Uint32(simd.LoadFloat64s(a[:])).Store(to[:])
+}
