@@ -40,7 +40,7 @@ func (p *Pool) Report() Report {
 
 // report makes a report that is not sorted yet. The caller has stopped the pool by stop.
 func (p *Pool) report() Report {
-	r := Report{Device: p.dev.Name(), Limit: p.opts.limit, Stats: p.stoppedStats()}
+	r := Report{Device: p.dev.Name(), Limit: p.opts.limit, Stats: p.figures(true)}
 	r.Blocks, r.Asked, r.Live = 0, 0, 0 // counted from the records below, with blocks that are being freed
 	for _, h := range p.heaps {
 		h.report(p, &r)

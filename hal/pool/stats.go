@@ -1,5 +1,7 @@
 package pool
 
+import "sync"
+
 // Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on, so they may be off by what those calls allocate
 // and free. A block is live from its allocation until it is freed.
 type Stats struct {
@@ -25,44 +27,37 @@ func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 
 // Stats returns the pool's figures. For the live blocks of one part of a program, see
 // [github.com/go-halyard/halyard/hal/pool/adapt.Track].
-func (p *Pool) Stats() Stats {
-	var s Stats
-	var sum tally
-	for _, h := range p.heaps {
-		h.mu.Lock()
-		h.stats(&s, &sum)
-		h.mu.Unlock()
-	}
-	for d := range p.everybody {
-		for k := range d.shelves {
-			if s := d.shelves[k].Load(); s != nil {
-				s.each(func(l *lane) bool {
-					sum.add(l.tally)
-					return true
-				})
-			}
-		}
-	}
-	p.finishStats(&s, sum)
-	return s
-}
+func (p *Pool) Stats() Stats { return p.figures(false) }
 
-// stoppedStats is Stats for a caller that has stopped the pool by stop.
-func (p *Pool) stoppedStats() (s Stats) {
+// figures is Stats, also for a caller that has stopped the pool by stop, and so holds the locks.
+func (p *Pool) figures(stopped bool) (s Stats) {
 	var sum tally
+	locked := func(mu *sync.Mutex, add func()) {
+		if !stopped {
+			mu.Lock()
+			defer mu.Unlock()
+		}
+		add()
+	}
 	for _, h := range p.heaps {
-		h.stats(&s, &sum)
+		locked(&h.mu, func() { h.stats(&s, &sum) })
 	}
 	for d := range p.everybody {
 		for k := range d.shelves {
-			if s := d.shelves[k].Load(); s != nil {
-				for _, l := range *s.lanes.Load() {
-					sum.add(l.tally)
+			if shelf := d.shelves[k].Load(); shelf != nil {
+				for _, l := range *shelf.lanes.Load() {
+					locked(&l.mu, func() { sum.add(l.tally) })
 				}
 			}
 		}
 	}
-	p.finishStats(&s, sum)
+	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()
+	s.Streams = int(p.table.Load().streams.Load())
+	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
+	s.Allocs = sum.allocs
+	// Blocks that are allocated and freed meanwhile may make a sum negative.
+	s.Blocks = int(max(sum.blocks, 0))
+	s.Asked, s.Live = uint64(max(sum.asked, 0)), uint64(max(sum.holds, 0))
 	return s
 }
 
@@ -73,17 +68,6 @@ func (h *heap) stats(s *Stats, sum *tally) {
 	s.Steals += h.steals
 	s.Waits += h.waits
 	s.Lost += h.lost
-}
-
-// finishStats sets the figures that the whole pool counts, and those that follow from the sum of all tallies.
-func (p *Pool) finishStats(s *Stats, sum tally) {
-	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()
-	s.Streams = int(p.table.Load().streams.Load())
-	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
-	s.Allocs = sum.allocs
-	// Blocks that are allocated and freed meanwhile may make a sum negative.
-	s.Blocks = int(max(sum.blocks, 0))
-	s.Asked, s.Live = uint64(max(sum.asked, 0)), uint64(max(sum.holds, 0))
 }
 
 // unused is the number of bytes that were taken from the device and are in no live block.
