@@ -22,8 +22,8 @@ func TestReclaimAfterAFailedKernel(t *testing.T) {
 	require.NoError(t, dev.Reclaim(context.Background()))
 }
 
-// A function given to Do may close memory and make memory, also on a device whose frees wait for its work.
-func TestDoMayCloseMemory(t *testing.T) {
+// A function that runs in stream order, between OnDone and a gate, may close memory, also on a device whose frees wait for its work.
+func TestAFunctionBeforeAGateMayCloseMemory(t *testing.T) {
 	ctx := context.Background()
 	b := &hooked.Backend{Backend: host.New(host.Options{})}
 	d, err := hal.OpenWith(ctx, b, 0)
@@ -34,10 +34,14 @@ func TestDoMayCloseMemory(t *testing.T) {
 	m, err := d.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)
 	closed := make(chan error, 1)
-	require.NoError(t, s.Do(func() error {
+	shut := make(chan *hal.Gate, 1)
+	require.NoError(t, s.OnDone(func() {
 		closed <- m.Close()
-		return nil
+		_ = (<-shut).Signal()
 	}))
+	g, err := s.Gate()
+	require.NoError(t, err)
+	shut <- g
 	require.NoError(t, within(t, closed))
 	require.NoError(t, s.Sync(ctx))
 	require.NoError(t, d.Reclaim(ctx))

@@ -30,7 +30,7 @@ var (
 	ErrDriver          = driver.ErrDriver          // the vendor's driver reported something unforeseen
 	ErrBuild           = driver.ErrBuild           // code does not compile or link; errors.As finds a BuildError
 	ErrNotFound        = driver.ErrNotFound        // there is no kernel of that name
-	ErrKernel          = driver.ErrKernel          // a kernel in Go, or a function given to Stream.Do, panicked or ended its goroutine
+	ErrKernel          = driver.ErrKernel          // a kernel in Go panicked or ended its goroutine
 )
 
 // KindName returns the name of an error's kind, which is that of its variable without Err: "OutOfMemory" for [ErrOutOfMemory]. It knows

@@ -2,8 +2,6 @@ package hal_test
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"math"
 	"runtime"
 	"sync/atomic"
@@ -14,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -270,36 +267,6 @@ func TestLoadRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, hal.ErrUnsupported)
 }
 
-// A function given to Do runs between the work before and the work after it.
-func TestDoIsInStreamOrder(t *testing.T) {
-	dev, s, _ := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) {}}})
-	m, b := memoryOf(t, dev, 1<<20)
-	ctx := context.Background()
-	for i := range uint32(50) {
-		require.NoError(t, s.Fill(m.All(), hal.Pattern32(i)))
-		require.NoError(t, s.Do(func() error {
-			if got := binary.LittleEndian.Uint32(b[1<<20-4:]); got != i {
-				return errors.New("the work before was not done")
-			}
-			binary.LittleEndian.PutUint32(b, i+100)
-			return nil
-		}))
-		got := make([]byte, 4)
-		require.NoError(t, s.CopyOut(got, m.Region(0, 4)))
-		require.NoError(t, s.Sync(ctx))
-		require.Equal(t, i+100, binary.LittleEndian.Uint32(got))
-	}
-	sentinel := errors.New("no")
-	require.NoError(t, s.Do(func() error { return sentinel }))
-	assert.ErrorIs(t, s.Sync(ctx), sentinel)
-	require.NoError(t, s.Do(func() error { panic("no") }))
-	assert.ErrorContains(t, s.Sync(ctx), "the function panicked: no")
-	require.NoError(t, s.Do(func() error { goexit(); return nil }))
-	assert.ErrorContains(t, s.Sync(ctx), "ended its goroutine")
-	assert.NoError(t, s.Sync(ctx))
-	assert.ErrorIs(t, s.Do(nil), hal.ErrInvalidArgument)
-}
-
 func TestLaunchDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("pools forget at random under the race detector")
@@ -357,38 +324,6 @@ func TestLaunchesThatWait(t *testing.T) {
 	require.NoError(t, s.Launch(kernelNamed(t, m, "fails"), hal.Blocks(1)))
 	require.NoError(t, s.Launch(kernelNamed(t, m, "works"), hal.Blocks(1)))
 	assert.ErrorContains(t, s.Sync(ctx), "the function panicked: no")
-
-	failed := errors.New("copy failed")
-	require.NoError(t, s.Do(func() error { return failed }))
-	assert.ErrorIs(t, s.Sync(ctx), failed)
-}
-
-// An error of a function given to Do is the program's, of whatever kind: it does not mean that the stream is closed or that its device is lost.
-func TestDoReturnsErrorsOfAnyKind(t *testing.T) {
-	dev, s, _ := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) {}}})
-	for _, kind := range driver.Kinds() {
-		failed := &hal.Error{Op: "copy", Backend: "another", Kind: kind}
-		for what, wait := range map[string]func() error{
-			"Sync": func() error { return s.Sync(context.Background()) },
-			"Done": func() error {
-				for {
-					if done, err := s.Done(); done || err != nil {
-						return err
-					}
-				}
-			},
-		} {
-			require.NoError(t, s.Do(func() error { return failed }))
-			drained := make(chan error, 1)
-			go func() { drained <- layer.Drain(s, context.Background()) }()
-			require.Equal(t, failed, within(t, drained), "%v, %s", kind, what)
-			require.Equal(t, failed, wait(), "%v, %s: Drain leaves the error to the program", kind, what)
-			require.NoError(t, s.Sync(context.Background()))
-		}
-	}
-	m, err := dev.Alloc(hal.KindDevice, 64, 0)
-	require.NoError(t, err, "the device is not lost")
-	require.NoError(t, m.Close())
 }
 
 // A launch of no grid makes all checks and runs nothing.

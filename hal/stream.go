@@ -286,8 +286,8 @@ func (s *Stream) Sync(ctx context.Context) error {
 }
 
 // OnDone calls fn on a new goroutine once the work enqueued so far has finished. Later work
-// of the stream does not wait for fn. fn may block and may use the library. It needs
-// CapHostCallback.
+// of the stream does not wait for fn, unless a [Gate] that fn opens is enqueued behind OnDone. fn may block and may use the
+// library. It needs CapHostCallback.
 func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
 	if err := s.state().begin(op); err != nil {
@@ -302,62 +302,6 @@ func (s *Stream) OnDone(fn func()) error {
 		return s.s.dev.Failure(op, ErrInvalidArgument, "nil function")
 	}
 	return s.s.dev.Check(c.OnDone(fn))
-}
-
-// Do calls fn in stream order: after the work enqueued so far, on a goroutine of its own, and before the work that is enqueued after Do
-// returns. fn may block and may use the library, but must not wait for later work of this stream. It runs even if work before it failed.
-// If fn fails or panics, the stream's next Done or Sync returns the error; later work runs nevertheless. Do needs CapGate. Work that
-// other goroutines enqueue during the call of Do may run at the same time as fn. Until fn returns, drivers whose frees may wait for the
-// device (CUDA, HIP) free no memory, as while a [Gate] is shut, and Do first waits for the frees under way.
-func (s *Stream) Do(fn func() error) error {
-	const op = "do"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return err
-	}
-	defer st.Leave()
-	if fn == nil {
-		return st.dev.Failure(op, ErrInvalidArgument, "nil function")
-	}
-	if !st.Gates() {
-		return st.dev.Failure(op, ErrUnsupported, "functions in stream order need gates, which are not supported")
-	}
-	e, err := st.Event(false)
-	if err != nil {
-		return err
-	}
-	g, err := st.ShutGate()
-	if err != nil {
-		e.Release()
-		return err
-	}
-	st.Stay()
-	e.OnDone(func(error) { // on a goroutine that others share
-		go func() {
-			defer func() { // even if fn ends its goroutine
-				st.dev.Frees.GateGoes() // before Open: a free that begins now is held up only until the next line opens the gate
-				_ = g.Open()
-				st.Leave()
-			}()
-			st.call(op, fn)
-		}()
-	})
-	e.Release()
-	return nil
-}
-
-// call calls fn and keeps its error, or its panic, for the program.
-func (st *streamState) call(op string, fn func() error) {
-	err := st.dev.Failure(op, ErrKernel, "the function ended its goroutine")
-	defer func() {
-		if p := recover(); p != nil {
-			err = st.dev.Failure(op, ErrKernel, "the function panicked: %v", p)
-		}
-		if err != nil {
-			st.KeepFunction(err)
-		}
-	}()
-	err = fn()
 }
 
 // Gate enqueues a gate that is shut: work enqueued after it does not start before the gate is

@@ -74,20 +74,6 @@ func TestACheckedLaunchThatTheDriverRefuses(t *testing.T) {
 	require.EqualValues(t, 7, contents(t, y)[63])
 }
 
-// An error of the program's own function before a checked kernel is told, but it is not the kernel's.
-func TestACheckedKernelAfterAFunctionThatFails(t *testing.T) {
-	_, streams := devices(t, 1)
-	s := streams[1]
-	p := program(t)
-	kernel.SetChecking(true)
-	defer kernel.SetChecking(false)
-	y := made(t, make([]uint32, 64)...)
-	no := errors.New("no")
-	require.NoError(t, s.Do(func() error { return no }))
-	require.ErrorIs(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))), no)
-	require.EqualValues(t, 7, contents(t, y)[63])
-}
-
 // What a kernel that failed was to write is lost, although the checked launch has told the error.
 func TestACheckedKernelThatFails(t *testing.T) {
 	_, streams := devices(t, 1)

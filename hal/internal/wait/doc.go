@@ -25,7 +25,7 @@
 //
 // A free of CUDA or HIP may block until all work of its device, or of its driver, is done (driver.FreeBlocker). If a gate holds that work
 // up, and the blocked goroutine is the one that would open the gate, that is a deadlock. Frees are calls that free memory, unload code,
-// trim caches and close devices. A gate of the program (Stream.Gate, Stream.Do) is opened by a goroutine of the program, a bridge by this
+// trim caches and close devices. A gate of the program (Stream.Gate) is opened by a goroutine of the program, a bridge by this
 // package.
 //
 //	what waits                                               for what
@@ -36,7 +36,7 @@
 //	a gate of the program                                    some goroutine of the program
 //	a goroutine in Sync, View and the like                   work
 //	a goroutine in Close, Alloc or Reclaim                   frees, its own and those that the reaper makes
-//	a goroutine in Gate or Do                                the frees under way
+//	a goroutine in Gate                                      the frees under way
 //	a goroutine in WaitEvent or WaitStream that makes a      the frees under way, if a gate of the program is shut
 //	bridge
 //

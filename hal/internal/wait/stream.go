@@ -31,11 +31,8 @@ type OuterStream interface {
 	Blame(err error) error
 }
 
-// failure is an error that the program has not been told.
-type failure struct {
-	err  error
-	work bool // of the stream's work; else of a function given to Do
-}
+// failure is an error of the stream's work that the program has not been told.
+type failure struct{ err error }
 
 // Init prepares a stream.
 func (s *Stream) Init(d *Device, drv driver.Stream, o OuterStream) { s.dev, s.Drv, s.outer = d, drv, o }
@@ -59,7 +56,7 @@ func (s *Stream) Record(e *Event) error {
 		return s.dev.Check(err)
 	}
 	e.stream, e.before, e.err, e.early, e.unwaitable = s, s.bridges.made.Load(), nil, nil, false
-	if n := s.unreported.Load(); n != nil && n.work && s.dev.forgets {
+	if n := s.unreported.Load(); n != nil && s.dev.forgets {
 		e.early = n.err
 	}
 	e.round++
@@ -87,8 +84,7 @@ func (s *Stream) Keep(p unsafe.Pointer, n uint64) { s.held.add(s, p, n) }
 // KeepNone lets go of all host memory of a stream that is closed.
 func (s *Stream) KeepNone() { s.held.drop(s.held.mark()) }
 
-// report returns the error for the program: that of the driver's call, or else the error that was kept for the program. An error of a
-// function given to Do says nothing about the device, so only the driver's error is checked.
+// report returns the error for the program: that of the driver's call, or else the error that was kept for the program.
 func (s *Stream) report(err error) error {
 	if err != nil {
 		err = s.dev.Check(s.outer.Blame(err))
@@ -104,25 +100,18 @@ func (s *Stream) report(err error) error {
 
 // keep keeps an error of the stream's work for the program, and returns it. A driver may report it only once.
 func (s *Stream) keep(err error) error {
-	n := &failure{s.dev.Check(s.outer.Blame(err)), true}
-	for earlier := s.unreported.Load(); earlier == nil || !earlier.work; earlier = s.unreported.Load() {
-		if s.unreported.CompareAndSwap(earlier, n) {
-			break
-		}
-	}
+	n := &failure{s.dev.Check(s.outer.Blame(err))}
+	s.unreported.CompareAndSwap(nil, n)
 	return n.err
 }
 
 // Failed returns the error of the stream's work that the program has not been told, or nil if none is known. It does not ask the driver.
 func (s *Stream) Failed() error {
-	if n := s.unreported.Load(); n != nil && n.work {
+	if n := s.unreported.Load(); n != nil {
 		return n.err
 	}
 	return nil
 }
-
-// KeepFunction keeps the error of a function given to Do for the program, unless another error is kept.
-func (s *Stream) KeepFunction(err error) { s.unreported.CompareAndSwap(nil, &failure{err, false}) }
 
 // Idle reports whether there is no work to wait for, because all work is done or the stream has failed. The error is kept for the program.
 func (s *Stream) Idle() bool {
@@ -196,20 +185,9 @@ func (s *Stream) outlast(ctx context.Context, op string) (over bool, err error) 
 
 // Drain is Sync, but leaves an error of the work to the program.
 func (s *Stream) Drain(ctx context.Context, op string) error {
-	// The error of a function is not the work's. A failure of the work stays, for events that are recorded meanwhile.
-	kept := s.unreported.Load()
-	if kept != nil && (kept.work || !s.unreported.CompareAndSwap(kept, nil)) {
-		kept = nil
-	}
 	err, _ := s.Sync(ctx, op)
-	switch {
-	case err == nil && kept != nil:
-		err = kept.err
-		s.unreported.CompareAndSwap(nil, kept)
-	case err != nil && (ctx.Err() == nil || !isKind(err, driver.ErrNotReady)):
-		s.unreported.Store(&failure{err, true})
-	case kept != nil:
-		s.unreported.CompareAndSwap(nil, kept)
+	if err != nil && (ctx.Err() == nil || !isKind(err, driver.ErrNotReady)) {
+		s.unreported.Store(&failure{err})
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package adapt_test
 
 import (
 	"bytes"
-	"errors"
 	"runtime/pprof"
 	"slices"
 	"testing"
@@ -262,12 +261,6 @@ func allocateWeights(t *testing.T, a pool.Allocator) pool.Block {
 	require.NoError(t, err)
 	return b
 }
-
-type failingWriter struct{}
-
-var errWriter = errors.New("no room")
-
-func (failingWriter) Write([]byte) (int, error) { return 0, errWriter }
 
 func TestBins(t *testing.T) {
 	d := openHost(t, 1, 0)
