@@ -172,7 +172,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 		return err
 	}
 	defer b.s.leave(x)
-	elements := unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), b.Len())
+	elements := b.elements(b.lo, b.hi)
 	if b.s.bools && a == protocol.Overwrite {
 		clear(elements) // what was there may not be a bool
 	}
@@ -244,6 +244,12 @@ func (b *Buffer[T]) Close() error {
 		b.own.cleanup.Stop()
 	}
 	return err
+}
+
+// elements returns the elements in the bytes [lo, hi) of the host's replica.
+func (b *Buffer[T]) elements(lo, hi uint64) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.s.host.Bytes[lo:hi]))), (hi-lo)/uint64(unsafe.Sizeof(zero)))
 }
 
 // elementSize returns the size of T in bytes.

@@ -3,7 +3,6 @@ package buffer
 import (
 	"context"
 	"errors"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -36,7 +35,7 @@ func (b *Buffer[T]) item(ctx context.Context, op string, mode protocol.Action, i
 	if err != nil {
 		return err
 	}
-	fn((*T)(b.s.host.Pointer(lo)))
+	fn(&b.elements(lo, lo+elem)[0])
 	b.s.leave(x)
 	return nil
 }
@@ -160,7 +159,7 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 		return err
 	}
 	defer b.s.leave(x)
-	own := unsafe.Slice((*T)(b.s.host.Pointer(b.lo)), len(data))
+	own := b.elements(b.lo, b.hi)
 	if mode == protocol.Read {
 		copy(data, own)
 	} else {

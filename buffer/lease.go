@@ -125,7 +125,7 @@ func (l HostLease) Pointer() unsafe.Pointer {
 	if !x.of(l.gen) {
 		return nil
 	}
-	return x.storage.host.Pointer(x.Lo)
+	return unsafe.Pointer(unsafe.SliceData(x.storage.host.Bytes[x.Lo:x.Hi]))
 }
 
 // Release ends the lease. Releasing a stale lease is an error of kind ErrClosed and changes nothing.
@@ -202,7 +202,7 @@ func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, range
 		return err
 	}
 	defer b.s.leave(x)
-	elements := unsafe.Slice((*T)(b.s.host.Pointer(q.Lo)), (q.Hi-q.Lo)/b.elementSize())
+	elements := b.elements(q.Lo, q.Hi)
 	if b.s.bools && mode == coherence.Overwrite { // what was there may not be a bool
 		for _, r := range ranges {
 			clear(elements[r.Lo-ranges[0].Lo : r.Hi-ranges[0].Lo])

@@ -67,12 +67,14 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 		return st.dev.Failure(op, ErrInvalidArgument, "the host slice has %d bytes, the region %d", len(b), r.Len)
 	case r.Len == 0:
 		return nil
-	case !r.Mem.s.vacant(in):
+	case r.Mem.s.needsMap && !r.Mem.s.vacant(in):
 		return st.busy(op)
 	}
 	r.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	st.noteBytes(p, r.Len)
+	if seen.any.Load() {
+		st.noteBytes(p, r.Len)
+	}
 	if in {
 		err = st.Drv.CopyIn(r.raw(), p)
 	} else {
@@ -112,11 +114,17 @@ func (s *Stream) Fill(dst Region, p Pattern) error {
 
 // enter begins a call of the stream that uses the memories; st.exit ends it.
 func (s *Stream) enter(op string, mems ...*Memory) (*streamState, error) {
-	st := s.state()
+	if s == nil {
+		return nil, noStream(op)
+	}
+	st := s.s
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
 	for i, m := range mems {
+		if m != nil && m.s != nil && m.s.Enter() {
+			continue
+		}
 		if err := st.use(op, m); err != nil {
 			st.exit(mems[:i]...)
 			return nil, err
@@ -155,9 +163,6 @@ func (st *streamState) foreign(op string, m *Memory) error {
 
 // noteBytes records that the stream is about to use n bytes of host memory. They may belong to memories whose bytes the program has seen.
 func (st *streamState) noteBytes(p unsafe.Pointer, n uint64) {
-	if !seen.any.Load() {
-		return
-	}
 	lo, hi := uint64(uintptr(p)), uint64(uintptr(p))+n
 	if v := st.seen.Load(); v != nil && v.alone(lo, hi) && v.mem.Last() == &st.User && !v.mem.Closed() {
 		return // recorded by the stream's last copy

@@ -85,10 +85,10 @@ func (d *Device) state() *deviceState {
 
 // common is layer.Common.
 func (d *Device) common() *Device {
-	if s := d.state(); s != nil {
-		return s.common
+	if d == nil || d.s == nil {
+		return nil
 	}
-	return nil
+	return d.s.common
 }
 
 // lost is layer.Lost.
@@ -126,10 +126,10 @@ func (s *deviceState) on(x life.Thing) string { return x.Describe() + " on " + s
 
 // Caps returns the device's capabilities.
 func (d *Device) Caps() Caps {
-	if s := d.state(); s != nil {
-		return s.Info.Caps
+	if d == nil || d.s == nil {
+		return 0
 	}
-	return 0
+	return d.s.Info.Caps
 }
 
 // MemInfo returns the free and total memory of the device in bytes. The error is of
@@ -174,8 +174,7 @@ func (d *Device) CanAccessPeer(other *Device) bool {
 
 // Same reports whether d and other are handles on the same device.
 func (d *Device) Same(other *Device) bool {
-	s := d.state()
-	return s != nil && s == other.state()
+	return d != nil && other != nil && d.s != nil && d.s == other.s
 }
 
 // Handles returns the vendor's handles of the device, for the program's own calls of the vendor's library. They are zero on the host, and

@@ -92,6 +92,9 @@ func (e *Event) String() string {
 
 // Done reports whether the event's work has finished, and its error if it failed.
 func (e *Event) Done() (bool, error) {
+	if e != nil && e.s != nil && e == &e.s.shared {
+		return e.s.Event.Done()
+	}
 	es, err := e.begin("query")
 	if err != nil {
 		return false, err

@@ -109,7 +109,9 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	}
 	m.Mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	st.noteBytes(p, n)
+	if seen.any.Load() {
+		st.noteBytes(p, n)
+	}
 	defer st.Keep(p, n) // after the copy
 	there, here := driver.Pitched{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Pitched{Host: p, Pitch: pitch}
 	if in {

@@ -145,7 +145,7 @@ func (st *streamState) begin(op string) error {
 // err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
 func (s *Stream) err() error {
 	const op = "use a stream"
-	if s.state() == nil {
+	if s == nil || s.s == nil {
 		return noStream(op)
 	}
 	if s.s.Closed() {
@@ -200,9 +200,14 @@ func (s *Stream) event(op string) (*wait.Event, error) {
 	return e, err
 }
 
-// recordShared is layer.RecordShared.
+// recordShared is layer.RecordShared. Nobody calls it with a nil or zero Stream.
 func (s *Stream) recordShared() (*Event, error) {
-	e, err := s.event("record")
+	st := s.s
+	if err := st.begin("record"); err != nil {
+		return nil, err
+	}
+	e, err := st.Event(false)
+	st.Leave()
 	if err != nil {
 		return nil, err
 	}

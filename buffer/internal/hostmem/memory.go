@@ -58,15 +58,6 @@ func (m *Memory) Home() *hal.Memory { return m.home }
 // Guarded reports whether the memory has a guard.
 func (m *Memory) Guarded() bool { return m.guard != nil }
 
-// Pointer returns the address of the byte at lo, or of another byte if lo is the end of the memory, because an address behind the
-// last byte may be that of another object.
-func (m *Memory) Pointer(lo uint64) unsafe.Pointer {
-	if lo == m.size {
-		lo = 0
-	}
-	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(m.Bytes)), lo)
-}
-
 // alignedBytes returns zeroed memory. From 4096 bytes on it starts at a multiple of 4096, the usual size of a page, so that devices can
 // use it in place.
 func alignedBytes(n uint64) []byte {
@@ -236,7 +227,7 @@ func (m *Memory) Lock(stream *hal.Stream) (ordered bool) {
 	if m.home != nil && stream.RecordUse(m.home) != nil {
 		return false
 	}
-	if dev.Caps().Has(hal.CapOrderedPageable) {
+	if dev.Caps()&hal.CapOrderedPageable != 0 {
 		return true
 	}
 	known, locked := false, false

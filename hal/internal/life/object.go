@@ -100,7 +100,7 @@ func (x *Object) closed(at **Lookout, finish bool) error {
 
 // Leave ends a call.
 func (x *Object) Leave() {
-	if x.Handle.Leave() {
+	if x.state.Add(-1) == closedBit { // Handle.Leave
 		_ = x.finish(false, nil)
 	}
 }

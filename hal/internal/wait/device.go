@@ -141,32 +141,34 @@ type events struct {
 // eventsLeast is the number of events that a device keeps at least.
 const eventsLeast = 64
 
-func index(timing bool) int {
-	if timing {
-		return 1
-	}
-	return 0
-}
-
 // lend returns an event that is in use from now on: a spare one, or a new one.
-func (d *Device) lend(timing bool) (*Event, error) {
+func (d *Device) lend(timing bool) (e *Event, err error) {
 	es := &d.events
-	spare := &es.spare[index(timing)]
+	spare := &es.spare[0]
+	if timing {
+		spare = &es.spare[1]
+	}
 	d.mu.Lock()
 	if n := len(*spare); n > 0 {
-		e := (*spare)[n-1]
+		e = (*spare)[n-1]
 		(*spare)[n-1] = nil
 		*spare = (*spare)[:n-1]
-		es.add(e)
+	} else {
 		d.mu.Unlock()
-		return e, nil
+		if e, err = d.newEvent(timing); err != nil {
+			return nil, err
+		}
+		d.mu.Lock()
 	}
+	e.place = len(es.live)
+	es.live = append(es.live, e)
+	es.peak = max(es.peak, len(es.live))
 	d.mu.Unlock()
-	return d.lendNew(timing)
+	return e, nil
 }
 
-// lendNew is lend with a new event of the driver's.
-func (d *Device) lendNew(timing bool) (*Event, error) {
+// newEvent returns a new event of the driver's.
+func (d *Device) newEvent(timing bool) (*Event, error) {
 	drv, err := d.Drv.NewEvent(driver.EventOptions{Timing: timing})
 	if err != nil {
 		return nil, d.Check(err)
@@ -174,16 +176,7 @@ func (d *Device) lendNew(timing bool) (*Event, error) {
 	e := &Event{dev: d, drv: drv, timing: timing}
 	d.Outer(e)
 	e.users.Store(1)
-	d.mu.Lock()
-	d.events.add(e)
-	d.mu.Unlock()
 	return e, nil
-}
-
-func (es *events) add(e *Event) {
-	e.place = len(es.live)
-	es.live = append(es.live, e)
-	es.peak = max(es.peak, len(es.live))
 }
 
 // giveBack takes an event back after its last Release.
@@ -214,7 +207,10 @@ func (d *Device) giveBack(e *Event) {
 }
 
 func (es *events) keep(e *Event) {
-	spare := &es.spare[index(e.timing)]
+	spare := &es.spare[0]
+	if e.timing {
+		spare = &es.spare[1]
+	}
 	*spare = append(*spare, e)
 }
 

@@ -78,13 +78,13 @@ func (e *Event) Known() bool { return e.ended.Load() == e.round }
 
 // Done reports whether the event's work has finished, and its error if it failed.
 func (e *Event) Done() (bool, error) {
-	if e.Known() {
+	if e.ended.Load() == e.round {
 		return true, e.err
 	}
 	if !e.dev.calls.Enter() {
 		return e.Known(), e.err // EndEvents has stored the result
 	}
-	done, err := e.ask()
+	done, err := e.dev.ask(e.drv, &e.unanswered)
 	e.dev.calls.Leave()
 	if !done {
 		return false, nil

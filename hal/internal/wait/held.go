@@ -15,14 +15,16 @@ type held struct {
 	bytes uint64 // added since the stream was last asked whether it is idle
 	asked int    // pointers held at that time
 
-	// A stream may never be idle. So, when it is asked and is busy, add records an event: once its work has finished, the pointers before
+	// A stream may never be idle. So, when it is asked and is busy, Keep records an event: once its work has finished, the pointers before
 	// upTo are forgotten.
 	event *Event // nil if there is none
 	upTo  uint64
 }
 
-// add keeps the memory at p, n bytes long, until the work enqueued on s so far has finished.
-func (h *held) add(s *Stream, p unsafe.Pointer, n uint64) {
+// Keep keeps n bytes of host memory at p reachable until the work enqueued so far has finished. It is called after the copy that uses
+// them was enqueued: a goroutine that finds the stream idle lets go of everything kept before.
+func (s *Stream) Keep(p unsafe.Pointer, n uint64) {
+	h := &s.held
 	h.mu.Lock()
 	if len(h.ptrs)-h.asked >= heldMany || h.bytes >= heldBytes {
 		h.bytes = 0
@@ -96,6 +98,6 @@ func (h *held) advance(s *Stream) {
 }
 
 const (
-	heldMany  = 64      // pointers after which add asks whether the stream is idle
-	heldBytes = 1 << 20 // bytes after which add asks
+	heldMany  = 64      // pointers after which Keep asks whether the stream is idle
+	heldBytes = 1 << 20 // bytes after which Keep asks
 )

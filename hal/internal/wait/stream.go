@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -76,10 +75,6 @@ func (s *Stream) Done() (bool, error) {
 	s.held.drop(upTo)
 	return true, s.report(err)
 }
-
-// Keep keeps n bytes of host memory at p reachable until the work enqueued so far has finished. It is called after the copy that uses
-// them was enqueued: a goroutine that finds the stream idle lets go of everything kept before.
-func (s *Stream) Keep(p unsafe.Pointer, n uint64) { s.held.add(s, p, n) }
 
 // KeepNone lets go of all host memory of a stream that is closed.
 func (s *Stream) KeepNone() { s.held.drop(s.held.mark()) }
