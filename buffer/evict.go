@@ -344,7 +344,7 @@ func (r *replica) AwaitLeaving(ctx context.Context, why resident.Cause) (stays b
 // updateSole records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
 func (r *replica) updateSole() {
 	if s := r.storage; s.m.Len() == 1 {
-		r.SetSole(s.m.State(0, s.size).Valid == protocol.Of(r.place))
+		r.SetSole(s.m.Sole(0, s.size, r.place))
 	}
 }
 

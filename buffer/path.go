@@ -278,7 +278,7 @@ func (s *storage) bring(x *access) (left []*order.Work, again bool, err error) {
 // place gives an access its replica, with memory, which is not evicted until the access ends. It makes the replica if there is none.
 func (s *storage) place(x *access) error {
 	switch {
-	case x.stream == nil && s.host.Exists():
+	case x.stream == nil && s.host.Bytes != nil:
 		return nil
 	case x.stream == nil:
 		return s.hostReady(x.cause)

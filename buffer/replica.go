@@ -134,7 +134,7 @@ func (s *storage) cost(from, to protocol.Place) int {
 // hostReady makes sure that the host has memory.
 func (s *storage) hostReady(c cause) (err error) {
 	switch {
-	case s.host.Exists():
+	case s.host.Bytes != nil:
 		return nil
 	case s.homeOn != nil && s.size > 0 && !hostmem.MustMap(s.homeOn):
 		err = s.host.AllocateOn(s.homeOn, s.hostAllocator(s.homeOn))
@@ -173,7 +173,7 @@ func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 	if s.guarded && s.homeOn == nil && !h.adopted || s.size == 0 {
 		return nil, nil
 	}
-	if !h.Exists() {
+	if h.Bytes == nil {
 		if s.homeOn == nil || s.homeOn.Same(dev) {
 			if h.AllocateOn(dev, s.hostAllocator(dev)) != nil {
 				return nil, nil
@@ -242,7 +242,7 @@ func (s *storage) TightenAgain(over func() bool) {
 // dropHost frees the host's replica, and passes each error to keep. The caller calls Over of the result without the lock, or at the end
 // of a call that frees nothing else.
 func (s *storage) dropHost(keep func(error), c cause) *hostmem.LastUse {
-	if s.host.Exists() {
+	if s.host.Bytes != nil {
 		s.noteReplica(ActivityFree, nil, c)
 	}
 	s.forgetRecent(&s.host.replica)

@@ -11,7 +11,7 @@ import (
 // stream for copies from the device if out is true, else the one for copies to it. All callers
 // share them; work from different callers runs in the order in which it was enqueued.
 func (d *Device) CopyStream(out bool) (*Stream, error) {
-	if d.state() == nil {
+	if d == nil || d.s == nil {
 		return nil, noDevice("copy stream")
 	}
 	i := 0

@@ -58,6 +58,8 @@ type effects [numSituations]Effect
 
 func uniform(e Effect) effects { return effects{e, e, e, e} }
 
+var joined, left = uniform(Join), uniform(Leave)
+
 func (e *effects) on(valid Set, p Place) Set { return e[situation(valid, p)].On(valid, p) }
 
 // constant reports whether the result is the same set for every interval, and which.

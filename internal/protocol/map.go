@@ -130,10 +130,10 @@ func (m *Map) Runs(lo, hi uint64, yield func(lo, hi uint64, valid Set) bool) {
 // *RefusalError, a copy whose source is not valid throughout, and zeros over bytes that are
 // valid somewhere: the plan is out of date.
 func (m *Map) Apply(t Transfer) error {
-	if !t.To.Usable() {
+	if t.To >= MaxPlaces {
 		return invalidPlace(t.To)
 	}
-	if !m.has(t.Lo, t.Hi) || t.Lo == t.Hi {
+	if t.Lo >= t.Hi || t.Hi > m.size {
 		return &RangeError{t.Lo, t.Hi, m.size}
 	}
 	refused := t.From == NoPlace && m.fold(t.Lo, t.Hi).any != 0 ||
@@ -141,7 +141,7 @@ func (m *Map) Apply(t Transfer) error {
 	if refused {
 		return &RefusalError{Kind: coherence.ErrConflict, Action: Read, Place: t.To, State: m.State(t.Lo, t.Hi), Lo: t.Lo, Hi: t.Hi}
 	}
-	m.update(t.Lo, t.Hi, t.To, uniform(Join))
+	m.update(t.Lo, t.Hi, t.To, joined)
 	m.allocated = m.allocated.With(t.To)
 	return nil
 }
@@ -192,7 +192,7 @@ func (m *Map) Invalidate(p Place, lo, hi uint64) (lost uint64) {
 		lost += hi - lo
 		return true
 	})
-	m.update(lo, hi, p, uniform(Leave))
+	m.update(lo, hi, p, left)
 	return lost
 }
 
@@ -225,9 +225,9 @@ func (m *Map) check(a Action, p Place, lo, hi uint64) error {
 	switch {
 	case int(a) >= numActions:
 		return invalidAction(a)
-	case !p.Usable() && a.Placed():
+	case p >= MaxPlaces && a.Placed():
 		return invalidPlace(p)
-	case !m.has(lo, hi):
+	case lo > hi || hi > m.size:
 		return &RangeError{lo, hi, m.size}
 	}
 	return nil

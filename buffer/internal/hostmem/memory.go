@@ -46,9 +46,6 @@ const (
 // Init sets the number of bytes.
 func (m *Memory) Init(size uint64) { m.size = size }
 
-// Exists reports whether there is memory.
-func (m *Memory) Exists() bool { return m.Bytes != nil }
-
 // Adopted reports whether the program gave the memory.
 func (m *Memory) Adopted() bool { return m.adopted }
 

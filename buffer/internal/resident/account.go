@@ -274,8 +274,8 @@ func (e *Entry) SetSole(sole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e.ranking != nil {
-		a.remove(e)
-		a.insert(e)
+		heap.Remove(e.ranking, e.index)
+		e.enlist(&a.rankings[e.key][0])
 	}
 }
 

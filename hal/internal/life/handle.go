@@ -51,7 +51,7 @@ type Calls struct {
 
 // Leave ends a call.
 func (c *Calls) Leave() {
-	if c.Handle.Leave() {
+	if c.state.Add(-1) == closedBit { // Handle.Leave
 		c.left.Open()
 	}
 }

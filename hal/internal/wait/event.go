@@ -141,7 +141,7 @@ func (e *Event) setResult(err error) {
 
 // setResultLocked is setResult with e.mu held. It returns the bridges, which the caller opens after unlocking.
 func (e *Event) setResultLocked(err error) []*bridge {
-	if e.Known() {
+	if e.ended.Load() == e.round {
 		return nil
 	}
 	if err != nil {
