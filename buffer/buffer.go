@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // Buffer is a sequence of elements, such as numbers or structures of them, that is coherent over the host and all devices that use it, or a
@@ -214,6 +218,127 @@ func (b *Buffer[T]) acquire(ctx context.Context, q *request, mode coherence.Mode
 	return Lease{x, x.gen, b.lo, b.hi}, nil
 }
 
+// AcquireHost makes the elements current on the host, waits until they are, and returns a lease on
+// them. mode is coherence.Read, ReadWrite, or Overwrite for a program that writes every element and reads
+// none. AcquireHost waits until ctx ends for accesses that exclude it. As long as the lease is open it
+// excludes other accesses as View or Update would, and Close fails.
+func (b *Buffer[T]) AcquireHost(ctx context.Context, mode coherence.Mode) (HostLease, error) {
+	const op = "AcquireHost"
+	if err := b.check(op); err != nil {
+		return HostLease{}, err
+	}
+	x, err := b.s.begin(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}})
+	if err != nil {
+		return HostLease{}, err
+	}
+	return HostLease{x, x.gen}, nil
+}
+
+// AccessRanges runs fn on several ranges of the elements at once. With mode coherence.Read it works as View, with ReadWrite as Update,
+// and with Overwrite as Overwrite. Only elements in the ranges are copied, closed to other accesses, and made stale elsewhere. The ranges
+// must be in ascending order and must not overlap; they may be empty. fn gets the elements from the beginning of the first range to the
+// end of the last. It must not use the elements between the ranges: they may be stale, and other accesses may use them.
+//
+// The access begins on all ranges together, when no other access excludes any of them, so two such accesses never wait for
+// each other. The cost grows with the number of ranges.
+//
+// The error is of kind ErrInvalidArgument if ranges are out of order, ErrOverlap if they overlap, and
+// ErrOutOfRange if a range is not inside the buffer.
+func (b *Buffer[T]) AccessRanges(ctx context.Context, mode coherence.Mode, ranges []Range, fn func([]T) error) error {
+	const op = "AccessRanges"
+	if fn == nil {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
+	}
+	q, err := b.request(op, protocol.Action(mode), ranges)
+	if err != nil {
+		return err
+	}
+	x, err := b.s.begin(ctx, &q)
+	if err != nil {
+		return err
+	}
+	defer b.s.leave(x)
+	elements := b.elements(q.Lo, q.Hi)
+	if b.s.bools && mode == coherence.Overwrite { // what was there may not be a bool
+		for _, r := range ranges {
+			clear(elements[r.Lo-ranges[0].Lo : r.Hi-ranges[0].Lo])
+		}
+	}
+	return fn(elements)
+}
+
+// AcquireRanges is [Buffer.Acquire] for several ranges at once, under the rules of [Buffer.AccessRanges]. The
+// lease's region reaches from the beginning of the first range to the end of the last; the program must not use the elements
+// between the ranges. One Release ends the lease.
+func (b *Buffer[T]) AcquireRanges(ctx context.Context, stream *hal.Stream, mode coherence.Mode, ranges []Range) (Lease, error) {
+	const op = "AcquireRanges"
+	q, err := b.request(op, protocol.Action(mode), ranges)
+	if err != nil {
+		return Lease{}, err
+	}
+	if q.stream = stream; stream == nil {
+		return Lease{}, noStream(op)
+	}
+	x, err := b.s.begin(ctx, &q)
+	if err != nil {
+		return Lease{}, err
+	}
+	return Lease{x, x.gen, x.Lo, x.Hi}, nil
+}
+
+// request checks the ranges and returns a request for them. Adjacent ranges are merged.
+func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (request, error) {
+	if err := b.check(op); err != nil {
+		return request{}, err
+	}
+	if err := validMode(op, mode); err != nil {
+		return request{}, err
+	}
+	elem, n := b.elementSize(), b.Len()
+	apart := false // there are bytes between ranges
+	for i, r := range ranges {
+		switch {
+		case r.Lo < 0 || r.Hi > n || r.Lo > r.Hi:
+			return request{}, hal.Errorf(op, hal.ErrOutOfRange, "[%d, %d) of %d elements", r.Lo, r.Hi, n)
+		case i > 0 && r.Lo < ranges[i-1].Hi && (r.Hi <= ranges[i-1].Lo || r.Lo == r.Hi):
+			return request{}, hal.Errorf(op, hal.ErrInvalidArgument, "range [%d, %d) comes after [%d, %d), and must come before",
+				r.Lo, r.Hi, ranges[i-1].Lo, ranges[i-1].Hi)
+		case i > 0 && r.Lo < ranges[i-1].Hi:
+			return request{}, hal.Errorf(op, hal.ErrOverlap, "[%d, %d) and [%d, %d)", ranges[i-1].Lo, ranges[i-1].Hi, r.Lo, r.Hi)
+		}
+		apart = apart || i > 0 && r.Lo > ranges[i-1].Hi
+	}
+	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.lo, Mode: mode}}
+	if len(ranges) > 0 {
+		q.Lo, q.Hi = b.lo+uint64(ranges[0].Lo)*elem, b.lo+uint64(ranges[len(ranges)-1].Hi)*elem
+	}
+	if !apart {
+		return q, nil
+	}
+	q.parts = make([]part, 0, len(ranges))
+	for _, r := range ranges {
+		p := part{Lo: b.lo + uint64(r.Lo)*elem, Hi: b.lo + uint64(r.Hi)*elem, Mode: mode}
+		if last := len(q.parts) - 1; last >= 0 && q.parts[last].Hi == p.Lo {
+			q.parts[last].Hi = p.Hi
+		} else if p.Lo < p.Hi {
+			q.parts = append(q.parts, p)
+		}
+	}
+	return q, nil
+}
+
+func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
+	const op = "Acquire"
+	if err := b.check(op); err != nil {
+		return Lease{}, false, err
+	}
+	x, err := b.s.acquireAwaited(ctx, op, b.own, part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}, fits)
+	if x == nil {
+		return Lease{}, false, err
+	}
+	return Lease{x, x.gen, x.Lo, x.Hi}, true, nil
+}
+
 // Slice returns the elements [i, j) as a buffer that shares them. It needs no
 // memory of its own, and is closed with the whole buffer.
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
@@ -227,6 +352,39 @@ func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
 	elem := b.elementSize()
 	lo := b.lo + uint64(i)*elem
 	return &Buffer[T]{s: b.s, own: b.own, lo: lo, hi: lo + uint64(j-i)*elem, slice: true}, nil
+}
+
+// Reinterpret returns a view of the buffer's bytes as elements of another type, in the byte order of the machine. Both views have the
+// same bytes: elements written through one are read through the other. Like a [Buffer.Slice], the result needs no memory of its own and
+// is closed with the whole buffer. A [ConflictError] counts in elements of the type with which the buffer was made.
+//
+// The error is of kind ErrInvalidArgument if the size is not a multiple of the new element's, or an element of either type contains a
+// bool, of which a byte of the other could make something that is neither true nor false, and ErrMisaligned if the beginning of the
+// range, or adopted memory, is not aligned for the new elements.
+func Reinterpret[U, T Element](b *Buffer[T]) (*Buffer[U], error) {
+	const op = "Reinterpret"
+	if err := b.check(op); err != nil {
+		return nil, err
+	}
+	var zero U
+	var was T
+	elem, bools, err := elementOf[U](op)
+	align := uint64(unsafe.Alignof(zero))
+	switch {
+	case err != nil:
+		return nil, err
+	case (bools || b.s.bools) && reflect.TypeFor[T]() != reflect.TypeFor[U]():
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument,
+			"%T and %T share bytes of a bool, which must be true or false; copy the elements", was, zero)
+	case b.Size()%elem != 0:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%d bytes are not a multiple of the element size, %d bytes", b.Size(), elem)
+	case b.lo%align != 0:
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the range starts at byte %d", align, b.lo)
+	case b.s.alignment%align != 0:
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the memory is aligned to %d",
+			align, b.s.alignment)
+	}
+	return &Buffer[U]{s: b.s, own: b.own, lo: b.lo, hi: b.hi, slice: true}, nil
 }
 
 // Close frees all replicas, each when the work that uses it has finished; Close itself does not wait. It fails with a
@@ -299,3 +457,65 @@ func (l Lease) String() string {
 
 // Element returns the zero value of the element type, for interfaces whose arguments are buffers of one type.
 func (b *Buffer[T]) Element() (zero T) { return zero }
+
+func (b *Buffer[T]) watched(w watch.Watcher) {
+	b.s.mu.Lock()
+	b.s.watcher = w
+	b.s.mu.Unlock()
+}
+
+// close frees everything. Work under way goes on.
+func (s *storage) close() error {
+	s.mu.Lock()
+	u, err := s.shut("Close")
+	thrown := s.unlockFirst()
+	u.Over()
+	raise(thrown)
+	return err
+}
+
+// shut is close for a caller that has locked the storage. The caller calls u.Over after unlocking it.
+func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
+	if s.closed {
+		return nil, nil
+	}
+	if x := s.queue.Find(func(*access) bool { return true }); x != nil {
+		e := s.conflictError(op, s.whole(protocol.Reset), "every place", x)
+		e.Requested.Action = "Close"
+		return nil, e
+	}
+	s.closed = true
+	c := cause{op: "Close", action: protocol.Reset}
+	var first error
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	for _, r := range s.at[1:] {
+		if r.Mem != nil {
+			keep(r.free(c))
+		}
+	}
+	u = s.dropHost(keep, c)
+	return u, first
+}
+
+// These are the functions of this package that package internal/awaited calls; they are documented there.
+func init() {
+	slot.Buffer = struct {
+		AcquireAwaited func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error)
+	}{
+		func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
+			return b.(interface {
+				acquireAwaited(context.Context, coherence.Mode, func(*hal.Device) bool) (Lease, bool, error)
+			}).acquireAwaited(ctx, mode, fits)
+		},
+	}
+}
+
+func init() {
+	watch.Attach = func(b any, w watch.Watcher) {
+		b.(interface{ watched(watch.Watcher) }).watched(w)
+	}
+}

@@ -1,9 +1,13 @@
 package buffer
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"unsafe"
 
+	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
@@ -80,6 +84,49 @@ func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
 	}
 	s.end(x)
 	return err
+}
+
+// fillRegion enqueues a fill. enqueued reports whether some of it is on the stream.
+func fillRegion[T Element](stream *hal.Stream, r hal.Region, v T) (enqueued bool, err error) {
+	element := unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v))
+	if p := patternOf(element, r.Off); p.Width != 0 {
+		err = stream.Fill(r, p)
+		return err == nil, err
+	}
+	// No device fills with longer patterns: write one element, then copy the written part to double it until the region is full.
+	have := min(uint64(len(element)), r.Len) // there may be no element
+	first := hal.Region{Mem: r.Mem, Off: r.Off, Len: have}
+	if err := stream.CopyIn(first, bytes.Clone(element[:have])); err != nil {
+		return false, err
+	}
+	for have < r.Len {
+		n := min(have, r.Len-have)
+		if err := stream.Copy(hal.Region{Mem: r.Mem, Off: r.Off + have, Len: n}, hal.Region{Mem: r.Mem, Off: r.Off, Len: n}); err != nil {
+			return true, err
+		}
+		have += n
+	}
+	return true, nil
+}
+
+// patternOf returns the pattern that an element repeats, such as one byte for zeros, or the zero Pattern if it repeats none. For an
+// element of 1, 2, 4 or 8 bytes the pattern is the element: devices fill faster with long patterns. The offset of the fill must be a
+// multiple of the pattern's width.
+func patternOf(element []byte, offset uint64) hal.Pattern {
+	n := len(element)
+	for width := 8; width > 0; width /= 2 {
+		if n%width != 0 || offset%uint64(width) != 0 || !bytes.Equal(element[width:], element[:n-width]) {
+			continue
+		}
+		var b [8]byte
+		copy(b[:], element[:width])
+		bits := binary.NativeEndian.Uint64(b[:])
+		if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 { // the high bytes come first
+			bits >>= 64 - 8*width
+		}
+		return hal.Pattern{Bits: bits, Width: uint8(width)}
+	}
+	return hal.Pattern{}
 }
 
 // CopyFrom copies src, which must have the same length. The elements are copied on a device if all of src is current there and not on the
@@ -362,4 +409,20 @@ func (b *Buffer[T]) awaitRuns(ctx context.Context, runs []run) error {
 		}
 	}
 	return nil
+}
+
+// closeAfter ends an access that has only read, and closes the buffer unless another access uses it or waits for it.
+func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
+	s.mu.Lock()
+	x.since = 0 // no use is reported to observers
+	s.end(x)
+	var u *hostmem.LastUse
+	if err = s.usable(op, true); err == nil {
+		u, err = s.shut(op)
+		closed = s.closed
+	}
+	thrown := s.unlockFirst()
+	u.Over()
+	raise(thrown)
+	return closed, err
 }

@@ -14,16 +14,6 @@ import (
 
 // This file carries out the plans of package protocol, for accesses (path.go) and for evictions (evict.go).
 
-// transfer is a transfer of a plan, with its streams: into writes the destination, from reads the source. They are the same stream, except
-// for a copy between devices that cannot access each other's memory.
-type transfer struct {
-	protocol.Transfer
-	dst, src   *replica // src is nil for zeros
-	into, from *hal.Stream
-	ordered    bool // the source is read in stream order
-	detour     bool // To is the host, although the plan has another place: see route
-}
-
 // move enqueues the copies of a plan after the work that they depend on. stream is that of the access, or nil, and mem is the host's
 // replica as memory of its device. A stream cannot be made to wait if its device cannot delay it, or reads the host's memory during the
 // call that enqueues a copy. If there is such a stream, nothing is enqueued, and left is the work for which the host has to wait, with a

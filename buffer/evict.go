@@ -6,102 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-halyard/halyard/buffer/internal/hostmem"
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
-
-// Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are current nowhere else are
-// first copied: from a device to the host, and from the host to a device that has a replica. If there is no such device the error is of
-// kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the host device does, Evict frees the host's
-// replica. Evict waits until ctx ends for accesses at the replica's place, and for leases that are not committed yet (see [ReserveAll])
-// if their work overwrites the bytes at the place to which these would have to be copied. It waits for the copies only if it frees the
-// host's memory. At a place without a replica it does nothing. Evict of a slice is an error of kind ErrInvalidArgument, and Evict of
-// adopted memory one of kind ErrUnsupported, because that memory stays until the buffer is closed.
-//
-// A failed copy loses nothing: a device's memory is kept until the copies of its bytes are known to have succeeded, and
-// the device cannot be closed before. If a copy fails, the replica stays current, and the bytes are copied again when an access needs
-// them; if such an access is the first to find the failure, it fails with the copy's error. Until the memory is freed, an access of the
-// device can still use the replica.
-func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
-	const op = "Evict"
-	if err := b.check(op); err != nil {
-		return err
-	}
-	if b.slice {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice cannot be evicted, only its whole buffer")
-	}
-	s := b.s
-	s.mu.Lock()
-	defer s.unlock()
-	x := s.standIn(op, s.whole(protocol.Evict))
-	for {
-		if err := s.usable(op, false); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return interrupted(op, ctx, nil)
-		}
-		r := s.replicaOn(dev)
-		if r == nil || !s.m.Allocated().Has(r.place) || r.Leaving() {
-			return nil
-		}
-		if r.adopted {
-			return hal.Errorf(op, hal.ErrUnsupported, "adopted memory stays until the buffer is closed")
-		}
-		busy := s.queue.Find(func(o *access) bool { return o.replica == r })
-		if busy == nil {
-			var pending []*order.Work
-			err := s.evict(r, x.cause)
-			switch e := err.(type) {
-			case nil:
-			case *unready:
-				pending, err = e.works, nil
-			case *ConflictError:
-				busy, err = e.holder, nil
-			}
-			if len(pending) > 0 {
-				if err = s.await(ctx, x.cause, nil, 0, s.size, pending); err == nil {
-					if failed := s.learn(nil, nil, 0, s.size); failed != nil {
-						err = s.failedError(op, 0, s.size, failed)
-					}
-				}
-				if err == nil {
-					continue
-				}
-			}
-			if err != nil || busy == nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return interrupted(op, ctx, x.conflictWith(busy))
-		}
-		if err := s.standBehind(ctx, x, busy); err != nil {
-			return interrupted(op, ctx, s.conflictError(op, x.Part, deviceName(dev), busy))
-		}
-	}
-}
-
-// standBehind waits until other has ended, with the storage unlocked. x stands for a call.
-func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
-	w := s.newAccess(x.op, nil, x.Part)
-	w.replica = nil
-	err := s.pause(ctx, w, other)
-	s.end(w)
-	if err != nil {
-		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
-	}
-	return nil
-}
-
-// unready is the error of a step before which the host has to wait for works; each has a reference. No call returns it to the program.
-type unready struct{ works []*order.Work }
-
-func (*unready) Error() string { return "earlier work on the host's replica has to end first" }
 
 // evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are
 // known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready.
@@ -341,20 +251,6 @@ func (r *replica) AwaitLeaving(ctx context.Context, why resident.Cause) (stays b
 	return r.Mem != nil, nil
 }
 
-// updateSole records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
-func (r *replica) updateSole() {
-	if s := r.storage; s.m.Len() == 1 {
-		r.SetSole(s.m.Sole(0, s.size, r.place))
-	}
-}
-
-// updateSoles does that for every replica, after one of them has lost bytes.
-func (s *storage) updateSoles() {
-	for _, r := range s.at[1:] {
-		r.updateSole()
-	}
-}
-
 // writing returns an access that writes bytes of [lo, hi) at a place and has its bytes ready there, or nil. Its work need not be in the
 // place's Order yet.
 func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
@@ -365,57 +261,4 @@ func (s *storage) writing(p protocol.Place, lo, hi uint64) (x *access) {
 		return x == nil
 	})
 	return x
-}
-
-// close frees everything. Work under way goes on.
-func (s *storage) close() error {
-	s.mu.Lock()
-	u, err := s.shut("Close")
-	thrown := s.unlockFirst()
-	u.Over()
-	raise(thrown)
-	return err
-}
-
-// closeAfter ends an access that has only read, and closes the buffer unless another access uses it or waits for it.
-func (s *storage) closeAfter(op string, x *access) (closed bool, err error) {
-	s.mu.Lock()
-	x.since = 0 // no use is reported to observers
-	s.end(x)
-	var u *hostmem.LastUse
-	if err = s.usable(op, true); err == nil {
-		u, err = s.shut(op)
-		closed = s.closed
-	}
-	thrown := s.unlockFirst()
-	u.Over()
-	raise(thrown)
-	return closed, err
-}
-
-// shut is close for a caller that has locked the storage. The caller calls u.Over after unlocking it.
-func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
-	if s.closed {
-		return nil, nil
-	}
-	if x := s.queue.Find(func(*access) bool { return true }); x != nil {
-		e := s.conflictError(op, s.whole(protocol.Reset), "every place", x)
-		e.Requested.Action = "Close"
-		return nil, e
-	}
-	s.closed = true
-	c := cause{op: "Close", action: protocol.Reset}
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
-	for _, r := range s.at[1:] {
-		if r.Mem != nil {
-			keep(r.free(c))
-		}
-	}
-	u = s.dropHost(keep, c)
-	return u, first
 }

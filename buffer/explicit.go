@@ -3,8 +3,8 @@ package buffer
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -56,6 +56,90 @@ func (b *Buffer[T]) locked(op string, writes bool) (*storage, error) {
 		return nil, err
 	}
 	return b.s, nil
+}
+
+// Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are current nowhere else are
+// first copied: from a device to the host, and from the host to a device that has a replica. If there is no such device the error is of
+// kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the host device does, Evict frees the host's
+// replica. Evict waits until ctx ends for accesses at the replica's place, and for leases that are not committed yet (see [ReserveAll])
+// if their work overwrites the bytes at the place to which these would have to be copied. It waits for the copies only if it frees the
+// host's memory. At a place without a replica it does nothing. Evict of a slice is an error of kind ErrInvalidArgument, and Evict of
+// adopted memory one of kind ErrUnsupported, because that memory stays until the buffer is closed.
+//
+// A failed copy loses nothing: a device's memory is kept until the copies of its bytes are known to have succeeded, and
+// the device cannot be closed before. If a copy fails, the replica stays current, and the bytes are copied again when an access needs
+// them; if such an access is the first to find the failure, it fails with the copy's error. Until the memory is freed, an access of the
+// device can still use the replica.
+func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
+	const op = "Evict"
+	if err := b.check(op); err != nil {
+		return err
+	}
+	if b.slice {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice cannot be evicted, only its whole buffer")
+	}
+	s := b.s
+	s.mu.Lock()
+	defer s.unlock()
+	x := s.standIn(op, s.whole(protocol.Evict))
+	for {
+		if err := s.usable(op, false); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return interrupted(op, ctx, nil)
+		}
+		r := s.replicaOn(dev)
+		if r == nil || !s.m.Allocated().Has(r.place) || r.Leaving() {
+			return nil
+		}
+		if r.adopted {
+			return hal.Errorf(op, hal.ErrUnsupported, "adopted memory stays until the buffer is closed")
+		}
+		busy := s.queue.Find(func(o *access) bool { return o.replica == r })
+		if busy == nil {
+			var pending []*order.Work
+			err := s.evict(r, x.cause)
+			switch e := err.(type) {
+			case nil:
+			case *unready:
+				pending, err = e.works, nil
+			case *ConflictError:
+				busy, err = e.holder, nil
+			}
+			if len(pending) > 0 {
+				if err = s.await(ctx, x.cause, nil, 0, s.size, pending); err == nil {
+					if failed := s.learn(nil, nil, 0, s.size); failed != nil {
+						err = s.failedError(op, 0, s.size, failed)
+					}
+				}
+				if err == nil {
+					continue
+				}
+			}
+			if err != nil || busy == nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return interrupted(op, ctx, x.conflictWith(busy))
+		}
+		if err := s.standBehind(ctx, x, busy); err != nil {
+			return interrupted(op, ctx, s.conflictError(op, x.Part, deviceName(dev), busy))
+		}
+	}
+}
+
+// standBehind waits until other has ended, with the storage unlocked. x stands for a call.
+func (s *storage) standBehind(ctx context.Context, x *access, other *access) error {
+	w := s.newAccess(x.op, nil, x.Part)
+	w.replica = nil
+	err := s.pause(ctx, w, other)
+	s.end(w)
+	if err != nil {
+		return interrupted(x.op, ctx, x.conflictWith(other)) // w was still waiting for other
+	}
+	return nil
 }
 
 // Memory returns the part of a device's replica with the elements. It is for programs that keep replicas current
@@ -310,18 +394,6 @@ func (s *storage) state(lo, hi uint64) protocol.State {
 	return c
 }
 
-// Stats counts the copies and fills of a buffer since it was made.
-type Stats struct {
-	Copies      uint64 // copies between places
-	BytesCopied uint64
-	Fills       uint64 // ranges cleared because they were read before they were written
-	BytesFilled uint64
-	// BytesRelocated counts bytes of the host's replica that were copied into memory that a unified
-	// device can use in place. That happens at most once, at the first access of such a device.
-	BytesRelocated uint64
-	BytesAvoided   uint64 // bytes of accesses that were already current at their place
-}
-
 // Stats returns the counters of the whole buffer.
 func (b *Buffer[T]) Stats() Stats {
 	if b == nil || b.s == nil {
@@ -330,24 +402,4 @@ func (b *Buffer[T]) Stats() Stats {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	return b.s.stats
-}
-
-var totals struct{ copies, bytesCopied, fills, bytesFilled atomic.Uint64 }
-
-// Totals returns the counters of all buffers together, since the program began. BytesRelocated and BytesAvoided are counted only for each
-// buffer, and are 0 here.
-func Totals() Stats {
-	return Stats{
-		Copies: totals.copies.Load(), BytesCopied: totals.bytesCopied.Load(),
-		Fills: totals.fills.Load(), BytesFilled: totals.bytesFilled.Load(),
-	}
-}
-
-// Sub returns the difference of two counts: the copies and fills since earlier.
-func (s Stats) Sub(earlier Stats) Stats {
-	return Stats{
-		Copies: s.Copies - earlier.Copies, BytesCopied: s.BytesCopied - earlier.BytesCopied,
-		Fills: s.Fills - earlier.Fills, BytesFilled: s.BytesFilled - earlier.BytesFilled,
-		BytesRelocated: s.BytesRelocated - earlier.BytesRelocated, BytesAvoided: s.BytesAvoided - earlier.BytesAvoided,
-	}
 }

@@ -59,14 +59,6 @@ func (s *storage) beginAgain(q *request) *access {
 	return x
 }
 
-// forgetRecent forgets the last access of a device if it used a replica that has lost its memory, or is leaving: then the next access does
-// not repeat it.
-func (s *storage) forgetRecent(r *replica) {
-	if s.recent.replica == r {
-		s.recent = recent{}
-	}
-}
-
 // renew shortens recordWork: it extends the Work of an earlier access to the work of this one, and reports whether it did.
 func (s *storage) renew(x *access) bool {
 	return shortcuts && x.Parts == nil && x.replica.order.Renew(x.stream, x.Lo, x.Hi, x.Writes(), x.Reads())

@@ -21,20 +21,6 @@ import (
 // place, decide, move (copy.go), orderWork, makeReady and commit; the waits between them; release, which records the access's work; and
 // end. The storage is locked throughout, except during waits.
 
-// request describes an access that a call wants to begin.
-type request struct {
-	op     string
-	own    *owner
-	stream *hal.Stream // nil on the host
-	part
-	parts   []part  // as queue.Entry.Parts; not nil but of length 0 for several ranges that are all empty
-	try     bool    // fail at once instead of waiting
-	reserve bool    // leave storage.commit to the caller
-	awaited bool    // begin waits until the device has the bytes, because the caller uses them without the stream
-	unread  bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
-	under   *access // the access that this one is a part of, or nil
-}
-
 func validMode(op string, mode protocol.Action) error {
 	if mode == protocol.Read || mode == protocol.ReadWrite || mode == protocol.Overwrite {
 		return nil

@@ -39,21 +39,6 @@ func (r *replica) free(c cause) error {
 	return m.Free(&r.order)
 }
 
-// stay keeps a replica that was leaving.
-func (r *replica) stay() {
-	r.storage.leaving--
-	r.Stay()
-	r.endParting()
-}
-
-// endParting wakes the goroutines that wait until a leaving replica has been freed or stays.
-func (r *replica) endParting() {
-	if r.parting != nil {
-		close(r.parting)
-		r.parting = nil
-	}
-}
-
 // replicaOf returns the replica of a device, with or without memory, or nil.
 func (s *storage) replicaOf(dev *hal.Device) *replica {
 	for _, r := range s.at[1:] {
@@ -273,3 +258,8 @@ func (s *storage) allocatorOn(dev *hal.Device) pool.Allocator {
 	}
 	return nil
 }
+
+// unready is the error of a step before which the host has to wait for works; each has a reference. No call returns it to the program.
+type unready struct{ works []*order.Work }
+
+func (*unready) Error() string { return "earlier work on the host's replica has to end first" }

@@ -225,6 +225,30 @@ type (
 	queueEntry = queue.Entry[*access]
 )
 
+// transfer is a transfer of a plan, with its streams: into writes the destination, from reads the source. They are the same stream, except
+// for a copy between devices that cannot access each other's memory.
+type transfer struct {
+	protocol.Transfer
+	dst, src   *replica // src is nil for zeros
+	into, from *hal.Stream
+	ordered    bool // the source is read in stream order
+	detour     bool // To is the host, although the plan has another place: see route
+}
+
+// request describes an access that a call wants to begin.
+type request struct {
+	op     string
+	own    *owner
+	stream *hal.Stream // nil on the host
+	part
+	parts   []part  // as queue.Entry.Parts; not nil but of length 0 for several ranges that are all empty
+	try     bool    // fail at once instead of waiting
+	reserve bool    // leave storage.commit to the caller
+	awaited bool    // begin waits until the device has the bytes, because the caller uses them without the stream
+	unread  bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
+	under   *access // the access that this one is a part of, or nil
+}
+
 // cause is the call for which a buffer does something, and the reason.
 type cause struct {
 	op     string
@@ -281,6 +305,43 @@ func deviceName(dev *hal.Device) string {
 		return "host"
 	}
 	return dev.Name()
+}
+
+// stay keeps a replica that was leaving.
+func (r *replica) stay() {
+	r.storage.leaving--
+	r.Stay()
+	r.endParting()
+}
+
+// endParting wakes the goroutines that wait until a leaving replica has been freed or stays.
+func (r *replica) endParting() {
+	if r.parting != nil {
+		close(r.parting)
+		r.parting = nil
+	}
+}
+
+// updateSole records whether bytes are current only at r. If the state has more than one interval, it changes nothing.
+func (r *replica) updateSole() {
+	if s := r.storage; s.m.Len() == 1 {
+		r.SetSole(s.m.Sole(0, s.size, r.place))
+	}
+}
+
+// updateSoles does that for every replica, after one of them has lost bytes.
+func (s *storage) updateSoles() {
+	for _, r := range s.at[1:] {
+		r.updateSole()
+	}
+}
+
+// forgetRecent forgets the last access of a device if it used a replica that has lost its memory, or is leaving: then the next access does
+// not repeat it.
+func (s *storage) forgetRecent(r *replica) {
+	if s.recent.replica == r {
+		s.recent = recent{}
+	}
 }
 
 // standIn returns an access for a call that begins none, such as Evict: it is compared with the accesses in the queue, and named in errors.
@@ -418,4 +479,36 @@ func now() time.Time {
 		return time.Time{}
 	}
 	return time.Now()
+}
+
+// Stats counts the copies and fills of a buffer since it was made.
+type Stats struct {
+	Copies      uint64 // copies between places
+	BytesCopied uint64
+	Fills       uint64 // ranges cleared because they were read before they were written
+	BytesFilled uint64
+	// BytesRelocated counts bytes of the host's replica that were copied into memory that a unified
+	// device can use in place. That happens at most once, at the first access of such a device.
+	BytesRelocated uint64
+	BytesAvoided   uint64 // bytes of accesses that were already current at their place
+}
+
+// Sub returns the difference of two counts: the copies and fills since earlier.
+func (s Stats) Sub(earlier Stats) Stats {
+	return Stats{
+		Copies: s.Copies - earlier.Copies, BytesCopied: s.BytesCopied - earlier.BytesCopied,
+		Fills: s.Fills - earlier.Fills, BytesFilled: s.BytesFilled - earlier.BytesFilled,
+		BytesRelocated: s.BytesRelocated - earlier.BytesRelocated, BytesAvoided: s.BytesAvoided - earlier.BytesAvoided,
+	}
+}
+
+var totals struct{ copies, bytesCopied, fills, bytesFilled atomic.Uint64 }
+
+// Totals returns the counters of all buffers together, since the program began. BytesRelocated and BytesAvoided are counted only for each
+// buffer, and are 0 here.
+func Totals() Stats {
+	return Stats{
+		Copies: totals.copies.Load(), BytesCopied: totals.bytesCopied.Load(),
+		Fills: totals.fills.Load(), BytesFilled: totals.bytesFilled.Load(),
+	}
 }
