@@ -76,6 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"philox":   {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"}},
 	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}},
 }, Sources: []string{
+	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
 	"../../../kernel/grid/rand/rand.go New 8996db93cdfd99df",
 	"../../../kernel/grid/rand/rand.go Philox 8a962871b2aedef5",
 	"../../../kernel/grid/rand/rand.go Rand 283d1846b2bb1870",
@@ -87,6 +88,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 	"../../../kernel/grid/rand/rand.go Rand.Uint64 1edad21528af0f4c",
 	"../../../kernel/grid/rand/rand.go Rand.block c529e7726eb3b38f",
 	"../../../kernel/grid/rand/rand.go log 31e2f0aaadf0ad0c",
+	"./ float32,float64,int,int32,len,uint32,uint64 random",
 	"random.go estimate e2b4745d5f1c1a0a",
 	"random.go import:github.com/go-halyard/halyard/kernel/grid/rand a78e9cfaf21770ba",
 	"random.go normals 88d6f60e8b9d70d3",
@@ -460,7 +462,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:464
+//line random_kernels.go:466
 	}
 }
 
@@ -486,7 +488,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:490
+//line random_kernels.go:492
 			}
 			x_ = to - 1
 			continue
@@ -496,7 +498,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:500
+//line random_kernels.go:502
 	}
 }
 
@@ -513,7 +515,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				out[4*i+j] = v
 			}
 		}
-//line random_kernels.go:517
+//line random_kernels.go:519
 	}
 }
 
@@ -532,6 +534,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:536
+//line random_kernels.go:538
 	}
 }

@@ -96,6 +96,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
 	"step":   {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}},
 }, Sources: []string{
+	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
 	"small.go Body.move 2524ff07be6662cf",
 	"small.go Frame 5987f52e2b0b5859",
@@ -261,7 +262,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:265
+//line small_kernels.go:266
 				}
 				{
 					at := at + 1
@@ -271,7 +272,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:275
+//line small_kernels.go:276
 				}
 			}
 			if at < count {
@@ -281,7 +282,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:285
+//line small_kernels.go:286
 			}
 			x_ = to - 1
 			continue
@@ -290,7 +291,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:294
+//line small_kernels.go:295
 	}
 }
 
@@ -322,7 +323,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:326
+//line small_kernels.go:327
 			}
 			x_ = to - 1
 			continue
@@ -333,7 +334,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:337
+//line small_kernels.go:338
 	}
 }
 
@@ -359,7 +360,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:363
+//line small_kernels.go:364
 			}
 			x = to - 1
 			continue
@@ -369,7 +370,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:373
+//line small_kernels.go:374
 	}
 }
 
@@ -393,7 +394,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:397
+//line small_kernels.go:398
 				}
 				{
 					at := at + 1
@@ -401,7 +402,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:405
+//line small_kernels.go:406
 				}
 			}
 			if at < count {
@@ -409,14 +410,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:413
+//line small_kernels.go:414
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:420
+//line small_kernels.go:421
 	}
 }
 
@@ -442,7 +443,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:446
+//line small_kernels.go:447
 				}
 				{
 					at := at + 1
@@ -452,7 +453,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:456
+//line small_kernels.go:457
 				}
 			}
 			if at < count {
@@ -462,7 +463,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:466
+//line small_kernels.go:467
 			}
 			x = to - 1
 			continue
@@ -471,7 +472,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:475
+//line small_kernels.go:476
 	}
 }
 
