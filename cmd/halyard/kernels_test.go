@@ -132,7 +132,7 @@ func TestFileWithVectors(t *testing.T) {
 	out, err = call(kernelsOptions{check: true})
 	require.Error(t, err)
 	assert.Contains(t, out, "p_kernels_simd.go is out of date; run halyard kernels\n")
-	kernel("2*i")
+	kernel("i / 2")
 	out, err = call(kernelsOptions{check: true})
 	require.Error(t, err)
 	assert.Contains(t, out, "p_kernels_simd.go belongs to no kernel; run halyard kernels, which removes it\n")
