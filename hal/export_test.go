@@ -4,9 +4,6 @@ import (
 	"github.com/go-halyard/halyard/hal/internal/life"
 )
 
-// SetLaunchSync makes launches wait, as HALYARD_LAUNCH_SYNC=1 does.
-func SetLaunchSync(on bool) { launchSync.Store(on) }
-
 // CompileWith is CompileFor with a compiler of the test.
 var CompileWith = compileWith
 

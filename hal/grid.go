@@ -15,7 +15,6 @@ type Grid struct {
 	shaped    bool  // Of was called
 	unchecked bool
 	none      bool // the launch does nothing (layer: without)
-	unwaited  bool // the launch does not wait, even with EnvLaunchSync
 	bad       bool // more than three dimensions, or none
 }
 
@@ -61,12 +60,6 @@ func (g Grid) Unchecked() Grid {
 
 // dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
 func (g Grid) dimensions() int { return int(max(g.dims, g.shape)) }
-
-// withoutWait returns the same grid for a launch whose caller calls Stream.launched afterwards.
-func (g Grid) withoutWait() Grid {
-	g.unwaited = true
-	return g
-}
 
 // suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
 // block is the longest; on a device whose threads run in step the block is closer to a square.

@@ -1,12 +1,9 @@
 package hal
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -144,55 +141,38 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	enqueued, err := st.launch(op, k, &g, args)
-	if enqueued && !g.unwaited && launchSync.Load() {
-		err = st.syncLaunch(op, k.s)
-	}
+	err := st.launch(op, k, &g, args)
 	st.Leave()
 	return err
 }
 
-// launched waits for the kernel if EnvLaunchSync asks for that. It is for a launch whose grid withoutWait has made.
-func (s *Stream) launched(k *Kernel) error {
-	if !launchSync.Load() {
-		return nil
-	}
-	const op = "launch"
-	st := s.state()
-	if err := st.begin(op); err != nil {
-		return err
-	}
-	defer st.Leave()
-	return st.syncLaunch(op, k.s)
-}
-
 // launch enqueues a kernel, unless the grid is empty.
-func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) (enqueued bool, err error) {
+func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 	if k == nil || k.s == nil {
-		return false, st.dev.Failure(op, ErrInvalidArgument, "nil or zero kernel")
+		return st.dev.Failure(op, ErrInvalidArgument, "nil or zero kernel")
 	}
 	m := k.s.of
 	if !m.Enter() {
-		return false, k.s.failure(op, ErrClosed, "its module is closed")
+		return k.s.failure(op, ErrClosed, "its module is closed")
 	}
 	l := launches.Get().(*launch)
-	enqueued, err = st.launchWith(op, l, k.s, g, args)
+	err := st.launchWith(op, l, k.s, g, args)
 	l.give()
 	m.Leave()
-	return enqueued, err
+	return err
 }
 
-func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) (enqueued bool, err error) {
+func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) (err error) {
 	drv, ok := st.Drv.(driver.Launcher)
 	switch {
 	case k.of.dev != st.dev:
-		return false, st.dev.Failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.Info.Name())
+		return st.dev.Failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.Info.Name())
 	case !ok:
-		return false, st.dev.Failure(op, ErrUnsupported, "kernels are not supported")
+		return st.dev.Failure(op, ErrUnsupported, "kernels are not supported")
 	}
 	var empty bool
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
-		return false, err
+		return err
 	}
 	used := st.plain(l, k, args)
 	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {
@@ -212,8 +192,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 			}
 		}
 		k.of.Note(&st.User)
-		err = st.dev.Check(drv.Launch(k.drv, &l.Launch))
-		if enqueued = err == nil; enqueued {
+		if err = st.dev.Check(drv.Launch(k.drv, &l.Launch)); err == nil {
 			st.launched.add(&k.info.Name)
 		}
 	}
@@ -222,7 +201,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 			(*Memory)(a.ptr).s.Leave()
 		}
 	}
-	return enqueued, err
+	return err
 }
 
 // plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their
@@ -411,23 +390,4 @@ func (a *Arg) describe() string {
 		return "shared memory"
 	}
 	return fmt.Sprintf("a value of %d bytes", a.size)
-}
-
-// launchSync says whether each launch waits for its kernel (EnvLaunchSync).
-var launchSync atomic.Bool
-
-// EnvLaunchSync is an environment variable. If it is "1", each launch waits until its kernel has finished, and returns the error if the
-// kernel failed. A launch behind a shut gate waits until the gate is opened.
-const EnvLaunchSync = "HALYARD_LAUNCH_SYNC"
-
-func init() { launchSync.Store(os.Getenv(EnvLaunchSync) == "1") }
-
-// syncLaunch waits for a kernel and returns its error.
-func (st *streamState) syncLaunch(op string, k *kernelState) error {
-	err, _ := st.Stream.Sync(context.Background(), op)
-	if err == nil {
-		return nil
-	}
-	return &Error{Op: op, Backend: st.dev.Info.Backend, Device: st.dev.Info.Ordinal, Kind: kindOf(err),
-		Detail: "kernel " + k.info.Name + " failed", Err: err}
 }

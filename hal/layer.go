@@ -17,8 +17,6 @@ func init() {
 		RecordedOn       func(*Event, *Stream) bool
 		DoneAlone        func(*Event) (bool, error)
 		CanDefer         func(*Stream, *Event) bool
-		WithoutWait      func(Grid) Grid
-		Launched         func(*Stream, *Kernel) error
 		Dimensions       func(Grid) int
 		Empty            func(Grid) bool
 		None             func(Grid) Grid
@@ -38,7 +36,7 @@ func init() {
 		Interrupted      func(op string, ctx context.Context) error
 	}{
 		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
-		Grid.withoutWait, (*Stream).launched, Grid.dimensions, Grid.empty, Grid.without, Arg.isShared,
+		Grid.dimensions, Grid.empty, Grid.without, Arg.isShared,
 		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,

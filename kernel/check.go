@@ -134,7 +134,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		changed, err = prepare()
 	}
 	if err == nil {
-		err = stream.Launch(d.kernel, layer.WithoutWait(grid), s.args...)
+		err = stream.Launch(d.kernel, grid, s.args...)
 	}
 	if err != nil {
 		if !changed {

@@ -2,8 +2,6 @@ package kernel_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,16 +15,8 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// A launch whose indexes are checked and that is given up returns without its kernel, also with HALYARD_LAUNCH_SYNC=1, and has enqueued nothing behind it:
-// on OpenCL the leases' event would tell how that ended, and not the kernel.
+// A launch whose indexes are checked and that is given up returns without its kernel, and has enqueued nothing behind it: on OpenCL the leases' event would tell how that ended, and not the kernel.
 func TestAGivenUpLaunchWithCheckedIndexes(t *testing.T) {
-	if os.Getenv(hal.EnvLaunchSync) == "" {
-		child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
-		child.Env = append(os.Environ(), hal.EnvLaunchSync+"=1")
-		out, err := child.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), "--- PASS: "+t.Name())
-	}
 	kernel.SetCheckingBounds(true)
 	defer kernel.SetCheckingBounds(false)
 	t.Setenv("HALYARD_KERNEL_CACHE", t.TempDir())

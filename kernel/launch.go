@@ -245,7 +245,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if checking.Load() && len(s.wants) > 0 && !layer.Empty(grid) {
 		return d.launchChecked(ctx, stream, grid, args, s, leases, faults)
 	}
-	err = stream.Launch(d.kernel, layer.WithoutWait(grid), s.args...)
+	err = stream.Launch(d.kernel, grid, s.args...)
 	enqueued := err == nil && !layer.Empty(grid)
 	var bad error // why what the kernel wrote is lost, if it is known
 	if enqueued && faults != nil {
@@ -258,9 +258,6 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		if e := release(leases, bad); !enqueued { // else it only says that the stream was closed since, but the launch counts
 			err = cmp.Or(err, e)
 		}
-	}
-	if enqueued && err == nil {
-		err = layer.Launched(stream, d.kernel)
 	}
 	return err
 }

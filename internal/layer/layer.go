@@ -17,8 +17,6 @@ var under = slot.Hal.(struct {
 	RecordedOn       func(*hal.Event, *hal.Stream) bool
 	DoneAlone        func(*hal.Event) (bool, error)
 	CanDefer         func(*hal.Stream, *hal.Event) bool
-	WithoutWait      func(hal.Grid) hal.Grid
-	Launched         func(*hal.Stream, *hal.Kernel) error
 	Dimensions       func(hal.Grid) int
 	Empty            func(hal.Grid) bool
 	None             func(hal.Grid) hal.Grid
@@ -62,14 +60,6 @@ var DoneAlone = under.DoneAlone
 
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
 var CanDefer = under.CanDefer
-
-// WithoutWait returns the same grid for a launch that does not wait, even with HALYARD_LAUNCH_SYNC. The caller calls [Launched] once it
-// has recorded what the kernel uses.
-var WithoutWait = under.WithoutWait
-
-// Launched waits for a kernel that was launched with a grid of [WithoutWait], if HALYARD_LAUNCH_SYNC is set, and returns the error if the
-// kernel failed.
-var Launched = under.Launched
 
 // Dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
 var Dimensions = under.Dimensions
