@@ -103,6 +103,13 @@ var variants = []variant{
 	}},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
 		func(r *row) bool { return r.Devices[0] == "host" }, module("numba")},
+	{"Halyard, kernels in Go as vectors", "vectors", func(o *options, r *row) ([]string, []string) {
+		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
+		return []string{filepath.Join(o.built, "frontdoor-simd"), r.App.Name}, []string{"GODEBUG=simd=256"}
+	}, func(app string) []string { return []string{"frontdoor/" + app + ".go"} }, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
+		_, err := os.Stat(filepath.Join(o.built, "frontdoor-simd"))
+		return because(err)
+	}},
 }
 
 func because(err error) string {

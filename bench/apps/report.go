@@ -98,7 +98,8 @@ OpenCL C, with Halyard, and with other systems.
   themselves. So here tasks and copies wait in OpenCL, and the threads are not bound to processors. By default StarPU's workers poll, and two devices then take
   many times as long. There are StarPU programs of conjugate gradient and heat. In the others, a step needs nothing that another device has written, or
   all of it, and StarPU has no choice of what to copy.
-- **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions, and Go's does not.
+- **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions.
+  Go's makes them of the functions that "halyard kernels" writes for them, in builds with GOEXPERIMENT=simd: these are measured as vectors.
 
 `
 
