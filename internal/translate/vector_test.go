@@ -235,6 +235,60 @@ func k(t grid.Thread, x []uint32, y []float32) {
 	require.NoError(t, err, "%s", out)
 }
 
+// A line of vector code is, for panics and profiles, the line of the kernel that it is from, and what is around it is the generated file's own.
+func TestLinesOfVectorCode(t *testing.T) {
+	t.Parallel()
+	env := vectorBuild(t)
+	imp, err := imports()
+	require.NoError(t, err)
+	src := `package main
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+//halyard:kernel
+func k(t grid.Thread, x, y []float32) {
+	i := t.Global(0)
+	a := x[i]
+
+	for x[2*i] > a {
+		a = a*2 + 1
+	}
+	y[i] = a
+}
+
+func main() {}
+`
+	made, err := translatedWith(imp, src)
+	require.NoError(t, err)
+	require.True(t, made.Loops[0].Vectors, made.Loops[0].Why)
+	dir := module(t, map[string]string{"k.go": src, "main_kernels.go": string(made.Go), "main_kernels_simd.go": string(made.SIMD)})
+	for _, args := range [][]string{{"build", "-mod=mod", "-o", "program", "."}, {"tool", "objdump", "-s", "kLanes@simd256", "program"}} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), append(env, "GOARCH=amd64", "GOOS=linux")...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		if args[0] == "build" {
+			continue
+		}
+		seen := map[string]bool{}
+		for line := range strings.Lines(string(out)) {
+			if at := strings.Fields(line); len(at) > 3 && strings.HasPrefix(at[0], "k.go:") {
+				seen[at[0]] = true
+			}
+		}
+		for _, at := range []string{"k.go:8", "k.go:10", "k.go:13"} {
+			assert.True(t, seen[at], "there are instructions of %s: %v", at, slices.Collect(maps.Keys(seen)))
+		}
+		lines := strings.Count(src, "\n")
+		for at := range seen {
+			var n int
+			fmt.Sscanf(at, "k.go:%d", &n)
+			assert.True(t, n > 6 && n < lines, "%s is outside of the kernel", at)
+		}
+		assert.Contains(t, string(out), "main_kernels_simd.go:", "what is around has lines of its own")
+	}
+}
+
 // Random kernels give the same bits thread by thread and as vectors of each width, also where slices share memory and where an index is out of range.
 func TestRandomKernelsAsVectors(t *testing.T) {
 	t.Parallel()
