@@ -10,9 +10,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +37,8 @@ func run(ctx context.Context) error {
 	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
 	pairs := flag.Int("pairs", 301, "how often each side is timed")
 	only := flag.String("only", "", "a regular expression: measure the rows that it matches, such as \"saxpy on PoCL\"")
+	vectors := flag.String("vectors", "", "this command, built by Go 1.27 with GOEXPERIMENT=simd: its rows on the host come in addition")
+	rows := flag.Bool("rows", false, "print rows on the host, and nothing else")
 	flag.Parse()
 	if flag.NArg() > 0 || *pairs < 1 {
 		flag.Usage()
@@ -42,6 +47,9 @@ func run(ctx context.Context) error {
 	match, err := regexp.Compile(*only)
 	if err != nil {
 		return err
+	}
+	if *rows {
+		return measureAll(ctx, os.Stdout, onHost(512), match, *pairs)
 	}
 	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
 	first, _, _ := strings.Cut(string(load), " ")
@@ -52,18 +60,18 @@ func run(ctx context.Context) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s; %s; Halyard at %s; medians of %d pairs. The load average was %s when it began.\n\n", time.Now().UTC().Format(time.DateOnly), timing.Machine(), timing.Version(), *pairs, first)
 	b.WriteString("| kernel | elements | device | by hand | translated | ratio | quartiles |\n|---|--:|---|--:|--:|--:|--:|\n")
-	for _, c := range append(onDevices(512, devices), onHost(512)...) {
-		if !match.MatchString(c.String()) {
-			continue
-		}
-		r, err := c.measure(ctx, *pairs)
+	if err := measureAll(ctx, &b, append(onDevices(512, devices), onHost(512)...), match, *pairs); err != nil {
+		return err
+	}
+	if *vectors != "" {
+		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
+		cmd := exec.CommandContext(ctx, *vectors, "-rows", "-only", *only, "-pairs", strconv.Itoa(*pairs))
+		cmd.Env, cmd.Stderr = append(os.Environ(), "GODEBUG=simd=256"), os.Stderr
+		text, err := cmd.Output()
 		if err != nil {
-			return fmt.Errorf("%v: %w", &c, err)
+			return fmt.Errorf("%s: %w", *vectors, err)
 		}
-		row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", c.name, c.size, c.label, timing.Duration(r.Raw.Median), timing.Duration(r.Ours.Median),
-			r.Ratio.Median, r.Ratio.Q1, r.Ratio.Q3)
-		fmt.Fprint(os.Stderr, row)
-		b.WriteString(row)
+		b.Write(text)
 	}
 	b.WriteString("\n")
 	for _, d := range devices {
@@ -74,6 +82,24 @@ func run(ctx context.Context) error {
 		return err
 	}
 	return timing.Replace(*document, "kernels", b.String())
+}
+
+// measureAll measures those of the contests whose names match, and writes a row for each.
+func measureAll(ctx context.Context, w io.Writer, all []contest, match *regexp.Regexp, pairs int) error {
+	for _, c := range all {
+		if !match.MatchString(c.String()) {
+			continue
+		}
+		r, err := c.measure(ctx, pairs)
+		if err != nil {
+			return fmt.Errorf("%v: %w", &c, err)
+		}
+		row := fmt.Sprintf("| %s | %s | %s | %s | %s | %.3f | %.3f - %.3f |\n", c.name, c.size, c.label, timing.Duration(r.Raw.Median), timing.Duration(r.Ours.Median),
+			r.Ratio.Median, r.Ratio.Q1, r.Ratio.Q3)
+		fmt.Fprint(os.Stderr, row)
+		fmt.Fprint(w, row)
+	}
+	return nil
 }
 
 // openCL returns the OpenCL devices.
