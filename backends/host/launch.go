@@ -244,9 +244,16 @@ func (l *launch) blocks(b *driver.Block, from, to uint64) {
 	}()
 	row := uint64(l.grid[0])
 	plane := row * uint64(l.grid[1])
-	for n := from; n < to; n++ {
-		b.Index = [3]uint32{uint32(n % row), uint32(n % plane / row), uint32(n / plane)}
+	x, y, z := uint32(from%row), uint32(from%plane/row), uint32(from/plane)
+	for range to - from {
+		b.Index = [3]uint32{x, y, z} // the function may have changed it
 		l.kernel.run(b)
+		if x++; x == l.grid[0] {
+			x, y = 0, y+1
+			if y == l.grid[1] {
+				y, z = 0, z+1
+			}
+		}
 	}
 	returned = true
 }
