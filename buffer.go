@@ -204,6 +204,54 @@ func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	return part
 }
 
+// Matrix is a buffer as rows and columns, row by row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the kernel. A nil Matrix is
+// as a nil Buffer.
+type Matrix[T buffer.Element] struct {
+	*Buffer[T]
+	cols int
+}
+
+// InRows returns the elements, which it shares with x, as rows of so many columns. They must be whole rows.
+func (x *Buffer[T]) InRows(cols int) *Matrix[T] {
+	if x.begin("InRows") {
+		if cols <= 0 || x.n%cols != 0 {
+			x.q.keep(hal.Errorf("InRows", hal.ErrInvalidArgument, "%d elements are not whole rows of %d columns", x.n, cols))
+		}
+		x.end()
+	}
+	return &Matrix[T]{x, cols}
+}
+
+// Rows is the number of rows.
+func (m *Matrix[T]) Rows() int { return m.Len() / max(m.Cols(), 1) }
+
+// Cols is the number of columns.
+func (m *Matrix[T]) Cols() int {
+	if m == nil {
+		return 0
+	}
+	return m.cols
+}
+
+// Len is the number of elements.
+func (m *Matrix[T]) Len() int {
+	if m == nil {
+		return 0
+	}
+	return m.Buffer.Len()
+}
+
+// Want makes the matrix an argument of kernels, as that of a buffer does.
+func (m *Matrix[T]) Want(mode coherence.Mode) buffer.Want {
+	if m == nil {
+		return (*Buffer[T])(nil).Want(mode)
+	}
+	return m.Buffer.Want(mode)
+}
+
+// Element returns the zero value of the element type.
+func (m *Matrix[T]) Element() (zero T) { return zero }
+
 // As returns the bytes of x as elements of another type, which it shares with x.
 func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	y := &Buffer[U]{}

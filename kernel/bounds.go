@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -14,7 +15,9 @@ const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 
 // faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether there is
 // one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
-const faultBytes = 24
+//
+// For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow.
+const faultBytes = 40
 
 // faults is the memory for the first index out of range of one launch.
 type faults struct {
@@ -72,7 +75,11 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 		at = f.d.sites[site] + ": index"
 	}
 	wide := func(i int) int64 { return int64(uint64(order.Uint32(b[i:])) | uint64(order.Uint32(b[i+4:]))<<32) }
-	outside := f.d.refuse("launch", "%s %d out of range with length %d", at, wide(8), wide(16)).(*hal.Error)
+	found := fmt.Sprintf("%s %d out of range with length %d", at, wide(8), wide(16))
+	if order.Uint32(b[:]) == 2 {
+		found = fmt.Sprintf("%s %d, %d out of range with %d rows and %d columns", at, wide(8), wide(24), wide(16), wide(32))
+	}
+	outside := f.d.refuse("launch", "%s", found).(*hal.Error)
 	outside.Kind = hal.ErrOutOfRange
 	return outside, outside // as on the host, what a kernel wrote that failed is lost
 }

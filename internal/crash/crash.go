@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -41,15 +42,24 @@ func Caller(function string) string {
 	})
 }
 
+// matrix matches the functions of a matrix in package grid, which fail where a kernel calls them with an index out of range.
+var matrix = []string{"Matrix[", "OutMatrix[", "outside"}
+
+// below reports whether a function is one that a kernel calls and that has no lines of the program.
+func below(function string) bool {
+	name, ok := strings.CutPrefix(function, "github.com/go-halyard/halyard/kernel/grid.")
+	return strings.HasPrefix(function, "runtime.") || ok && slices.ContainsFunc(matrix, func(m string) bool { return strings.HasPrefix(name, m) })
+}
+
 // place walks the stack, the innermost call first. From the function on for which begins returns true, it returns the first place that is
-// not in the Go runtime.
+// not below the program.
 func place(begins func(function string) bool) string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for begun := false; ; {
 		f, more := frames.Next()
 		begun = begun || begins(f.Function)
-		if begun && !strings.HasPrefix(f.Function, "runtime.") {
+		if begun && !below(f.Function) {
 			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 		if !more {

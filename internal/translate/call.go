@@ -143,6 +143,9 @@ func (f *function) builtin(e *ast.CallExpr, name string) []string {
 // gridCall translates calls of package grid.
 func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, used bool) []string {
 	name := obj.Name()
+	if recv != nil && f.isMatrix(recv) {
+		return f.matrixCall(e, name, recv)
+	}
 	if recv != nil {
 		if id, ok := ast.Unparen(recv).(*ast.Ident); !ok || f.variable(id).kind != thread {
 			refuse(e.Pos(), "a grid.Thread can only be a parameter; call its methods, or pass it on")
@@ -353,6 +356,10 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 				if id, ok := ast.Unparen(a.expr).(*ast.Ident); !ok || f.variable(id).kind != thread {
 					refuse(a.expr.Pos(), "a grid.Thread can only be a parameter; call its methods, or pass it on")
 				}
+			case matrixOf(a.typ) != nil:
+				v := f.matrix(a.expr)
+				texts[i] = fmt.Sprintf("%s, %[1]s_n, %[1]s_m", v.c)
+				a.at = place{param: v.param}
 			case a.recv:
 				_, isPointer := f.typeOf(a.expr).Underlying().(*types.Pointer)
 				switch {
@@ -383,7 +390,7 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		f.uses64(called.atomic64)
 	}
 	for i := range list {
-		if m := called.params[i]; m.kind == slice || m.kind == pointer {
+		if m := called.params[i]; m.kind == slice || m.kind == matrix || m.kind == pointer {
 			if m.written {
 				f.written(list[i].at)
 			}

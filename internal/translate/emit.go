@@ -257,6 +257,14 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			case slice:
 				fmt.Fprintf(&b, "\t\t%s := kernel.Slice[%s](blk, %d)\n", arg, p.typeName(elem(m)), wire)
 				wire++
+			case matrix:
+				made := "MatrixOf"
+				if m.out {
+					made = "OutMatrixOf"
+				}
+				fmt.Fprintf(&b, "\t\t%s := grid.%s(kernel.Slice[%s](blk, %d), int(kernel.Number[int64](blk, %d)), int(kernel.Number[int64](blk, %d)))\n",
+					arg, made, p.typeName(elem(m)), wire, wire+1, wire+2)
+				wire += 2
 			default:
 				fmt.Fprintf(&b, "\t\t%s := %s\n", arg, p.number(m, fmt.Sprintf("blk, %d", wire)))
 			}
@@ -297,6 +305,8 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			case thread:
 			case slice:
 				names = append(names, fmt.Sprintf("%q, %q", name, "len("+name+")"))
+			case matrix:
+				names = append(names, fmt.Sprintf("%q, %q, %q", name, name+".Rows()", name+".Cols()"))
 			default:
 				names = append(names, fmt.Sprintf("%q", name))
 			}
@@ -336,13 +346,10 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 				continue
 			case slice:
 				params = append(params, fmt.Sprintf(", %s kernel.Vector[%s]", arg, p.typeName(elem(m))))
-				mode := "In"
-				if m.out {
-					mode = "Out"
-				} else if m.written {
-					mode = "InOut"
-				}
-				args = append(args, fmt.Sprintf(", kernel.%s(%s), kernel.Value(int64(kernel.Len(%s)))", mode, arg, arg))
+				args = append(args, fmt.Sprintf(", kernel.%s(%s), kernel.Value(int64(kernel.Len(%s)))", m.mode(), arg, arg))
+			case matrix:
+				params = append(params, fmt.Sprintf(", %s kernel.Matrix[%s]", arg, p.typeName(elem(m))))
+				args = append(args, fmt.Sprintf(", kernel.%s(kernel.Elements(%s)), kernel.Value(int64(kernel.RowsOf(%[2]s))), kernel.Value(int64(kernel.ColsOf(%[2]s)))", m.mode(), arg))
 			default:
 				params = append(params, fmt.Sprintf(", %s %s", arg, p.typeName(m.typ)))
 				args = append(args, ", "+launched(m, arg))
@@ -385,7 +392,24 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	return nil
 }
 
-func elem(m *param) types.Type { return m.typ.Underlying().(*types.Slice).Elem() }
+// elem returns the type of the elements of a slice or a matrix.
+func elem(m *param) types.Type {
+	if m.kind == matrix {
+		return matrixOf(m.typ)
+	}
+	return m.typ.Underlying().(*types.Slice).Elem()
+}
+
+// mode returns the function of package kernel with which a launch passes elements.
+func (m *param) mode() string {
+	switch {
+	case m.out:
+		return "Out"
+	case m.written:
+		return "InOut"
+	}
+	return "In"
+}
 
 // free returns the name of something in the generated file: the given name, with underscores added if the package or the file uses it for
 // something else, or if it is in not.

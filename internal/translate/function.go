@@ -65,6 +65,7 @@ const (
 	pointer             // a pointer
 	shared              // a Go pointer; the C variable is the array that it points to
 	thread              // no variable: macros return the thread's indexes
+	matrix              // a pointer, the rows with _n and the columns with _m after the name
 )
 
 // variable is the C form of a Go variable.
@@ -242,7 +243,7 @@ func (f *function) signature(obj *types.Func, args []types.Type, spaces []space)
 
 func (f *function) parameter(v *types.Var, i int, spaces []space) {
 	t := f.substitute(v.Type())
-	m := &param{name: v.Name(), pos: v.Pos(), typ: t, out: gridType(t, "Out")}
+	m := &param{name: v.Name(), pos: v.Pos(), typ: t, out: gridType(t, "Out") || gridType(t, "OutMatrix")}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
 		m.kind, m.space = slice, global
@@ -267,6 +268,14 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 			m.kind = thread
 			break
 		}
+		if of := matrixOf(t); of != nil {
+			m.kind, m.space = matrix, global
+			f.element(of, v.Pos())
+			if f.kernel {
+				f.own(of, v.Pos())
+			}
+			break
+		}
 		f.p.cType(t, v.Pos())
 	}
 	if f.kernel {
@@ -278,8 +287,8 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 		}
 		if m.kind != thread {
 			shown := t
-			if s, ok := t.Underlying().(*types.Slice); ok {
-				shown = s.Elem()
+			if m.kind == slice || m.kind == matrix {
+				shown = elem(m)
 			}
 			f.importable(shown, v.Pos())
 		}
@@ -305,6 +314,8 @@ func (f *function) passed(m *param) {
 	switch m.kind {
 	case thread:
 		return
+	case matrix:
+		n = 24
 	case value:
 		n = types.SizesFor("gc", "amd64").Sizeof(m.typ)
 	}
@@ -383,6 +394,8 @@ func (f *function) text() string {
 		case slice:
 			elem := m.typ.Underlying().(*types.Slice).Elem()
 			params = append(params, fmt.Sprintf("%s%s%s *%s, i64 %s_n", constant, m.space, f.p.cType(elem, m.pos), c, c))
+		case matrix:
+			params = append(params, fmt.Sprintf("%s%s%s *%s, i64 %s_n, i64 %s_m", constant, m.space, f.p.cType(matrixOf(m.typ), m.pos), c, c, c))
 		case pointer:
 			elem := m.typ.Underlying().(*types.Pointer).Elem()
 			params = append(params, fmt.Sprintf("%s%s%s *%s", constant, m.space, f.p.cType(elem, m.pos), c))
@@ -443,10 +456,10 @@ func (f *function) text() string {
 // name returns a C name for a variable that no other variable of the function has.
 func (f *function) name(name string) string {
 	c := mangle("h_", name)
-	for i := 1; f.used[c] || f.used[c+"_n"]; i++ {
+	for i := 1; f.used[c] || f.used[c+"_n"] || f.used[c+"_m"]; i++ {
 		c = fmt.Sprintf("%s_%d", mangle("h_", name), i)
 	}
-	f.used[c], f.used[c+"_n"] = true, true
+	f.used[c], f.used[c+"_n"], f.used[c+"_m"] = true, true, true
 	return c
 }
 

@@ -150,6 +150,11 @@ func (o *over) end(e ast.Expr) string {
 			return "int(" + arg + "." + e.Sel.Name + ")"
 		}
 	case *ast.CallExpr:
+		if m, method := o.f.size(e); m != nil {
+			if arg := o.argument(m); arg != "" {
+				return "kernel." + method + "Of(" + arg + ")"
+			}
+		}
 		if len(e.Args) != 1 {
 			return ""
 		}
@@ -190,6 +195,18 @@ func (o *over) argument(obj types.Object) string {
 		}
 	}
 	return ""
+}
+
+// size returns the matrix and the method if a call is m.Rows() or m.Cols().
+func (f *function) size(e *ast.CallExpr) (m types.Object, method string) {
+	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "Rows" && sel.Sel.Name != "Cols" {
+		return nil, ""
+	}
+	if m = f.object(sel.X); m == nil || matrixOf(m.Type()) == nil {
+		return nil, ""
+	}
+	return m, sel.Sel.Name
 }
 
 func isInteger(t types.Type) bool {

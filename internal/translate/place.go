@@ -69,7 +69,7 @@ func (f *function) store(at place) string {
 
 var (
 	identifier = regexp.MustCompile(`\w+`)
-	site       = regexp.MustCompile(`(_n|, \d+), \d+\)`) // the number of a source line at the end of GO_AT
+	site       = regexp.MustCompile(`(_n|_m|, \d+), \d+\)`) // the number of a source line at the end of GO_AT and GO_CELL
 )
 
 // note keeps the text of a place that is used. It returns the name of the variable that the place is in, or of the parameter through which it is reached.
@@ -93,7 +93,9 @@ const throughPointer = " (*)"
 // store past the other use, unless the store is volatile.
 func (f *function) mixed(memory string) bool {
 	all := f.places[memory]
-	if !slices.ContainsFunc(all, func(c string) bool { return strings.Contains(c, "GO_AT(") || strings.Contains(c, "(*") }) {
+	if !slices.ContainsFunc(all, func(c string) bool {
+		return strings.Contains(c, "GO_AT(") || strings.Contains(c, "GO_CELL(") || strings.Contains(c, "(*")
+	}) {
 		return false // all indexes are constant
 	}
 	return !f.kernel || slices.ContainsFunc(all, func(c string) bool {
@@ -196,6 +198,9 @@ func (f *function) pointee(e ast.Expr) place {
 			return f.place(e.X)
 		}
 	case *ast.CallExpr:
+		if v, ok := f.refOf(e); ok {
+			return f.cell(v, e)
+		}
 		f.refuseShared(e)
 	}
 	refuse(e.Pos(), "%s", why(f.typeOf(e)))
@@ -243,6 +248,9 @@ func (f *function) onlyParameter(v *variable) string {
 	if v.kind == thread {
 		return "a grid.Thread can only be a parameter; call its methods, or pass it on"
 	}
+	if v.kind == matrix {
+		return onlyMatrix
+	}
 	return why(v.typ)
 }
 
@@ -273,12 +281,12 @@ func (f *function) within(e *ast.IndexExpr, index string) string {
 		return index
 	}
 	f.checks = true
-	return fmt.Sprintf("GO_AT(%s, %s, %d)", index, n, f.p.site(e))
+	return fmt.Sprintf("GO_AT(%s, %s, %d)", index, n, f.p.site(e.Index))
 }
 
 // site returns the number of the source line of a checked index.
-func (p *program) site(e *ast.IndexExpr) int {
-	text := p.pkg.line(e.Index.Pos())
+func (p *program) site(index ast.Expr) int {
+	text := p.pkg.line(index.Pos())
 	if i := slices.Index(p.sites, text); i >= 0 {
 		return i
 	}
@@ -347,6 +355,11 @@ func (f *function) frozenPointee(e ast.Expr) place {
 	if a, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && a.Op == token.AND {
 		if _, isNew := ast.Unparen(a.X).(*ast.CompositeLit); !isNew {
 			return f.frozen(a.X)
+		}
+	}
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if v, ok := f.refOf(call); ok {
+			return f.frozenCell(v, call)
 		}
 	}
 	return f.pointee(e)

@@ -614,6 +614,9 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		if dim, ok := w.place(e); ok {
 			return w.global(dim), dim != 0 && rowKnown
 		}
+		if m, method := w.f.size(e); m != nil && slices.Contains(w.params, m) && !w.writes[m] {
+			return m.Name() + "." + method + "()", true
+		}
 		if len(e.Args) != 1 || !w.pure(e) {
 			return "", false
 		}
@@ -665,6 +668,9 @@ func (w *rowWriter) pure(e ast.Expr) bool {
 		return w.pure(e.X) && w.pure(e.Y)
 	case *ast.CallExpr:
 		if _, ok := w.place(e); ok {
+			return true
+		}
+		if m, _ := w.f.size(e); m != nil {
 			return true
 		}
 		if len(e.Args) != 1 || !w.pure(e.Args[0]) {

@@ -93,6 +93,9 @@ func (p *program) cTypeAt(t types.Type, pos token.Pos, depth int) string {
 	if z, ok := complexOf(t); ok {
 		return p.declareComplex(z)
 	}
+	if matrixOf(t) != nil {
+		refuse(pos, "%s", onlyMatrix)
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Array:
 		if u.Len() < 1 {

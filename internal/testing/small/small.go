@@ -57,3 +57,10 @@ func step(t grid.Thread, dt float32, bodies []Body) {
 		bodies[i].move(dt)
 	}
 }
+
+//halyard:kernel
+func mirror(t grid.Thread, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+	if i, j := t.Global(1), t.Global(0); i < to.Rows() && j < to.Cols() {
+		to.Set(i, j, from.At(i, to.Cols()-1-j))
+	}
+}

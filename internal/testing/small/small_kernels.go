@@ -50,9 +50,6 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		sums := kernel.Slice[int32](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if pairsVectors != nil {
-					row = pairsVectors(row, from, sums)
-				}
 				pairsRow(row, from, sums)
 			}
 			return
@@ -89,17 +86,32 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			step(t, dt, bodies)
 		}
 	}),
-}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:56", "small.go:57", "small.go:50"}, Kernels: map[string]kernel.Written{
+	"mirror": kernel.Go(func(blk *kernel.Block) {
+		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
+		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
+		if !grid.Covered() {
+			for row := range grid.Rows(blk) {
+				mirrorRow(row, from, to)
+			}
+			return
+		}
+		for t := range grid.Threads(blk) {
+			mirror(t, from, to)
+		}
+	}),
+}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:56", "small.go:57", "small.go:50", "small.go:64"}, Kernels: map[string]kernel.Written{
 	"saxpy":  {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
 	"paint":  {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20"},
 	"pairs":  {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"}},
 	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
 	"step":   {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}},
+	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "small.go:63"},
 }, Sources: []string{
 	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
 	"small.go Body.move 2524ff07be6662cf",
 	"small.go Frame 5987f52e2b0b5859",
+	"small.go mirror bd0fb789c193980a",
 	"small.go number e05243df14cc39b9",
 	"small.go paint 831035411d30d873",
 	"small.go pairs a346c09c737f7d44",
@@ -167,6 +179,16 @@ KERNEL void k_step(f32 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) 
 		}
 	}
 }
+
+KERNEL void k_mirror(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
+	{
+		i64 h_i = ((i64)INDEX(1));
+		i64 h_j = ((i64)INDEX(0));
+		if (((h_i < h_to_n) && (h_j < h_to_m))) {
+			h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 7)] = h_from[GO_CELL(h_i, ((i64)((u64)((i64)((u64)h_to_m - (u64)((i64)1))) - (u64)h_j)), h_from_n, h_from_m, 7)];
+		}
+	}
+}
 `})
 
 var (
@@ -175,6 +197,7 @@ var (
 	pairsKernel  = kernels.Kernel("pairs")
 	numberKernel = kernels.Kernel("number")
 	stepKernel   = kernels.Kernel("step")
+	mirrorKernel = kernels.Kernel("mirror")
 )
 
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
@@ -237,6 +260,18 @@ func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, bodie
 	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.InOut(bodies), kernel.Value(int64(kernel.Len(bodies))))
 }
 
+// Mirror launches mirror on a queue, with as many threads as its data have places for.
+func Mirror(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
+	if ctx, s, over, ok := q.Launching("mirror", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
+		q.Launched(MirrorOn(ctx, s, over, from, to))
+	}
+}
+
+// MirrorOn launches mirror on a stream.
+func MirrorOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Matrix[float32], to kernel.Matrix[float32]) error {
+	return mirrorKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
+}
+
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -262,7 +297,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:266
+//line small_kernels.go:301
 				}
 				{
 					at := at + 1
@@ -272,7 +307,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:276
+//line small_kernels.go:311
 				}
 			}
 			if at < count {
@@ -282,7 +317,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:286
+//line small_kernels.go:321
 			}
 			x_ = to - 1
 			continue
@@ -291,7 +326,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:295
+//line small_kernels.go:330
 	}
 }
 
@@ -323,7 +358,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:327
+//line small_kernels.go:362
 			}
 			x_ = to - 1
 			continue
@@ -334,7 +369,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:338
+//line small_kernels.go:373
 	}
 }
 
@@ -342,13 +377,12 @@ threads:
 //
 //go:noinline
 func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
-	end := min(r.End, (len(from) / int(2)))
-	from_, to := r.First(), end
+	from_, to := r.First(), r.End
 	from_, to = grid.Within(from_, to, 0, len(sums))
 	if from_ >= to {
-		from_ = end // none
+		from_ = r.End // none
 	}
-	for x := r.First(); x < end; x++ {
+	for x := r.First(); x < r.End; x++ {
 		if x == from_ {
 			count := to - from_
 			sums0 := sums[from_+0:][:count]
@@ -357,10 +391,10 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				_ = x
 //line small.go:29
 				n := len(from) / 2
-				if i := x; true || i < n {
+				if i := x; i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:364
+//line small_kernels.go:398
 			}
 			x = to - 1
 			continue
@@ -370,7 +404,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:374
+//line small_kernels.go:408
 	}
 }
 
@@ -394,7 +428,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:398
+//line small_kernels.go:432
 				}
 				{
 					at := at + 1
@@ -402,7 +436,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:406
+//line small_kernels.go:440
 				}
 			}
 			if at < count {
@@ -410,14 +444,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:414
+//line small_kernels.go:448
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:421
+//line small_kernels.go:455
 	}
 }
 
@@ -443,7 +477,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:447
+//line small_kernels.go:481
 				}
 				{
 					at := at + 1
@@ -453,7 +487,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:457
+//line small_kernels.go:491
 				}
 			}
 			if at < count {
@@ -463,7 +497,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:467
+//line small_kernels.go:501
 			}
 			x = to - 1
 			continue
@@ -472,7 +506,24 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:476
+//line small_kernels.go:510
+	}
+}
+
+// mirrorRow runs mirror for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+//
+//go:noinline
+func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+	if r.Y >= to.Rows() {
+		return
+	}
+	end := min(r.End, to.Cols())
+	for x := r.First(); x < end; x++ {
+//line small.go:63
+		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
+			to.Set(i, j, from.At(i, to.Cols()-1-j))
+		}
+//line small_kernels.go:527
 	}
 }
 
@@ -480,6 +531,5 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 var (
 	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
-	pairsVectors  func(grid.Row, []int32, grid.Out[int32]) grid.Row
 	numberVectors func(grid.Row, []int32) grid.Row
 )

@@ -1,0 +1,82 @@
+package grid
+
+import "fmt"
+
+// Matrix is the type of a kernel's parameter for elements in rows and columns. A launch takes a [github.com/go-halyard/halyard/kernel.Matrix] for it:
+//
+//	//halyard:kernel
+//	func smooth(t grid.Thread, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
+//		i, j := t.Global(1), t.Global(0)
+//		if i >= to.Rows() || j >= to.Cols() {
+//			return
+//		}
+//		to.Set(i, j, (from.At(i, max(j-1, 0))+from.At(i, j))/2)
+//	}
+//
+//	Smooth(q, u.Rows(width), v.Rows(width))
+//
+// Neighbours in a row are neighbours in memory, so the column is the index that should come from t.Global(0).
+type Matrix[T any] struct {
+	elements   []T // row by row
+	rows, cols int
+}
+
+// MatrixOf returns elements as a matrix: row i begins at element i*cols. It is called by files that "halyard kernels" writes, and by tests of kernels.
+func MatrixOf[T any](elements []T, rows, cols int) Matrix[T] {
+	if rows < 0 || cols < 0 || len(elements) != rows*cols {
+		panic(fmt.Sprintf("grid: %d elements are not %d rows of %d columns", len(elements), rows, cols))
+	}
+	return Matrix[T]{elements, rows, cols}
+}
+
+// Rows returns the number of rows.
+func (m Matrix[T]) Rows() int { return m.rows }
+
+// Cols returns the number of columns.
+func (m Matrix[T]) Cols() int { return m.cols }
+
+// At returns the element in row i and column j.
+func (m Matrix[T]) At(i, j int) T {
+	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
+		outside(i, j, m.rows, m.cols)
+	}
+	return m.elements[i*m.cols+j]
+}
+
+// Set sets the element in row i and column j.
+func (m Matrix[T]) Set(i, j int, v T) {
+	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
+		outside(i, j, m.rows, m.cols)
+	}
+	m.elements[i*m.cols+j] = v
+}
+
+// Ref returns the address of the element in row i and column j, for *m.Ref(i, j) += v, fields, methods and atomic functions.
+func (m Matrix[T]) Ref(i, j int) *T {
+	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
+		outside(i, j, m.rows, m.cols)
+	}
+	return &m.elements[i*m.cols+j]
+}
+
+// OutMatrix is a [Matrix] of which the kernel writes all elements and reads none, as [Out] is for slices.
+type OutMatrix[T any] struct{ m Matrix[T] }
+
+// OutMatrixOf is [MatrixOf] for an OutMatrix.
+func OutMatrixOf[T any](elements []T, rows, cols int) OutMatrix[T] {
+	return OutMatrix[T]{MatrixOf(elements, rows, cols)}
+}
+
+// Rows returns the number of rows.
+func (m OutMatrix[T]) Rows() int { return m.m.rows }
+
+// Cols returns the number of columns.
+func (m OutMatrix[T]) Cols() int { return m.m.cols }
+
+// Set sets the element in row i and column j.
+func (m OutMatrix[T]) Set(i, j int, v T) { m.m.Set(i, j, v) }
+
+//go:noinline
+func outside(i, j, rows, cols int) {
+	panic(fmt.Sprintf("index %d, %d out of range with %d rows and %d columns", i, j, rows, cols))
+}
