@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math"
 
 	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -15,19 +14,17 @@ import (
 
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
-// Each thread of add adds up one part of the points.
-const k, parts = 32, 1024
+// k is the number of clusters.
+const k = 32
 
-type point [8]float32
-type sum [9]float32 // of points; the last is their number
-
-// add finds the centre that is nearest to each point of a part, and adds the point to that centre's sum of the part.
+// add finds the centre that is nearest to each point, and adds the point to that centre's sum. Each thread has sums of its own, for a part of the
+// points. The ninth number of a sum counts its points.
 //
 //halyard:kernel
-func add(t grid.Thread, points, centres []point, sums []sum) {
-	if part := t.Global(0); part < parts {
-		for p := part; p < len(points); p += parts {
-			best, least := 0, float32(math.MaxFloat32)
+func add(t grid.Thread, points, centres [][8]float32, sums [][k][9]float32) {
+	if part := t.Global(0); part < len(sums) {
+		for p := part; p < len(points); p += len(sums) {
+			best, least := 0, float32(1e38)
 			for c := range k {
 				away := float32(0)
 				for d, x := range points[p] {
@@ -38,9 +35,9 @@ func add(t grid.Thread, points, centres []point, sums []sum) {
 				}
 			}
 			for d, x := range points[p] {
-				sums[part*k+best][d] += x
+				sums[part][best][d] += x
 			}
-			sums[part*k+best][8]++
+			sums[part][best][8]++
 		}
 	}
 }
@@ -48,11 +45,11 @@ func add(t grid.Thread, points, centres []point, sums []sum) {
 // move moves the centres to the middle of their points.
 //
 //halyard:kernel
-func move(t grid.Thread, sums []sum, centres []point) {
+func move(t grid.Thread, sums [][k][9]float32, centres [][8]float32) {
 	if c := t.Global(0); c < len(centres) {
-		var all sum
-		for i := c; i < len(sums); i += k {
-			for d, x := range sums[i] {
+		var all [9]float32
+		for part := range sums {
+			for d, x := range sums[part][c] {
 				all[d] += x
 			}
 		}
@@ -63,10 +60,10 @@ func move(t grid.Thread, sums []sum, centres []point) {
 }
 
 // cluster returns the centres after some steps, which begin with the first points as centres.
-func cluster(q *halyard.Queue, data []point, steps int) []point {
-	points, centres, sums := halyard.From(q, data), halyard.From(q, data[:k]), halyard.New[sum](q, parts*k)
+func cluster(q *halyard.Queue, data [][8]float32, steps int) [][8]float32 {
+	points, centres, sums := halyard.From(q, data), halyard.From(q, data[:k]), halyard.New[[k][9]float32](q, 1024)
 	for range steps {
-		sums.Fill(sum{})
+		sums.Fill([k][9]float32{})
 		Add(q, points, centres, sums)
 		Move(q, sums, centres)
 	}

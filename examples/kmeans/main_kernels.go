@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"math"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
@@ -14,9 +13,9 @@ import (
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"add": kernel.Go(func(blk *kernel.Block) {
-		points := kernel.Slice[point](blk, 0)
-		centres := kernel.Slice[point](blk, 2)
-		sums := kernel.Slice[sum](blk, 4)
+		points := kernel.Slice[[8]float32](blk, 0)
+		centres := kernel.Slice[[8]float32](blk, 2)
+		sums := kernel.Slice[[32][9]float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				addRow(row, points, centres, sums)
@@ -28,8 +27,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 	"move": kernel.Go(func(blk *kernel.Block) {
-		sums := kernel.Slice[sum](blk, 0)
-		centres := kernel.Slice[point](blk, 2)
+		sums := kernel.Slice[[32][9]float32](blk, 0)
+		centres := kernel.Slice[[8]float32](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				moveRow(row, sums, centres)
@@ -40,90 +39,131 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			move(t, sums, centres)
 		}
 	}),
-}, Indexes: []string{"main.go:33", "main.go:34", "main.go:40", "main.go:41", "main.go:43", "main.go:55", "main.go:56", "main.go:60"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:30", "main.go:31", "main.go:37", "main.go:38", "main.go:40", "main.go:52", "main.go:53", "main.go:57"}, Kernels: map[string]kernel.Written{
 	"add":  {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}},
 	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}},
 }, Sources: []string{
 	"./ float32,len,max main",
-	"main.go add b7b06719f9d09d62",
-	"main.go k 141367ccdc6860a7",
-	"main.go move 3d714b3febdf99ed",
-	"main.go parts 141367ccdc6860a7",
-	"main.go point e66c719f6ee895c1",
-	"main.go sum 6da9ce6927834ea1",
+	"main.go add fe16ca5cc9c8c33b",
+	"main.go k 060e2cc49e715f81",
+	"main.go move 385e785f0304be1b",
 }, Portable: `typedef struct { f32 a[8]; } T_8_f32;
 typedef struct { f32 a[9]; } T_9_f32;
+typedef struct { T_9_f32 a[32]; } T_32_9_f32;
 typedef u8 go_size_T_8_f32[sizeof(T_8_f32) == 32 ? 1 : -1];
-typedef u8 go_size_T_9_f32[sizeof(T_9_f32) == 36 ? 1 : -1];
+typedef u8 go_size_T_32_9_f32[sizeof(T_32_9_f32) == 1152 ? 1 : -1];
 FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? y : x) : y > x ? y : x; }
 
-KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	{
-		i64 h_part = ((i64)INDEX(0));
-		if ((h_part < ((i64)1024))) {
-			{
-				i64 h_p = h_part;
-				for (; (h_p < h_points_n); h_p = ((i64)((u64)h_p + (u64)((i64)1024)))) {
-					i64 h_best = ((i64)0);
-					f32 h_least = 3.4028235e+38f;
-					{
-						i64 v_2 = ((i64)32);
-						for (i64 v_3 = 0; v_3 < v_2; v_3++) {
-							i64 h_c = v_3;
-							f32 h_away = 0.0f;
-							{
-								T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 0)];
-								for (i64 v_6 = 0; v_6 < 8; v_6++) {
-									i64 h_d = v_6;
-									f32 h_x = v_5.a[v_6];
-									h_away = (h_away + ((h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)])));
-								}
+KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
+	if (GO_WHOLE(h_sums_n)) {
+		i64 h_part_1 = ((i64)INDEX(0));
+		{
+			i64 h_p_1 = h_part_1;
+			for (; (h_p_1 < h_points_n); h_p_1 = ((i64)((u64)h_p_1 + (u64)h_sums_n))) {
+				i64 h_best_1 = ((i64)0);
+				f32 h_least_1 = 1e+38f;
+				{
+					i64 v_14 = ((i64)32);
+					for (i64 v_15 = 0; v_15 < v_14; v_15++) {
+						i64 h_c_1 = v_15;
+						f32 h_away_1 = 0.0f;
+						{
+							T_8_f32 v_17 = h_points[GO_AT(h_p_1, h_points_n, 0)];
+							for (i64 v_18 = 0; v_18 < 8; v_18++) {
+								i64 h_d_2 = v_18;
+								f32 h_x_2 = v_17.a[v_18];
+								h_away_1 = (h_away_1 + ((h_x_2 - h_centres[GO_AT(h_c_1, h_centres_n, 1)].a[GO_AT(h_d_2, 8, 1)]) * (h_x_2 - h_centres[GO_AT(h_c_1, h_centres_n, 1)].a[GO_AT(h_d_2, 8, 1)])));
 							}
-							{
-								if ((h_away < h_least)) {
-									i64 v_8 = h_c;
-									f32 v_9 = h_away;
-									h_best = v_8;
-									h_least = v_9;
-								}
+						}
+						{
+							if ((h_away_1 < h_least_1)) {
+								i64 v_20 = h_c_1;
+								f32 v_21 = h_away_1;
+								h_best_1 = v_20;
+								h_least_1 = v_21;
 							}
 						}
 					}
-					{
-						T_8_f32 v_10 = h_points[GO_AT(h_p, h_points_n, 2)];
-						for (i64 v_11 = 0; v_11 < 8; v_11++) {
-							i64 h_d_1 = v_11;
-							f32 h_x_1 = v_10.a[v_11];
-							GO_ONCE(h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 3)].a[GO_AT(h_d_1, 9, 3)]) = (h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1);
-						}
+				}
+				{
+					T_8_f32 v_22 = h_points[GO_AT(h_p_1, h_points_n, 2)];
+					for (i64 v_23 = 0; v_23 < 8; v_23++) {
+						i64 h_d_3 = v_23;
+						f32 h_x_3 = v_22.a[v_23];
+						GO_ONCE(h_sums[GO_AT(h_part_1, h_sums_n, 3)].a[GO_AT(h_best_1, 32, 3)].a[GO_AT(h_d_3, 9, 3)]) = (h_sums[GO_AT(h_part_1, h_sums_n, 3)].a[GO_AT(h_best_1, 32, 3)].a[GO_AT(h_d_3, 9, 3)] + h_x_3);
 					}
-					GO_ONCE(h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 4)].a[8]) = (h_sums[GO_AT(((i64)((u64)((i64)((u64)h_part * (u64)((i64)32))) + (u64)h_best)), h_sums_n, 4)].a[8] + 1.0f);
+				}
+				GO_ONCE(h_sums[GO_AT(h_part_1, h_sums_n, 4)].a[GO_AT(h_best_1, 32, 4)].a[8]) = (h_sums[GO_AT(h_part_1, h_sums_n, 4)].a[GO_AT(h_best_1, 32, 4)].a[8] + 1.0f);
+			}
+		}
+	} else {
+		{
+			i64 h_part = ((i64)INDEX(0));
+			if ((h_part < h_sums_n)) {
+				{
+					i64 h_p = h_part;
+					for (; (h_p < h_points_n); h_p = ((i64)((u64)h_p + (u64)h_sums_n))) {
+						i64 h_best = ((i64)0);
+						f32 h_least = 1e+38f;
+						{
+							i64 v_2 = ((i64)32);
+							for (i64 v_3 = 0; v_3 < v_2; v_3++) {
+								i64 h_c = v_3;
+								f32 h_away = 0.0f;
+								{
+									T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 0)];
+									for (i64 v_6 = 0; v_6 < 8; v_6++) {
+										i64 h_d = v_6;
+										f32 h_x = v_5.a[v_6];
+										h_away = (h_away + ((h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)])));
+									}
+								}
+								{
+									if ((h_away < h_least)) {
+										i64 v_8 = h_c;
+										f32 v_9 = h_away;
+										h_best = v_8;
+										h_least = v_9;
+									}
+								}
+							}
+						}
+						{
+							T_8_f32 v_10 = h_points[GO_AT(h_p, h_points_n, 2)];
+							for (i64 v_11 = 0; v_11 < 8; v_11++) {
+								i64 h_d_1 = v_11;
+								f32 h_x_1 = v_10.a[v_11];
+								GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(h_best, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = (h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(h_best, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1);
+							}
+						}
+						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(h_best, 32, 4)].a[8]) = (h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(h_best, 32, 4)].a[8] + 1.0f);
+					}
 				}
 			}
 		}
 	}
 }
 
-KERNEL void k_move(const GLOBAL T_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
+KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
 	if (GO_WHOLE(h_centres_n)) {
 		i64 h_c_1 = ((i64)INDEX(0));
 		T_9_f32 h_all_1 = {0};
 		{
-			i64 h_i_1 = h_c_1;
-			for (; (h_i_1 < h_sums_n); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)32)))) {
+			for (i64 v_8 = 0; v_8 < h_sums_n; v_8++) {
+				i64 h_part_1 = v_8;
 				{
-					T_9_f32 v_8 = h_sums[GO_AT(h_i_1, h_sums_n, 5)];
-					for (i64 v_9 = 0; v_9 < 9; v_9++) {
-						i64 h_d_2 = v_9;
-						f32 h_x_1 = v_8.a[v_9];
+					T_9_f32 v_10 = h_sums[GO_AT(h_part_1, h_sums_n, 5)].a[GO_AT(h_c_1, 32, 5)];
+					for (i64 v_11 = 0; v_11 < 9; v_11++) {
+						i64 h_d_2 = v_11;
+						f32 h_x_1 = v_10.a[v_11];
 						h_all_1.a[GO_AT(h_d_2, 9, 6)] = (h_all_1.a[GO_AT(h_d_2, 9, 6)] + h_x_1);
 					}
 				}
 			}
 		}
 		{
-			for (i64 v_11 = 0; v_11 < 8; v_11++) {
-				i64 h_d_3 = v_11;
+			for (i64 v_13 = 0; v_13 < 8; v_13++) {
+				i64 h_d_3 = v_13;
 				h_centres[GO_AT(h_c_1, h_centres_n, 7)].a[GO_AT(h_d_3, 8, 7)] = (h_all_1.a[GO_AT(h_d_3, 9, 7)] / go_max_f32(h_all_1.a[8], 1.0f));
 			}
 		}
@@ -133,21 +173,21 @@ KERNEL void k_move(const GLOBAL T_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h
 			if ((h_c < h_centres_n)) {
 				T_9_f32 h_all = {0};
 				{
-					i64 h_i = h_c;
-					for (; (h_i < h_sums_n); h_i = ((i64)((u64)h_i + (u64)((i64)32)))) {
+					for (i64 v_1 = 0; v_1 < h_sums_n; v_1++) {
+						i64 h_part = v_1;
 						{
-							T_9_f32 v_2 = h_sums[GO_AT(h_i, h_sums_n, 5)];
-							for (i64 v_3 = 0; v_3 < 9; v_3++) {
-								i64 h_d = v_3;
-								f32 h_x = v_2.a[v_3];
+							T_9_f32 v_3 = h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)];
+							for (i64 v_4 = 0; v_4 < 9; v_4++) {
+								i64 h_d = v_4;
+								f32 h_x = v_3.a[v_4];
 								h_all.a[GO_AT(h_d, 9, 6)] = (h_all.a[GO_AT(h_d, 9, 6)] + h_x);
 							}
 						}
 					}
 				}
 				{
-					for (i64 v_5 = 0; v_5 < 8; v_5++) {
-						i64 h_d_1 = v_5;
+					for (i64 v_6 = 0; v_6 < 8; v_6++) {
+						i64 h_d_1 = v_6;
 						h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d_1, 8, 7)] = (h_all.a[GO_AT(h_d_1, 9, 7)] / go_max_f32(h_all.a[8], 1.0f));
 					}
 				}
@@ -163,39 +203,39 @@ var (
 )
 
 // Add launches add on a queue, with as many threads as its data have places for.
-func Add(q kernel.Queue, points kernel.Vector[point], centres kernel.Vector[point], sums kernel.Vector[sum]) {
-	if ctx, s, over, ok := q.Launching("add", hal.Over(1024)); ok {
+func Add(q kernel.Queue, points kernel.Vector[[8]float32], centres kernel.Vector[[8]float32], sums kernel.Vector[[32][9]float32]) {
+	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(sums))); ok {
 		q.Launched(AddOn(ctx, s, over, points, centres, sums))
 	}
 }
 
 // AddOn launches add on a stream.
-func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vector[point], centres kernel.Vector[point], sums kernel.Vector[sum]) error {
+func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vector[[8]float32], centres kernel.Vector[[8]float32], sums kernel.Vector[[32][9]float32]) error {
 	return addKernel.Launch(ctx, s, over, kernel.In(points), kernel.Value(int64(kernel.Len(points))), kernel.In(centres), kernel.Value(int64(kernel.Len(centres))), kernel.InOut(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
 // Move launches move on a queue, with as many threads as its data have places for.
-func Move(q kernel.Queue, sums kernel.Vector[sum], centres kernel.Vector[point]) {
+func Move(q kernel.Queue, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) {
 	if ctx, s, over, ok := q.Launching("move", hal.Over(kernel.Len(centres))); ok {
 		q.Launched(MoveOn(ctx, s, over, sums, centres))
 	}
 }
 
 // MoveOn launches move on a stream.
-func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[sum], centres kernel.Vector[point]) error {
+func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) error {
 	return moveKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.InOut(centres), kernel.Value(int64(kernel.Len(centres))))
 }
 
 // addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func addRow(r grid.Row, points []point, centres []point, sums []sum) {
-	end := min(r.End, int(1024))
+func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9]float32) {
+	end := min(r.End, len(sums))
 	for x_ := r.First(); x_ < end; x_++ {
-//line main.go:28
-		if part := x_; part < parts {
-			for p := part; p < len(points); p += parts {
-				best, least := 0, float32(math.MaxFloat32)
+//line main.go:25
+		if part := x_; part < len(sums) {
+			for p := part; p < len(points); p += len(sums) {
+				best, least := 0, float32(1e38)
 				for c := range k {
 					away := float32(0)
 					for d, x := range points[p] {
@@ -206,26 +246,26 @@ func addRow(r grid.Row, points []point, centres []point, sums []sum) {
 					}
 				}
 				for d, x := range points[p] {
-					sums[part*k+best][d] += x
+					sums[part][best][d] += x
 				}
-				sums[part*k+best][8]++
+				sums[part][best][8]++
 			}
 		}
-//line main_kernels.go:215
+//line main_kernels.go:255
 	}
 }
 
 // moveRow runs move for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func moveRow(r grid.Row, sums []sum, centres []point) {
+func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 	end := min(r.End, len(centres))
 	for x_ := r.First(); x_ < end; x_++ {
-//line main.go:52
+//line main.go:49
 		if c := x_; c < len(centres) {
-			var all sum
-			for i := c; i < len(sums); i += k {
-				for d, x := range sums[i] {
+			var all [9]float32
+			for part := range sums {
+				for d, x := range sums[part][c] {
 					all[d] += x
 				}
 			}
@@ -233,6 +273,6 @@ func moveRow(r grid.Row, sums []sum, centres []point) {
 				centres[c][d] = all[d] / max(all[8], 1)
 			}
 		}
-//line main_kernels.go:237
+//line main_kernels.go:277
 	}
 }
