@@ -1,4 +1,4 @@
-// Saxpy computes y = a*x + y with one kernel, on every device of the machine, the host included.
+// Saxpy computes y = a*x + y with one kernel in C, on every device of the machine, the host included.
 //
 //	go run -tags "cuda opencl hip" ./examples/saxpy
 package main
@@ -10,8 +10,7 @@ import (
 	"log"
 	"slices"
 
-	_ "github.com/go-halyard/halyard/backends"
-	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -43,18 +42,13 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, device string) (err error) {
-	dev, e1 := hal.Open(ctx, device)
-	stream, e2 := dev.NewStream() // without a device this fails, and does not panic
-	x, e3 := buffer.From(slices.Repeat([]float32{1, 2, 3, 4}, 1<<18))
-	y, e4 := buffer.From(slices.Repeat([]float32{10, 20, 30, 40}, 1<<18))
-	defer func() { err = errors.Join(err, hal.CloseAll(dev, stream, x, y)) }()
-	n, got := y.Len(), make([]float32, y.Len())
-	if err = errors.Join(e1, e2, e3, e4); err == nil {
-		err = saxpy.Launch(ctx, stream, hal.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n)))
+func run(ctx context.Context, device string) error {
+	q := halyard.Open(ctx, device)
+	x, y := halyard.From(q, slices.Repeat([]float32{1, 2, 3, 4}, 1<<18)), halyard.From(q, slices.Repeat([]float32{10, 20, 30, 40}, 1<<18))
+	n := y.Len()
+	q.Fail(saxpy.Launch(ctx, q.Stream(), hal.Over(n), kernel.Value(float32(2)), kernel.In(x), kernel.InOut(y), kernel.Value(uint64(n))))
+	if !slices.Equal(y.Values(), slices.Repeat([]float32{12, 24, 36, 48}, n/4)) {
+		q.Fail(fmt.Errorf("%s: wrong result", device))
 	}
-	if err = errors.Join(err, y.CopyOut(ctx, got)); err == nil && !slices.Equal(got, slices.Repeat([]float32{12, 24, 36, 48}, n/4)) {
-		err = fmt.Errorf("%s: wrong result", device)
-	}
-	return err
+	return q.Close()
 }
