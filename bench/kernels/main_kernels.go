@@ -34,6 +34,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
 	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}},
 }, Sources: []string{
+	"./ float32 main",
 	"barriers.go bitonic 04c147046d172142",
 	"barriers.go sorted e2745cf145fa7f43",
 	"barriers.go treeSum f85f0c456a5a1cac",
@@ -156,13 +157,13 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				me := tx
 //line barriers.go:16
 				part[me] = x[(firstX + tx)]
-//line main_kernels.go:160
+//line main_kernels.go:161
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:166
+//line main_kernels.go:167
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -172,12 +173,12 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line main_kernels.go:176
+//line main_kernels.go:177
 				}
 			}
 		}
 	}
-//line main_kernels.go:181
+//line main_kernels.go:182
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
@@ -187,7 +188,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:191
+//line main_kernels.go:192
 			}
 		}
 	}
@@ -207,16 +208,16 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				me := tx
 //line barriers.go:34
 				part[me] = x[(firstX + tx)]
-//line main_kernels.go:211
+//line main_kernels.go:212
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:217
+//line main_kernels.go:218
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:220
+//line main_kernels.go:221
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -226,14 +227,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:230
+//line main_kernels.go:231
 					}
 				}
 			}
 		}
-//line main_kernels.go:235
+//line main_kernels.go:236
 	}
-//line main_kernels.go:237
+//line main_kernels.go:238
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -241,7 +242,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 				me := tx
 //line barriers.go:44
 				y[(firstX + tx)] = part[me]
-//line main_kernels.go:245
+//line main_kernels.go:246
 			}
 		}
 	}

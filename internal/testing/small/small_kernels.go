@@ -50,6 +50,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		sums := kernel.Slice[int32](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if pairsVectors != nil {
+					row = pairsVectors(row, from, sums)
+				}
 				pairsRow(row, from, sums)
 			}
 			return
@@ -297,7 +300,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:301
+//line small_kernels.go:304
 				}
 				{
 					at := at + 1
@@ -307,7 +310,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:311
+//line small_kernels.go:314
 				}
 			}
 			if at < count {
@@ -317,7 +320,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:321
+//line small_kernels.go:324
 			}
 			x_ = to - 1
 			continue
@@ -326,7 +329,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:330
+//line small_kernels.go:333
 	}
 }
 
@@ -358,7 +361,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:362
+//line small_kernels.go:365
 			}
 			x_ = to - 1
 			continue
@@ -369,7 +372,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:373
+//line small_kernels.go:376
 	}
 }
 
@@ -377,12 +380,13 @@ threads:
 //
 //go:noinline
 func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
-	from_, to := r.First(), r.End
+	end := min(r.End, (len(from) / int(2)))
+	from_, to := r.First(), end
 	from_, to = grid.Within(from_, to, 0, len(sums))
 	if from_ >= to {
-		from_ = r.End // none
+		from_ = end // none
 	}
-	for x := r.First(); x < r.End; x++ {
+	for x := r.First(); x < end; x++ {
 		if x == from_ {
 			count := to - from_
 			sums0 := sums[from_+0:][:count]
@@ -391,10 +395,10 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				_ = x
 //line small.go:29
 				n := len(from) / 2
-				if i := x; i < n {
+				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:398
+//line small_kernels.go:402
 			}
 			x = to - 1
 			continue
@@ -404,7 +408,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:408
+//line small_kernels.go:412
 	}
 }
 
@@ -428,7 +432,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:432
+//line small_kernels.go:436
 				}
 				{
 					at := at + 1
@@ -436,7 +440,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:440
+//line small_kernels.go:444
 				}
 			}
 			if at < count {
@@ -444,14 +448,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:448
+//line small_kernels.go:452
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:455
+//line small_kernels.go:459
 	}
 }
 
@@ -477,7 +481,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:481
+//line small_kernels.go:485
 				}
 				{
 					at := at + 1
@@ -487,7 +491,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:491
+//line small_kernels.go:495
 				}
 			}
 			if at < count {
@@ -497,7 +501,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:501
+//line small_kernels.go:505
 			}
 			x = to - 1
 			continue
@@ -506,7 +510,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:510
+//line small_kernels.go:514
 	}
 }
 
@@ -523,7 +527,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:527
+//line small_kernels.go:531
 	}
 }
 
@@ -531,5 +535,6 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 var (
 	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
+	pairsVectors  func(grid.Row, []int32, grid.Out[int32]) grid.Row
 	numberVectors func(grid.Row, []int32) grid.Row
 )
