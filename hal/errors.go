@@ -54,10 +54,3 @@ func isKind(err, kind error) bool {
 	e, ok := err.(*Error)
 	return ok && e.Kind == kind
 }
-
-func kindOf(err error) error {
-	if e, ok := err.(*Error); ok {
-		return e.Kind
-	}
-	return ErrDriver
-}
