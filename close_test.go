@@ -1,6 +1,7 @@
 package halyard_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,6 +24,10 @@ func TestCloseKeepsElementsOfOtherQueues(t *testing.T) {
 				x, y := halyard.From(b, []float32{10, 20, 30}), halyard.From(c, []float32{10, 20, 30})
 				small.Saxpy(a, 2, halyard.From(a, []float32{1, 2, 3}), x)
 				small.Saxpy(a, 2, halyard.From(a, []float32{1, 2, 3}), y)
+				if err := a.Err(); used.Backend != "host" && (errors.Is(err, hal.ErrUnavailable) || errors.Is(err, hal.ErrUnsupported)) {
+					_ = errors.Join(a.Close(), b.Close(), c.Close())
+					t.Skip(err)
+				}
 				assert.NoError(t, a.Close())
 				assert.Equal(t, []float32{12, 24, 36}, x.Values())
 				assert.NoError(t, b.Close())
