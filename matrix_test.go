@@ -95,6 +95,6 @@ func TestMatrixOfElements(t *testing.T) {
 			require.Panics(t, fn)
 		}
 	}
-	require.PanicsWithValue(t, "index 1, 3 out of range with 2 rows and 3 columns", func() { grid.OutMatrixOf([]int32{1, 2, 3, 4, 5, 6}, 2, 3).Set(1, 3, 0) })
+	require.PanicsWithError(t, "index 1, 3 out of range with 2 rows and 3 columns", func() { grid.OutMatrixOf([]int32{1, 2, 3, 4, 5, 6}, 2, 3).Set(1, 3, 0) })
 	require.PanicsWithValue(t, "grid: 6 elements are not 2 rows of 4 columns", func() { grid.MatrixOf([]int32{1, 2, 3, 4, 5, 6}, 2, 4) })
 }

@@ -38,7 +38,7 @@ func (m Matrix[T]) Cols() int { return m.cols }
 // At returns the element in row i and column j.
 func (m Matrix[T]) At(i, j int) T {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
-		outside(i, j, m.rows, m.cols)
+		panic(outside{i, j, m.rows, m.cols})
 	}
 	return m.elements[i*m.cols+j]
 }
@@ -46,7 +46,7 @@ func (m Matrix[T]) At(i, j int) T {
 // Set sets the element in row i and column j.
 func (m Matrix[T]) Set(i, j int, v T) {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
-		outside(i, j, m.rows, m.cols)
+		panic(outside{i, j, m.rows, m.cols})
 	}
 	m.elements[i*m.cols+j] = v
 }
@@ -54,7 +54,7 @@ func (m Matrix[T]) Set(i, j int, v T) {
 // Ref returns the address of the element in row i and column j, for *m.Ref(i, j) += v, fields, methods and atomic functions.
 func (m Matrix[T]) Ref(i, j int) *T {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
-		outside(i, j, m.rows, m.cols)
+		panic(outside{i, j, m.rows, m.cols})
 	}
 	return &m.elements[i*m.cols+j]
 }
@@ -76,7 +76,9 @@ func (m OutMatrix[T]) Cols() int { return m.m.cols }
 // Set sets the element in row i and column j.
 func (m OutMatrix[T]) Set(i, j int, v T) { m.m.Set(i, j, v) }
 
-//go:noinline
-func outside(i, j, rows, cols int) {
-	panic(fmt.Sprintf("index %d, %d out of range with %d rows and %d columns", i, j, rows, cols))
+// outside is the value of a panic: a call of a function would keep At and Set from being compiled into the kernel's loop.
+type outside struct{ i, j, rows, cols int }
+
+func (o outside) Error() string {
+	return fmt.Sprintf("index %d, %d out of range with %d rows and %d columns", o.i, o.j, o.rows, o.cols)
 }
