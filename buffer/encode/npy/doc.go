@@ -4,8 +4,8 @@
 //
 // The package reads versions 1.0, 2.0 and 3.0 of the format. It writes 1.0, which can represent every array of numbers. The
 // format is described in NumPy's documentation of numpy.lib.format. Elements are Go's numbers of
-// fixed size; booleans are read as uint8. For half precision, strings, dates, records and pickled objects the error is of kind
-// ErrUnsupported. A file in the other byte order is converted while it is read.
+// fixed size, and Float16 of package kernel/half, NumPy's float16; booleans are read as uint8. For strings, dates, records and pickled objects,
+// and for BFloat16, which NumPy does not have, the error is of kind ErrUnsupported. A file in the other byte order is converted while it is read.
 //
 // This package works on files and slices. For arrays use ReadNPY and Array.WriteNPY of package array, for buffers package
 // encode.

@@ -104,7 +104,7 @@ func TestBadHeadersAreRefused(t *testing.T) {
 		{"too many bytes", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,), }"), hal.ErrOutOfRange},
 		{"product wraps", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }"), hal.ErrOutOfRange},
 		{"records", file(1, "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
-		{"half precision", file(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
+		{"quarter precision", file(1, "{'descr': '<f1', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"wide boolean", file(1, "{'descr': '<b2', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"bytes as a key", file(1, "{b'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"), hal.ErrInvalidArgument},
 		{"only a u", file(1, "{u"), hal.ErrInvalidArgument},
@@ -155,7 +155,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		kind error
 	}{
 		"no type":      {npy.Header{}, hal.ErrInvalidArgument},
-		"odd type":     {npy.Header{Type: npy.Type{Kind: 'f', Size: 2}}, hal.ErrInvalidArgument},
+		"odd type":     {npy.Header{Type: npy.Type{Kind: 'f', Size: 3}}, hal.ErrInvalidArgument},
 		"negative":     {npy.Header{Type: f8, Shape: []int{-1}}, hal.ErrInvalidArgument},
 		"too large":    {npy.Header{Type: f8, Shape: []int{math.MaxInt / 4}}, hal.ErrOutOfRange},
 		"many factors": {npy.Header{Type: f8, Shape: slices.Repeat([]int{2}, 64)}, hal.ErrOutOfRange},

@@ -25,7 +25,7 @@ func (t Type) known() bool {
 	case 'i', 'u':
 		return t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
 	case 'f':
-		return t.Size == 4 || t.Size == 8
+		return t.Size == 2 || t.Size == 4 || t.Size == 8
 	case 'c':
 		return t.Size == 8 || t.Size == 16
 	}
@@ -40,9 +40,19 @@ func (t Type) unit() int {
 	return t.Size
 }
 
+// half is the path of the package with the floating-point numbers of 16 bits.
+const half = "github.com/go-halyard/halyard/kernel/half"
+
 // typeOf returns the type of T. If T is not a number of fixed size, or a type defined as one, the error is of kind ErrUnsupported.
 func typeOf[T any]() (Type, error) {
 	r := reflect.TypeFor[T]()
+	if r.PkgPath() == half {
+		if r.Name() == "Float16" {
+			return Type{'f', 2}, nil
+		}
+		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported,
+			"NumPy has no type for a %v; write its bits as uint16, or convert to float32", r)
+	}
 	t := Type{Size: int(r.Size())}
 	switch r.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
