@@ -32,8 +32,10 @@ func (w *rowWriter) phases() *rows {
 	if !ok {
 		return nil
 	}
-	ph := &phaseWriter{rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{},
-		rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{}}
+	ph := &phaseWriter{
+		rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{},
+		rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{},
+	}
 	if !ph.params() {
 		return nil
 	}
@@ -235,7 +237,8 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 			all = append(all, loop)
 			continue
 		}
-		if r := ph.roundsOf(s); r != nil {
+		// Threads that have returned take no rounds: after a return the loop stays in the kernel's last phase.
+		if r := ph.roundsOf(s); r != nil && !slices.ContainsFunc(now.stmts, returns) {
 			end()
 			round := &phase{stmts: r.loop.Body.List, runs: [][]ast.Stmt{r.loop.Body.List}, declares: map[types.Object]bool{}, rounds: r}
 			whole := &phase{stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, declares: map[types.Object]bool{}}
@@ -395,7 +398,8 @@ func (ph *phaseWriter) settledInt(e ast.Expr, places bool) bool {
 		switch e.Op {
 		case token.QUO, token.REM, token.SHL, token.SHR:
 			by := info.Types[e.Y].Value
-			if (by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0) && (!ph.counts(e.Y) || e.Op == token.SHL || e.Op == token.SHR) {
+			shift := e.Op == token.SHL || e.Op == token.SHR
+			if (by == nil || by.Kind() != constant.Int || constant.Sign(by) <= 0) && (shift || !ph.counts(e.Y)) {
 				return false // the divisor may be zero, or the shift count negative
 			}
 		case token.EQL, token.NEQ:
@@ -809,13 +813,8 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		}
 	}
 	label := ""
-	for _, s := range p.stmts {
-		ast.Inspect(s, func(n ast.Node) bool {
-			if _, returns := n.(*ast.ReturnStmt); returns {
-				label = ph.label + ":\n"
-			}
-			return true
-		})
+	if slices.ContainsFunc(p.stmts, returns) {
+		label = ph.label + ":\n"
 	}
 	end, ok := ph.end(p)
 	if !ok {
@@ -856,6 +855,16 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 	}
 	b.WriteString("}\n}\n}\n")
 	return true
+}
+
+// returns reports whether a statement contains a return.
+func returns(s ast.Stmt) (found bool) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		_, is := n.(*ast.ReturnStmt)
+		found = found || is
+		return !found
+	})
+	return found
 }
 
 // pairs writes an assignment to every other of the texts, of the text that follows.

@@ -20,8 +20,9 @@ import (
 //		sum += a[i]
 //	}
 //
-// a thread alone would take elements that are far apart, and the next thread those beside them. So all threads of a block take one round of the
-// loop together, and then the next one. They may, because nobody could tell: such a loop stores nothing in memory, cannot panic, and runs to its end.
+// a thread alone would take elements that are far apart, and the next thread those beside them. So all threads of a block take one round of
+// the loop together, and then the next one. They may, because nobody could tell: such a loop stores nothing in memory, cannot panic, and
+// runs to its end.
 
 // rounds is such a loop.
 type rounds struct {
@@ -34,7 +35,8 @@ type rounds struct {
 	remaining string // how many elements are left
 }
 
-// roundLoad is an element that a thread loads: that with the loop variable plus an offset as its index, or with an index that all threads have.
+// roundLoad is an element that a thread loads: that with the loop variable plus an offset as its index, or with an index that all threads
+// have.
 type roundLoad struct {
 	slice  ast.Expr
 	offset []ast.Expr // each with a sign
@@ -97,8 +99,8 @@ func (ph *phaseWriter) roundsOf(s ast.Stmt) *rounds {
 	return r
 }
 
-// steady reports whether statements only assign to the thread's own variables, and cannot panic if the indexes of their loads, which it notes,
-// are within their slices.
+// steady reports whether statements only assign to the thread's own variables, and cannot panic if the indexes of their loads, which it
+// notes, are within their slices.
 func (ph *phaseWriter) steady(r *rounds, list []ast.Stmt) bool {
 	info := ph.p.info
 	for _, s := range list {
@@ -232,7 +234,8 @@ func (ph *phaseWriter) indexable(e ast.Expr) bool {
 	return number && (slices.Contains(ph.shared, v) || slices.Contains(ph.rowWriter.params, v))
 }
 
-// offset notes the terms of an index: among them is the loop's variable, once and not subtracted, and the others are the same for all threads.
+// offset notes the terms of an index: among them is the loop's variable, once and not subtracted, and the others are the same for all
+// threads.
 func (ph *phaseWriter) offset(r *rounds, e ast.Expr, minus bool, l *roundLoad) bool {
 	info := ph.p.info
 	if t, ok := info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
@@ -261,7 +264,8 @@ func (ph *phaseWriter) offset(r *rounds, e ast.Expr, minus bool, l *roundLoad) b
 	return true
 }
 
-// slope returns by how much a number of type int grows from a thread to the next one along the first dimension, 0 or 1, or -1 if that is not known.
+// slope returns by how much a number of type int grows from a thread to the next one along the first dimension, 0 or 1, or -1 if that is
+// not known.
 func (ph *phaseWriter) slope(e ast.Expr) int {
 	info := ph.p.info
 	if t, ok := info.TypeOf(e).(*types.Basic); !ok || t.Kind() != types.Int && t.Kind() != types.UntypedInt {
@@ -359,8 +363,8 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) bool {
 			b.WriteString(w)
 		}
 	}
-	fmt.Fprintf(b, "if %s == %s && %s == %s && %[2]s >= -1<<62 && %[4]s <= 1<<62 && %[5]s > 0 && %[5]s < 1<<62 && %[6]s.Size[0] >= %[7]d && %[6]s.Size[0] <= %[8]d",
-		from, r.round, to, end, each, ph.block, fewestTogether, mostTogether)
+	fmt.Fprintf(b, "if %s == %s && %s == %s && %[2]s >= -1<<62 && %[4]s <= 1<<62 && %[5]s > 0 && %[5]s < 1<<62", from, r.round, to, end, each)
+	fmt.Fprintf(b, " && %s.Size[0] >= %d && %[1]s.Size[0] <= %[3]d", ph.block, fewestTogether, mostTogether)
 	for _, w := range within {
 		if w[0] == ' ' {
 			b.WriteString(w)
@@ -378,8 +382,8 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) bool {
 	return true
 }
 
-// end returns the text of the number of threads of a row that a phase runs. It is less than the size of a block if the phase is one if statement whose
-// condition is a bound of the thread's place, or several.
+// end returns the text of the number of threads of a row that a phase runs. It is less than the size of a block if the phase is one if
+// statement whose condition is a bound of the thread's place, or several.
 func (ph *phaseWriter) end(p *phase) (string, bool) {
 	end := fmt.Sprintf("int(%s.Size[0])", ph.block)
 	if p.rounds != nil {
@@ -425,8 +429,8 @@ func (ph *phaseWriter) end(p *phase) (string, bool) {
 	return fmt.Sprintf("min(%s%s)", end, strings.Join(limits, "")), true
 }
 
-// placed returns what to subtract from a bound of an expression to get that of the thread's place in its block, " - 0" if the expression is that place, and
-// "" if it is not the thread's place in the grid either.
+// placed returns what to subtract from a bound of an expression to get that of the thread's place in its block, " - 0" if the expression is
+// that place, and "" if it is not the thread's place in the grid either.
 func (ph *phaseWriter) placed(e ast.Expr) string {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

@@ -455,8 +455,11 @@ func (l *laneWriter) own() {
 			continue
 		}
 		for _, o := range l.spread {
-			if d := s.offset.minus(o.offset); o.slice == s.slice && (o.step != s.step || !slices.Equal(s.offset.terms, o.offset.terms) || max(d.plus, -d.plus) >= s.step) {
-				refuse(s.pos, "threads may share elements of %s: the indexes of a slice that is stored to with a step must differ by less than the step", s.slice)
+			d := s.offset.minus(o.offset)
+			alike := o.step == s.step && slices.Equal(s.offset.terms, o.offset.terms)
+			if o.slice == s.slice && (!alike || max(d.plus, -d.plus) >= s.step) {
+				refuse(s.pos, "threads may share elements of %s: the indexes of a slice that is stored to with a step must differ by "+
+					"less than the step", s.slice)
 			}
 		}
 		if slices.Contains(l.whole, s.slice) || slices.ContainsFunc(l.views, func(v laneView) bool { return v.slice == s.slice }) {
@@ -529,7 +532,8 @@ func (l *laneWriter) declare(obj types.Object, v laneValue) {
 		v.text = l.vector(v)
 	}
 	l.put(n.name, ":=", v.text)
-	if number := numbers[n.basic]; !written && n.how == alike && !number.truth && number.bits <= l.bits { // one vector of it serves all that follows
+	if number := numbers[n.basic]; !written && n.how == alike && !number.truth && number.bits <= l.bits {
+		// One vector of it serves all that follows.
 		text := l.vector(laneValue{text: n.name, basic: n.basic})
 		l.named[text] = l.fresh(n.name + "_all")
 		l.put(l.named[text], ":=", text)
@@ -632,8 +636,8 @@ func (l *laneWriter) lane(kind types.BasicKind) {
 	}
 }
 
-// widened reports whether a type has fewer bits than a lane. A lane holds such a number in its own bits: an integer with its sign, and a float32 as the
-// float64 that it equals.
+// widened reports whether a type has fewer bits than a lane. A lane holds such a number in its own bits: an integer with its sign, and a
+// float32 as the float64 that it equals.
 func (l *laneWriter) widened(kind types.BasicKind) bool {
 	n := numbers[kind]
 	return !n.truth && n.bits < l.bits

@@ -459,8 +459,8 @@ func (l *laneWriter) gathered(kind types.BasicKind, slice, at, step string) lane
 	return laneValue{text: fmt.Sprintf("lanes.Gather%s(%s, %s, %s)", l.vectorOf(kind), slice, at, step), how: differ, basic: kind}
 }
 
-// spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's first thread
-// and the step.
+// spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's
+// first thread and the step.
 func (l *laneWriter) spreads(v types.Object, index ast.Expr, stored bool) (at, step string, ok bool) {
 	if l.path != "" {
 		return "", "", false

@@ -7,8 +7,8 @@ import (
 	"simd/archsimd"
 )
 
-// Package simd has no operation for these, and archsimd has an instruction. The compiler chooses the case of each switch when it compiles a function for
-// a width, so that the switch costs nothing.
+// Package simd has no operation for these, and archsimd has an instruction. The compiler chooses the case of each switch when it compiles a
+// function for a width, so that the switch costs nothing.
 
 // Any32 reports whether m has a lane.
 func Any32(m simd.Mask32s) bool {
@@ -161,8 +161,8 @@ func Load64Float32(s []float32) simd.Float64s {
 	return slowLoad64Float32(s)
 }
 
-// Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it is in
-// float32: a float64 has so many bits that rounding it again makes no difference.
+// Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it
+// is in float32: a float64 has so many bits that rounding it again makes no difference.
 func Wrap64Float32(v simd.Float64s) simd.Float64s {
 	if v, ok := v.ToArch().(archsimd.Float64x4); ok {
 		return simd.Float64sFromArch(v.ConvertToFloat32().ConvertToFloat64())

@@ -37,6 +37,6 @@ func Load64Uint32(s []uint32) simd.Uint64s { return slowLoad64Uint32(s) }
 // Load64Float32 returns the first elements of s, widened to 64 bits.
 func Load64Float32(s []float32) simd.Float64s { return slowLoad64Float32(s) }
 
-// Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it is in float32:
-// a float64 has so many bits that rounding it again makes no difference.
+// Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it
+// is in float32: a float64 has so many bits that rounding it again makes no difference.
 func Wrap64Float32(v simd.Float64s) simd.Float64s { return slowWrap64Float32(v) }

@@ -4,11 +4,11 @@ package lanes
 
 import "simd"
 
-// Elements that are a step apart go one by one between memory and a vector, because package simd has no such loads and stores. It pays where the
-// kernel does much with a vector that it has loaded in this way.
+// Elements that are a step apart go one by one between memory and a vector, because package simd has no such loads and stores. It pays
+// where the kernel does much with a vector that it has loaded in this way.
 
-// Within returns the part of the range [from, to) of places for which step*place + offset is an index of a slice of n elements. step is positive, and
-// the places are not negative. The result is empty if its first number is not below its second.
+// Within returns the part of the range [from, to) of places for which step*place + offset is an index of a slice of n elements. step is
+// positive, and the places are not negative. The result is empty if its first number is not below its second.
 func Within(from, to, step, offset, n int) (int, int) {
 	const far = 1 << 60
 	if offset <= -far || offset >= far || n == 0 {

@@ -70,8 +70,8 @@ func Without32(m, n simd.Mask32s) simd.Mask32s { return m.And(Not32(n)) }
 // Without64 returns the lanes of m that are not in n.
 func Without64(m, n simd.Mask64s) simd.Mask64s { return m.And(Not64(n)) }
 
-// Choose32 returns the lanes of x that are in m, and those of y that are not in m. It chooses between numbers, because Go 1.27.0 to 1.27.4 does not
-// compile some operations on masks of 512 bits of which one part is used twice.
+// Choose32 returns the lanes of x that are in m, and those of y that are not in m. It chooses between numbers, because Go 1.27.0 to 1.27.4
+// does not compile some operations on masks of 512 bits of which one part is used twice.
 func Choose32(m, x, y simd.Mask32s) simd.Mask32s {
 	return x.ToInt32s().IfElse(m, y.ToInt32s()).ToMask()
 }

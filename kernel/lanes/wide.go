@@ -4,7 +4,8 @@ package lanes
 
 import "simd"
 
-// Where some numbers of a kernel have 64 bits, the others are held in as many: an integer with its sign, and a float32 as the float64 that it equals.
+// Where some numbers of a kernel have 64 bits, the others are held in as many: an integer with its sign, and a float32 as the float64 that
+// it equals.
 
 // Load64Int8 returns the first elements of s, widened to 64 bits.
 func Load64Int8(s []int8) simd.Int64s {
