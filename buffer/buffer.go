@@ -291,8 +291,8 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 	if err := b.check(op); err != nil {
 		return request{}, err
 	}
-	if err := validMode(op, mode); err != nil {
-		return request{}, err
+	if !validMode(mode) {
+		return request{}, modeError(op, mode)
 	}
 	elem, n := b.elementSize(), b.Len()
 	apart := false // there are bytes between ranges

@@ -37,11 +37,13 @@ func (s *storage) repeats(q *request, asked *order.Asked) bool {
 // beginAgain shortens admit and prepare for an access for which repeats returned true.
 func (s *storage) beginAgain(q *request) *access {
 	x := s.newAccess(q.op, q.own, q.part)
-	if x.stream, x.mem, x.replica = q.stream, s.recent.mem, s.recent.replica; q.stream == nil {
-		x.mem, x.replica, x.awaited = nil, &s.host.replica, true
+	r := &s.host.replica
+	if q.stream == nil {
+		x.awaited = true
+	} else {
+		r, x.stream, x.mem = s.recent.replica, q.stream, s.recent.mem
 	}
-	r := x.replica
-	x.place, x.ready = r.place, true
+	x.replica, x.place, x.ready = r, r.place, true
 	r.AddLease()
 	s.queue.Enter(&x.Entry, nil, true)
 	if q.Reads() {

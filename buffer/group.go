@@ -131,8 +131,8 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 		if wants[i].s == nil {
 			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is not the Want of a buffer", i)
 		}
-		if err := validMode(op, wants[i].part.Mode); err != nil {
-			return Leases{}, err
+		if !validMode(wants[i].part.Mode) {
+			return Leases{}, modeError(op, wants[i].part.Mode)
 		}
 	}
 	if err := layer.Err(stream); err != nil {

@@ -21,18 +21,20 @@ import (
 // place, decide, move (copy.go), orderWork, makeReady and commit; the waits between them; release, which records the access's work; and
 // end. The storage is locked throughout, except during waits.
 
-func validMode(op string, mode protocol.Action) error {
-	if mode == protocol.Read || mode == protocol.ReadWrite || mode == protocol.Overwrite {
-		return nil
-	}
+// validMode reports whether mode is a mode of access; modeError is the error if it is not.
+func validMode(mode protocol.Action) bool {
+	return mode == protocol.Read || mode == protocol.ReadWrite || mode == protocol.Overwrite
+}
+
+func modeError(op string, mode protocol.Action) error {
 	return hal.Errorf(op, hal.ErrInvalidArgument, "%v is not an access mode; use Read, ReadWrite or Overwrite", coherence.Mode(mode))
 }
 
 // begin begins an access: at once if it repeats an earlier one (fast.go), otherwise by the steps below. On the host, and for an awaited
 // access, the bytes are there when it returns; otherwise the copies that the access needs are enqueued.
 func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
-	if err := validMode(q.op, q.Mode); err != nil {
-		return nil, err
+	if !validMode(q.Mode) {
+		return nil, modeError(q.op, q.Mode)
 	}
 	if q.stream != nil {
 		if err := layer.Err(q.stream); err != nil {
@@ -60,8 +62,8 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 // acquireAwaited begins an access at a device that has the bytes, for calls of the host, and returns when they are ready. It returns nil if
 // there is no such device. The stream of the access is one of the device's own, which gets work only if bytes have to be copied again.
 func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p part, fits func(*hal.Device) bool) (x *access, err error) {
-	if err := validMode(op, p.Mode); err != nil {
-		return nil, err
+	if !validMode(p.Mode) {
+		return nil, modeError(op, p.Mode)
 	}
 	s.mu.Lock()
 	defer s.unlock()
