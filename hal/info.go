@@ -94,6 +94,7 @@ const (
 	FormatOpenCLBinary = driver.FormatOpenCLBinary
 	FormatSPIRV        = driver.FormatSPIRV
 	FormatGo           = driver.FormatGo
+	FormatVulkan       = driver.FormatVulkan
 )
 
 // The languages of source text; see package driver for each.

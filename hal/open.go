@@ -24,7 +24,7 @@ import (
 const EnvDevices = "HALYARD_DEVICES"
 
 // known maps each backend of this module to the build tag that links it; host needs none.
-var known = map[string]string{"cuda": "cuda", "hip": "hip", "host": "", "opencl": "opencl"}
+var known = map[string]string{"cuda": "cuda", "hip": "hip", "host": "", "opencl": "opencl", "vulkan": "vulkan"}
 
 // Report describes one backend and the devices it found.
 type Report struct {

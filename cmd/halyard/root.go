@@ -63,7 +63,7 @@ func newRoot() *cobra.Command {
 This command shows which devices such a program finds here, and checks that they
 fulfil the contracts on which coherent buffers are built.
 
-The backends cuda, opencl and hip are in the command if it was built with the
+The backends cuda, opencl, hip and vulkan are in the command if it was built with the
 tags of the same names; it looks for their drivers when it runs.`,
 		Example: `  halyard devices
   halyard check

@@ -150,7 +150,7 @@ func TestTraceWrongUsage(t *testing.T) {
 		{[]string{"sweep", "--out", ""}, "--out needs the name of a file"},
 		{[]string{"sweep", "--svg="}, "--svg needs the name of a file"},
 		{[]string{"sweep", "--top", "-1"}, "--top must not be negative"},
-		{[]string{"sweep", "--device", "vulkan:0"}, "no such backend"},
+		{[]string{"sweep", "--device", "metal:0"}, "no such backend"},
 	} {
 		stdout, stderr, status := halyard(t, append([]string{"trace"}, c.args...)...)
 		assert.Equal(t, exitUsage, status, "%q", c.args)

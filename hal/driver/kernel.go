@@ -17,9 +17,10 @@ const (
 	FormatOpenCLBinary                   // code that an OpenCL driver has compiled for one device
 	FormatSPIRV                          // a module of SPIR-V for OpenCL
 	FormatGo                             // Go functions of the program itself
+	FormatVulkan                         // a module of SPIR-V for Vulkan
 )
 
-var formatNames = [...]string{"", "PTX", "cubin", "fatbin", "AMD code object", "OpenCL C", "OpenCL binary", "SPIR-V", "Go"}
+var formatNames = [...]string{"", "PTX", "cubin", "fatbin", "AMD code object", "OpenCL C", "OpenCL binary", "SPIR-V", "Go", "SPIR-V for Vulkan"}
 
 // String returns the usual name of the format: "PTX".
 func (f Format) String() string {

@@ -56,6 +56,7 @@ var Rules = []Rule{
 	{"backends/cuda", []string{"hal/driver", "internal/...", "gorgonia.org/cu"}, "a backend does not know that buffers exist"},
 	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
 	{"backends/opencl", []string{"hal/driver", "internal/...", "github.com/go-gl/cl/..."}, "a backend does not know that buffers exist"},
+	{"backends/vulkan", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
 	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 		"what backends share lies below the packages that programs use"},
 	{"internal/awaited", []string{"buffer", "coherence", "hal", "internal/layer/slot"}, "it gives package comm what programs do not get of buffers"},
@@ -101,6 +102,7 @@ var Closures = []Rule{
 	{"backends/cuda", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/hip", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 	{"backends/opencl", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
+	{"backends/vulkan", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
 }
 
 // ruleFor returns the rule with the longest folder that dir lies in.
