@@ -1,0 +1,204 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+const backendName = "vulkan"
+
+// memoryEnv forces the memory model of devices opened without Options.
+const memoryEnv = "HALYARD_VULKAN_MEMORY"
+
+// registered is the backend without options, which package hal finds.
+var registered = newBackend(loadTable)
+
+func init() { driver.Register(registered) }
+
+// Backend is the Vulkan backend. Programs use it through package hal, and use the type itself only for methods that hal does not
+// offer: [Backend.Problems], [Backend.VendorCodes]. It is safe for concurrent use.
+type Backend struct {
+	bind func() (*table, error)
+
+	of   *Backend // the backend without options, whose libraries it uses; for that backend itself, b
+	opts Options
+
+	mu        sync.Mutex
+	instances map[string]*instance // by the value of libraryEnv
+	variants  map[Options]*Backend // backends with options, which use this one's instances
+}
+
+// Options identify a backend for [New]: equal Options give the same backend.
+type Options struct {
+	// Memory is the memory model of every device that the backend opens: "unified" if the host accesses all memory in place,
+	// "discrete" if it has to copy from and to the device's. A device that shares the host's memory can be used as a discrete
+	// one: it is then reported as simulated, and gives programs a discrete device on any machine. The other way round does not work,
+	// and such a device is left out. If Memory is "", the variable HALYARD_VULKAN_MEMORY decides, and if that is not set, the
+	// device. With any other text Devices and Open return an error of kind ErrInvalidArgument.
+	Memory string
+
+	// Limit is the memory of a simulated discrete device in bytes, 1 GiB if it is 0. Others ignore it.
+	Limit uint64
+}
+
+// New returns a backend with the options. hal.OpenWith opens its devices, so one program can use a device in both memory models. A backend
+// with options is not registered. For the same valid options New returns the same backend, and for empty options the registered one.
+// Package hal regards a device that is open in both models as two devices.
+func New(opts Options) *Backend { return registered.with(opts) }
+
+// with returns the variant of a backend that has the options.
+func (b *Backend) with(opts Options) *Backend {
+	if opts == (Options{}) {
+		return b
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.variants[opts]
+	if v == nil {
+		v = &Backend{of: b, opts: opts}
+		if opts.valid() {
+			b.variants[opts] = v
+		}
+	}
+	return v
+}
+
+func newBackend(bind func() (*table, error)) *Backend {
+	b := &Backend{bind: bind, instances: map[string]*instance{}, variants: map[Options]*Backend{}}
+	b.of = b
+	return b
+}
+
+func (o Options) valid() bool {
+	return o.Memory == "" || o.Memory == modelUnified || o.Memory == modelDiscrete
+}
+
+// options returns the options with what the environment adds.
+func (b *Backend) options() (Options, error) {
+	o, from := b.opts, "Options.Memory"
+	if o.Memory == "" {
+		o.Memory, from = os.Getenv(memoryEnv), memoryEnv
+	}
+	if !o.valid() {
+		return o, refusal("open", -1, driver.ErrInvalidArgument, "%s=%q; it must be %q or %q", from, o.Memory, modelUnified, modelDiscrete)
+	}
+	return o, nil
+}
+
+// Name returns "vulkan".
+func (b *Backend) Name() string { return backendName }
+
+// instance returns the instance of the library that the environment selects. If it cannot be made, the next call tries again.
+func (b *Backend) instance(op string) (*instance, error) {
+	key := os.Getenv(libraryEnv)
+	b = b.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if in := b.instances[key]; in != nil {
+		return in, nil
+	}
+	t, err := b.bind()
+	if err != nil {
+		return nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrUnavailable, Err: err}
+	}
+	in, err := newInstance(op, t)
+	if err != nil {
+		return nil, err
+	}
+	b.instances[key] = in
+	return in, nil
+}
+
+// found is a device that can be used.
+type found struct {
+	in     *instance
+	handle uintptr
+	plan   *plan
+}
+
+// enumerate returns the devices that can be used, by ordinal, and why others cannot.
+func (b *Backend) enumerate(ctx context.Context, op string) (list []found, problems []string, err error) {
+	if ctx.Err() != nil {
+		return nil, nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
+	}
+	opts, err := b.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := b.instance(op)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := in.devices(op)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := map[driver.UUID]bool{{}: true}
+	for _, p := range all {
+		pl, problem := planFor(p.facts, len(list), opts)
+		if problem != "" {
+			problems = append(problems, problem)
+			continue
+		}
+		if seen[pl.info.UUID] { // two drivers for one piece of hardware
+			pl.info.UUID = driver.UUID{}
+		}
+		seen[pl.info.UUID] = true
+		list = append(list, found{in, p.handle, pl})
+	}
+	if len(list) == 0 && len(problems) > 0 {
+		return nil, nil, refusal(op, -1, driver.ErrUnavailable, "no device can be used: %s", strings.Join(problems, "; "))
+	}
+	return list, problems, nil
+}
+
+// Devices lists the devices of all drivers in the loader's order. The error is of kind ErrUnavailable if there is no Vulkan loader, if
+// no driver is installed, and if no device can be used, with the reasons; it is of kind ErrInvalidArgument if the environment or
+// [Options] name a memory model that does not exist.
+func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+	list, _, err := b.enumerate(ctx, "list devices")
+	infos := make([]driver.Info, len(list))
+	for i, f := range list {
+		infos[i] = f.plan.info
+	}
+	return infos, err
+}
+
+// Problems returns the reasons why devices are missing from the list, as one sentence each: one that is too old or lacks a feature, or
+// that no driver is there. It returns nil if there are none.
+func (b *Backend) Problems(ctx context.Context) []string {
+	_, problems, err := b.enumerate(ctx, "list devices")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return problems
+}
+
+// Open opens a device by its index in the list. The error is of kind ErrOutOfRange if there is no such device, and has the reasons why
+// others are missing; if there is none at all, it is that of Devices.
+func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+	const op = "open"
+	if ordinal < 0 {
+		return nil, refusal(op, -1, driver.ErrOutOfRange, "%d: negative device number", ordinal)
+	}
+	list, problems, err := b.enumerate(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	if ordinal >= len(list) {
+		return nil, refusal(op, ordinal, driver.ErrOutOfRange, "%s", strings.Join(
+			append([]string{fmt.Sprintf("the number of devices is %d, and they are numbered from 0", len(list))}, problems...), "; "))
+	}
+	d, err := openDevice(list[ordinal])
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}

@@ -1,0 +1,172 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"errors"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// device is one open handle: a VkDevice of its own.
+type device struct {
+	in       *instance
+	physical uintptr
+	plan     *plan
+	info     driver.Info
+
+	t      *deviceTable
+	handle uintptr
+	queue  *queue
+
+	deviceType, hostType uint32 // of memory
+	coherentTypes        uint32 // a bit for each memory type that the host sees without flushing
+
+	used   atomic.Uint64 // bytes of KindDevice memory
+	hosts  hostRanges
+	slabs  slabs
+	stages stages
+	stamps stamps
+	bytes  byteTable
+}
+
+var (
+	_ driver.Device     = (*device)(nil)
+	_ driver.Registerer = (*device)(nil)
+	_ driver.Native     = (*device)(nil)
+	_ driver.Trimmer    = (*device)(nil)
+	_ driver.Loader     = (*device)(nil)
+)
+
+func openDevice(f found) (d *device, err error) {
+	const op = "open"
+	d = &device{in: f.in, physical: f.handle, plan: f.plan, info: f.plan.info}
+	if d.handle, err = d.create(op); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.release()
+		}
+	}()
+	if d.t, err = f.in.t.device(d.handle); err != nil {
+		return d, &driver.Error{Op: op, Backend: backendName, Device: d.info.Ordinal, Kind: driver.ErrUnavailable, Err: err}
+	}
+	if d.queue, err = newQueue(op, d); err != nil {
+		return d, err
+	}
+	return d, d.chooseTypes(op)
+}
+
+// create makes the VkDevice.
+func (d *device) create(op string) (uintptr, error) {
+	p := d.plan
+	v12 := &features12{sType: typeFeatures12, on: p.features.v12}
+	v11 := &features11{sType: typeFeatures11, next: unsafe.Pointer(v12), on: p.features.v11}
+	core := &features2{sType: typeFeatures2, next: unsafe.Pointer(v11), on: p.features.core}
+	priority := new(float32)
+	queues := &queueCreateInfo{sType: typeQueueCreateInfo, family: p.family, n: 1, priorities: unsafe.Pointer(priority)}
+	var enabled names
+	for _, e := range p.extensions {
+		enabled.add(e)
+	}
+	info := &deviceCreateInfo{sType: typeDeviceCreateInfo, next: unsafe.Pointer(core), queues: 1, queueInfos: unsafe.Pointer(queues),
+		extensions: enabled.len(), extensionNames: enabled.address()}
+	siglib.Enter()
+	defer siglib.Leave()
+	handle, st := d.in.t.createDevice(d.physical, unsafe.Pointer(info))
+	return handle, d.check(op, "vkCreateDevice", st)
+}
+
+// chooseTypes takes the best type of memory for each kind that buffers can use. All buffers of one usage can use the same types, so one is
+// made to ask.
+func (d *device) chooseTypes(op string) error {
+	buffer, r, err := d.newBuffer(op, maxAlign, false)
+	if err != nil {
+		return err
+	}
+	d.t.destroyBuffer(d.handle, buffer)
+	for i, types := range [][]uint32{d.plan.deviceTypes, d.plan.hostTypes} {
+		to := []*uint32{&d.deviceType, &d.hostType}[i]
+		chosen := false
+		for _, index := range types {
+			if r.typeBits&(1<<index) != 0 {
+				*to, chosen = index, true
+				break
+			}
+		}
+		if !chosen {
+			return d.refuse(op, driver.ErrUnsupported, "buffers can use none of the memory types %v", types)
+		}
+	}
+	for _, index := range d.plan.hostTypes {
+		d.coherentTypes |= 1 << index
+	}
+	return nil
+}
+
+// Info describes the device.
+func (d *device) Info() driver.Info { return d.info }
+
+// Handles returns the VkInstance, the VkPhysicalDevice and the VkDevice.
+func (d *device) Handles() driver.Handles {
+	return driver.Handles{Platform: d.in.handle, Device: d.physical, Context: d.handle}
+}
+
+// MemInfo returns what VK_EXT_memory_budget says, which counts other programs too, or what is left of the limit.
+func (d *device) MemInfo() (free, total uint64, err error) {
+	total = d.info.TotalMemory
+	switch {
+	case d.plan.limit > 0:
+		return total - min(total, d.used.Load()), total, nil
+	case !d.info.Caps.Has(driver.CapMemInfo):
+		return 0, 0, d.refuse("memory information", driver.ErrUnsupported, "free memory is not reported by the driver")
+	}
+	budget, used := d.in.budget(d.physical, d.plan.heap)
+	// A driver may count memory only once it is touched.
+	used = max(used, d.used.Load())
+	return min(total, budget-min(budget, used)), total, nil
+}
+
+// Trim frees slabs that are empty, and staging memory that is not in use.
+func (d *device) Trim() {
+	d.slabs.trim(d)
+	d.stages.trim(d)
+}
+
+// Close releases the handle. Everything that was made of it has been released, and its work is done.
+func (d *device) Close() error {
+	d.queue.watchers.Wait()
+	err := d.check("close", "vkDeviceWaitIdle", d.t.deviceWaitIdle(d.handle))
+	d.release()
+	if errors.Is(err, driver.ErrDeviceLost) {
+		return nil // it is gone, and nothing is left of it
+	}
+	return err
+}
+
+// release releases what the device itself has made.
+func (d *device) release() {
+	if d.t == nil {
+		d.destroyUnknown()
+		return
+	}
+	d.bytes.close()
+	d.stages.trim(d)
+	d.stamps.close(d)
+	d.slabs.trim(d)
+	if d.queue != nil {
+		d.queue.close()
+	}
+	d.t.destroyDevice(d.handle)
+}
+
+// destroyUnknown destroys a device some of whose calls are missing.
+func (d *device) destroyUnknown() {
+	if p := d.in.t.deviceProc(d.handle, "vkDestroyDevice"); p != 0 {
+		destroyAt(p, d.handle)
+	}
+}

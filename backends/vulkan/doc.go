@@ -1,0 +1,57 @@
+// Package vulkan is the backend of every device that has a Vulkan driver: GPUs of all vendors with the drivers that came with the
+// system, and processors through Mesa's lavapipe or SwiftShader. Build with the tag vulkan; without it the package is empty.
+//
+// No header, library or C compiler is needed to build it. When the program runs, the Vulkan loader (libvulkan.so.1, vulkan-1.dll,
+// libvulkan.1.dylib) is loaded, or the library that HALYARD_VULKAN_LIBRARY names; a program without one still runs, and the backend
+// is unavailable and says why. Devices must offer Vulkan 1.2 with the features timelineSemaphore and bufferDeviceAddress.
+//
+// # Where to begin reading
+//
+// plan.go decides what is used of a device, as a function from data to data. device.go opens it, memory.go and slab.go allocate,
+// stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, event.go marks points in it. spirv.go reads
+// modules, module.go loads and launches kernels. structs.go has the structures of C, and calls.txt the calls, from which
+// calls_gen.go is generated.
+//
+// # Models of memory
+//
+// Info.MemoryModel is "unified" on processors and integrated GPUs whose memory the host sees, coherent and cached: there the host
+// accesses all memory in place, and buffers copy nothing. On all others it is "discrete". With HALYARD_VULKAN_MEMORY=discrete, or
+// Options.Memory, a unified device is used as a discrete one with memory of its own, 1 GiB of it, and reported as simulated: so
+// that programs and tests meet a discrete device on any machine.
+//
+// Memory.Handle is the device's address (vkGetBufferDeviceAddress). For host memory it need not be the host's address. Large memory
+// is a VkDeviceMemory of its own, with one VkBuffer; memory of up to 64 KiB is a part of a block of 1 MiB. Host memory is
+// registered by VK_EXT_external_memory_host, at any byte: the pages around it are imported.
+//
+// # Streams
+//
+// All streams of a device share one VkQueue, and its work is done in the order of submission: copies and kernels of two streams do
+// not overlap on the device. Each submission has a number, up to which a timeline semaphore counts. An event is such a number. Work
+// is submitted by the call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up
+// itself, or by a copy that the host makes in stream order. Work that is held up is submitted when its turn has come, so it never
+// holds up other streams.
+//
+// The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
+// memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16
+// for each device, which the host fills and empties in stream order. If nothing is under way, the host also makes copies and fills
+// of up to 32 KiB itself between memories that it sees: a submission takes longer.
+//
+// # Kernels
+//
+// Drivers take SPIR-V and no source text, so a program brings its kernels as an image of hal.FormatVulkan (kernel.Source.Images).
+// All entry points of the model GLCompute are kernels. There are no descriptor sets: the parameters of a kernel are the members of
+// its block of push constants, at most 128 bytes. Memory is passed as an address of the storage class PhysicalStorageBuffer. The
+// constants with the SpecId 0, 1 and 2 are the threads of a block; where they are missing, launches need the block size of the
+// code. The constant with the SpecId 3 is the number of bytes of shared memory that a launch asks for.
+// conformance/vulkan/kernels.comp is an example in GLSL. A module that needs a feature which the device lacks is refused
+// (ErrUnsupported), one that is damaged too (ErrInvalidArgument): drivers crash on some. A launch with a new size of block or of
+// shared memory makes a pipeline, which takes milliseconds; the latest 64 of each kernel are kept.
+//
+// # Failures
+//
+// A call that enqueues and fails has no effect. If work cannot be submitted when its turn has come, Query or Sync of its stream
+// reports that once, and so do the events recorded after it. A lost device (VK_ERROR_DEVICE_LOST) ends all waits with an error of
+// kind ErrDeviceLost; freeing memory then first waits for what the device may still be doing, which the driver promises to end.
+package vulkan
+
+//go:generate go run ../../internal/dl/protogen calls.txt

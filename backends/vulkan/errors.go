@@ -1,0 +1,81 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// status is a VkResult. Negative codes are errors; positive ones say how a call succeeded.
+type status int32
+
+const (
+	success    status = 0
+	notReady   status = 1
+	timeout    status = 2
+	incomplete status = 5
+	deviceLost status = -4
+)
+
+// known is one status that Vulkan or an extension defines.
+type known struct {
+	code status
+	name string
+	kind error
+}
+
+func (st status) known() known {
+	for _, k := range statuses {
+		if k.code == st {
+			return k
+		}
+	}
+	return known{st, fmt.Sprintf("status %d", st), driver.ErrDriver}
+}
+
+// failure returns the error for a status. device is an ordinal or -1.
+func failure(op string, device int, api string, st status) *driver.Error {
+	k := st.known()
+	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: k.kind,
+		Vendor: driver.Vendor{API: api, Name: k.name, Code: int64(st)}}
+}
+
+// refusal returns an error that the backend itself detected.
+func refusal(op string, device int, kind error, format string, args ...any) *driver.Error {
+	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// fail is failure for a call of the device, and check is fail for a call that may have succeeded. refuse is refusal for the device.
+
+func (d *device) fail(op, api string, st status) *driver.Error {
+	return failure(op, d.info.Ordinal, api, st)
+}
+
+func (d *device) check(op, api string, st status) error {
+	if st >= success {
+		return nil
+	}
+	return d.fail(op, api, st)
+}
+
+func (d *device) refuse(op string, kind error, format string, args ...any) *driver.Error {
+	return refusal(op, d.info.Ordinal, kind, format, args...)
+}
+
+// VendorCodes lists every error status for which the backend has a name, in descending order.
+func (b *Backend) VendorCodes() []int64 {
+	codes := make([]int64, len(statuses))
+	for i, k := range statuses {
+		codes[i] = int64(k.code)
+	}
+	slices.SortFunc(codes, func(a, b int64) int { return int(b - a) })
+	return codes
+}
+
+// VendorError returns the error with which the backend reports a status. An unknown status is of kind ErrDriver.
+func (b *Backend) VendorError(api string, code int64) error {
+	return failure("vendor call", -1, api, status(code))
+}

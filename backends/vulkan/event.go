@@ -1,0 +1,254 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// point is a place in the work of a stream that was held up when the place was marked. When the stream comes to it, it becomes a number of
+// the queue.
+type point struct {
+	done chan struct{} // closed when the fields below are set
+
+	mu      sync.Mutex
+	reached bool
+	number  uint64
+	failure *mishap
+	waiters []*stream
+}
+
+func newPoint() *point { return &point{done: make(chan struct{})} }
+
+// reach sets the number, and lets the streams go on that wait for it.
+func (p *point) reach(number uint64, f *mishap) {
+	p.mu.Lock()
+	p.reached, p.number, p.failure = true, number, f
+	waiters := p.waiters
+	p.waiters = nil
+	close(p.done)
+	p.mu.Unlock()
+	for _, s := range waiters {
+		s.work()
+	}
+}
+
+// holdUp takes over the right to go on if the point is not reached, and reports whether it did.
+func (p *point) holdUp(s *stream) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reached {
+		return false
+	}
+	p.waiters = append(p.waiters, s)
+	return true
+}
+
+// event stands for the work of a stream up to a number of the queue.
+type event struct {
+	dev    *device
+	timing bool
+	stamp  stamp
+
+	mu       sync.Mutex
+	number   uint64 // 0 if the event was never recorded
+	failure  *mishap
+	point    *point // if it is not nil, the number is not known yet
+	recorded uint64 // how often the event was recorded with a time
+}
+
+var (
+	_ driver.Event = (*event)(nil)
+	_ driver.Timer = (*event)(nil)
+)
+
+// NewEvent returns an event. Only one with timing takes something of the device.
+func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
+	e := &event{dev: d}
+	if o.Timing && d.info.Caps.Has(driver.CapTiming) {
+		var err error
+		if e.stamp, err = d.stamps.take("new event", d); err != nil {
+			return nil, err
+		}
+		e.timing = true
+	}
+	return e, nil
+}
+
+// set makes the event stand for a number, or for a point.
+func (e *event) set(number uint64, f *mishap, p *point) {
+	e.mu.Lock()
+	e.number, e.failure, e.point = number, f, p
+	e.mu.Unlock()
+}
+
+// again counts a record with a time.
+func (e *event) again() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.recorded++
+	return e.recorded
+}
+
+// target returns what the event stands for: a number, which is 0 if it was never recorded, or a point.
+func (e *event) target() (uint64, *point) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p := e.point; p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.reached {
+			return 0, p
+		}
+		e.number, e.failure, e.point = p.number, p.failure, nil
+	}
+	return e.number, nil
+}
+
+// Query reports whether the work is done.
+func (e *event) Query() (bool, error) {
+	number, p := e.target()
+	if p != nil {
+		return false, nil
+	}
+	if done, err := e.dev.queue.reached(number); !done || err != nil {
+		return done, err
+	}
+	return true, e.result()
+}
+
+// result returns the error of the work, which is done.
+func (e *event) result() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failure.tell()
+}
+
+// Sync waits for the work.
+func (e *event) Sync() error {
+	number, p := e.target()
+	if p != nil {
+		<-p.done
+		number = p.number
+	}
+	if err := e.dev.queue.wait("sync event", number); err != nil {
+		return err
+	}
+	if p != nil {
+		return p.failure.tell() // the event may stand for something else by now
+	}
+	return e.result()
+}
+
+// Elapsed returns the time between two events on the device.
+func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
+	const op = "elapsed time"
+	start := since.(*event)
+	var ticks [2]uint64
+	for i, ev := range []*event{start, e} {
+		if !ev.timing {
+			return 0, e.dev.refuse(op, driver.ErrInvalidArgument, "an event was made without timing")
+		}
+		done, err := ev.Query()
+		if err != nil {
+			return 0, err
+		}
+		var st status
+		if done {
+			ticks[i], st = e.dev.t.queryResult(e.dev.handle, ev.stamp.pool, ev.stamp.index)
+		}
+		switch {
+		case !done || st == notReady:
+			return 0, e.dev.refuse(op, driver.ErrNotReady, "an event's work has not finished")
+		case st < success:
+			return 0, e.dev.queue.fail(op, "vkGetQueryPoolResults", st)
+		}
+	}
+	p := e.dev.plan
+	between := (ticks[1] - ticks[0]) & p.tickMask // also if the counter has begun anew meanwhile
+	if signed := int64(ticks[1]&p.tickMask) - int64(ticks[0]&p.tickMask); signed < 0 && between > p.tickMask/2 {
+		return time.Duration(float64(signed) * p.tick), nil // the events are in the other order
+	}
+	return time.Duration(float64(between) * p.tick), nil
+}
+
+// Close releases the event.
+func (e *event) Close() error {
+	if e.timing {
+		e.dev.stamps.put(e.stamp)
+	}
+	return nil
+}
+
+// submitStamp has the device write the time, unless the event has been recorded again meanwhile. s.mu is held.
+func (s *stream) submitStamp(o *op) error {
+	e, q := o.event, s.dev.queue
+	e.mu.Lock()
+	current := e.recorded == o.number
+	e.mu.Unlock()
+	if !current {
+		return nil
+	}
+	cb, err := q.begin(o.name)
+	if err != nil {
+		return err
+	}
+	t := s.dev.t
+	t.cmdResetQueries(cb, e.stamp.pool, e.stamp.index)
+	t.cmdTimestamp(cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
+	return s.end(o.name, cb)
+}
+
+// stamp is a place where the device writes a time.
+type stamp struct {
+	pool  uintptr
+	index uint32
+}
+
+// stampsPerPool is the number of stamps that are made at once.
+const stampsPerPool = 64
+
+// stamps are the stamps of a device. An event with timing has one for its life.
+type stamps struct {
+	mu    sync.Mutex
+	pools []uintptr
+	spare []stamp
+}
+
+func (p *stamps) take(op string, d *device) (stamp, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.spare) == 0 {
+		info := &queryPoolInfo{sType: typeQueryPoolCreateInfo, kind: queryTimestamp, n: stampsPerPool}
+		pool, st := d.t.createQueryPool(d.handle, unsafe.Pointer(info))
+		if st < success {
+			return stamp{}, d.queue.fail(op, "vkCreateQueryPool", st)
+		}
+		p.pools = append(p.pools, pool)
+		for i := range uint32(stampsPerPool) {
+			p.spare = append(p.spare, stamp{pool, stampsPerPool - 1 - i})
+		}
+	}
+	last := len(p.spare) - 1
+	s := p.spare[last]
+	p.spare = slices.Delete(p.spare, last, last+1)
+	return s, nil
+}
+
+func (p *stamps) put(s stamp) {
+	p.mu.Lock()
+	p.spare = append(p.spare, s)
+	p.mu.Unlock()
+}
+
+func (p *stamps) close(d *device) {
+	for _, pool := range p.pools {
+		d.t.destroyQueryPool(d.handle, pool)
+	}
+	p.pools, p.spare = nil, nil
+}

@@ -1,0 +1,166 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// instance is a VkInstance. It lives as long as the program, like the library: it reserves nothing on any device.
+type instance struct {
+	t      *table
+	handle uintptr
+
+	mu       sync.Mutex
+	physical []physical // once they are known
+}
+
+// physical is a device of the machine, which is not open.
+type physical struct {
+	handle uintptr
+	facts  *facts
+}
+
+// extPortability lists devices that do not offer all of Vulkan, such as those of macOS.
+const extPortability = "VK_KHR_portability_enumeration"
+
+func newInstance(op string, t *table) (*instance, error) {
+	api, st := t.instanceVersion()
+	if st < success {
+		return nil, failure(op, -1, "vkEnumerateInstanceVersion", st)
+	}
+	if api < oldestAPI {
+		return nil, refusal(op, -1, driver.ErrUnavailable, "the Vulkan loader has version %s; 1.2 is needed", version(api))
+	}
+	have, st := extensionsOf(func(n, to unsafe.Pointer) status { return t.instanceExtensions(n, to) })
+	if st < success {
+		return nil, failure(op, -1, "vkEnumerateInstanceExtensionProperties", st)
+	}
+	name := dl.CString("halyard")
+	app := &applicationInfo{sType: typeApplicationInfo, name: unsafe.Pointer(&name[0]), engine: unsafe.Pointer(&name[0]), api: oldestAPI}
+	info := &instanceCreateInfo{sType: typeInstanceCreateInfo, application: unsafe.Pointer(app)}
+	var enabled names
+	if have[extPortability] {
+		enabled.add(extPortability)
+		info.flags = enumeratePortability
+	}
+	info.extensions, info.extensionNames = enabled.len(), enabled.address()
+	siglib.Enter() // drivers that compile for processors replace signal handlers when they are loaded
+	defer siglib.Leave()
+	handle, st := t.createInstance(unsafe.Pointer(info))
+	if st < success {
+		return nil, failure(op, -1, "vkCreateInstance", st)
+	}
+	return &instance{t: t, handle: handle}, nil
+}
+
+// devices returns all devices. The drivers are asked once: a device that is added while the program runs is not found.
+func (in *instance) devices(op string) ([]physical, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.physical != nil {
+		return in.physical, nil
+	}
+	siglib.Enter()
+	defer siglib.Leave()
+	for {
+		n := new(uint32)
+		st := in.t.physicalDevices(in.handle, unsafe.Pointer(n), nil)
+		if st < success {
+			return nil, failure(op, -1, "vkEnumeratePhysicalDevices", st)
+		}
+		ids := make([]uintptr, *n)
+		if *n > 0 {
+			if st = in.t.physicalDevices(in.handle, unsafe.Pointer(n), ids); st == incomplete {
+				continue // there are more by now
+			}
+		}
+		if st < success {
+			return nil, failure(op, -1, "vkEnumeratePhysicalDevices", st)
+		}
+		all := make([]physical, 0, len(ids))
+		for _, id := range ids[:min(int(*n), len(ids))] {
+			f, st := in.ask(id)
+			if st < success {
+				return nil, failure(op, -1, "vkEnumerateDeviceExtensionProperties", st)
+			}
+			all = append(all, physical{id, f})
+		}
+		in.physical = all
+		return all, nil
+	}
+}
+
+// ask asks a driver everything about a device. Structures of extensions, and of versions after 1.1, are passed only where the device
+// has them: others may not be given to it.
+func (in *instance) ask(id uintptr) (*facts, status) {
+	t := in.t
+	f := &facts{}
+	var st status
+	f.extensions, st = extensionsOf(func(n, to unsafe.Pointer) status { return t.deviceExtensions(id, n, to) })
+	if st < success {
+		return nil, st
+	}
+	maintenance := &maintenance3Properties{sType: typeMaintenance3}
+	ids := &idProperties{sType: typeIDProperties, next: unsafe.Pointer(maintenance)}
+	p := &properties2{sType: typeProperties2, next: unsafe.Pointer(ids)}
+	t.properties(id, unsafe.Pointer(p)) // first, because it says which version the device has
+	names := &driverProperties{sType: typeDriverProperties}
+	if p.api >= oldestAPI {
+		pci := &pciBusInfo{sType: typePCIBusInfo}
+		host := &externalMemoryHost{sType: typeExternalMemoryHost}
+		maintenance.next = unsafe.Pointer(names)
+		last := &names.next
+		if f.extensions[extPCIBusInfo] {
+			*last, last = unsafe.Pointer(pci), &pci.next
+		}
+		if f.extensions[extMemoryHost] {
+			*last = unsafe.Pointer(host)
+		}
+		t.properties(id, unsafe.Pointer(p))
+		f.importAlign = host.align
+		if f.extensions[extPCIBusInfo] {
+			f.pci = driver.PCI{Known: true, Domain: pci.domain, Bus: pci.bus, Dev: pci.dev, Fun: pci.fun}
+		}
+		v12 := &features12{sType: typeFeatures12}
+		v11 := &features11{sType: typeFeatures11, next: unsafe.Pointer(v12)}
+		core := &features2{sType: typeFeatures2, next: unsafe.Pointer(v11)}
+		t.features(id, unsafe.Pointer(core))
+		f.features = features{core.on, v11.on, v12.on}
+	}
+	f.model, f.vendor, f.kind, f.api = text(p.name[:]), p.vendor, p.kind, p.api
+	f.driver = strings.TrimSpace(text(names.name[:]) + " " + text(names.info[:]))
+	f.uuid, f.maxAllocation = driver.UUID(ids.device), maintenance.maxAllocation
+	f.tick = *(*float32)(p.limit(limitTimestampPeriod))
+	f.pushed, f.shared = *(*uint32)(p.limit(limitPushConstants)), *(*uint32)(p.limit(limitShared))
+	f.groups, f.group = *(*[3]uint32)(p.limit(limitGroups)), *(*[3]uint32)(p.limit(limitGroup))
+	f.threads = *(*uint32)(p.limit(limitThreads))
+
+	m := &memoryProperties2{sType: typeMemoryProperties2}
+	t.memoryProperties(id, unsafe.Pointer(m))
+	f.types = append(f.types, m.typeOf[:min(int(m.types), len(m.typeOf))]...)
+	f.heaps = append(f.heaps, m.heapsOf[:min(int(m.heaps), len(m.heapsOf))]...)
+
+	n := new(uint32)
+	t.queueFamilies(id, unsafe.Pointer(n), nil)
+	if *n > 0 {
+		f.families = make([]queueFamily, *n)
+		t.queueFamilies(id, unsafe.Pointer(n), unsafe.Pointer(&f.families[0]))
+		f.families = f.families[:min(int(*n), len(f.families))]
+	}
+	return f, success
+}
+
+// budget returns how much of a heap the process may use, and how much it uses.
+func (in *instance) budget(id uintptr, heap uint32) (budget, used uint64) {
+	b := &memoryBudget{sType: typeMemoryBudget}
+	m := &memoryProperties2{sType: typeMemoryProperties2, next: unsafe.Pointer(b)}
+	in.t.memoryProperties(id, unsafe.Pointer(m))
+	return b.budget[heap], b.usage[heap]
+}

@@ -1,0 +1,244 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// suiteKernels returns the kernels of the conformance suite.
+func suiteKernels(t testing.TB) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../conformance/kernelvulkan.go")
+	must(t, err)
+	var b []byte
+	for _, word := range regexp.MustCompile("0x[0-9a-f]{8}").FindAllString(string(text), -1) {
+		w, err := strconv.ParseUint(word, 0, 32)
+		must(t, err)
+		b = binary.NativeEndian.AppendUint32(b, uint32(w))
+	}
+	return b
+}
+
+func TestReadSPIRV(t *testing.T) {
+	m, problem := readSPIRV(suiteKernels(t))
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	for name, want := range map[string]struct {
+		sizes, at []uint32
+		pointers  int
+	}{
+		"put":     {[]uint32{8, 4, 4}, []uint32{0, 8, 12}, 1},
+		"add":     {[]uint32{8, 8, 4, 4}, []uint32{0, 8, 16, 20}, 2},
+		"scalars": {[]uint32{8, 1, 2, 4, 8, 4, 1}, []uint32{0, 8, 10, 12, 16, 24, 28}, 1},
+		"members": {[]uint32{8, 32}, []uint32{0, 8}, 1},
+	} {
+		i := slices.IndexFunc(m.entries, func(e *entry) bool { return e.name == name })
+		if i < 0 {
+			t.Fatalf("no kernel %s", name)
+		}
+		e := m.entries[i]
+		for k, p := range e.params {
+			if p.Size != want.sizes[k] || e.at[k] != want.at[k] || (p.Kind == driver.ParamPointer) != (k < want.pointers) {
+				t.Errorf("%s: parameter %d is %+v at %d", name, k, p, e.at[k])
+			}
+		}
+		if len(e.params) != len(want.sizes) {
+			t.Errorf("%s: %d parameters", name, len(e.params))
+		}
+	}
+	if len(m.entries) != 9 || !m.chosen(0) || !m.chosen(specShared) || m.chosen(4) {
+		t.Errorf("%d kernels, constants %v", len(m.entries), m.specs)
+	}
+	none, every := features{}, features{}
+	for _, w := range wanted {
+		*w.at(&every) = 1
+	}
+	if l := m.lacking(&every); l != "" {
+		t.Error(l)
+	}
+	if l := m.lacking(&none); !strings.Contains(l, "which the device lacks") {
+		t.Errorf("without features: %q", l)
+	}
+	for capability, says := range map[uint32]string{capabilityKernel: "for OpenCL", 4711: "capability 4711 of SPIR-V"} {
+		m.capabilities = []uint32{1, capability}
+		if l := m.lacking(&every); !strings.Contains(l, says) {
+			t.Errorf("capability %d: %q", capability, l)
+		}
+	}
+}
+
+// Modules that are cut off, or have words that make no sense, are read or refused, whatever they are.
+func TestDamagedSPIRV(t *testing.T) {
+	whole := suiteKernels(t)
+	for n := 0; n < len(whole); n += 4 {
+		if _, problem := readSPIRV(whole[:n]); problem == "" {
+			t.Fatalf("%d of %d bytes of a module are one", n, len(whole))
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		b := bytes.Clone(whole)
+		for range 1 + rng.IntN(4) {
+			at := 4 * rng.IntN(len(b)/4)
+			word := rng.Uint32()
+			if rng.IntN(2) == 0 {
+				word = uint32(rng.IntN(80)) | uint32(rng.IntN(6))<<16
+			}
+			binary.LittleEndian.PutUint32(b[at:], word)
+		}
+		if m, problem := readSPIRV(b); problem == "" {
+			m.lacking(&features{})
+		}
+	}
+	// A structure of structures of structures, each many times, is measured in no time; one in itself has no size.
+	types := map[uint32]*spirvType{1: {op: opTypeInt, args: []uint32{32, 0}}}
+	for id := uint32(2); id < 40; id++ {
+		types[id] = &spirvType{op: opTypeStruct, args: []uint32{id - 1, id - 1, id - 1}, offsets: map[uint32]uint32{0: 0, 1: 0, 2: 0}}
+	}
+	if size, align := measure(types, 39); size != 4 || align != 4 {
+		t.Errorf("structures in structures: %d bytes, aligned to %d", size, align)
+	}
+	types[50] = &spirvType{op: opTypeStruct, args: []uint32{50}, offsets: map[uint32]uint32{0: 0}}
+	if size, _ := measure(types, 50); size != 0 {
+		t.Errorf("a structure in itself: %d bytes", size)
+	}
+}
+
+// program is the suite's kernels on a device, or a skip where it lacks what they need.
+func program(t *testing.T, d *device) *module {
+	t.Helper()
+	m, err := d.Load(&driver.Image{Format: driver.FormatVulkan, Data: suiteKernels(t)})
+	if errors.Is(err, driver.ErrUnsupported) {
+		t.Skip(err)
+	}
+	must(t, err)
+	t.Cleanup(func() { must(t, m.Close()) })
+	return m.(*module)
+}
+
+// putting are the arguments of put: n words from off get the value v.
+func putting(m driver.Memory, off uint64, v, n uint32) []driver.Arg {
+	return []driver.Arg{{Kind: driver.ParamPointer, Size: 8, Region: driver.Region{Mem: m, Off: off, Len: 4}},
+		{Kind: driver.ParamValue, Size: 4, Bits: [2]uint64{uint64(v)}}, {Kind: driver.ParamValue, Size: 4, Bits: [2]uint64{uint64(n)}}}
+}
+
+// Launches with many sizes of block compile a pipeline for each, keep few, and give the right words.
+func TestPipelinesAreFew(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		k, err := program(t, d).Kernel("put")
+		must(t, err)
+		const launches, each = 2*mostPipelines + 10, 8
+		s := streamOf(t, d)
+		m := memoryOf(t, d, driver.KindDevice, 4*each*launches)
+		g, err := s.Gate()
+		must(t, err)
+		for i := range uint32(launches) {
+			l := &driver.Launch{Grid: [3]uint32{each, 1, 1}, Block: [3]uint32{1 + i%(mostPipelines+5), 1, 1},
+				Args: putting(m, uint64(4*each*i), i, each)}
+			must(t, s.Launch(k, l))
+			clear(l.Args) // what is passed by value may change
+		}
+		must(t, g.Open()) // until now each pipeline has launches that are not submitted
+		out := make([]byte, 4*each*launches)
+		must(t, s.CopyOut(start(out), all(m)), s.Sync())
+		for i := range each * launches {
+			if v := binary.LittleEndian.Uint32(out[4*i:]); v != uint32(i/each) {
+				t.Fatalf("word %d is %d", i, v)
+			}
+		}
+		of := k.(*kernel)
+		must(t, s.Launch(of, &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{100, 1, 1}, Args: putting(m, 0, 1, 1)}), s.Sync())
+		if n := len(of.pipelines); n > mostPipelines {
+			t.Errorf("%d pipelines", n)
+		}
+		for _, x := range of.pipelines {
+			if x.pending != 0 {
+				t.Errorf("%d launches are pending when all is done", x.pending)
+			}
+		}
+	})
+}
+
+// A launch whose call of the driver fails says which, has no effect, and the kernel works afterwards.
+func TestLaunchesThatFail(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		s := streamOf(t, d)
+		m := memoryOf(t, d, driver.KindDevice, 4)
+		k, err := program(t, d).Kernel("put")
+		must(t, err)
+		word := func() uint32 {
+			out := make([]byte, 4)
+			must(t, s.CopyOut(start(out), all(m)), s.Sync())
+			return binary.LittleEndian.Uint32(out)
+		}
+		must(t, s.Fill(all(m), driver.Pattern{Bits: 7, Width: 4}))
+		for i, call := range []string{"createPipeline", "beginCommandBuffer", "endCommandBuffer", "submit"} {
+			launch := func(v uint32) error {
+				return s.Launch(k, &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{uint32(i + 1), 1, 1}, Args: putting(m, 0, v, 1)})
+			}
+			p.spy.fail(1, unknown, call)
+			var e *driver.Error
+			if err := launch(1); !errors.As(err, &e) || e.Vendor.Name != "VK_ERROR_UNKNOWN" || e.Op != "launch" {
+				t.Errorf("%s: %v", call, err)
+			}
+			p.spy.Reset()
+			if v := word(); v != 7 {
+				t.Errorf("%s fails, and the word is %d", call, v)
+			}
+			must(t, launch(7))
+			if v := word(); v != 7 {
+				t.Errorf("after %s failed, the word is %d", call, v)
+			}
+		}
+		for _, call := range []string{"createShader", "createLayout"} {
+			p.spy.fail(1, unknown, call)
+			x, err := d.Load(&driver.Image{Format: driver.FormatVulkan, Data: suiteKernels(t)})
+			if err == nil {
+				_, err = x.Kernel("put")
+				must(t, x.Close())
+			}
+			if !errors.Is(err, driver.ErrDriver) {
+				t.Errorf("%s: %v", call, err)
+			}
+			p.spy.Reset()
+		}
+	})
+}
+
+// A launch allocates nothing but what the pool gives up.
+func TestLaunchDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	everyModel(t, func(t *testing.T, p at) {
+		opened, err := newBackend(loadTable).with(p.opts).Open(t.Context(), p.ordinal) // without the spy, which allocates
+		must(t, err)
+		d := opened.(*device)
+		t.Cleanup(func() { must(t, d.Close()) })
+		s := streamOf(t, d)
+		m := memoryOf(t, d, driver.KindDevice, 4)
+		k, err := program(t, d).Kernel("put")
+		must(t, err)
+		l := &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Args: putting(m, 0, 7, 1)}
+		must(t, s.Launch(k, l), s.Sync())
+		if n := testing.AllocsPerRun(200, func() { must(t, s.Launch(k, l)) }); n >= 1 {
+			t.Errorf("%v allocations", n)
+		}
+		must(t, s.Sync())
+	})
+}

@@ -1,0 +1,257 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// mostPushed is the most bytes of push constants that a kernel may have here: what every device has.
+const mostPushed = 128
+
+// module is a VkShaderModule.
+type module struct {
+	dev    *device
+	code   *spirv
+	shader uintptr
+
+	mu      sync.Mutex
+	kernels []*kernel
+}
+
+// kernel is an entry point, and the pipelines that were made of it: a pipeline has the size of a block built in.
+type kernel struct {
+	of     *module
+	entry  *entry
+	info   driver.KernelInfo
+	layout uintptr
+
+	mu        sync.Mutex
+	pipelines []*pipeline // the latest used last
+}
+
+// pipeline is a kernel for one size of block and of shared memory.
+type pipeline struct {
+	block  [3]uint32
+	shared uint32 // bytes
+	handle uintptr
+
+	pending int    // launches that are not submitted; guarded by the kernel's mu
+	number  uint64 // of the last submission
+}
+
+// mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
+const mostPipelines = 64
+
+// Formats implements driver.Loader.
+func (d *device) Formats() []driver.Format { return []driver.Format{driver.FormatVulkan} }
+
+// Load makes a module of SPIR-V. What the device lacks, and bytes that are not SPIR-V, are found here: drivers crash on them.
+func (d *device) Load(image *driver.Image) (driver.Module, error) {
+	const op = "load"
+	if image.Format != driver.FormatVulkan {
+		return nil, d.refuse(op, driver.ErrUnsupported, "the device does not load %v", image.Format)
+	}
+	code, problem := readSPIRV(image.Data)
+	if problem != "" {
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "%s", problem)
+	}
+	if lacking := code.lacking(&d.plan.features); lacking != "" {
+		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
+	}
+	info := &shaderCreateInfo{sType: typeShaderCreateInfo, size: uintptr(4 * len(code.words)), code: unsafe.Pointer(&code.words[0])}
+	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
+	if st < success {
+		return nil, d.queue.fail(op, "vkCreateShaderModule", st)
+	}
+	code.words = nil
+	return &module{dev: d, code: code, shader: shader}, nil
+}
+
+// Names implements driver.Module.
+func (m *module) Names() []string {
+	names := make([]string, len(m.code.entries))
+	for i, e := range m.code.entries {
+		names[i] = e.name
+	}
+	return names
+}
+
+// Kernel implements driver.Module. Blocks of the size that the kernel is launched with first are compiled by the launch.
+func (m *module) Kernel(name string) (driver.Kernel, error) {
+	const op = "kernel"
+	d := m.dev
+	at := slices.IndexFunc(m.code.entries, func(e *entry) bool { return e.name == name })
+	if at < 0 {
+		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
+	}
+	k := &kernel{of: m, entry: m.code.entries[at]}
+	if n := k.entry.pushed; n > min(d.plan.pushed, mostPushed) {
+		return nil, d.refuse(op, driver.ErrUnsupported, "the parameters of kernel %q take %d bytes; %d is the most", name, n, mostPushed)
+	}
+	limits := &d.info.Compute
+	k.info = driver.KernelInfo{Name: name, Params: k.entry.params, Known: true, MaxThreads: limits.MaxThreads, MaxShared: limits.Shared}
+	if !m.code.chosen(0) {
+		k.info.RequiredBlock = k.entry.size
+	}
+	if !m.code.chosen(specShared) {
+		k.info.MaxShared = 0
+	}
+	pushed := &pushRange{stages: shaderStageCompute, n: k.entry.pushed}
+	info := &layoutCreateInfo{sType: typeLayoutCreateInfo}
+	if pushed.n > 0 {
+		info.ranges, info.pushedRange = 1, unsafe.Pointer(pushed)
+	}
+	var st status
+	if k.layout, st = d.t.createLayout(d.handle, unsafe.Pointer(info)); st < success {
+		return nil, d.queue.fail(op, "vkCreatePipelineLayout", st)
+	}
+	m.mu.Lock()
+	m.kernels = append(m.kernels, k)
+	m.mu.Unlock()
+	return k, nil
+}
+
+// Info implements driver.Kernel.
+func (k *kernel) Info() *driver.KernelInfo { return &k.info }
+
+// Close implements driver.Module.
+func (m *module) Close() error {
+	d := m.dev
+	d.queue.settle()
+	for _, k := range m.kernels {
+		for _, p := range k.pipelines {
+			d.t.destroyPipeline(d.handle, p.handle)
+		}
+		d.t.destroyLayout(d.handle, k.layout)
+	}
+	d.t.destroyShader(d.handle, m.shader)
+	return nil
+}
+
+// pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending.
+func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := slices.IndexFunc(k.pipelines, func(p *pipeline) bool { return p.block == block && p.shared == shared })
+	var p *pipeline
+	if at >= 0 {
+		p = k.pipelines[at]
+		if last := len(k.pipelines) - 1; at != last {
+			copy(k.pipelines[at:], k.pipelines[at+1:])
+			k.pipelines[last] = p
+		}
+	} else {
+		handle, err := k.compile(op, block, shared)
+		if err != nil {
+			return nil, err
+		}
+		k.makeRoom()
+		p = &pipeline{block: block, shared: shared, handle: handle}
+		k.pipelines = append(k.pipelines, p)
+	}
+	p.pending++
+	return p, nil
+}
+
+// makeRoom destroys the pipelines that were not used for longest and are not in use, if there are many; k.mu is held.
+func (k *kernel) makeRoom() {
+	d := k.of.dev
+	for i := 0; i < len(k.pipelines) && len(k.pipelines) >= mostPipelines; {
+		p := k.pipelines[i]
+		if done, err := d.queue.reached(p.number); p.pending > 0 || !done || err != nil {
+			i++
+			continue
+		}
+		d.t.destroyPipeline(d.handle, p.handle)
+		k.pipelines = slices.Delete(k.pipelines, i, i+1)
+	}
+}
+
+// compile makes a pipeline.
+func (k *kernel) compile(op string, block [3]uint32, shared uint32) (uintptr, error) {
+	d := k.of.dev
+	values := &[4]uint32{block[0], block[1], block[2], shared}
+	entries := &[4]specializationEntry{{0, 0, 4}, {1, 4, 4}, {2, 8, 4}, {specShared, 12, 4}}
+	spec := &specialization{n: 4, entries: unsafe.Pointer(entries), size: unsafe.Sizeof(*values), data: unsafe.Pointer(values)}
+	if shared == 0 {
+		spec.n = 3 // the code's own value stands: an array must have elements
+	}
+	name := dl.CString(k.entry.name)
+	info := &pipelineCreateInfo{sType: typePipelineCreateInfo, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{
+		sType: typeStageCreateInfo, stage: shaderStageCompute, shader: k.of.shader,
+		name: unsafe.Pointer(&name[0]), specialization: unsafe.Pointer(spec)}}
+	siglib.Enter() // the driver's compiler may replace signal handlers
+	handle, st := d.t.createPipeline(d.handle, unsafe.Pointer(info))
+	siglib.Leave()
+	runtime.KeepAlive(name)
+	if st < success {
+		return 0, d.queue.fail(op, "vkCreateComputePipelines", st)
+	}
+	return handle, nil
+}
+
+// launch is a launch that is enqueued. It comes from a pool.
+type launch struct {
+	k         *kernel
+	p         *pipeline
+	grid      [3]uint32
+	constants [mostPushed]byte
+}
+
+var launches = sync.Pool{New: func() any { return new(launch) }}
+
+// Launch implements driver.Launcher.
+func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
+	const name = "launch"
+	k := of.(*kernel)
+	p, err := k.pipeline(name, l.Block, uint32((l.Shared+7)&^7))
+	if err != nil {
+		return err
+	}
+	x := launches.Get().(*launch)
+	x.k, x.p, x.grid = k, p, l.Grid
+	for i := range l.Args {
+		a, to := &l.Args[i], x.constants[k.entry.at[i]:]
+		if a.Kind == driver.ParamPointer {
+			address := uintptr(0)
+			if a.Region.Mem != nil {
+				address = a.Region.Mem.Handle() + uintptr(a.Region.Off)
+			}
+			*(*[8]byte)(to) = *(*[8]byte)(unsafe.Pointer(&address))
+			continue
+		}
+		copy(to[:a.Size], unsafe.Slice((*byte)(a.Value()), a.Size))
+	}
+	return s.enqueue(op{kind: opLaunch, name: name, launch: x})
+}
+
+// submitLaunch submits a launch, and gives it back to the pool; s.mu is held.
+func (s *stream) submitLaunch(name string, x *launch) error {
+	t, q := s.dev.t, s.dev.queue
+	cb, err := q.begin(name)
+	if err == nil {
+		t.cmdBindPipeline(cb, x.p.handle)
+		if n := x.k.entry.pushed; n > 0 {
+			t.cmdPushConstants(cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+		}
+		t.cmdDispatch(cb, x.grid[0], x.grid[1], x.grid[2])
+		err = s.end(name, cb)
+	}
+	x.k.mu.Lock()
+	x.p.pending--
+	if err == nil {
+		x.p.number = max(x.p.number, s.tail)
+	}
+	x.k.mu.Unlock()
+	x.k, x.p = nil, nil
+	launches.Put(x)
+	return err
+}

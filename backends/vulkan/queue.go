@@ -1,0 +1,325 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// queue is the one VkQueue of a device, which all its streams use.
+//
+// What is submitted is numbered, and a timeline semaphore counts what is done: it has the value n when the submissions up to number n
+// have ended. Each submission begins with a barrier behind everything before it, so the queue does its work in order. So one number
+// stands for a point in the work of all streams, and a stream waits for another by coming later.
+//
+// A submission never waits for anything but earlier ones: work behind a gate, or behind a copy that the host makes, stays with its
+// stream until its turn has come (stream.go). So no stream holds up another for ever.
+type queue struct {
+	dev       *device
+	handle    uintptr
+	semaphore uintptr
+
+	done atomic.Uint64                // the semaphore's value, as far as it is known
+	lost atomic.Pointer[driver.Error] // why the device is lost; everything counts as done then
+
+	settled sync.Once
+
+	mu   sync.Mutex // held from begin to end
+	pool uintptr
+	busy fifo[commands] // submitted and not known to be done
+	idle []uintptr      // command buffers; at most keptCommands
+	last uint64         // number of the last submission
+	args *submitArgs
+
+	waits    sync.Mutex
+	waiting  []waiter // in the order of their numbers
+	targets  []uint64 // the numbers that goroutines wait for, at most one of each kind of wait
+	watchers sync.WaitGroup
+}
+
+// commands is a command buffer that has been submitted.
+type commands struct {
+	buffer uintptr
+	number uint64
+}
+
+// keptCommands is the number of command buffers that are kept for later, and from which on a submission asks which of them are done.
+const keptCommands = 64
+
+// waiter is what is to be called when a submission is done.
+type waiter struct {
+	number uint64
+	call   func()
+}
+
+// submitArgs are the structures that a submission needs. They are in one block of the heap and used again and again.
+type submitArgs struct {
+	another  commandBufferInfo
+	begin    commandBufferBegin
+	before   memoryBarrier
+	after    memoryBarrier
+	submit   submitInfo
+	timeline timelineSubmitInfo
+	buffer   uintptr
+	signal   uintptr
+	number   uint64
+	copies   [8]bufferCopy
+}
+
+func newQueue(op string, d *device) (*queue, error) {
+	q := &queue{dev: d, args: new(submitArgs)}
+	q.handle = d.t.getQueue(d.handle, d.plan.family)
+	pool := &commandPoolInfo{sType: typeCommandPoolCreateInfo, flags: poolResetCommandBuffer, family: d.plan.family}
+	var st status
+	if q.pool, st = d.t.createCommandPool(d.handle, unsafe.Pointer(pool)); st < success {
+		return nil, d.fail(op, "vkCreateCommandPool", st)
+	}
+	kind := &semaphoreType{sType: typeSemaphoreType, kind: semaphoreTimeline}
+	info := &semaphoreCreateInfo{sType: typeSemaphoreCreateInfo, next: unsafe.Pointer(kind)}
+	if q.semaphore, st = d.t.createSemaphore(d.handle, unsafe.Pointer(info)); st < success {
+		d.t.destroyCommandPool(d.handle, q.pool)
+		return nil, d.fail(op, "vkCreateSemaphore", st)
+	}
+	a := q.args
+	a.signal = q.semaphore
+	a.another = commandBufferInfo{sType: typeCommandBufferInfo, pool: q.pool, n: 1}
+	a.begin = commandBufferBegin{sType: typeCommandBufferBegin, flags: oneTimeSubmit}
+	a.before = memoryBarrier{sType: typeMemoryBarrier, src: accessMemory, dst: accessMemory}
+	a.after = memoryBarrier{sType: typeMemoryBarrier, src: accessMemory, dst: accessHost}
+	a.timeline = timelineSubmitInfo{sType: typeTimelineSubmitInfo, signals: 1, values: unsafe.Pointer(&a.number)}
+	a.submit = submitInfo{sType: typeSubmitInfo, next: unsafe.Pointer(&a.timeline), buffers: 1, bufferList: unsafe.Pointer(&a.buffer),
+		signals: 1, signalled: unsafe.Pointer(&a.signal)}
+	return q, nil
+}
+
+func (q *queue) close() {
+	t, d := q.dev.t, q.dev.handle
+	t.destroySemaphore(d, q.semaphore)
+	t.destroyCommandPool(d, q.pool) // and its command buffers
+}
+
+// begin locks the queue and returns a command buffer, whose commands come after everything that has been submitted. If it fails, the
+// queue is not locked.
+func (q *queue) begin(op string) (uintptr, error) {
+	if err := q.lost.Load(); err != nil {
+		return 0, err
+	}
+	q.mu.Lock()
+	cb, err := q.take(op)
+	if err == nil {
+		if st := q.dev.t.beginCommandBuffer(cb, unsafe.Pointer(&q.args.begin)); st < success {
+			q.idle = append(q.idle, cb)
+			err = q.fail(op, "vkBeginCommandBuffer", st)
+		}
+	}
+	if err != nil {
+		q.mu.Unlock()
+		return 0, err
+	}
+	q.order(cb)
+	return cb, nil
+}
+
+// order makes later commands of the buffer wait for earlier ones, and see what they wrote.
+func (q *queue) order(cb uintptr) {
+	q.dev.t.barrier(cb, stageAllCommands, stageAllCommands, unsafe.Pointer(&q.args.before))
+}
+
+// end submits the command buffer, unlocks the queue and returns the number of the submission. If it fails, nothing is submitted.
+func (q *queue) end(op string, cb uintptr) (uint64, error) {
+	defer q.mu.Unlock()
+	t, a := q.dev.t, q.args
+	t.barrier(cb, stageAllCommands, stageHost, unsafe.Pointer(&a.after)) // so that the host sees what was written
+	if st := t.endCommandBuffer(cb); st < success {
+		q.idle = append(q.idle, cb)
+		return 0, q.fail(op, "vkEndCommandBuffer", st)
+	}
+	a.buffer, a.number = cb, q.last+1
+	if st := t.submit(q.handle, unsafe.Pointer(&a.submit)); st < success {
+		q.idle = append(q.idle, cb)
+		return 0, q.fail(op, "vkQueueSubmit", st)
+	}
+	q.last++
+	q.busy.add(commands{cb, q.last})
+	return q.last, nil
+}
+
+// take returns a command buffer that is not in use; q.mu is held.
+func (q *queue) take(op string) (uintptr, error) {
+	if len(q.idle) == 0 && q.busy.len() > 0 {
+		if oldest := q.busy.first().number; q.busy.len() >= keptCommands && oldest > q.done.Load() {
+			_, _ = q.reached(oldest) // if it fails, there is one command buffer more
+		}
+		for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() {
+			if len(q.idle) < keptCommands {
+				q.idle = append(q.idle, q.busy.first().buffer)
+			} else {
+				q.dev.t.freeCommandBuffer(q.dev.handle, q.pool, q.busy.first().buffer)
+			}
+		}
+	}
+	if n := len(q.idle); n > 0 {
+		cb := q.idle[n-1]
+		q.idle = q.idle[:n-1]
+		return cb, nil
+	}
+	cb, st := q.dev.t.allocateCommandBuffer(q.dev.handle, unsafe.Pointer(&q.args.another))
+	if st < success {
+		return 0, q.fail(op, "vkAllocateCommandBuffers", st)
+	}
+	return cb, nil
+}
+
+// fail returns the error for a status, and notes the loss of the device.
+func (q *queue) fail(op, api string, st status) error {
+	err := q.dev.fail(op, api, st)
+	if st == deviceLost {
+		q.lost.CompareAndSwap(nil, err)
+	}
+	return err
+}
+
+// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
+// (Vulkan 1.2, section 5.2.3).
+func (q *queue) settle() {
+	if q.lost.Load() == nil {
+		return
+	}
+	q.settled.Do(func() {
+		q.mu.Lock() // vkDeviceWaitIdle needs the queue for itself
+		defer q.mu.Unlock()
+		q.dev.t.deviceWaitIdle(q.dev.handle)
+	})
+}
+
+// reached reports whether the submissions up to a number are done. If the device is lost they are, with an error; another error is
+// one of the question itself.
+func (q *queue) reached(number uint64) (bool, error) {
+	if number <= q.done.Load() {
+		return true, nil
+	}
+	if err := q.lost.Load(); err != nil {
+		return true, err
+	}
+	value, st := q.dev.t.semaphoreValue(q.dev.handle, q.semaphore)
+	if st < success {
+		err := q.fail("query", "vkGetSemaphoreCounterValue", st)
+		return st == deviceLost, err
+	}
+	q.advance(value)
+	return number <= value, nil
+}
+
+// advance notes a value of the semaphore.
+func (q *queue) advance(value uint64) {
+	for {
+		done := q.done.Load()
+		if value <= done || q.done.CompareAndSwap(done, value) {
+			return
+		}
+	}
+}
+
+// waitArgs are the structures of a wait.
+type waitArgs struct {
+	info      semaphoreWaitInfo
+	semaphore uintptr
+	number    uint64
+}
+
+var waitPool = sync.Pool{New: func() any {
+	a := new(waitArgs)
+	a.info = semaphoreWaitInfo{sType: typeSemaphoreWaitInfo, n: 1,
+		semaphores: unsafe.Pointer(&a.semaphore), values: unsafe.Pointer(&a.number)}
+	return a
+}}
+
+// longWait is how long one call waits, in nanoseconds: so long that no call comes back for it, and less than what drivers take for a
+// negative time.
+const longWait = 1 << 60
+
+// wait blocks until the submissions up to a number are done.
+func (q *queue) wait(op string, number uint64) error {
+	for number > q.done.Load() {
+		if err := q.lost.Load(); err != nil {
+			return err
+		}
+		a := waitPool.Get().(*waitArgs)
+		a.semaphore, a.number = q.semaphore, number
+		st := q.dev.t.waitSemaphores(q.dev.handle, unsafe.Pointer(&a.info), longWait)
+		waitPool.Put(a)
+		switch {
+		case st == success:
+			q.advance(number)
+		case st != timeout:
+			return q.fail(op, "vkWaitSemaphores", st)
+		}
+	}
+	return nil
+}
+
+// after has a function called, which must not block, when the submissions up to a number are done, or the device is lost. If
+// they are done already, it reports false and does not call.
+//
+// A goroutine waits for the lowest number. The others mostly are done when it wakes; else it goes on. So a number below all that are
+// waited for gets a goroutine of its own.
+func (q *queue) after(number uint64, call func()) bool {
+	if done, err := q.reached(number); done && (err == nil || q.lost.Load() != nil) {
+		return false
+	}
+	q.waits.Lock()
+	defer q.waits.Unlock()
+	at, _ := slices.BinarySearchFunc(q.waiting, number+1, func(w waiter, n uint64) int { return int(int64(w.number - n)) })
+	q.waiting = slices.Insert(q.waiting, at, waiter{number, call})
+	q.watchLowest()
+	return true
+}
+
+// watchLowest starts a goroutine that waits for the lowest number, unless one waits for it or for a lower one; q.waits is held.
+func (q *queue) watchLowest() {
+	if len(q.waiting) == 0 {
+		return
+	}
+	lowest := q.waiting[0].number
+	if slices.ContainsFunc(q.targets, func(n uint64) bool { return n <= lowest }) {
+		return
+	}
+	q.targets = append(q.targets, lowest)
+	q.watchers.Add(1)
+	go q.watch(lowest)
+}
+
+// retryAfter is how long a goroutine sleeps after a wait that failed, when memory was short for example. The work is not known to be
+// done then, so it has to ask again.
+const retryAfter = time.Millisecond
+
+func (q *queue) watch(number uint64) {
+	defer q.watchers.Done()
+	for q.wait("wait", number) != nil && q.lost.Load() == nil {
+		time.Sleep(retryAfter)
+	}
+	done := q.done.Load()
+	if q.lost.Load() != nil {
+		done = ^uint64(0)
+	}
+	q.waits.Lock()
+	n := 0
+	for n < len(q.waiting) && q.waiting[n].number <= done {
+		n++
+	}
+	ready := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	at := slices.Index(q.targets, number)
+	q.targets = slices.Delete(q.targets, at, at+1)
+	q.watchLowest()
+	q.waits.Unlock()
+	for _, w := range ready {
+		w.call()
+	}
+}

@@ -1,0 +1,138 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// Sizes are in bytes. Memory of up to largestSlot is a slot of a slab, which is a block whose slots all have the same size: a power of two.
+const (
+	slabSize     = 1 << 20
+	smallestSlot = 256
+	largestSlot  = 64 << 10
+
+	slotSizes = 9 // from smallestSlot to largestSlot
+)
+
+// slabs hands out small memory. Memory that is allocated and freed again and again costs no call of the driver: of each kind and slot
+// size one empty slab is kept, until the device is closed.
+type slabs struct {
+	mu   sync.Mutex
+	open [2][slotSizes][]*slab // with free slots, of KindDevice and KindHost
+}
+
+// slab is a block of slots.
+type slab struct {
+	blk   *block
+	class int // index of the slot size
+	slots int
+	free  []uint32 // slots
+	at    int      // index in open, if free is not empty
+}
+
+func slotSize(class int) uint64 { return smallestSlot << class }
+
+func kindIndex(kind driver.Kind) int { return int(kind - driver.KindDevice) }
+
+// take returns a slot, or nil if the memory is too large for one.
+func (p *slabs) take(op string, d *device, kind driver.Kind, size, align uint64) (*memory, error) {
+	need := max(size, align, smallestSlot)
+	if need > largestSlot || d.plan.limit > 0 && d.plan.limit < 16*slabSize {
+		return nil, nil
+	}
+	class := bits.Len64((need - 1) / smallestSlot)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := &p.open[kindIndex(kind)][class]
+	if len(*list) == 0 {
+		s, err := newSlab(op, d, kind, class)
+		if err != nil {
+			return nil, err
+		}
+		p.list(list, s)
+	}
+	s := (*list)[len(*list)-1]
+	slot := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	if len(s.free) == 0 {
+		*list = (*list)[:len(*list)-1]
+	}
+	return &memory{dev: d, kind: kind, size: size, blk: s.blk, off: s.offset(slot), slab: s, slot: slot}, nil
+}
+
+func newSlab(op string, d *device, kind driver.Kind, class int) (*slab, error) {
+	if !d.claim(kind, slabSize) {
+		return nil, d.shortage(op, kind, slabSize)
+	}
+	blk, err := d.newBlock(op, kind, slabSize+maxAlign)
+	if err != nil {
+		d.giveBack(kind, slabSize)
+		return nil, err
+	}
+	s := &slab{blk: blk, class: class, slots: int(slabSize / slotSize(class))}
+	for i := s.slots - 1; i >= 0; i-- {
+		s.free = append(s.free, uint32(i)) // so that the first slots are taken first
+	}
+	return s, nil
+}
+
+// offset returns where a slot begins in the block. Slots are aligned to their size, up to maxAlign.
+func (s *slab) offset(slot uint32) uint64 {
+	return -uint64(s.blk.addr)&(maxAlign-1) + uint64(slot)*slotSize(s.class)
+}
+
+func (p *slabs) list(list *[]*slab, s *slab) {
+	s.at = len(*list)
+	*list = append(*list, s)
+}
+
+// put takes a slot back. A slab without used slots is freed if there is another with free ones.
+func (p *slabs) put(d *device, m *memory) {
+	s := m.slab
+	p.mu.Lock()
+	list := &p.open[kindIndex(m.kind)][s.class]
+	if len(s.free) == 0 {
+		p.list(list, s)
+	}
+	s.free = append(s.free, m.slot)
+	gone := len(s.free) == s.slots && len(*list) > 1
+	if gone {
+		last := (*list)[len(*list)-1]
+		(*list)[s.at], last.at = last, s.at
+		*list = (*list)[:len(*list)-1]
+	}
+	p.mu.Unlock()
+	if gone {
+		d.freeBlock(s.blk)
+		d.giveBack(m.kind, slabSize)
+	}
+}
+
+// trim frees the slabs without used slots. A device that is closed has no others.
+func (p *slabs) trim(d *device) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for kind := range p.open {
+		for class := range p.open[kind] {
+			list := &p.open[kind][class]
+			kept := (*list)[:0]
+			for _, s := range *list {
+				if len(s.free) < s.slots {
+					p.list(&kept, s)
+					continue
+				}
+				d.freeBlock(s.blk)
+				d.giveBack(driver.KindDevice+driver.Kind(kind), slabSize)
+			}
+			clear((*list)[len(kept):])
+			*list = kept
+		}
+	}
+}
+
+// lowestBit returns the number of the lowest bit that is set.
+func lowestBit(b uint32) uint32 { return uint32(bits.TrailingZeros32(b)) }

@@ -1,0 +1,312 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
+
+// This file reads what the backend has to know of a module of SPIR-V: its entry points, their parameters and what the device must be
+// able to do. The numbers are those of the SPIR-V specification, version 1.5.
+//
+// A kernel is an entry point of the model GLCompute. Its parameters are the members of its block of push constants, in order: a
+// pointer of the storage class PhysicalStorageBuffer is an address, anything else a value. Constants with the SpecId 0, 1 and 2 are
+// the threads of a block in each dimension; without them the block has the size that the code says. The one with the SpecId 3 is the
+// number of bytes that a launch adds to the memory which the threads of a block share.
+
+const spirvMagic = 0x07230203
+
+// Instructions, by their number.
+const (
+	opEntryPoint     = 15
+	opExecutionMode  = 16
+	opCapability     = 17
+	opTypeInt        = 21
+	opTypeFloat      = 22
+	opTypeVector     = 23
+	opTypeArray      = 28
+	opTypeStruct     = 30
+	opTypePointer    = 32
+	opConstant       = 43
+	opFunction       = 54
+	opFunctionEnd    = 56
+	opFunctionCall   = 57
+	opVariable       = 59
+	opDecorate       = 71
+	opMemberDecorate = 72
+)
+
+const (
+	modelGLCompute  = 5
+	modeLocalSize   = 17
+	decorationSpec  = 1
+	decorationArray = 6 // ArrayStride
+	decorationOff   = 35
+
+	storagePushConstant    = 9
+	storagePhysicalStorage = 5349
+
+	specShared = 3
+)
+
+// capabilities are what modules may need, with the feature that a device must have for it. "" needs none.
+var capabilities = map[uint32]string{
+	0: "", 1: "", // Matrix, Shader
+	9: "shaderFloat16", 10: "shaderFloat64", 11: "shaderInt64", 12: "shaderBufferInt64Atomics", 22: "shaderInt16", 39: "shaderInt8",
+	4433: "storageBuffer16BitAccess", 4435: "storagePushConstant16", 4448: "storageBuffer8BitAccess", 4450: "storagePushConstant8",
+	4441: "variablePointersStorageBuffer", 4442: "variablePointers",
+	5345: "vulkanMemoryModel", 5346: "vulkanMemoryModelDeviceScope", 5347: "bufferDeviceAddress",
+}
+
+const capabilityKernel = 6 // of modules for OpenCL
+
+// spirv is what is known of a module.
+type spirv struct {
+	words        []uint32
+	capabilities []uint32
+	entries      []*entry
+	specs        []uint32 // the SpecIds of its constants
+}
+
+// entry is one kernel.
+type entry struct {
+	name   string
+	size   [3]uint32 // threads of a block, unless they are chosen by specialisation
+	params []driver.Param
+	at     []uint32 // where each parameter is among the push constants, in bytes
+	pushed uint32   // bytes of push constants
+}
+
+// spirvType is a type, or what else an id stands for.
+type spirvType struct {
+	op       uint32
+	args     []uint32 // of the instruction, without its result
+	stride   uint32
+	offsets  map[uint32]uint32 // of members, by index
+	constant uint32
+
+	measured    bool
+	size, align uint32 // bytes
+}
+
+// readSPIRV reads a module. problem says what is wrong with the bytes, or is "".
+func readSPIRV(data []byte) (m *spirv, problem string) {
+	const header = 5
+	if len(data)%4 != 0 || len(data) < 4*header || binary.LittleEndian.Uint32(data) != spirvMagic {
+		return nil, fmt.Sprintf("the %d bytes are not a module of SPIR-V", len(data))
+	}
+	m = &spirv{words: make([]uint32, len(data)/4)}
+	for i := range m.words {
+		m.words[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	types := map[uint32]*spirvType{}
+	at := func(id uint32) *spirvType {
+		if types[id] == nil {
+			types[id] = &spirvType{}
+		}
+		return types[id]
+	}
+	var entries, modes [][]uint32
+	var called []uint32
+	functions := map[uint32]bool{}
+	var op uint32
+	for i := header; i < len(m.words); {
+		n := int(m.words[i] >> 16)
+		op = m.words[i] & 0xffff
+		if n == 0 || i+n > len(m.words) {
+			return nil, fmt.Sprintf("instruction at word %d of %d has %d words", i, len(m.words), n)
+		}
+		a := m.words[i+1 : i+n]
+		i += n
+		if len(a) < leastArgs[op] {
+			return nil, fmt.Sprintf("instruction %d at word %d has %d words", op, i-n, n)
+		}
+		switch op {
+		case opCapability:
+			m.capabilities = append(m.capabilities, a[0])
+		case opEntryPoint:
+			if a[0] == modelGLCompute {
+				entries = append(entries, a)
+			}
+		case opFunction:
+			functions[a[1]] = true
+		case opFunctionCall:
+			called = append(called, a[2])
+		case opExecutionMode:
+			modes = append(modes, a)
+		case opTypeInt, opTypeFloat, opTypeVector, opTypeArray, opTypeStruct, opTypePointer:
+			t := at(a[0])
+			t.op, t.args = op, a[1:]
+		case opConstant, opVariable:
+			t := at(a[1])
+			t.op, t.constant = op, a[2]
+			t.args = []uint32{a[0]}
+		case opDecorate:
+			switch {
+			case a[1] == decorationSpec && len(a) > 2:
+				m.specs = append(m.specs, a[2])
+			case a[1] == decorationArray && len(a) > 2:
+				at(a[0]).stride = a[2]
+			}
+		case opMemberDecorate:
+			if a[2] == decorationOff && len(a) > 3 {
+				t := at(a[0])
+				if t.offsets == nil {
+					t.offsets = map[uint32]uint32{}
+				}
+				t.offsets[a[1]] = a[3]
+			}
+		}
+	}
+	// Drivers crash on modules whose end is missing.
+	for _, a := range entries {
+		called = append(called, a[1])
+	}
+	if op != opFunctionEnd || slices.ContainsFunc(called, func(id uint32) bool { return !functions[id] }) {
+		return nil, "the module has no end: functions that it calls are missing"
+	}
+	for _, a := range entries {
+		e, problem := m.entry(a, types)
+		if problem != "" {
+			return nil, problem
+		}
+		for _, mode := range modes {
+			if mode[0] == a[1] && mode[1] == modeLocalSize && len(mode) == 5 {
+				e.size = [3]uint32(mode[2:5])
+			}
+		}
+		m.entries = append(m.entries, e)
+	}
+	if len(m.entries) == 0 {
+		return nil, "the module has no kernel: no entry point of the model GLCompute"
+	}
+	return m, ""
+}
+
+// leastArgs is how many words instructions have at least, behind the first, for those that are read.
+var leastArgs = map[uint32]int{opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeInt: 3, opTypeFloat: 2, opTypeVector: 3,
+	opTypeArray: 3, opTypeStruct: 1, opTypePointer: 3, opConstant: 3, opVariable: 3, opFunction: 4, opFunctionCall: 3,
+	opDecorate: 2, opMemberDecorate: 3}
+
+// entry reads an entry point: its name, and the block of push constants among the variables of its interface.
+func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, problem string) {
+	e = &entry{size: [3]uint32{1, 1, 1}}
+	var name []byte
+	words := a[2:]
+	for end := false; !end; words = words[1:] {
+		if len(words) == 0 {
+			return nil, "the name of an entry point has no end"
+		}
+		b := binary.LittleEndian.AppendUint32(nil, words[0])
+		if zero := slices.Index(b, 0); zero >= 0 {
+			b, end = b[:zero], true
+		}
+		name = append(name, b...)
+	}
+	e.name = string(name)
+	for _, id := range words {
+		v := types[id]
+		if v == nil || v.op != opVariable || v.constant != storagePushConstant {
+			continue
+		}
+		pointer := types[v.args[0]]
+		if pointer == nil || pointer.op != opTypePointer || types[pointer.args[1]] == nil || types[pointer.args[1]].op != opTypeStruct {
+			return nil, fmt.Sprintf("the push constants of kernel %q are no structure", e.name)
+		}
+		block := types[pointer.args[1]]
+		for i, member := range block.args {
+			off, ok := block.offsets[uint32(i)]
+			p := driver.Param{Kind: driver.ParamValue}
+			if t := types[member]; t != nil && t.op == opTypePointer && t.args[0] == storagePhysicalStorage {
+				p.Kind = driver.ParamPointer
+			}
+			size, _ := measure(types, member)
+			if !ok || size == 0 || off > mostBytesOfType {
+				return nil, fmt.Sprintf("parameter %d of kernel %q has no size or no place that is known", i, e.name)
+			}
+			p.Size = size
+			e.params, e.at = append(e.params, p), append(e.at, off)
+			e.pushed = max(e.pushed, off+size)
+		}
+	}
+	e.pushed = (e.pushed + 3) &^ 3
+	return e, ""
+}
+
+// measure returns the size and the alignment of a type in bytes, as C lays it out, or zeros if they are not known. Each type is measured
+// once. A type that contains itself counts as unknown.
+func measure(types map[uint32]*spirvType, id uint32) (size, align uint32) {
+	t := types[id]
+	if t == nil {
+		return 0, 0
+	}
+	if !t.measured {
+		t.measured = true
+		t.size, t.align = t.measure(types)
+		if t.size > mostBytesOfType {
+			t.size, t.align = 0, 0
+		}
+	}
+	return t.size, t.align
+}
+
+// mostBytesOfType is the size from which on a type counts as unknown. No parameter has as many bytes.
+const mostBytesOfType = 1 << 12
+
+func (t *spirvType) measure(types map[uint32]*spirvType) (size, align uint32) {
+	switch t.op {
+	case opTypeInt, opTypeFloat:
+		return t.args[0] / 8, t.args[0] / 8
+	case opTypePointer:
+		if t.args[0] == storagePhysicalStorage {
+			return 8, 8
+		}
+	case opTypeVector:
+		size, align = measure(types, t.args[0])
+		return min(t.args[1], 16) * size, align
+	case opTypeArray:
+		size, align = measure(types, t.args[0])
+		length := types[t.args[1]]
+		if length == nil || length.op != opConstant || length.constant > mostBytesOfType {
+			return 0, 0
+		}
+		return length.constant * min(max(size, t.stride), mostBytesOfType), align
+	case opTypeStruct:
+		for i, member := range t.args {
+			off, ok := t.offsets[uint32(i)]
+			n, a := measure(types, member)
+			if !ok || n == 0 || off > mostBytesOfType {
+				return 0, 0
+			}
+			size, align = max(size, off+n), max(align, a)
+		}
+		if align > 0 {
+			size = (size + align - 1) / align * align
+		}
+		return size, align
+	}
+	return 0, 0
+}
+
+// lacking says what the module needs and a device with these features lacks, or "".
+func (m *spirv) lacking(have *features) string {
+	for _, c := range m.capabilities {
+		name, ok := capabilities[c]
+		switch {
+		case c == capabilityKernel:
+			return "the module is for OpenCL"
+		case !ok:
+			return fmt.Sprintf("the module needs capability %d of SPIR-V, which is not supported", c)
+		case name != "" && *featureNamed(name).at(have) == 0:
+			return fmt.Sprintf("the module needs %s, which the device lacks", name)
+		}
+	}
+	return ""
+}
+
+// chosen reports whether the value of the constants with a SpecId can be chosen.
+func (m *spirv) chosen(id uint32) bool { return slices.Contains(m.specs, id) }

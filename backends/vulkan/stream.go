@@ -1,0 +1,322 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
+)
+
+// stream passes operations on to the queue of its device, in order.
+//
+// Most are submitted by the call that enqueues them. Where that is not possible yet (a gate is shut, an event's own stream is held up, or
+// the host has to copy bytes that the device has not written yet), the operation and those after it stay in ops. The right to go on
+// is then with what holds the stream up: a gate, a point, or the queue's watcher, which starts run in a new goroutine. A stream that
+// nothing holds up has no goroutine.
+type stream struct {
+	dev  *device
+	work func() // starts run, kept so that waiting does not allocate
+
+	mu      sync.Mutex
+	ops     fifo[op] // not passed on yet
+	running bool     // the right to go on is held
+	tail    uint64   // number of the submission with which all that was passed on is done
+	out     stagedOut
+
+	fault   *mishap // of work that failed after it was enqueued; Query or Sync reports it once
+	carried *mishap // the latest one that no call has reported: events that are recorded later report it
+}
+
+var (
+	_ driver.Stream   = (*stream)(nil)
+	_ driver.Gater    = (*stream)(nil)
+	_ driver.Notifier = (*stream)(nil)
+	_ driver.Launcher = (*stream)(nil)
+)
+
+// opKind is a kind of operation.
+type opKind uint8
+
+const (
+	opCopy     opKind = iota + 1 // the device copies from src to dst; to and from are the same for the host, if it sees them
+	opFill                       // the device fills dst; to is the same for the host, if it sees it
+	opLaunch                     // the device runs a kernel
+	opStamp                      // the device writes the time of an event
+	opHost                       // the host copies from from to to, when all before is done
+	opStageIn                    // from the host's memory to dst, through stages
+	opStageOut                   // from src to the host's memory, through stages
+	opWait                       // wait for a point, or for a number
+	opGate                       // wait for a gate
+	opMark                       // a point is reached
+	opCall                       // call a function when all before is done
+)
+
+// op is an operation. Its pointers keep memory of the Go heap alive.
+type op struct {
+	kind     opKind
+	drain    bool // opStageIn: the source may be memory that the device writes, so all before has to be done first
+	name     string
+	n        uint64
+	dst, src place
+	to, from unsafe.Pointer
+	pattern  driver.Pattern
+	event    *event
+	launch   *launch
+	number   uint64 // opWait
+	point    *point
+	gate     *gate
+	call     func()
+}
+
+// place is a byte of a buffer.
+type place struct {
+	buffer uintptr
+	off    uint64
+}
+
+// mishap is an error of work. It is told when a call of the program has returned it.
+type mishap struct {
+	err  error
+	told atomic.Bool
+}
+
+// tell returns the error, and notes that. It returns nil for a nil mishap.
+func (f *mishap) tell() error {
+	if f == nil {
+		return nil
+	}
+	f.told.Store(true)
+	return f.err
+}
+
+// NewStream returns a stream. It is no object of Vulkan's: all streams use the device's queue.
+func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
+	if err := d.queue.lost.Load(); err != nil {
+		return nil, err
+	}
+	s := &stream{dev: d}
+	s.work = func() { go s.run() }
+	return s, nil
+}
+
+// enqueue adds an operation. If nothing holds the stream up, it is passed on at once, and an error means that there is no effect.
+func (s *stream) enqueue(o op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ops.add(o)
+	if s.running {
+		return nil
+	}
+	s.running = true
+	held, err := s.step(true)
+	if held {
+		return nil
+	}
+	s.running = false
+	s.ops.drop()
+	return err
+}
+
+// run passes operations on until something holds the stream up, or none is left. The caller has the right to go on.
+func (s *stream) run() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.ops.len() > 0 {
+		held, err := s.step(false)
+		if held {
+			return
+		}
+		if err != nil {
+			s.carried = &mishap{err: err}
+			if s.fault == nil {
+				s.fault = s.carried
+			}
+		}
+		s.ops.drop()
+	}
+	s.running = false
+}
+
+// atOnce is the most bytes that a call which enqueues copies itself, and that are not worth a submission if the host can do the same.
+const atOnce = 64 << 10
+
+// step passes the oldest operation on, and reports whether something holds the stream up, and so has taken over the right to go on.
+// s.mu is held; it may be unlocked meanwhile, unless the caller is the call that enqueues.
+func (s *stream) step(enqueuing bool) (held bool, err error) {
+	o, q := s.ops.first(), s.dev.queue
+	switch o.kind {
+	case opCopy:
+		if s.hostDoes(o, enqueuing) && o.from != nil {
+			copyBytes(o.to, o.from, o.n)
+			return false, nil
+		}
+		err = s.submitCopy(o.name, o.dst, o.src, o.n)
+	case opFill:
+		if s.hostDoes(o, enqueuing) {
+			memcopy.Fill(o.to, o.n, o.pattern.Bits, o.pattern.Width)
+			return false, nil
+		}
+		err = s.submitFill(o)
+	case opLaunch:
+		err = s.submitLaunch(o.name, o.launch)
+	case opStamp:
+		err = s.submitStamp(o)
+	case opHost:
+		return s.onHost(enqueuing)
+	case opStageIn:
+		return s.stageIn(enqueuing)
+	case opStageOut:
+		return s.stageOut(enqueuing)
+	case opWait:
+		if o.point != nil {
+			if o.point.holdUp(s) {
+				return true, nil
+			}
+			o.number = o.point.number
+		}
+		s.tail = max(s.tail, o.number)
+	case opGate:
+		return o.gate.holdUp(s), nil
+	case opMark:
+		o.point.reach(s.tail, s.pending())
+	case opCall:
+		if call := o.call; !q.after(s.tail, func() { go call() }) {
+			go call()
+		}
+	}
+	return false, err
+}
+
+// pending returns the failure that an event which is recorded now reports; s.mu is held.
+func (s *stream) pending() *mishap {
+	if s.carried != nil && s.carried.told.Load() {
+		s.carried = nil
+	}
+	return s.carried
+}
+
+// here returns the point after all work so far: a number, or if something holds the stream up, a point that is reached later. s.mu is
+// held.
+func (s *stream) here() (number uint64, f *mishap, p *point) {
+	if !s.running {
+		return s.tail, s.pending(), nil
+	}
+	p = newPoint()
+	s.ops.add(op{kind: opMark, point: p})
+	return 0, nil, p
+}
+
+// Record makes the event stand for the work so far.
+func (s *stream) Record(e driver.Event) error {
+	ev := e.(*event)
+	if ev.timing {
+		if err := s.enqueue(op{kind: opStamp, name: "record", event: ev, number: ev.again()}); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ev.set(s.here())
+	return nil
+}
+
+// Wait makes later work wait for the event. The device's work comes later in any case, as it is submitted later; what is needed is that
+// the host's work does, and that nothing is submitted before the work of a stream that is held up.
+func (s *stream) Wait(e driver.Event) error {
+	number, p := e.(*event).target()
+	if p == nil && number == 0 {
+		return nil
+	}
+	return s.enqueue(op{kind: opWait, number: number, point: p})
+}
+
+// Query reports whether all work so far is done.
+func (s *stream) Query() (done bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return false, nil
+	}
+	if done, err := s.dev.queue.reached(s.tail); !done || err != nil {
+		return done, err
+	}
+	return true, s.takeFault()
+}
+
+// Sync waits for all work so far.
+func (s *stream) Sync() error {
+	const op = "sync"
+	s.mu.Lock()
+	number, _, p := s.here()
+	s.mu.Unlock()
+	if p != nil {
+		<-p.done
+		number = p.number
+	}
+	if err := s.dev.queue.wait(op, number); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takeFault()
+}
+
+// takeFault returns the error to report, once; s.mu is held.
+func (s *stream) takeFault() error {
+	f := s.fault
+	s.fault = nil
+	return f.tell()
+}
+
+// OnDone calls a function on a new goroutine when the work so far is done.
+func (s *stream) OnDone(fn func()) error { return s.enqueue(op{kind: opCall, call: fn}) }
+
+// Handle returns 0: the VkQueue belongs to all streams, and a program that used it would need the backend's lock.
+func (s *stream) Handle() uintptr { return 0 }
+
+// Close releases the stream, whose work is done.
+func (s *stream) Close() error { return nil }
+
+// Gate enqueues a gate that is shut.
+func (s *stream) Gate() (driver.Gate, error) {
+	if err := s.dev.queue.lost.Load(); err != nil {
+		return nil, err
+	}
+	g := &gate{}
+	return g, s.enqueue(op{kind: opGate, gate: g})
+}
+
+// gate holds one stream until it is opened.
+type gate struct {
+	mu     sync.Mutex
+	open   bool
+	waiter *stream // the stream, once it has come to the gate
+}
+
+// Open opens the gate.
+func (g *gate) Open() error {
+	g.mu.Lock()
+	g.open = true
+	s := g.waiter
+	g.waiter = nil
+	g.mu.Unlock()
+	if s != nil {
+		s.work()
+	}
+	return nil
+}
+
+// holdUp takes over the right to go on if the gate is shut, and reports whether it did.
+func (g *gate) holdUp(s *stream) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open {
+		return false
+	}
+	g.waiter = s
+	return true
+}
