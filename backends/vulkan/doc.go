@@ -34,7 +34,7 @@
 // The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
 // memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16
 // for each device, which the host fills and empties in stream order. If nothing is under way, the host also makes copies and fills
-// of up to 32 KiB itself between memories that it sees: a submission takes longer.
+// of up to 64 KiB itself between memories that it sees: a submission takes longer.
 //
 // # Kernels
 //
