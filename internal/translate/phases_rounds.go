@@ -394,7 +394,11 @@ func (ph *phaseWriter) end(p *phase) (string, bool) {
 		return end, true
 	}
 	var limits []string
-	for _, term := range terms(s.Cond, token.LAND) {
+	conditions := terms(s.Cond, token.LAND)
+	for i, term := range conditions {
+		if i > 0 && !ph.pure(conditions[i-1]) {
+			break // it may panic in a thread that a later term does not let in
+		}
 		c, ok := term.(*ast.BinaryExpr)
 		if !ok {
 			continue

@@ -34,6 +34,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"roundsBeyond", "s := grid.Shared[[64]int32](t)\nmine := int32(0)\nfor i := t.Global(0); i < 9; i += 2 {\n\tif i > 1 {\n\t\tmine += x[i-2]\n\t}\n}\ns[t.Local(0)] = mine\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)]"},
 	{"roundsShared", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n + int32(t.Local(0))\nt.Barrier()\nmine := float32(0)\nfor i := t.Local(0); i < 60; i += 7 {\n\tmine += float32(s[i]) / 3\n\tmine -= float32(i)\n}\nt.Barrier()\ny[t.Global(0)] = int32(mine)"},
 	{"guards", "s := grid.Shared[[64]int32](t)\nme, at, h := t.Local(0), t.Global(0), int(n)-1\nif me <= h {\n\ts[me] = 5\n}\nt.Barrier()\nif 1 == me && n > 0 {\n\ts[2] = 7\n}\nt.Barrier()\nif h+4 > at && me < 6 {\n\ts[me] += 3\n}\nt.Barrier()\nif at <= h-10 {\n\ts[0] = 100\n}\nt.Barrier()\nif t.Local(0) < h-h-1 {\n\ts[0] = 100\n}\nt.Barrier()\ny[at] = s[me]"},
+	{"guardsBeyond", "s := grid.Shared[[64]int32](t)\nme := t.Local(0)\ns[me] = n\nt.Barrier()\nif x[len(x)-3+me] > -100000 && me < 2 {\n\ts[me] = 5\n}\nt.Barrier()\ny[t.Global(0)] = s[me]"},
 	{"roundsReturn", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nt.Barrier()\nif t.Local(0) == 3 {\n\treturn\n}\nmine := int32(0)\nfor i := t.Local(0); i < len(x); i += 2 {\n\tmine += x[i]\n}\ny[t.Global(0)] = mine + s[0]"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
