@@ -1,4 +1,4 @@
-//go:build !race
+//go:build vulkan && !race
 
 package vulkan
 
