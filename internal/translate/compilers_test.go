@@ -50,6 +50,63 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	requireDevices(t, b)
 }
 
+// PoCL 7.1 lets all threads of a block leave a loop when the first does, if there is a loop in it.
+func TestLoopsThatSomeThreadsLeave(t *testing.T) {
+	t.Parallel()
+	var kernels []text
+	for _, body := range []string{
+		"n := 1; for range 4 { n++; r += bits.Reverse64(uint64(u)); if w >= w { break } }; r += uint64(n)",
+		"for range 4 { for k := range 9 { r = r*31 + uint64(u>>k) }; if w >= w { break } }",
+		"g[i] = w; t.Barrier(); for range 4 { for k := range int(a) % 9 { r = r*31 + uint64(u>>k) }; if w >= w { break } }",
+		"m := 0; for m < 1+int(u&3) { m++; for k := range 9 { r = r*31 + uint64(u>>k) } }",
+		"m := 0; for m == 0 || m < 4 && !(w >= w) { m++; for k := range 9 { r = r*31 + uint64(u>>k) } }",
+		"all: for range 4 { for range 2 { for k := range 9 { r = r*31 + uint64(u>>k) }; if w >= w { break all } } }",
+		"r = h0_loop(u, w)",
+		"v := int32(1); for range 4 { r = h0_step(&v, u); if w >= w { break } }; r += uint64(v)",
+	} {
+		kernels = append(kernels, text{6004103, `
+func h0_loop(u uint32, w float32) (r uint64) {
+	for range 4 {
+		for k := range 9 {
+			r = r*31 + uint64(u>>k)
+		}
+		if w >= w {
+			return r
+		}
+	}
+	return r + 1
+}
+
+func h0_step(p *int32, u uint32) uint64 {
+	*p++
+	return bits.Reverse64(uint64(u))
+}
+
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := (t.Global(2)*t.Size(1)*t.Blocks(1)+t.Global(1))*t.Size(0)*t.Blocks(0) + t.Global(0)
+	var u uint32
+	if i < len(x) {
+		u = x[i]
+	}
+	w := e[i].In.F
+	r := f32(w)
+	` + strings.NewReplacer("; ", "\n\t", "all: ", "all:\n\t").Replace(body) + `
+	if i < len(x) {
+		y[i] = r
+	}
+}
+`})
+	}
+	b := newBatch(t)
+	all, err := b.run(t.Context(), kernels, b.devices)
+	require.NoError(t, err)
+	for k, f := range all {
+		assert.Equal(t, found{}, f, kernels[k].src)
+	}
+	requireDevices(t, b)
+}
+
 // PoCL 7.1 leaves out the first thread of a block of these, if it counts the threads of the grid and of the block side by side.
 func TestFirstThreadOfABlock(t *testing.T) {
 	t.Parallel()

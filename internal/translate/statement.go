@@ -492,7 +492,7 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 }
 
 func (f *function) loop(s *ast.ForStmt, label string) {
-	f.line("{")
+	f.line("%s", f.around(s))
 	f.depth++
 	if s.Init != nil {
 		f.statement(s.Init, "")
@@ -543,7 +543,7 @@ func (f *function) loop(s *ast.ForStmt, label string) {
 
 // ranges translates a loop over an integer, an array or a slice.
 func (f *function) ranges(s *ast.RangeStmt, label string) {
-	f.line("{")
+	f.line("%s", f.around(s))
 	f.depth++
 	defer func() { f.depth = max(f.depth, 1) }()
 	t := f.typeOf(s.X)

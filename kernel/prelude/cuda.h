@@ -45,6 +45,7 @@ FUNCTION u64 halyard_blocks(int d) { return d == 0 ? gridDim.x : d == 1 ? gridDi
 #define F32X4(a, b, c, d) make_float4(a, b, c, d)
 #define ALIGNED(n) __attribute__((aligned(n)))
 #define GO_WHOLE(n) 0
+#define GO_APART 1
 #define GO_COUNT(n) (n)
 #define GO_CUT(T, x) ((T)(x))
 #define GO_F32(x) ((f32)(x))

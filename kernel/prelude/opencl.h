@@ -57,7 +57,10 @@
    the same for the block. */
 #if defined(POCL_DEVICE_ADDRESS_BITS) && __clang_major__ > 14
 #define GO_WHOLE(n) 0
+/* It does the same where a loop that some threads leave earlier has a loop in it, unless both are in a branch that depends on the thread. */
+#define GO_APART (get_local_id(0) < get_local_size(0))
 #else
+#define GO_APART 1
 #define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))
 #endif
 /* GO_ZERO is a zero that faulty compilers cannot know to be one: that of Intel for CPUs, and Mesa's Rusticl, which compiles to SPIR-V first. Where x is
