@@ -57,7 +57,7 @@ FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 
 KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	if (GO_WHOLE(h_sums_n)) {
 		i64 h_part_1 = ((i64)INDEX(0));
-		{
+		if (GO_APART) {
 			i64 h_p_1 = h_part_1;
 			for (; (h_p_1 < h_points_n); h_p_1 = ((i64)((u64)h_p_1 + (u64)h_sums_n))) {
 				i64 h_best_1 = ((i64)0);
@@ -100,7 +100,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 		{
 			i64 h_part = ((i64)INDEX(0));
 			if ((h_part < h_sums_n)) {
-				{
+				if (GO_APART) {
 					i64 h_p = h_part;
 					for (; (h_p < h_points_n); h_p = ((i64)((u64)h_p + (u64)h_sums_n))) {
 						i64 h_best = ((i64)0);

@@ -170,7 +170,7 @@ FUNCTION T_vec f_inside(u32 *h_state) {
 	v_1.h_Y = 1.0f;
 	v_1.h_Z = 1.0f;
 	T_vec h_p = v_1;
-	{
+	if (GO_APART) {
 		for (;;) {
 			f32 v_2 = f_dot(h_p, h_p);
 			if (!(v_2 >= 1.0f)) break;
@@ -222,7 +222,7 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 	v_1.h_Y = 1.0f;
 	v_1.h_Z = 1.0f;
 	T_vec h_light = v_1;
-	{
+	if (GO_APART) {
 		i64 h_bounce = ((i64)0);
 		for (; (h_bounce < ((i64)20)); h_bounce = ((i64)((u64)h_bounce + (u64)((i64)1)))) {
 			f32 h_far = 3.4028235e+38f;

@@ -219,7 +219,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 		i64 h_i_1 = ((i64)INDEX(0));
 		T_Rand v_10 = f_New(h_seed, ((i64)((u64)h_i_1 - (u64)((i64)1))));
 		T_Rand h_r_1 = v_10;
-		{
+		if (GO_APART) {
 			i64 v_11 = ((i64)(h_i_1 % ((i64)7)));
 			for (i64 v_12 = 0; v_12 < v_11; v_12++) {
 				f_Uint32(&h_r_1);
@@ -240,7 +240,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 			if ((h_i < h_words_n)) {
 				T_Rand v_1 = f_New(h_seed, ((i64)((u64)h_i - (u64)((i64)1))));
 				T_Rand h_r = v_1;
-				{
+				if (GO_APART) {
 					i64 v_2 = ((i64)(h_i % ((i64)7)));
 					for (i64 v_3 = 0; v_3 < v_2; v_3++) {
 						f_Uint32(&h_r);
@@ -285,7 +285,7 @@ FUNCTION f64 f_log(f64 h_x) {
 FUNCTION f64 f_NormFloat64(T_Rand *h_r) {
 	f64 h_x = 0.0;
 	f64 h_square = 0.0;
-	{
+	if (GO_APART) {
 		for (; ((h_square == 0.0) || (h_square >= 1.0)); ) {
 			u32 v_2 = f_Uint32(&(*h_r));
 			h_x = (((f64)((i32)v_2)) * 4.656612873077393e-10);

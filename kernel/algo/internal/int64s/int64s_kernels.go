@@ -210,7 +210,7 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL i64 *h_x, i64 h_x_n, const GLOBAL
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	i64 h_v = ((i64)0);
 	i64 h_index = ((i64)-1);
-	{
+	if (GO_APART) {
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
 		for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			i64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
@@ -381,7 +381,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, GLOBAL 
 	}
 	i64 h_me = ((i64)THREAD(0));
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
-	{
+	if (GO_APART) {
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
 		for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_keys_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
@@ -425,7 +425,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, const
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	i64 h_begin = go_min_i64(((i64)((u64)h_from + (u64)((i64)((u64)h_me * (u64)((i64)8))))), h_keys_n);
 	i64 h_end = go_min_i64(((i64)((u64)((i64)((u64)h_from + (u64)((i64)((u64)h_me * (u64)((i64)8))))) + (u64)((i64)8))), h_keys_n);
-	{
+	if (GO_APART) {
 		i64 h_i = h_begin;
 		for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift);
@@ -472,7 +472,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, const
 		}
 	}
 	BARRIER();
-	{
+	if (GO_APART) {
 		i64 h_i_3 = h_begin;
 		for (; (h_i_3 < h_end); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)1)))) {
 			i64 v_7 = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift);
