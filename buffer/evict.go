@@ -14,7 +14,7 @@ import (
 )
 
 // evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are
-// known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready.
+// known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready; so it is where a copy cannot be enqueued yet.
 func (s *storage) evict(r *replica, c cause) error {
 	begin := now()
 	if r.place != protocol.Host {
@@ -119,7 +119,7 @@ func (s *storage) finishEviction(r *replica, c cause, begin time.Time) (err erro
 	return err
 }
 
-// watchLeaving frees a leaving replica when the copies of its bytes have succeeded, or keeps it if one has failed. pending is such a copy.
+// watchLeaving frees a leaving replica when the copies of its bytes have succeeded, or keeps it if one has failed. pending is work that has to end first.
 func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
 	pending.OnEnd(func() {
 		s.mu.Lock()

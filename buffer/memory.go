@@ -159,7 +159,7 @@ func alignmentOf(addresses uint64) uint64 {
 // If the new budget is less than the memory in use, the next access that needs room evicts replicas until the budget is met.
 //
 // A device that works on the host's replica in place (SharesHostMemory in [hal.Info]) has no replicas of its own, so a budget has no
-// effect there.
+// effect there, except for guarded buffers and those whose host memory the device cannot use.
 func SetBudget(dev *hal.Device, bytes uint64) {
 	resident.Of(dev).SetBudget(bytes)
 }

@@ -444,7 +444,7 @@ func (s *storage) awaitFor(ctx context.Context, x *access, list []*order.Work, t
 		for _, w := range list {
 			w.Release()
 		}
-		return hal.Errorf(x.op, hal.ErrNotReady, "earlier work on the host's replica has to end first, and %s cannot be made to wait for it",
+		return hal.Errorf(x.op, hal.ErrNotReady, "earlier work on the bytes has to end first, and %s cannot be made to wait for it",
 			x.stream.Device().Name())
 	}
 	var dev *hal.Device

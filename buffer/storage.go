@@ -4,11 +4,11 @@
 //
 // A buffer and its slices share one storage. It counts in bytes, and has a part for each of these questions:
 //
-//	which accesses are open, and which wait         queue.Queue         internal/queue
+//	which accesses are open, and which wait         queue.Queue         buffer/internal/queue
 //	which places have the current bytes             protocol.Map        package protocol: it plans copies and records them
-//	what has to end before the bytes may be used    order.Order         internal/order, one for each replica
-//	how much memory the replicas on a device have   resident.Account    internal/resident, one for each device
-//	what memory the host's replica has              hostmem.Memory      internal/hostmem
+//	what has to end before the bytes may be used    order.Order         buffer/internal/order, one for each replica
+//	how much memory the replicas on a device have   resident.Account    buffer/internal/resident, one for each device, of all buffers
+//	what memory the host's replica has              hostmem.Memory      buffer/internal/hostmem
 //	which bytes were lost by failures               storage.lost        failure.go
 //	which access the next one may repeat            recent              fast.go
 //
@@ -22,7 +22,8 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// Every access begins with storage.begin (path.go). If it repeats an earlier one, no other access uses the buffer, and nothing has to be
+// A single access begins with storage.begin (path.go); groups, Clone, Resize and awaited leases call its steps themselves. If nothing is
+// new for the storage since an access of the same stream or of the host, no other access uses the buffer, and nothing has to be
 // copied or waited for, it begins at once (fast.go). Otherwise begin takes these steps, with the storage locked except during waits:
 //
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
@@ -33,7 +34,7 @@
 //     failed by now, fails if bytes are lost, and plans copies with protocol.Map; cost (replica.go) says from which place to copy. move
 //     (copy.go) makes the streams of the copies wait for the Works that they depend on, enqueues each copy, records it as a Work and
 //     applies it to protocol.Map. At last orderWork makes the access's own stream wait.
-//  3. commit makes the bytes that the access writes stale at the other places, which are then no longer lost.
+//  3. commit makes the bytes that the access writes stale at the other places. Written bytes are no longer lost.
 //
 // The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
 // the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work.
@@ -49,7 +50,8 @@
 // No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
 // the Work has failed too. learn (failure.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
 // all of it. If it is then current nowhere, it is lost until it is written again. The access that finds the failure fails if
-// bytes that it reads were current there; so does every later access of lost bytes. failedError makes the error of both.
+// bytes that it reads were current there, also where another place has them; so does every later access of lost bytes. An access of stale bytes
+// asks all places, so it reports a failure anywhere, once; one of current bytes asks its own place. failedError makes the error of both.
 //
 // # How a replica leaves
 //
@@ -65,21 +67,21 @@
 //	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
 //	which mode several wants of the same bytes get  same and merged (group.go)
 //	from which place and on which streams to copy   cost (replica.go) and route (copy.go)
-//	in which order to copy                          protocol.Map.Plan: ascending by byte, within each range of the access
+//	in which order to copy                          protocol.Map.Plan: ascending by byte, within each range of the access; in a group by storage
 //	how much memory replicas on a device may have   Entry.count and Pressure.room (internal/resident)
 //
 // # Locks, from the outermost to the innermost
 //
 //	group.mu        the calls on one Leases
 //	storage.mu      everything of a buffer; a group locks its storages in the order of their numbers
-//	Account.mu      the account of a device; no storage is locked while it is held
+//	Account.mu      the account of a device; its holder locks no storage
 //	Work.mu         the state of a Work; a Work locks its sources, which are older
 //	                then the locks of packages hal and hal/pool
 //
 // Whatever waits releases storage.mu for that time with storage.unlocked, and so does makeRoom, because making room locks other storages.
 // After a wait every condition is checked again.
 //
-// Observers, and the functions of ReleaseChecked, run with storage.mu held (observe.go). They must not use buffers: mutex.Lock panics
+// Observers run with storage.mu held, and the functions of ReleaseChecked with a Work's lock. They must not use buffers: mutex.Lock panics
 // there. A panic of an observer is kept until the call of the program ends, and goes on from there.
 
 package buffer

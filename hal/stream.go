@@ -239,7 +239,7 @@ func (s *Stream) wait(e *wait.Event) error {
 }
 
 // WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same cases as [Stream.WaitEvent].
-// t may belong to any device. If t is closed, s waits for the work of t that is still under way.
+// t may belong to any device. If t is closed, s waits for the work of t that is still under way; without CapGate the call itself does.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "wait"
 	if s.state() == nil || t.state() == nil {

@@ -51,7 +51,7 @@
 //
 // Everything is safe for concurrent use. Alloc and Free of sizes that were freed before on the same stream take
 // tens of nanoseconds together and allocate nothing on the Go heap, with one goroutine or many. No method waits for
-// device work, but a call that asks the device for memory takes as long as the device does.
+// device work, except those of an allocator of Callbacks; but a call that asks the device for memory takes as long as the device does.
 //
 // A block that is used after Free, or freed twice, is refused with an error of kind hal.ErrClosed.
 package pool

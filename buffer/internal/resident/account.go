@@ -158,7 +158,7 @@ func (e *Entry) count() (alloc pool.Allocator, ok bool) {
 	return a.alloc, true
 }
 
-// Give removes a replica that has lost its memory from the account.
+// Uncount removes a replica that has lost its memory from the account.
 func (e *Entry) Uncount() {
 	a := e.account
 	a.mu.Lock()
