@@ -197,6 +197,12 @@ func (ph *phaseWriter) harmless(r *rounds, e ast.Expr) bool {
 	return false
 }
 
+// quiet reports whether an expression cannot panic and changes nothing.
+func (ph *phaseWriter) quiet(e ast.Expr) bool {
+	var r rounds
+	return ph.settledInt(e, true) || ph.harmless(&r, e) && len(r.loads) == 0
+}
+
 // pureCall reports whether a call is of a function of Go or of package math that takes numbers and does not panic.
 func (ph *phaseWriter) pureCall(c *ast.CallExpr) bool {
 	id, pkg := callee(ast.Unparen(c.Fun))
@@ -394,11 +400,12 @@ func (ph *phaseWriter) end(p *phase) (string, bool) {
 		return end, true
 	}
 	var limits []string
-	conditions := terms(s.Cond, token.LAND)
-	for i, term := range conditions {
-		if i > 0 && !ph.pure(conditions[i-1]) {
-			break // it may panic in a thread that a later term does not let in
+	quiet := true
+	for _, term := range terms(s.Cond, token.LAND) {
+		if !quiet {
+			break // threads that a later term keeps out evaluate the terms before it
 		}
+		quiet = ph.quiet(term)
 		c, ok := term.(*ast.BinaryExpr)
 		if !ok {
 			continue

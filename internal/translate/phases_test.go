@@ -36,6 +36,8 @@ var phaseKernels = []struct{ name, body string }{
 	{"guards", "s := grid.Shared[[64]int32](t)\nme, at, h := t.Local(0), t.Global(0), int(n)-1\nif me <= h {\n\ts[me] = 5\n}\nt.Barrier()\nif 1 == me && n > 0 {\n\ts[2] = 7\n}\nt.Barrier()\nif h+4 > at && me < 6 {\n\ts[me] += 3\n}\nt.Barrier()\nif at <= h-10 {\n\ts[0] = 100\n}\nt.Barrier()\nif t.Local(0) < h-h-1 {\n\ts[0] = 100\n}\nt.Barrier()\ny[at] = s[me]"},
 	{"guardsBeyond", "s := grid.Shared[[64]int32](t)\nme := t.Local(0)\ns[me] = n\nt.Barrier()\nif x[len(x)-3+me] > -100000 && me < 2 {\n\ts[me] = 5\n}\nt.Barrier()\ny[t.Global(0)] = s[me]"},
 	{"roundsReturn", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nt.Barrier()\nif t.Local(0) == 3 {\n\treturn\n}\nmine := int32(0)\nfor i := t.Local(0); i < len(x); i += 2 {\n\tmine += x[i]\n}\ny[t.Global(0)] = mine + s[0]"},
+	{"guardsCount", "s := grid.Shared[[64]uint32](t)\nif grid.AtomicAdd(&s[1], 1) < 100 && t.Local(0) < 2 {\n\ts[2+t.Local(0)] = 7\n}\nt.Barrier()\ny[t.Global(0)] = int32(s[1] + s[2])"},
+	{"guardsBeyond", "s := grid.Shared[[8]int32](t)\nif x[6+t.Local(0)] > -9 && t.Local(0) < 2 {\n\ts[t.Local(0)] = n\n}\nt.Barrier()\ny[t.Global(0)] = s[1]"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
