@@ -838,6 +838,9 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		return false
 	}
 	ph.pairs(b, load, ":=")
+	if p.rounds != nil {
+		b.WriteString("{\n") // what the loop's body declares may have the names of variables outside of it
+	}
 	for _, run := range p.runs {
 		first, last := ph.text.twin(run[0]), ph.text.twin(run[len(run)-1])
 		if first == nil || last == nil {
@@ -848,6 +851,9 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 			return false
 		}
 		fmt.Fprintf(b, "%s\n", body)
+	}
+	if p.rounds != nil {
+		b.WriteString("}\n")
 	}
 	fmt.Fprintf(b, "%s\n", backHere)
 	if !p.last {

@@ -38,6 +38,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"roundsReturn", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nt.Barrier()\nif t.Local(0) == 3 {\n\treturn\n}\nmine := int32(0)\nfor i := t.Local(0); i < len(x); i += 2 {\n\tmine += x[i]\n}\ny[t.Global(0)] = mine + s[0]"},
 	{"guardsCount", "s := grid.Shared[[64]uint32](t)\nif grid.AtomicAdd(&s[1], 1) < 100 && t.Local(0) < 2 {\n\ts[2+t.Local(0)] = 7\n}\nt.Barrier()\ny[t.Global(0)] = int32(s[1] + s[2])"},
 	{"guardsBeyond", "s := grid.Shared[[8]int32](t)\nif x[6+t.Local(0)] > -9 && t.Local(0) < 2 {\n\ts[t.Local(0)] = n\n}\nt.Barrier()\ny[t.Global(0)] = s[1]"},
+	{"roundsHide", "s := grid.Shared[[64]int32](t)\nmine, other := int32(1), int32(2)\nfor i := t.Local(0); i < len(x); i += t.Size(0) {\n\tmine += x[i] * other\n\tmine, twice := x[i]*5, n*3\n\tother += mine + twice\n\ti := other*2\n\tother -= i/3\n}\ns[t.Local(0)] = mine\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)] + other"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
