@@ -32,19 +32,23 @@ func (w *rowWriter) phases() *rows {
 	if !ok {
 		return nil
 	}
-	ph := &phaseWriter{
-		rowWriter: w, text: text, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{}, in: map[types.Object]*phase{},
-		rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{},
-	}
-	if !ph.params() {
-		return nil
-	}
-	all, ok := ph.split(w.f.decl.Body.List, true)
-	if !ok || !ph.distinct() || !ph.leaves() {
-		return nil
-	}
-	if !ph.share() {
-		return nil
+	// Threads that take a loop's rounds together keep variables from before the loop, and may not be able to. Then each takes the loop alone.
+	var ph *phaseWriter
+	var all []*phase
+	for _, together := range [...]bool{true, false} {
+		w.refused = nil
+		ph = &phaseWriter{
+			rowWriter: w, text: text, together: together, same: map[types.Object]bool{}, again: map[types.Object]ast.Expr{},
+			in: map[types.Object]*phase{}, rows: map[types.Object]string{}, partly: map[ast.Stmt]bool{},
+		}
+		if !ph.params() {
+			return nil
+		}
+		if all, ok = ph.split(w.f.decl.Body.List, true); ok && ph.distinct() && ph.leaves() && ph.share() {
+			break
+		} else if !together {
+			return nil
+		}
 	}
 
 	ph.block, ph.kept = w.fresh("b"), w.fresh("kept")
@@ -126,15 +130,16 @@ func (w *rowWriter) line(pos token.Pos) int { return w.p.Fset.Position(pos).Line
 
 type phaseWriter struct {
 	*rowWriter
-	text   *printed
-	shared []types.Object
-	same   map[types.Object]bool     // variables that are the same for all threads
-	again  map[types.Object]ast.Expr // variables that each phase computes again, with their values
-	order  []types.Object            // the keys of again, in the order of their declarations
-	in     map[types.Object]*phase   // maps each variable that a phase declares to that phase
-	keeps  []types.Object            // variables of in that other phases use
-	all    []*phase                  // all phases except loops
-	partly map[ast.Stmt]bool         // definitions of which some variables are in same or again
+	text     *printed
+	together bool // the threads of a block may take a loop's rounds together
+	shared   []types.Object
+	same     map[types.Object]bool     // variables that are the same for all threads
+	again    map[types.Object]ast.Expr // variables that each phase computes again, with their values
+	order    []types.Object            // the keys of again, in the order of their declarations
+	in       map[types.Object]*phase   // maps each variable that a phase declares to that phase
+	keeps    []types.Object            // variables of in that other phases use
+	all      []*phase                  // all phases except loops
+	partly   map[ast.Stmt]bool         // definitions of which some variables are in same or again
 
 	block, kept, label string
 	rows               map[types.Object]string // the names, in a phase, of the values that a row of threads keeps
@@ -238,7 +243,7 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 			continue
 		}
 		// Threads that have returned take no rounds: after a return the loop stays in the kernel's last phase.
-		if r := ph.roundsOf(s); r != nil && !slices.ContainsFunc(now.stmts, returns) {
+		if r := ph.roundsOf(s); r != nil && ph.together && !slices.ContainsFunc(now.stmts, returns) {
 			end()
 			round := &phase{stmts: r.loop.Body.List, runs: [][]ast.Stmt{r.loop.Body.List}, declares: map[types.Object]bool{}, rounds: r}
 			whole := &phase{stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, declares: map[types.Object]bool{}}

@@ -191,11 +191,19 @@ func TestPhases(t *testing.T) {
 // package.
 func TestTypesOfOtherPackagesAreNotKept(t *testing.T) {
 	const src = "package p\n\nimport (\n\t\"time\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n" +
-		"//halyard:kernel\nfunc k(t grid.Thread, n int32, y []int32) {\n\td := time.Duration(n)\n\td++\n\ty[t.Global(0)] = int32(d)\n\tt.Barrier()\n%s}\n"
-	_, err := translated(t, fmt.Sprintf(src, "\ty[t.Global(0)]++\n"))
+		"//halyard:kernel\nfunc k(t grid.Thread, n int32, y []int32) {\n%s}\n\nvar _ time.Duration\n"
+	const before = "\td := time.Duration(n)\n\td++\n\ty[t.Global(0)] = int32(d)\n\tt.Barrier()\n"
+	_, err := translated(t, fmt.Sprintf(src, before+"\ty[t.Global(0)]++\n"))
 	require.NoError(t, err)
-	_, err = translated(t, fmt.Sprintf(src, "\ty[t.Global(0)] = int32(d)\n"))
+	_, err = translated(t, fmt.Sprintf(src, before+"\ty[t.Global(0)] = int32(d)\n"))
 	assert.EqualError(t, err, "k.go:11:2: the type of d cannot be kept for the code after a barrier; use a number, an array, or a type that this package declares")
+	const loop = "\tfor i := t.Local(0); i < len(y); i += t.Size(0) {\n\t\td += time.Duration(y[i])\n\t}\n\tn2 := int32(d)\n\tt.Barrier()\n\ty[t.Global(0)] = n2\n"
+	made, err := translated(t, fmt.Sprintf(src, "\td := time.Duration(n)\n"+loop))
+	require.NoError(t, err, "there is no barrier between the loop and the other uses of d")
+	assert.NotContains(t, string(made.Go), "grid.Within")
+	made, err = translated(t, fmt.Sprintf(src, "\td := n\n"+strings.ReplaceAll(loop, "time.Duration", "int32")))
+	require.NoError(t, err)
+	assert.Contains(t, string(made.Go), "grid.Within")
 }
 
 // A variable is kept for the code after a barrier if its type is an alias that the package declares.
