@@ -181,7 +181,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 //line main_kernels.go:182
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line barriers.go:23

@@ -308,6 +308,9 @@ const (
 	mostTogether   = 4096
 )
 
+// far is a number so far from the ends of int that two of its size can be added. It depends on how many bits an int has where the file is compiled.
+const far = "int(^uint(0)>>2)"
+
 // writeRounds writes a loop whose rounds the threads take together if all indexes are within their slices, and else one by one.
 func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) bool {
 	r := p.rounds
@@ -369,7 +372,7 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) bool {
 			b.WriteString(w)
 		}
 	}
-	fmt.Fprintf(b, "if %s == %s && %s == %s && %[2]s >= -1<<62 && %[4]s <= 1<<62 && %[5]s > 0 && %[5]s < 1<<62", from, r.round, to, end, each)
+	fmt.Fprintf(b, "if %s == %s && %s == %s && %[2]s >= -%[6]s && %[4]s <= %[6]s && %[5]s > 0 && %[5]s < %[6]s", from, r.round, to, end, each, far)
 	fmt.Fprintf(b, " && %s.Size[0] >= %d && %[1]s.Size[0] <= %[3]d", ph.block, fewestTogether, mostTogether)
 	for _, w := range within {
 		if w[0] == ' ' {
@@ -430,7 +433,7 @@ func (ph *phaseWriter) end(p *phase) (string, bool) {
 			return "", false
 		}
 		if c.Op != token.LSS && c.Op != token.GTR {
-			text = fmt.Sprintf("min(%s, 1<<62)+1", text)
+			text = fmt.Sprintf("min(%s, %s)+1", text, far)
 		}
 		limits = append(limits, fmt.Sprintf(", max((%s)%s, 0)", text, first))
 	}

@@ -870,7 +870,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
-		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -883,9 +883,11 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 							_ = i
 							mine := mines[tx]
 							_ = mine
+							{
 //line cg.go:42
-							mine += a[i] * b[i]
-//line main_kernels.go:889
+								mine += a[i] * b[i]
+							}
+//line main_kernels.go:891
 							mines[tx] = mine
 						}
 					}
@@ -905,7 +907,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:909
+//line main_kernels.go:911
 						mines[tx] = mine
 					}
 				}
@@ -923,13 +925,13 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_ = mine
 //line cg.go:44
 				part[me] = mine
-//line main_kernels.go:927
+//line main_kernels.go:929
 			}
 		}
 	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count____ := min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0))
+			count____ := min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0))
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
 			for tx := range count____ {
 				_, _, _ = tx, ty, tz
@@ -943,7 +945,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:947
+//line main_kernels.go:949
 			}
 		}
 	}
@@ -978,7 +980,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:982
+//line main_kernels.go:984
 			}
 			x_ = to - 1
 			continue
@@ -988,7 +990,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:992
+//line main_kernels.go:994
 	}
 }
 
@@ -1017,7 +1019,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1021
+//line main_kernels.go:1023
 				}
 				{
 					at := at + 1
@@ -1027,7 +1029,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1031
+//line main_kernels.go:1033
 				}
 			}
 			if at < count {
@@ -1037,7 +1039,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1041
+//line main_kernels.go:1043
 			}
 			x = to - 1
 			continue
@@ -1046,7 +1048,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1050
+//line main_kernels.go:1052
 	}
 }
 
@@ -1095,7 +1097,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1099
+//line main_kernels.go:1101
 			}
 			x = to_ - 1
 			continue
@@ -1113,7 +1115,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1117
+//line main_kernels.go:1119
 	}
 }
 
@@ -1139,7 +1141,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1143
+//line main_kernels.go:1145
 	}
 }
 
@@ -1164,7 +1166,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1168
+//line main_kernels.go:1170
 	}
 }
 
@@ -1193,7 +1195,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1197
+//line main_kernels.go:1199
 				}
 				{
 					at := at + 1
@@ -1203,7 +1205,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1207
+//line main_kernels.go:1209
 				}
 			}
 			if at < count {
@@ -1213,7 +1215,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1217
+//line main_kernels.go:1219
 			}
 			x = to - 1
 			continue
@@ -1222,7 +1224,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1226
+//line main_kernels.go:1228
 	}
 }
 
@@ -1251,7 +1253,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1255
+//line main_kernels.go:1257
 				}
 				{
 					at := at + 1
@@ -1261,7 +1263,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1265
+//line main_kernels.go:1267
 				}
 			}
 			if at < count {
@@ -1271,7 +1273,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1275
+//line main_kernels.go:1277
 			}
 			x = to - 1
 			continue
@@ -1280,7 +1282,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1284
+//line main_kernels.go:1286
 	}
 }
 
@@ -1311,7 +1313,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1315
+//line main_kernels.go:1317
 				}
 				{
 					at := at + 1
@@ -1321,7 +1323,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1325
+//line main_kernels.go:1327
 				}
 			}
 			if at < count {
@@ -1331,7 +1333,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1335
+//line main_kernels.go:1337
 			}
 			x = to - 1
 			continue
@@ -1340,7 +1342,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1344
+//line main_kernels.go:1346
 	}
 }
 
@@ -1371,7 +1373,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1375
+//line main_kernels.go:1377
 				}
 				{
 					at := at + 1
@@ -1381,7 +1383,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1385
+//line main_kernels.go:1387
 				}
 			}
 			if at < count {
@@ -1391,7 +1393,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1395
+//line main_kernels.go:1397
 			}
 			x = to - 1
 			continue
@@ -1400,7 +1402,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1404
+//line main_kernels.go:1406
 	}
 }
 
@@ -1431,7 +1433,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1435
+//line main_kernels.go:1437
 				}
 				{
 					at := at + 1
@@ -1441,7 +1443,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1445
+//line main_kernels.go:1447
 				}
 			}
 			if at < count {
@@ -1451,7 +1453,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1455
+//line main_kernels.go:1457
 			}
 			x = to - 1
 			continue
@@ -1460,7 +1462,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1464
+//line main_kernels.go:1466
 	}
 }
 
@@ -1493,7 +1495,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1497
+//line main_kernels.go:1499
 				mines[tx] = mine
 			}
 		}
@@ -1506,7 +1508,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
-		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1519,9 +1521,11 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 							_ = i
 							mine := mines[tx]
 							_ = mine
+							{
 //line stream.go:55
-							mine += a[i] * b[i]
-//line main_kernels.go:1525
+								mine += a[i] * b[i]
+							}
+//line main_kernels.go:1529
 							mines[tx] = mine
 						}
 					}
@@ -1541,7 +1545,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1545
+//line main_kernels.go:1549
 						mines[tx] = mine
 					}
 				}
@@ -1559,13 +1563,13 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = mine
 //line stream.go:57
 				part[me] = mine
-//line main_kernels.go:1563
+//line main_kernels.go:1567
 			}
 		}
 	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count____ := min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0))
+			count____ := min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0))
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
 			for tx := range count____ {
 				_, _, _ = tx, ty, tz
@@ -1579,7 +1583,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1583
+//line main_kernels.go:1587
 			}
 		}
 	}

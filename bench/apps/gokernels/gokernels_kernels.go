@@ -995,7 +995,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
-		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1008,9 +1008,11 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 							_ = i
 							sum := sums_[tx]
 							_ = sum
+							{
 //line stream.go:49
-							sum += float64(a[i] * b[i])
-//line gokernels_kernels.go:1014
+								sum += float64(a[i] * b[i])
+							}
+//line gokernels_kernels.go:1016
 							sums_[tx] = sum
 						}
 					}
@@ -1029,7 +1031,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := (firstX + tx); i < len(a); i += block * int(b_.Grid[0]) {
 							sum += float64(a[i] * b[i])
 						}
-//line gokernels_kernels.go:1033
+//line gokernels_kernels.go:1035
 						sums_[tx] = sum
 					}
 				}
@@ -1047,13 +1049,13 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = sum
 //line stream.go:51
 				part[me] = sum
-//line gokernels_kernels.go:1051
+//line gokernels_kernels.go:1053
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1057
+//line gokernels_kernels.go:1059
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
@@ -1063,22 +1065,22 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line gokernels_kernels.go:1067
+//line gokernels_kernels.go:1069
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1072
+//line gokernels_kernels.go:1074
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			for tx := range min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line stream.go:58
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1082
+//line gokernels_kernels.go:1084
 			}
 		}
 	}

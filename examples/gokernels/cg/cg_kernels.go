@@ -445,7 +445,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		from, to := round, stop
 		from, to = grid.Within(from, to, +(row), len(a))
 		from, to = grid.Within(from, to, +(row), len(b))
-		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -458,9 +458,11 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 							_ = j
 							mine := mines[tx]
 							_ = mine
+							{
 //line kernels.go:40
-							mine += float32(a[row+j] * b[row+j])
-//line cg_kernels.go:464
+								mine += float32(a[row+j] * b[row+j])
+							}
+//line cg_kernels.go:466
 							mines[tx] = mine
 						}
 					}
@@ -480,7 +482,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:484
+//line cg_kernels.go:486
 						mines[tx] = mine
 					}
 				}
@@ -498,13 +500,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_ = mine
 //line kernels.go:42
 				part[me] = mine
-//line cg_kernels.go:502
+//line cg_kernels.go:504
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:508
+//line cg_kernels.go:510
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
@@ -514,22 +516,22 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:518
+//line cg_kernels.go:520
 				}
 			}
 		}
 	}
-//line cg_kernels.go:523
+//line cg_kernels.go:525
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			for tx := range min(int(b_.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:49
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:533
+//line cg_kernels.go:535
 			}
 		}
 	}
@@ -563,7 +565,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:60
 				mine := float32(0)
-//line cg_kernels.go:567
+//line cg_kernels.go:569
 				mines[tx] = mine
 			}
 		}
@@ -575,7 +577,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		round, stop, step := me, len(sums), int(block)
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(sums))
-		if from == round && to == stop && round >= -1<<62 && stop <= 1<<62 && step > 0 && step < 1<<62 && b.Size[0] >= 16 && b.Size[0] <= 4096 {
+		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b.Size[2]) {
@@ -588,9 +590,11 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 							_ = j
 							mine := mines[tx]
 							_ = mine
+							{
 //line kernels.go:62
-							mine += sums[j]
-//line cg_kernels.go:594
+								mine += sums[j]
+							}
+//line cg_kernels.go:598
 							mines[tx] = mine
 						}
 					}
@@ -610,7 +614,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:614
+//line cg_kernels.go:618
 						mines[tx] = mine
 					}
 				}
@@ -628,13 +632,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_ = mine
 //line kernels.go:64
 				part[me] = mine
-//line cg_kernels.go:632
+//line cg_kernels.go:636
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:638
+//line cg_kernels.go:642
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -644,22 +648,22 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:648
+//line cg_kernels.go:652
 				}
 			}
 		}
 	}
-//line cg_kernels.go:653
+//line cg_kernels.go:657
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:71
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:663
+//line cg_kernels.go:667
 			}
 		}
 	}
@@ -695,7 +699,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:699
+//line cg_kernels.go:703
 			}
 			x_ = to - 1
 			continue
@@ -706,7 +710,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:710
+//line cg_kernels.go:714
 	}
 }
 
@@ -734,7 +738,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:738
+//line cg_kernels.go:742
 			}
 			x = to - 1
 			continue
@@ -744,7 +748,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:748
+//line cg_kernels.go:752
 	}
 }
 

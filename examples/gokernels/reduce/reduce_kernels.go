@@ -223,7 +223,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 //line reduce_kernels.go:224
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line reduce.go:25

@@ -1103,7 +1103,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 //line atomics.go:84
 				if tx == 0 {
@@ -1139,7 +1139,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 //line atomics.go:99
 				if tx == 0 {
@@ -1175,7 +1175,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 //line atomics.go:114
 				if tx == 0 {

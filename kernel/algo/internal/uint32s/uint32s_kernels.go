@@ -601,7 +601,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line uint32s_kernels.go:602
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:31
@@ -665,7 +665,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 //line uint32s_kernels.go:666
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((min(0, 1<<62)+1)-0, 0)) {
+			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
 //line kernels.go:60
