@@ -481,7 +481,8 @@ func TestTheTimeOfACopyBeginsAfterWhatItWaitsFor(t *testing.T) {
 	for _, span := range r.Spans {
 		if span.Kind == buffer.ActivityCopy {
 			copies++
-			assert.False(t, span.Begin.Before(opened), "it begins %v before the work that it waits for is done", opened.Sub(span.Begin))
+			const step = time.Microsecond // clocks of several processors differ by some steps on Windows
+			assert.False(t, span.Begin.Before(opened.Add(-step)), "it begins %v before the work that it waits for is done", opened.Sub(span.Begin))
 			assert.False(t, span.At.After(opened)) // a clock may stand still for a while
 		}
 	}
