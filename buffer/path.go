@@ -220,6 +220,7 @@ func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 		ready = !again
 	}
 	if !waited {
+		trace.StartRegion(ctx, "halyard: wait").End()
 		s.waited(x.cause, "work", x.stream.Device(), x.Lo, x.Hi, now())
 	}
 	if !q.reserve && x.Writes() && s.thrown == nil { // an access that is not returned writes nothing
