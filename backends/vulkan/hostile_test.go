@@ -309,3 +309,22 @@ func TestMemoryModels(t *testing.T) {
 		t.Errorf("limit: %+v, %v", infos, err)
 	}
 }
+
+// A driver whose waits always fail is given up, so that nobody waits for its device for ever.
+func TestWaitsThatAlwaysFail(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		real := *d.t
+		s, m := streamOf(t, d), memoryOf(t, d, driver.KindDevice, 1<<20)
+		d.t.semaphoreValue = func(_, _ uintptr) (uint64, status) { return 0, success }
+		d.t.waitSemaphores = func(uintptr, unsafe.Pointer, uint64) status { return unknown }
+		called := make(chan struct{})
+		must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 1}), s.OnDone(func() { close(called) }))
+		<-called
+		d.queue.watchers.Wait()
+		*d.t = real
+		if err := s.Sync(); !errors.Is(err, driver.ErrDeviceLost) {
+			t.Errorf("sync: %v", err)
+		}
+	})
+}

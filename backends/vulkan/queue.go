@@ -296,12 +296,20 @@ func (q *queue) watchLowest() {
 }
 
 // retryAfter is how long a goroutine sleeps after a wait that failed, when memory was short for example. The work is not known to be
-// done then, so it has to ask again.
-const retryAfter = time.Millisecond
+// done then, so it has to ask again. A device whose waits fail mostRetries times one after the other is taken for lost, so that nobody
+// waits for it for ever.
+const (
+	retryAfter  = time.Millisecond
+	mostRetries = 1000
+)
 
 func (q *queue) watch(number uint64) {
 	defer q.watchers.Done()
-	for q.wait("wait", number) != nil && q.lost.Load() == nil {
+	for retries := 0; q.wait("wait", number) != nil && q.lost.Load() == nil; retries++ {
+		if retries == mostRetries {
+			_ = q.fail("wait", "vkWaitSemaphores", deviceLost)
+			break
+		}
 		time.Sleep(retryAfter)
 	}
 	done := q.done.Load()
