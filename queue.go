@@ -41,14 +41,14 @@ type core struct {
 	lent   bool        // the stream is the program's
 	first  *first
 
-	mu     sync.Mutex
-	made   map[uint64]owned // buffers that are not closed
-	next   uint64
-	calls  int           // under way; Close waits for them
-	idle   chan struct{} // closed when calls becomes 0, if Close waits for it
-	closed bool
-	ended  chan struct{} // closed when Close has ended
-	heir   []*hal.Device // of queues that were closed before: this queue's buffers have elements in their memory
+	mu        sync.Mutex
+	made      map[uint64]owned // buffers that are not closed
+	next      uint64
+	calls     int           // under way; Close waits for them
+	idle      chan struct{} // closed when calls becomes 0, if Close waits for it
+	closed    bool
+	ended     chan struct{} // closed when Close has ended
+	inherited []*hal.Device // of queues that were closed before: this queue's buffers have elements in their memory
 }
 
 // owned is a buffer of a queue.
@@ -315,7 +315,7 @@ func (c *core) shut() error {
 		errs = append(errs, c.stream.Close())
 	}
 	c.mu.Lock()
-	devices := c.heir
+	devices := c.inherited
 	c.mu.Unlock()
 	if !c.lent && c.dev != nil {
 		devices = append(devices, c.dev)
@@ -375,7 +375,7 @@ func (c *core) inherit(dev *hal.Device) bool {
 	if c.closed {
 		return false
 	}
-	c.heir = append(c.heir, dev)
+	c.inherited = append(c.inherited, dev)
 	return true
 }
 

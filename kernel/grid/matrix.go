@@ -13,7 +13,7 @@ import "fmt"
 //		to.Set(i, j, (from.At(i, max(j-1, 0))+from.At(i, j))/2)
 //	}
 //
-//	Smooth(q, u.Rows(width), v.Rows(width))
+//	Smooth(q, u.InRows(width), v.InRows(width))
 //
 // Neighbours in a row are neighbours in memory, so the column is the index that should come from t.Global(0).
 type Matrix[T any] struct {
