@@ -60,7 +60,7 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 		return m, err
 	}
 	if !d.claim(kind, size) {
-		return nil, d.shortage(op, kind, size)
+		return nil, d.shortage(op)
 	}
 	// The driver aligns memory as buffers need it. If that is not enough, a later byte is the first.
 	blk, err := d.newBlock(op, kind, size+align)
@@ -94,7 +94,7 @@ func (d *device) giveBack(kind driver.Kind, size uint64) {
 }
 
 // shortage is the error for too little memory. Package hal adds the figures.
-func (d *device) shortage(op string, kind driver.Kind, size uint64) error {
+func (d *device) shortage(op string) error {
 	return d.refuse(op, driver.ErrOutOfMemory, "the device's memory limit is reached")
 }
 

@@ -66,7 +66,7 @@ func (p *slabs) take(op string, d *device, kind driver.Kind, size, align uint64)
 
 func newSlab(op string, d *device, kind driver.Kind, class int) (*slab, error) {
 	if !d.claim(kind, slabSize) {
-		return nil, d.shortage(op, kind, slabSize)
+		return nil, d.shortage(op)
 	}
 	blk, err := d.newBlock(op, kind, slabSize+maxAlign)
 	if err != nil {
