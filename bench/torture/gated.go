@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -171,8 +173,16 @@ func panics(r *run) {
 		streams = append(streams, r.stream(d))
 	}
 	want := make([]uint32, n)
+	// An eviction that ends late reports from a goroutine of its own.
+	var mu sync.Mutex
+	dice := rand.New(rand.NewPCG(r.rng.Uint64(), 0))
+	throws := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return dice.IntN(4) == 0
+	}
 	stop := buffer.Observe(func(buffer.Activity) {
-		if r.rng.IntN(4) == 0 {
+		if throws() {
 			r.fault(1)
 			panic(errThrown)
 		}
