@@ -31,9 +31,11 @@ run: ## build bin/halyard without cgo, list the devices, run the suite on the ho
 test: ## run the tests; what is skipped is listed with the reason
 	@$(REPORT) $(ALL)
 
-# Left out is what does one thing at a time, what runs the suite as the backends do, HIP, which is CUDA's code with other names, and the simulated
-# drivers, which are C, and the translator of kernels, which has one goroutine.
-RACE_SKIP := coherence|internal/translate|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|internal/testing/(archtest|doccheck|simgpu|testreport|tracecheck)
+# Left out is what does one thing at a time or belongs to measurements and checks, what runs the suite as the backends do, HIP, which is CUDA's code with
+# other names, and the simulated drivers, which are C. Each package more is a program to compile and link anew.
+RACE_SKIP := coherence|internal/translate|internal/spirv|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|scripts/.*|$\
+bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|scale|vectors)|buffer/encode|buffer/encode/npy|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
+internal/(callsite|cudahip/image|dl/protogen|layout|siglib|svg|syntax)|internal/testing/(apilist|archtest|doccheck|emulator|path|simgpu|small|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine.
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" $(ALL) | grep -vE '/($(RACE_SKIP))$$')
@@ -56,13 +58,16 @@ lint: vet ## gofmt, go vet under every set of tags, staticcheck
 	$(STATICCHECK) -tags vulkan ./backends/...
 	$(STATICCHECK) ./backends/... ./buffer/... ./cmd/... ./hal/... # the others have no files that depend on tags
 
-# Where files depend on cgo.
+# Where files depend on tags, by themselves, and on cgo.
+TAGGED := ./backends/... ./bench/devices ./bench/torture ./buffer/... ./cmd/... ./comm/nccl ./hal ./internal/testing/... ./kernel ./scripts/...
 CGO := ./backends/... ./internal/dl/... ./internal/testing/dlpacktest/...
 vet:
 	@unformatted=$$(gofmt -l backends bench buffer cmd coherence comm conformance docs examples hal internal kernel scripts); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	@set -e; for tags in "" cuda opencl hip "$(TAGS)"; do \
+	@set -e; for tags in "" "$(TAGS)"; do \
 		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(ALL)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(ALL); \
+	done; for tags in cuda opencl hip; do \
+		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(TAGGED)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(TAGGED); \
 	done
 	CGO_ENABLED=0 $(GO) vet -tags vulkan ./backends/... ./cmd/...
 	@set -e; for tags in "" "$(TAGS)"; do \
@@ -72,16 +77,17 @@ vet:
 		echo "GOWORK=off $(GO) vet ./... in $$module"; (cd "$$module" && GOWORK=off CGO_ENABLED=0 $(GO) vet -tags "$(TAGS)" ./...); \
 	done # each module alone
 
-# How .ci/run goes on with each: docs/support.md. All programs are vetted; the command alone is linked.
-cross: ## vet and build for each system without cgo
-	@set -e; export CGO_ENABLED=0; for target in linux/amd64=run linux/arm64=emulated windows/amd64=emulated "darwin/arm64=compiled only"; do \
+# How .ci/run goes on with each: docs/support.md. Packages are compiled; of the programs the command alone is linked.
+cross: ## compile for each system without cgo
+	@set -e; export CGO_ENABLED=0; packages() { $(GO) list -tags "$(TAGS) vulkan" -f '{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}' $(ALL); }; \
+	for target in linux/amd64=run linux/arm64=emulated windows/amd64=emulated "darwin/arm64=compiled only"; do \
 		echo "$${target%=*} ($${target#*=})"; target=$${target%=*}; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
-		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) vet -tags '$(TAGS)' $(ALL) && go build -tags '$(TAGS)' ./cmd/halyard"; \
-		$(GO) vet -tags "$(TAGS)" $(ALL); \
-		$(GO) build -o /dev/null -tags "$(TAGS) vulkan" ./cmd/halyard; \
+		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) build -tags '$(TAGS) vulkan' with all packages, ./cmd/halyard"; \
+		$(GO) build -tags "$(TAGS) vulkan" $$(packages); $(GO) build -o /dev/null -tags "$(TAGS) vulkan" ./cmd/halyard; \
 	done; \
-	echo "CGO_ENABLED=0 GOOS=linux GOARCH=386 $(GO) build -tags '$(TAGS)' ./..."; GOOS=linux GOARCH=386 $(GO) build -tags "$(TAGS)" ./...
+	export GOOS=linux GOARCH=386; \
+	echo "CGO_ENABLED=0 GOOS=linux GOARCH=386 $(GO) build -tags '$(TAGS) vulkan' with all packages"; $(GO) build -tags "$(TAGS) vulkan" $$(packages)
 
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
