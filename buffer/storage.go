@@ -63,7 +63,7 @@
 //
 // # Where a rule stands
 //
-//	what each mode copies and makes stale           the table of internal/protocol (table.go); the modes are those of package coherence
+//	what each mode copies and makes stale           the table of internal/protocol (state.go); the modes are those of package coherence
 //	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
 //	which mode several wants of the same bytes get  same and merged (group.go)
 //	from which place and on which streams to copy   cost (replica.go) and route (copy.go)

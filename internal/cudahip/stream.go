@@ -1,6 +1,10 @@
 package cudahip
 
 import (
+	"sync"
+	"sync/atomic"
+	"time"
+
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
@@ -148,4 +152,183 @@ func (s *Stream) Close() error {
 	}
 	d.staging.put(left)
 	return err
+}
+
+// Event implements driver.Event and driver.Timer.
+type Event struct {
+	dev    *Device
+	handle uintptr
+	timing bool
+
+	// recorded says that Record recorded the event, or that the program has its handle and may have recorded it. An
+	// event that was never recorded counts as done. The vendor is not queried for it, since old versions of chipStar
+	// report such an event as not ready for ever.
+	recorded atomic.Bool
+}
+
+// Query implements driver.Event.
+func (e *Event) Query() (bool, error) {
+	d := e.dev
+	if !e.recorded.Load() {
+		return true, nil
+	}
+	code := d.api.EventQuery(d.ctx, e.handle)
+	return d.finished("query event", CallEventQuery, code)
+}
+
+// finished converts the result of a vendor's query to that of driver.Event.Query. Errors of work are sticky, so that
+// the device counts as lost and its work has ended; another error is one of the call.
+func (d *Device) finished(op string, c Call, code Code) (bool, error) {
+	switch code {
+	case Success:
+		d.calls.observe()
+		return true, nil
+	case CodeNotReady:
+		return false, nil
+	}
+	err := d.fail(op, c, code)
+	return err.Kind == driver.ErrDeviceLost, err
+}
+
+// Sync implements driver.Event. The calling thread sleeps until the event is done.
+func (e *Event) Sync() error {
+	d := e.dev
+	if !e.recorded.Load() {
+		return nil
+	}
+	code := d.api.EventSync(d.ctx, e.handle)
+	d.calls.observe()
+	return d.check("sync event", CallEventSync, code)
+}
+
+// Close implements driver.Event.
+func (e *Event) Close() error {
+	return e.dev.release(CallEventDestroy, API.EventDestroy, e.handle)
+}
+
+// Elapsed implements driver.Timer. The vendors measure the time only between events of the same
+// context.
+func (e *Event) Elapsed(since driver.Event) (time.Duration, error) {
+	const op = "elapsed time"
+	d := e.dev
+	from, ok := since.(*Event)
+	switch {
+	case !ok || from.dev.lib != d.lib || from.dev.ctx != d.ctx:
+		return 0, d.refuse(op, driver.ErrWrongDevice, "the events belong to different devices")
+	case !e.timing || !from.timing:
+		return 0, d.refuse(op, driver.ErrInvalidArgument, "an event was made without Timing")
+	}
+	ms, code := d.api.EventElapsed(d.ctx, from.handle, e.handle)
+	if code != Success {
+		return 0, d.fail(op, CallEventElapsed, code)
+	}
+	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
+}
+
+// EventHandle returns the vendor's event.
+func EventHandle(e driver.Event) uintptr {
+	ev := e.(*Event)
+	ev.recorded.Store(true)
+	return ev.handle
+}
+
+// hostCalls holds the host functions of a device's streams that have not been called yet. When the
+// device is lost, the vendor does not call them any more, and abandon cancels them.
+type hostCalls struct {
+	mu   sync.Mutex
+	open map[*hostCall]struct{}
+}
+
+// passed counts the host functions that have returned and the gates that were opened, on all devices. Streams wait for each
+// other in the vendor's library, even across devices. Go's memory model knows nothing of those waits, so this counter orders
+// memory instead: a goroutine that reads it sees what each counted function wrote, and what was written before each counted
+// gate was opened.
+var passed atomic.Uint64
+
+// hostCall is one host function. It is taken once: when the vendor calls it, or when it is
+// cancelled.
+type hostCall struct {
+	stream *Stream
+	fn     func()
+	lost   func() // called instead of fn if the call is cancelled, or nil
+
+	taken atomic.Bool
+	id    uintptr // under hostCalls.mu; 0 until the call has been enqueued
+}
+
+// observe reads passed. Afterwards the calling goroutine sees the writes that passed orders.
+func (c *hostCalls) observe() { passed.Load() }
+
+// enqueue enqueues a call of fn, which a thread of the vendor's library makes. If the call is
+// cancelled, lost is called instead, on its own goroutine. If enqueue returns an error, neither is
+// called.
+func (c *hostCalls) enqueue(s *Stream, fn, lost func()) Code {
+	h := &hostCall{stream: s, fn: fn, lost: lost}
+	c.mu.Lock()
+	if c.open == nil {
+		c.open = make(map[*hostCall]struct{})
+	}
+	c.open[h] = struct{}{}
+	c.mu.Unlock()
+
+	// The vendor may call the function before HostCall returns.
+	id, code := s.api.HostCall(s.ctx, s.handle, func() { c.run(h) })
+
+	c.mu.Lock()
+	h.id = id
+	if code != Success {
+		delete(c.open, h)
+		if !h.taken.CompareAndSwap(false, true) && lost != nil {
+			code = Success // abandon has taken h in the meantime and calls lost
+		}
+		c.mu.Unlock()
+		return code
+	}
+	c.mu.Unlock()
+	if h.taken.Load() {
+		// fn was called already, or abandon cancelled it before its id was known.
+		s.api.HostCancel(id)
+	}
+	return code
+}
+
+func (c *hostCalls) run(h *hostCall) {
+	if !h.taken.CompareAndSwap(false, true) {
+		return
+	}
+	c.mu.Lock()
+	delete(c.open, h)
+	c.mu.Unlock()
+	c.observe() // so that fn sees what earlier functions wrote, and what was written before earlier gates were opened
+	h.fn()
+	passed.Add(1)
+}
+
+// abandon cancels the functions of a stream that have not been called, or those of all streams if s is nil.
+// It may be called only if the streams have no work left that will run.
+func (c *hostCalls) abandon(s *Stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for h := range c.open {
+		if s != nil && h.stream != s || !h.taken.CompareAndSwap(false, true) {
+			continue
+		}
+		delete(c.open, h)
+		if h.id != 0 {
+			h.stream.api.HostCancel(h.id)
+		}
+		if h.lost != nil {
+			go h.lost()
+		}
+	}
+}
+
+// OnDone implements driver.Notifier.
+func (s *Stream) OnDone(fn func()) error {
+	const op = "host callback"
+	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
+		return s.dev.refuse(op, driver.ErrUnsupported, "host callbacks are not supported")
+	}
+	code := s.dev.calls.enqueue(s, func() { go fn() }, fn)
+	return s.dev.check(op, CallHostCall, code)
 }

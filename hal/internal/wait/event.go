@@ -228,3 +228,141 @@ func (e *Event) Elapsed(op string, since *Event) (time.Duration, error) {
 	d, err := t.Elapsed(since.drv)
 	return d, e.dev.Check(err)
 }
+
+// events are the events of one device, guarded by the device's lock.
+type events struct {
+	live  []*Event    // in use
+	spare [2][]*Event // to be reused: without timing, with timing
+
+	// peak is the largest number of events in use at once in this period, last that of the period before. The device keeps as
+	// many events as the larger of the two, spare ones included. releases counts the releases of this period; the next one
+	// begins after about 2*last releases.
+	peak, last, releases int
+}
+
+// eventsLeast is the number of events that a device keeps at least.
+const eventsLeast = 64
+
+// lend returns an event that is in use from now on: a spare one, or a new one.
+func (d *Device) lend(timing bool) (e *Event, err error) {
+	es := &d.events
+	spare := &es.spare[0]
+	if timing {
+		spare = &es.spare[1]
+	}
+	d.mu.Lock()
+	if n := len(*spare); n > 0 {
+		e = (*spare)[n-1]
+		(*spare)[n-1] = nil
+		*spare = (*spare)[:n-1]
+	} else {
+		d.mu.Unlock()
+		if e, err = d.newEvent(timing); err != nil {
+			return nil, err
+		}
+		d.mu.Lock()
+	}
+	e.place = len(es.live)
+	es.live = append(es.live, e)
+	es.peak = max(es.peak, len(es.live))
+	d.mu.Unlock()
+	return e, nil
+}
+
+// newEvent returns a new event of the driver's.
+func (d *Device) newEvent(timing bool) (*Event, error) {
+	drv, err := d.Drv.NewEvent(driver.EventOptions{Timing: timing})
+	if err != nil {
+		return nil, d.Check(err)
+	}
+	e := &Event{dev: d, drv: drv, timing: timing}
+	d.Outer(e)
+	e.users.Store(1)
+	return e, nil
+}
+
+// giveBack takes an event back after its last Release.
+func (d *Device) giveBack(e *Event) {
+	es := &d.events
+	d.mu.Lock()
+	if e.place >= len(es.live) || es.live[e.place] != e { // the device is closed
+		d.mu.Unlock()
+		return
+	}
+	n := len(es.live) - 1
+	es.live[e.place] = es.live[n]
+	es.live[e.place].place = e.place
+	es.live[n] = nil
+	es.live = es.live[:n]
+	if es.releases++; es.releases > 2*max(es.last, eventsLeast) {
+		es.last, es.peak, es.releases = es.peak, n, 0
+	}
+	e.stream = nil
+	if n+len(es.spare[0])+len(es.spare[1]) < max(es.peak, es.last, eventsLeast) || !d.calls.Enter() {
+		es.keep(e)
+		d.mu.Unlock()
+		return
+	}
+	d.mu.Unlock()
+	d.closeEvents([]*Event{e})
+	d.calls.Leave()
+}
+
+func (es *events) keep(e *Event) {
+	spare := &es.spare[0]
+	if e.timing {
+		spare = &es.spare[1]
+	}
+	*spare = append(*spare, e)
+}
+
+// closeEvents closes the driver's events behind unused events. An event whose work is under way is kept as a spare one.
+func (d *Device) closeEvents(list []*Event) {
+	for _, e := range list {
+		// Nobody has the event any more, so the result is not stored, and an error is no concern of anybody.
+		if done, _ := e.ask(); done {
+			_ = e.drv.Close()
+			continue
+		}
+		d.mu.Lock()
+		d.events.keep(e)
+		d.mu.Unlock()
+	}
+}
+
+// TrimEvents closes the driver's events behind spare events.
+func (d *Device) TrimEvents() {
+	if !d.calls.Enter() {
+		return
+	}
+	defer d.calls.Leave()
+	d.mu.Lock()
+	es := &d.events
+	spare := append(es.spare[0], es.spare[1]...)
+	es.spare = [2][]*Event{}
+	es.peak, es.last, es.releases = len(es.live), 0, 0
+	d.mu.Unlock()
+	d.closeEvents(spare)
+}
+
+// EndEvents stores the result of every event and closes the driver's events. The device has no streams any more, so no event is
+// recorded meanwhile.
+func (d *Device) EndEvents() {
+	d.mu.Lock()
+	live := d.events.live
+	d.events.live = nil
+	d.mu.Unlock()
+	for _, e := range live {
+		for done, _ := e.Done(); !done && !e.block(); {
+			time.Sleep(pollLatest) // the driver's call has failed
+		}
+	}
+	d.calls.Shut() // only functions that the watch has to call remain
+	d.watch.drain()
+	for _, list := range [...][]*Event{live, d.events.spare[0], d.events.spare[1]} {
+		for _, e := range list {
+			_ = e.drv.Close()
+		}
+	}
+	d.events.spare = [2][]*Event{}
+}

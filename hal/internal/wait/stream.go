@@ -2,11 +2,131 @@ package wait
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/internal/life"
 )
+
+// Device is a device as far as waiting needs it: the driver's device, its events, and whether it was lost.
+type Device struct {
+	Drv  driver.Device
+	Info driver.Info
+
+	// KeepsFailures is EventsKeepFailures of driver.FailureKeeper.
+	KeepsFailures bool
+
+	// Outer is called for each new event, to set its Outer.
+	Outer func(*Event)
+
+	frees   *life.Frees
+	forgets bool // ForgetsToldFailures of driver.FailureKeeper
+	lost    atomic.Pointer[driver.Error]
+	watch   watch
+	calls   life.Calls // of the driver's events; they end before the device is closed
+
+	mu     sync.Mutex // guards events
+	events events
+}
+
+// Init prepares a device that is open.
+func (d *Device) Init(drv driver.Device, info driver.Info, f *life.Frees) {
+	d.Drv, d.Info, d.frees = drv, info, f
+	if k, ok := drv.(driver.FailureKeeper); ok {
+		d.KeepsFailures = k.EventsKeepFailures()
+		d.forgets = d.KeepsFailures && k.ForgetsToldFailures()
+	}
+	d.watch.init()
+}
+
+// Failure returns an error of the given kind that belongs to the device.
+func (d *Device) Failure(op string, kind error, format string, args ...any) error {
+	return &driver.Error{Op: op, Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Interrupted returns the error of an operation that gave up because ctx ended: of kind ErrNotReady, wrapping the context's cause.
+func Interrupted(op string, ctx context.Context) error {
+	return &driver.Error{Op: op, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
+}
+
+// isKind is errors.Is for an error that is known to be a *driver.Error, if it has a kind.
+func isKind(err, kind error) bool {
+	e, ok := err.(*driver.Error)
+	return ok && e.Kind == kind
+}
+
+// Check returns the driver's error unchanged. If the error says that the device is lost, Check notes that.
+func (d *Device) Check(err error) error {
+	if err != nil && isKind(err, driver.ErrDeviceLost) {
+		lost := &driver.Error{Op: "use", Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: driver.ErrDeviceLost, Err: err}
+		d.lost.CompareAndSwap(nil, lost)
+	}
+	return err
+}
+
+// Lost returns the error of calls on the device if it was lost, else nil.
+func (d *Device) Lost() error {
+	if lost := d.lost.Load(); lost != nil {
+		return lost
+	}
+	return nil
+}
+
+// Links reports whether streams of d can use objects of the other device in the wanted way.
+func (d *Device) Links(other *Device, want driver.PeerAccess) bool {
+	if d == other {
+		return true
+	}
+	l, ok := d.Drv.(driver.Peering)
+	return ok && d.Info.Backend == other.Info.Backend && l.PeerAccess(other.Drv)&want == want
+}
+
+// Sweep polls the events that are waited for.
+func (d *Device) Sweep() { d.watch.sweep() }
+
+type querier interface{ Query() (done bool, err error) }
+
+// unanswered counts the questions about one object that the driver failed to answer, one after another.
+type unanswered struct{ n atomic.Uint32 }
+
+// patience is how many questions in a row a driver may fail to answer. An event that somebody waits for is asked about once in two
+// milliseconds.
+const patience = 500
+
+// ask calls Query. err is not nil only if done is true: then the work has failed. If the driver has lost the patience of this package, the
+// device counts as lost.
+func (d *Device) ask(q querier, u *unanswered) (done bool, err error) {
+	done, err = q.Query()
+	switch {
+	case done || err == nil:
+		if u.n.Load() != 0 {
+			u.n.Store(0)
+		}
+		return done, err
+	case isKind(err, driver.ErrDeviceLost) || d.lost.Load() != nil || u.n.Add(1) >= patience:
+		return true, d.Check(d.giveUp(err))
+	}
+	return false, nil
+}
+
+// giveUp turns the driver's answer into the error of a device that can no longer say whether its work is done.
+func (d *Device) giveUp(err error) error {
+	if isKind(err, driver.ErrDeviceLost) {
+		return err
+	}
+	lost := &driver.Error{Op: "query", Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: driver.ErrDeviceLost,
+		Detail: "the driver fails to say whether work is done"}
+	if v, ok := err.(*driver.Error); ok {
+		lost.Vendor = v.Vendor // not the error itself, which is of another kind
+	} else {
+		lost.Err = err
+	}
+	return lost
+}
 
 // Stream is a stream as far as waiting needs it: the driver's stream, its bridges, the host memory that its copies use, and
 // the failures that the program does not know yet.
@@ -205,3 +325,99 @@ func (s *Stream) WorkSoFar(keep bool) func() bool {
 		return done
 	}
 }
+
+// held keeps the host memory of a stream's copies reachable until they have finished. Its zero value is ready to use.
+type held struct {
+	some  atomic.Bool // whether there are pointers
+	mu    sync.Mutex
+	seq   uint64 // number of the next pointer
+	ptrs  []unsafe.Pointer
+	bytes uint64 // added since the stream was last asked whether it is idle
+	asked int    // pointers held at that time
+
+	// A stream may never be idle. So, when it is asked and is busy, Keep records an event: once its work has finished, the pointers before
+	// upTo are forgotten.
+	event *Event // nil if there is none
+	upTo  uint64
+}
+
+// Keep keeps n bytes of host memory at p reachable until the work enqueued so far has finished. It is called after the copy that uses
+// them was enqueued: a goroutine that finds the stream idle lets go of everything kept before.
+func (s *Stream) Keep(p unsafe.Pointer, n uint64) {
+	h := &s.held
+	h.mu.Lock()
+	if len(h.ptrs)-h.asked >= heldMany || h.bytes >= heldBytes {
+		h.bytes = 0
+		if s.Idle() {
+			h.forget(h.seq)
+		} else {
+			h.advance(s)
+		}
+		h.asked = len(h.ptrs)
+	}
+	h.ptrs = append(h.ptrs, p)
+	if len(h.ptrs) == 1 {
+		h.some.Store(true)
+	}
+	h.bytes += n
+	h.seq++
+	h.mu.Unlock()
+}
+
+// mark returns a mark for drop.
+func (h *held) mark() uint64 {
+	if !h.some.Load() {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seq
+}
+
+// drop forgets the pointers added before the mark.
+func (h *held) drop(mark uint64) {
+	if mark == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.forget(mark) {
+		h.asked, h.bytes = 0, 0
+	}
+	h.some.Store(len(h.ptrs) > 0)
+}
+
+// forget is drop with h.mu held, and leaves some to the caller. It reports whether there were such pointers.
+func (h *held) forget(mark uint64) bool {
+	if h.event != nil && h.upTo <= mark {
+		h.event.Release()
+		h.event = nil
+	}
+	first := h.seq - uint64(len(h.ptrs))
+	if mark <= first {
+		return false
+	}
+	n := copy(h.ptrs, h.ptrs[mark-first:])
+	clear(h.ptrs[n:])
+	h.ptrs = h.ptrs[:n]
+	return true
+}
+
+// advance forgets the pointers before the event if its work has finished, and records the next one; h.mu is held. The pointers in h were
+// added after their copies had been enqueued, so the event comes after these copies.
+func (h *held) advance(s *Stream) {
+	if h.event != nil {
+		if done, _ := h.event.Done(); !done { // the stream reports the error
+			return
+		}
+		h.forget(h.upTo)
+	}
+	if e, err := s.Event(false); err == nil {
+		h.event, h.upTo = e, h.seq
+	}
+}
+
+const (
+	heldMany  = 64      // pointers after which Keep asks whether the stream is idle
+	heldBytes = 1 << 20 // bytes after which Keep asks
+)
