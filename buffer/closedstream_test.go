@@ -1,7 +1,10 @@
 package buffer_test
 
 import (
+	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -9,7 +12,9 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // A stream is closed while a lease is open, so no event can stand for the work under the lease. What the work wrote is lost if it fails,
@@ -79,4 +84,43 @@ func TestFailureOfWorkWhoseImportedStreamWasClosed(t *testing.T) {
 	require.NoError(t, g.Signal())
 	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrKernel)
 	require.NoError(t, later.Signal())
+}
+
+// On a device without gates no stream can be made to wait for a stream that is closed. TryAcquire says so, and does not wait itself.
+func TestTryAcquireDoesNotWaitForAClosedStream(t *testing.T) {
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "shut", Discrete: 1}), Info: func(i driver.Info) driver.Info {
+		i.Caps &^= driver.CapGate
+		return i
+	}}
+	d := fixture.Device(t, b, 1)
+	ended := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	t.Cleanup(end)
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"wait": {Run: func(*hal.Block) { <-ended }}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	k, err := m.Kernel("wait")
+	require.NoError(t, err)
+	x, s := newBuffer(t, []uint32{1, 2, 3}), newStream(t, d)
+	closed, err := d.NewStream()
+	require.NoError(t, err)
+	l, err := x.Acquire(ctx, closed, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.NoError(t, closed.Launch(k, hal.Over(1)))
+	require.NoError(t, closed.Close())
+	require.ErrorIs(t, l.Release(), hal.ErrClosed)
+
+	late := time.AfterFunc(10*time.Second, end) // the test fails instead of hanging
+	_, err = x.TryAcquire(s, coherence.Read)
+	require.ErrorIs(t, err, hal.ErrNotReady)
+	require.True(t, late.Stop())
+	short, cancel := context.WithCancel(ctx)
+	time.AfterFunc(time.Millisecond, cancel)
+	_, err = x.Acquire(short, s, coherence.Read)
+	require.ErrorIs(t, err, context.Canceled)
+	end()
+	l, err = x.Acquire(ctx, s, coherence.Read)
+	require.NoError(t, err)
+	require.NoError(t, l.Release())
+	require.Equal(t, []uint32{1, 2, 3}, contents(t, x))
 }

@@ -234,7 +234,7 @@ func (w *Work) Deferred(stream *hal.Stream) bool {
 	if event := w.recorded(); event != nil {
 		return layer.CanDefer(stream, event)
 	}
-	return true
+	return stream.Device().Caps().Has(hal.CapGate) // else WaitStream may wait for the work of a closed stream itself
 }
 
 // recorded returns the event. If there is none, it records one now, and returns nil if that fails.
