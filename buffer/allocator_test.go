@@ -283,3 +283,20 @@ func TestReplicasOfAnotherAllocatorMakeRoom(t *testing.T) {
 	require.EqualValues(t, 7, contents(t, direct)[99])
 	require.NoError(t, b.Close())
 }
+
+// A budget counts all replicas alike: the least recently used one goes, whichever allocator its memory is from.
+func TestABudgetPrefersNoAllocator(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	first, err := buffer.New[uint32](100, buffer.WithAllocator(d, fixture.Pool(t, d)))
+	require.NoError(t, err)
+	second, third := newBuffer(t, make([]uint32, 100)), newBuffer(t, make([]uint32, 100))
+	buffer.SetBudget(d, 1000)
+	for i, b := range []*buffer.Buffer[uint32]{first, second, third} {
+		fill(t, s, b, uint32(i))
+	}
+	require.EqualValues(t, 1, buffer.ResidencyOf(d).Evictions)
+	require.Equal(t, []string{"host"}, validAt(first))
+	require.Equal(t, []string{d.Name()}, validAt(second))
+	require.NoError(t, first.Close())
+}

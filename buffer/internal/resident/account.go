@@ -279,12 +279,15 @@ func (e *Entry) SetSole(sole bool) {
 	}
 }
 
-// victim removes the replica to evict next from its ranking and returns it, or nil if there is none. Replicas whose memory goes back to the
-// allocator of the new replica are evicted before all others.
-func (a *Account) victim(from pool.Allocator) *Entry {
+// victim removes the replica to evict next from its ranking and returns it, or nil if there is none. If an allocation failed, replicas whose
+// memory goes back to the allocator that failed are evicted before all others, because only their memory is sure to help it. A budget
+// counts every replica alike.
+func (a *Account) victim(p *Pressure) (best *Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	best := a.first(a.rankings[keyOf(from)])
+	if p.cause != nil {
+		best = a.first(a.rankings[keyOf(p.from)])
+	}
 	if best == nil {
 		for _, qs := range a.rankings {
 			if e := a.first(qs); e != nil && (best == nil || e.before(best)) {

@@ -50,7 +50,7 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 			break
 		}
 		if !soon {
-			if victim := a.victim(p.from); victim != nil {
+			if victim := a.victim(p); victim != nil {
 				refused = append(refused, victim) // also if an observer panics now
 				n, written, leased, ok := victim.replica.Evict(c)
 				if ok || leased { // the end of the lease puts it back
