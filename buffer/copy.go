@@ -82,7 +82,7 @@ func (s *storage) route(planned protocol.Transfer, stream *hal.Stream) (t transf
 	case err != nil || t.src == nil || to == nil:
 		return t, err
 	case t.src.dev == nil:
-		t.ordered = s.host.Lock(t.into)
+		t.ordered = s.host.PageLock(t.into)
 		return t, nil
 	case to.CanAccessPeer(t.src.dev):
 		return t, nil
@@ -131,13 +131,13 @@ func (s *storage) copy(t *transfer, mem *hal.Memory, c cause) (err error) {
 	}
 	w, bytes := order.NewWork(t.into), span.Range{Lo: t.Lo, Hi: t.Hi}
 	if t.src != nil {
-		t.src.order.Sources(w, bytes)
+		t.src.order.SetSources(w, bytes)
 		if t.from == t.into {
 			t.src.order.Add(w, false, false, bytes)
 		} else {
 			read := order.NewWork(t.from)
 			t.src.order.Add(read, false, false, bytes)
-			w.Reads(read)
+			w.AddSource(read)
 		}
 	}
 	t.dst.order.Add(w, true, false, bytes)
@@ -166,7 +166,7 @@ func (s *storage) enqueue(t *transfer, mem *hal.Memory) error {
 		return t.into.CopyIn(t.dst.region(nil, t.Lo, t.Hi), bytes)
 	}
 	s.host.Clean = false
-	s.host.Lock(t.into)
+	s.host.PageLock(t.into)
 	return t.into.CopyOut(bytes, t.src.region(nil, t.Lo, t.Hi))
 }
 

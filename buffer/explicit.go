@@ -29,7 +29,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, unread: true}
+	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, awaitReaders: true}
 	if dev != nil {
 		var err error
 		if q.stream, err = dev.CopyStream(false); err != nil {

@@ -84,7 +84,7 @@ func ResidencySteps(dev *hal.Device) int {
 func Repeats[T Element](b *Buffer[T], stream *hal.Stream, mode protocol.Action) bool {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	return b.s.repeats(&request{stream: stream, part: b.s.whole(mode)}, new(order.Asked))
+	return b.s.canBeginAtOnce(&request{stream: stream, part: b.s.whole(mode)}, new(order.Asked))
 }
 
 // RepeatsOnHost reports whether an access of the whole buffer could begin at once on the host.

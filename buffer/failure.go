@@ -18,12 +18,12 @@ import (
 
 // lose records that a range is lost. An earlier reason counts no more.
 func (s *storage) lose(lo, hi uint64, err error) {
-	s.found(lo, hi)
+	s.notLost(lo, hi)
 	s.lost.Insert(&span.Node[error]{Lo: lo, Hi: hi, Value: err})
 }
 
-// found removes [lo, hi), which is written again, from the losses.
-func (s *storage) found(lo, hi uint64) {
+// notLost removes [lo, hi), which is written again, from the losses.
+func (s *storage) notLost(lo, hi uint64) {
 	for _, n := range s.lost.Meeting(lo, hi, nil) {
 		end, err := n.Hi, n.Value
 		switch {

@@ -13,13 +13,13 @@ import (
 // shortcuts is false in tests that compare each access with one that takes the whole path.
 var shortcuts = true
 
-// repeats reports whether an access can begin at once: admit would find no other access, freeze or closed buffer, place would find the
+// canBeginAtOnce reports whether an access can begin at once: admit would find no other access, freeze or closed buffer, place would find the
 // memory of the last access or the host's, decide nothing to copy, and orderWork nothing to wait for. An access passes the same asked for
 // all its storages.
-func (s *storage) repeats(q *request, asked *order.Asked) bool {
+func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	reads, writes := q.Reads(), q.Writes()
-	if !shortcuts || s.pool.taken > 0 || s.closed || writes && s.frozen > 0 || s.lost.Len() > 0 || s.watcher != nil || observing.Load() ||
-		q.parts != nil || q.awaited || q.unread {
+	if !shortcuts || s.accesses.taken > 0 || s.closed || writes && s.frozen > 0 || s.lost.Len() > 0 || s.watcher != nil || observing.Load() ||
+		q.parts != nil || q.awaited || q.awaitReaders {
 		return false
 	}
 	r := s.recent.replica
@@ -34,7 +34,7 @@ func (s *storage) repeats(q *request, asked *order.Asked) bool {
 	return (!reads || s.m.ValidIn(q.Lo, q.Hi, r.place)) && (q.stream == nil || r.order.Quiet(q.stream, reads, writes, asked))
 }
 
-// beginAgain shortens admit and prepare for an access for which repeats returned true.
+// beginAgain shortens admit and prepare for an access for which canBeginAtOnce returned true.
 func (s *storage) beginAgain(q *request) *access {
 	x := s.newAccess(q.op, q.own, q.part)
 	r := &s.host.replica
@@ -76,7 +76,7 @@ func (g *group) beginAtOnce() bool {
 	g.lock()
 	defer g.unlock()
 	for i := range g.list {
-		if m := &g.list[i]; !m.s.repeats(&m.q, &asked) {
+		if m := &g.list[i]; !m.s.canBeginAtOnce(&m.q, &asked) {
 			return false
 		}
 	}

@@ -81,7 +81,7 @@ type group struct {
 	op     string
 	stream *hal.Stream // nil on the host
 	wants  []Want      // in the order of the caller
-	order  []int       // indexes of wants, sorted by storage and by the beginnings of their ranges
+	sorted []int       // indexes of wants, sorted by storage and by the beginnings of their ranges
 	list   []member
 	parts  []part
 	mu     mutex // held by each call on the leases, so that Release does not run during another
@@ -216,29 +216,29 @@ func (g *group) abandon() {
 
 // arrange makes one request for each storage, in an order of storages that all groups use.
 func (g *group) arrange() {
-	g.order = g.order[:0]
+	g.sorted = g.sorted[:0]
 	for i := range g.wants {
-		g.order = append(g.order, i)
+		g.sorted = append(g.sorted, i)
 	}
-	slices.SortFunc(g.order, func(a, b int) int {
+	slices.SortFunc(g.sorted, func(a, b int) int {
 		x, y := &g.wants[a], &g.wants[b]
 		return cmp.Or(cmp.Compare(x.s.id, y.s.id), cmp.Compare(x.part.Lo, y.part.Lo))
 	})
 	g.list, g.parts = g.list[:0], g.parts[:0]
-	for i := 0; i < len(g.order); {
-		s := g.wants[g.order[i]].s
+	for i := 0; i < len(g.sorted); {
+		s := g.wants[g.sorted[i]].s
 		n := 1
-		for i+n < len(g.order) && g.wants[g.order[i+n]].s == s {
+		for i+n < len(g.sorted) && g.wants[g.sorted[i+n]].s == s {
 			n++
 		}
-		first := &g.wants[g.order[i]]
+		first := &g.wants[g.sorted[i]]
 		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under, reserve: g.reserved}}
-		if mode, ok := same(g.wants, g.order[i:i+n]); ok {
-			m.q.part = g.wants[g.order[i]].part
+		if mode, ok := same(g.wants, g.sorted[i:i+n]); ok {
+			m.q.part = g.wants[g.sorted[i]].part
 			m.q.part.Mode = mode
 		} else {
-			m.q.parts = merged(g.wants, g.order[i:i+n])
-			switch m.q.part = g.wants[g.order[i]].part; len(m.q.parts) {
+			m.q.parts = merged(g.wants, g.sorted[i:i+n])
+			switch m.q.part = g.wants[g.sorted[i]].part; len(m.q.parts) {
 			case 0: // all wants are empty
 			case 1:
 				m.q.part, m.q.parts = m.q.parts[0], nil
@@ -246,7 +246,7 @@ func (g *group) arrange() {
 				m.q.part = hull(m.q.parts)
 			}
 		}
-		for _, j := range g.order[i : i+n] {
+		for _, j := range g.sorted[i : i+n] {
 			g.wants[j].in = len(g.list)
 		}
 		g.list = append(g.list, m)

@@ -36,12 +36,12 @@ const (
 	ActivityUse
 )
 
-var eventNames = [...]string{"copy", "fill", "alloc", "free", "wait", "evict", "avoided", "use"}
+var kindNames = [...]string{"copy", "fill", "alloc", "free", "wait", "evict", "avoided", "use"}
 
 // String returns "copy", "fill", "alloc", "free", "wait", "evict", "avoided" or "use".
 func (k ActivityKind) String() string {
-	if int(k) < len(eventNames) {
-		return eventNames[k]
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
 	return "event"
 }

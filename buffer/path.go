@@ -43,7 +43,7 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 	}
 	s.mu.Lock()
 	var asked order.Asked
-	if ctx.Err() == nil && s.repeats(q, &asked) {
+	if ctx.Err() == nil && s.canBeginAtOnce(q, &asked) {
 		x := s.beginAgain(q)
 		s.mu.Unlock()
 		return x, nil
@@ -103,7 +103,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return nil, interrupted(q.op, ctx, nil)
 	}
 	x := s.newAccess(q.op, q.own, q.part)
-	x.stream, x.Parts, x.awaited, x.unread = q.stream, q.parts, q.awaited || q.stream == nil, q.unread
+	x.stream, x.Parts, x.awaited, x.awaitReaders = q.stream, q.parts, q.awaited || q.stream == nil, q.awaitReaders
 	x.replica, x.place, x.mem, x.counted = nil, protocol.NoPlace, nil, false
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, protocol.Host
@@ -155,7 +155,7 @@ const manyFree = 64
 // newAccess returns an access for a request, which has not entered the queue. It records the call site for the ConflictErrors of other
 // accesses: always if it writes, else only with recordSites.
 func (s *storage) newAccess(op string, own *owner, p part) *access {
-	a := &s.pool
+	a := &s.accesses
 	x := a.spare
 	if x != nil {
 		a.spare = nil
@@ -202,7 +202,7 @@ func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 		}
 	}()
 	room := roomFor{op: q.op, try: q.try}
-	waited := q.stream == nil || !q.unread // SyncTo reports a wait even if there was nothing to wait for: its end is when the bytes were there
+	waited := q.stream == nil || !q.awaitReaders // SyncTo reports a wait even if there was nothing to wait for: its end is when the bytes were there
 	for !ready {
 		left, again, err := s.bring(x)
 		switch e := err.(type) {
@@ -360,7 +360,7 @@ func (s *storage) orderWork(x *access, zeros bool) (left []*order.Work, err erro
 	}
 	waits := s.scratch.waits[:0]
 	x.Each(func(p part) {
-		waits = x.replica.order.Waits(stream, p.Lo, p.Hi, p.Writes() || x.unread || zeros, waits)
+		waits = x.replica.order.Waits(stream, p.Lo, p.Hi, p.Writes() || x.awaitReaders || zeros, waits)
 	})
 	s.scratch.waits = waits[:0]
 	if len(waits) > 0 {
@@ -432,7 +432,7 @@ func (s *storage) wrote(a protocol.Action, p protocol.Place, lo, hi uint64) {
 		s.at[p].SetSole(true)
 	}
 	if s.lost.Len() > 0 {
-		s.found(lo, hi)
+		s.notLost(lo, hi)
 	}
 	if s.watcher != nil {
 		s.watcher.Writes(lo, hi)
@@ -449,7 +449,7 @@ func (s *storage) awaitFor(ctx context.Context, x *access, list []*order.Work, t
 			x.stream.Device().Name())
 	}
 	var dev *hal.Device
-	if x.unread {
+	if x.awaitReaders {
 		dev = x.device()
 	}
 	return s.await(ctx, x.cause, dev, x.Lo, x.Hi, list)
@@ -531,7 +531,7 @@ func (s *storage) sources(x *access, w *order.Work) {
 		}
 	})
 	s.scratch.ranges = ranges[:0]
-	x.replica.order.Sources(w, ranges...)
+	x.replica.order.SetSources(w, ranges...)
 }
 
 // recordAs adds w to the replica's Order as the work of the access.
@@ -590,7 +590,7 @@ func (s *storage) end(x *access) {
 		x.bad = nil
 	}
 	s.queue.End(&x.Entry)
-	a := &s.pool
+	a := &s.accesses
 	if a.spare == nil {
 		a.spare = x
 	} else {

@@ -178,7 +178,7 @@ func (s *storage) shareHost(dev *hal.Device, c cause) (*hal.Memory, error) {
 	}
 	var left []*order.Work
 	h.order.Works(func(w *order.Work, _ bool) {
-		if done, _ := w.End(); !done {
+		if done, _ := w.Ended(); !done {
 			left = append(left, w.Retain())
 		}
 	})

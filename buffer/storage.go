@@ -123,12 +123,12 @@ type storage struct {
 	guarded   bool        // the host's replica is guarded, unless homeOn is set
 	allocator []allocatorOn
 
-	mu     mutex
-	thrown error // a callback has panicked with this during the call that has locked mu
-	closed bool
-	frozen int // calls of Freeze that Unfreeze has not undone
-	queue  queue.Queue[*access]
-	pool   struct { // accesses that have ended, for reuse
+	mu       mutex
+	thrown   error // a callback has panicked with this during the call that has locked mu
+	closed   bool
+	frozen   int // calls of Freeze that Unfreeze has not undone
+	queue    queue.Queue[*access]
+	accesses struct { // accesses that have ended, for reuse
 		free  []*access
 		spare *access // one more free access, which is reused first
 		taken int     // number of accesses that have not ended
@@ -209,10 +209,10 @@ type access struct {
 	cause                 // the call, and the mode as in Part
 	since   time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
 
-	unread  bool  // begin also waits for work that reads the bytes
-	counted bool  // BytesAvoided includes this access
-	bad     error // why bytes that it only reads have turned out bad, nil if they have not
-	site    callsite.Site
+	awaitReaders bool  // begin also waits for work that reads the bytes
+	counted      bool  // BytesAvoided includes this access
+	bad          error // why bytes that it only reads have turned out bad, nil if they have not
+	site         callsite.Site
 }
 
 // owner is referred to by every Buffer, lease and open access of a storage. When it becomes unreachable, the program can no longer close
@@ -243,12 +243,12 @@ type request struct {
 	own    *owner
 	stream *hal.Stream // nil on the host
 	part
-	parts   []part  // as queue.Entry.Parts; not nil but of length 0 for several ranges that are all empty
-	try     bool    // fail at once instead of waiting
-	reserve bool    // leave storage.commit to the caller
-	awaited bool    // begin waits until the device has the bytes, because the caller uses them without the stream
-	unread  bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
-	under   *access // the access that this one is a part of, or nil
+	parts        []part  // as queue.Entry.Parts; not nil but of length 0 for several ranges that are all empty
+	try          bool    // fail at once instead of waiting
+	reserve      bool    // leave storage.commit to the caller
+	awaited      bool    // begin waits until the device has the bytes, because the caller uses them without the stream
+	awaitReaders bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
+	under        *access // the access that this one is a part of, or nil
 }
 
 // cause is the call for which a buffer does something, and the reason.

@@ -26,7 +26,7 @@ func (m *Memory) Free(work *order.Order, keep func(error)) (u *LastUse) {
 		u = &LastUse{release: m.release}
 		u.left.Store(1)
 		work.Works(func(w *order.Work, _ bool) {
-			if done, _ := w.End(); !done && !slices.Contains(u.streams, w.Stream) {
+			if done, _ := w.Ended(); !done && !slices.Contains(u.streams, w.Stream) {
 				u.streams = append(u.streams, w.Stream)
 			}
 		})

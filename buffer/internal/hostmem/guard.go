@@ -74,7 +74,7 @@ type Tightener interface {
 func (m *Memory) Tighten(want Level, works *order.Order, t Tightener) {
 	g := m.guard
 	works.Works(func(w *order.Work, writes bool) {
-		if done, _ := w.End(); !done {
+		if done, _ := w.Ended(); !done {
 			want = max(want, LevelOf(writes))
 			m.tightenAfter(w, t)
 		}

@@ -15,7 +15,7 @@ func (o *Order) Settled() bool {
 		return false
 	}
 	for _, u := range o.uses {
-		if u.write && !u.good && !u.work.Over() {
+		if u.write && !u.good && !u.work.EndedWell() {
 			return false
 		}
 	}
@@ -38,7 +38,7 @@ func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool
 				return false
 			}
 		case u.write || writes:
-			if done, err := u.work.End(); !done || err != nil {
+			if done, err := u.work.Ended(); !done || err != nil {
 				return false
 			}
 			o.drop(u) // the last of uses has its place now
@@ -65,7 +65,7 @@ func (u *use) fine(asked *Asked) bool {
 	if w.alone() {
 		done, err = layer.DoneAlone(w.event)
 	} else {
-		done, err = w.End()
+		done, err = w.Ended()
 	}
 	u.good = done && err == nil
 	if !done && err == nil && !w.passed.Load() {
@@ -94,7 +94,7 @@ func (u *use) replaceable(reads bool) bool {
 	if !u.write || u.good {
 		return true
 	}
-	done, err := u.work.End()
+	done, err := u.work.Ended()
 	return err == nil && (done || !reads || layer.KeepsFailures(u.work.Stream))
 }
 

@@ -16,7 +16,7 @@ func TestNoMoreIsKeptThanGoesOn(t *testing.T) {
 		w := NewWork(flow) // its work has always ended
 		step := func() {
 			next := NewWork(flow)
-			next.Reads(w)
+			next.AddSource(w)
 			join(next)
 			w = next
 		}
@@ -26,7 +26,7 @@ func TestNoMoreIsKeptThanGoesOn(t *testing.T) {
 		var held []*Work
 		for range stuck {
 			x := NewWork(slow)
-			x.Reads(w.Retain())
+			x.AddSource(w.Retain())
 			join(x)
 			held = append(held, x)
 		}

@@ -97,7 +97,7 @@ func MakeWait(waits []Wait, list []*Work) (left []*Work, err error) {
 		if w.Stream != nil && w.Work.Deferred(w.Stream) {
 			continue
 		}
-		if done, _ := w.Work.End(); !done {
+		if done, _ := w.Work.Ended(); !done {
 			left = append(left, w.Work.Retain())
 		}
 	}
@@ -112,9 +112,9 @@ func MakeWait(waits []Wait, list []*Work) (left []*Work, err error) {
 	return left, err
 }
 
-// Sources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads
+// SetSources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads
 // the ranges. The caller must have the only reference to w.
-func (o *Order) Sources(w *Work, ranges ...span.Range) {
+func (o *Order) SetSources(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
 	}
@@ -122,9 +122,9 @@ func (o *Order) Sources(w *Work, ranges ...span.Range) {
 	for _, r := range ranges {
 		o.found = o.writes.Meeting(r.Lo, r.Hi, o.found[:0])
 		for _, n := range o.found {
-			if u := n.Value; u.round != o.round && !u.work.Over() {
+			if u := n.Value; u.round != o.round && !u.work.EndedWell() {
 				u.round = o.round
-				w.Reads(u.work.Retain())
+				w.AddSource(u.work.Retain())
 			}
 		}
 		clear(o.found)
@@ -153,7 +153,7 @@ func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
 			continue
 		}
 		u.round = o.round
-		switch done, err := u.work.End(); {
+		switch done, err := u.work.Ended(); {
 		case !done:
 		case err != nil:
 			for _, r := range u.ranges() {
@@ -175,7 +175,7 @@ func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {
 	}
 	o.found = o.writes.Meeting(lo, hi, o.found[:0])
 	for _, n := range o.found {
-		switch done, err := n.Value.work.End(); {
+		switch done, err := n.Value.work.Ended(); {
 		case !done && pending == nil:
 			pending = n.Value.work
 		case err != nil:
@@ -331,7 +331,7 @@ func (o *Order) sweep() {
 		}
 		o.steps++
 		u := o.uses[o.hand]
-		if done, err := u.work.End(); done && (err == nil || !u.write) {
+		if done, err := u.work.Ended(); done && (err == nil || !u.write) {
 			o.drop(u)
 		} else {
 			o.hand++
@@ -351,7 +351,7 @@ func (o *Order) SetBarrier(w *Work) {
 // Barrier returns the Work that SetBarrier set, or nil if there is none or it has ended, with or without an error.
 func (o *Order) Barrier() *Work {
 	if o.barrier != nil {
-		if done, _ := o.barrier.End(); done {
+		if done, _ := o.barrier.Ended(); done {
 			o.SetBarrier(nil)
 		}
 	}

@@ -16,7 +16,7 @@ func deep(t *testing.T, s *hal.Stream) *Work {
 	w := NewWork(s)
 	for range shallow + 1 {
 		next := NewWork(s)
-		next.Reads(w)
+		next.AddSource(w)
 		join(next)
 		w = next
 	}
@@ -34,18 +34,18 @@ func TestEverySourceCounts(t *testing.T) {
 	others := func() {
 		for range 3 {
 			x := NewWork(s)
-			x.Reads(a.Retain())
+			x.AddSource(a.Retain())
 			join(x)
 			x.Release()
 		}
 	}
 	w := NewWork(s)
-	w.Reads(a.Retain())
+	w.AddSource(a.Retain())
 	others()
-	w.Reads(bad)
+	w.AddSource(bad)
 	join(w)
 	others()
-	done, err := w.End()
+	done, err := w.Ended()
 	require.True(t, done)
 	require.ErrorIs(t, err, wrong)
 	w.Release()
@@ -61,7 +61,7 @@ func TestSourcesAreAddedWhileOthersAsk(t *testing.T) {
 	for i := range o {
 		o[i].Add(a, true, true, span.Range{Hi: 4})
 		b := NewWork(behind)
-		b.Reads(a.Retain())
+		b.AddSource(a.Retain())
 		o[i].Add(b, true, true, span.Range{Lo: 4, Hi: 8})
 		b.Release()
 	}
@@ -71,7 +71,7 @@ func TestSourcesAreAddedWhileOthersAsk(t *testing.T) {
 		both.Go(func() {
 			for range 10000 {
 				w := NewWork(s)
-				o[i].Sources(w, span.Range{Hi: 8}) // two
+				o[i].SetSources(w, span.Range{Hi: 8}) // two
 				join(w)
 				w.Release()
 			}

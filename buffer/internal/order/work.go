@@ -61,9 +61,9 @@ func Checked(stream *hal.Stream, check func() error) *Work {
 	return w
 }
 
-// Reads makes a, which wrote bytes that w reads, a source of w. It takes over the caller's reference to a. The caller must have the only
+// AddSource makes a, which wrote bytes that w reads, a source of w. It takes over the caller's reference to a. The caller must have the only
 // reference to w, which is in no Order yet.
-func (w *Work) Reads(a *Work) {
+func (w *Work) AddSource(a *Work) {
 	w.sources = append(w.sources, a)
 	w.depth = max(w.depth, a.depth+1)
 }
@@ -106,8 +106,8 @@ func (w *Work) forgetSources() {
 	}
 }
 
-// End reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not wait.
-func (w *Work) End() (done bool, err error) {
+// Ended reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not wait.
+func (w *Work) Ended() (done bool, err error) {
 	if w.ended.Load() {
 		return true, w.err
 	}
@@ -136,7 +136,7 @@ func (w *Work) End() (done bool, err error) {
 	}
 	for n := len(w.sources); n > 0; n = len(w.sources) {
 		a := w.sources[n-1]
-		done, err := a.End()
+		done, err := a.Ended()
 		if !done {
 			return false, nil
 		}
@@ -151,13 +151,13 @@ func (w *Work) End() (done bool, err error) {
 	return true, w.err
 }
 
-// Over reports whether the work is known to have ended without an error. It does not ask the driver.
-func (w *Work) Over() bool { return w.ended.Load() && w.err == nil }
+// EndedWell reports whether the work is known to have ended without an error. It does not ask the driver.
+func (w *Work) EndedWell() bool { return w.ended.Load() && w.err == nil }
 
-// Wait waits until the work and its sources have ended. It returns an error only if ctx ends first; End returns the errors of the work.
+// Wait waits until the work and its sources have ended. It returns an error only if ctx ends first; Ended returns the errors of the work.
 func (w *Work) Wait(ctx context.Context) error {
 	for {
-		if done, _ := w.End(); done {
+		if done, _ := w.Ended(); done {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -182,7 +182,7 @@ func (w *Work) Wait(ctx context.Context) error {
 	}
 }
 
-// OnEnd calls fn once, soon after the work or one of its sources has ended. fn has to call End to learn whether all have ended. fn runs
+// OnEnd calls fn once, soon after the work or one of its sources has ended. fn has to call Ended to learn whether all have ended. fn runs
 // on a goroutine of its own, because it may wait for a gate, and gates are opened on the goroutine that runs the callbacks of events.
 func (w *Work) OnEnd(fn func()) {
 	w.mu.Lock()
@@ -220,7 +220,7 @@ func (w *Work) Before(stream *hal.Stream) error {
 	if event := w.recorded(); event != nil {
 		return stream.WaitEvent(event)
 	}
-	if _, _ = w.End(); w.passed.Load() {
+	if _, _ = w.Ended(); w.passed.Load() {
 		return nil // also if the device is lost, for which no stream can wait
 	}
 	return stream.WaitStream(w.Stream)
@@ -254,7 +254,7 @@ func (w *Work) Event() *hal.Event {
 	return w.event
 }
 
-// waiting has Works that wait for sources. A Work forgets its sources when End finds that they have ended, but no access calls End of a
+// waiting has Works that wait for sources. A Work forgets its sources when Ended finds that they have ended, but no access calls Ended of a
 // Work whose bytes were written again. So each Work that joins asks two others, in turn. Therefore the Works in the list that have ended
 // are not many more than those that have not, however long a program goes on without waiting. If none of the two has ended, the next few
 // Works ask nothing.
@@ -299,7 +299,7 @@ func (l *waitingList) join(w *Work) {
 		if o == nil {
 			continue
 		}
-		if done, _ := o.End(); done {
+		if done, _ := o.Ended(); done {
 			l.remove(o)
 			found = true
 		}

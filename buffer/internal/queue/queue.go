@@ -18,10 +18,10 @@ type Part struct {
 	Mode   protocol.Action
 }
 
-// Writes reports whether the mode is not Read.
+// Writes reports whether the access excludes all others. Every mode but Read changes the bytes or takes them away.
 func (p Part) Writes() bool { return p.Mode != protocol.Read }
 
-// Reads reports whether the mode is not Overwrite.
+// Reads reports whether the access needs the bytes that were written last. Only Overwrite does without.
 func (p Part) Reads() bool { return p.Mode != protocol.Overwrite }
 
 // Entry is one use of a buffer. It is a part of the value V that a program of the queue has for the use, and is used again with it.

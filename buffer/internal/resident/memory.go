@@ -93,7 +93,7 @@ func (m *Memory) handBack(work *order.Order) error {
 	}
 	var closed []*hal.Stream // closed streams record no event, but may still have work
 	work.Works(func(w *order.Work, _ bool) {
-		if w.Stream == last || w.Over() {
+		if w.Stream == last || w.EndedWell() {
 			return
 		}
 		if e := w.Event(); e != nil {
