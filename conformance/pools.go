@@ -269,7 +269,7 @@ func poolLimit(t *trial) {
 	}
 	t.wantKind(err, hal.ErrOutOfMemory, "a block beyond the limit")
 	var e *pool.ExhaustedError
-	t.want(errors.As(err, &e) && e.Report.Limit == limit, "the error of a pool at its limit does not say so: %v", err)
+	t.want(errors.As(err, &e) && e.Limit == limit, "the error of a pool at its limit does not say so: %v", err)
 	t.want(len(blocks) >= limit/100_000/2, "only %d blocks within the limit", len(blocks))
 	t.must(blocks[0].Free(s), "free")
 	again, err := p.Alloc(s, hal.KindDevice, 100_000)

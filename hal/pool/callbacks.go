@@ -34,7 +34,7 @@ func (a *callbacks) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block
 		return Block{}, hal.Errorf(op, hal.ErrDriver, "the callback returned %d bytes when asked for %d", region.Len, size)
 	}
 	r := &record{mem: region.Mem, off: region.Off, cap: region.Len, kind: kind, owner: a}
-	return newBlock(r, a, r.give(size, 0), stream != nil), nil
+	return newBlock(r, a, r.give(size), stream != nil), nil
 }
 
 func (a *callbacks) Free(b Block, stream *hal.Stream) error {

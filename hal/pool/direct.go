@@ -49,7 +49,7 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 		return Block{}, err
 	}
 	r := &record{mem: mem, cap: size, kind: kind, owner: a}
-	return newBlock(r, a, r.give(size, 0), a.async), nil
+	return newBlock(r, a, r.give(size), a.async), nil
 }
 
 func (a *direct) Free(b Block, stream *hal.Stream) error {

@@ -40,7 +40,7 @@
 //
 // # Allocators
 //
-// [Pool] is an [Allocator], and [Pool.WithTag] returns one. [Direct], [StreamOrdered] and [Callbacks] return
+// [Pool] is an [Allocator]. [Direct], [StreamOrdered] and [Callbacks] return
 // allocators that are not pools. Package [github.com/go-halyard/halyard/hal/pool/adapt] wraps any of them with a limit,
 // figures, a log and more.
 //

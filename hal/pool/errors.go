@@ -20,15 +20,22 @@ func (p *Pool) failure(op string, kind error, format string, args ...any) error 
 	return failure(p.dev, op, kind, format, args...)
 }
 
-// ExhaustedError is wrapped in each error of kind hal.ErrOutOfMemory of a [Pool]; errors.As finds it. It says which blocks held
-// the memory when it ran out, and why the last attempt failed.
+// ExhaustedError is wrapped in each error of kind hal.ErrOutOfMemory of a [Pool]; errors.As finds it. It says how much
+// memory the pool had when it ran out, and why the last attempt failed.
 type ExhaustedError struct {
-	Report Report
-	err    error // of the last attempt: the device's, or that of the limit or headroom
+	Limit uint64 // bytes, 0 for none
+	Stats        // at that moment
+	err   error  // of the last attempt: the device's, or that of the limit or headroom
 }
 
-// Error is one line with the error of the last attempt and a summary of the report.
-func (e *ExhaustedError) Error() string { return fmt.Sprintf("%v; %s", e.err, e.Report.Summary()) }
+// Error is one line with the error of the last attempt and what the pool had.
+func (e *ExhaustedError) Error() string {
+	limit := ""
+	if e.Limit > 0 {
+		limit = " of at most " + FormatSize(e.Limit)
+	}
+	return fmt.Sprintf("%v; the pool has taken %s%s, of which %d blocks hold %s", e.err, FormatSize(e.Reserved), limit, e.Blocks, FormatSize(e.Live))
+}
 
 // Unwrap returns the error of the last attempt to get memory.
 func (e *ExhaustedError) Unwrap() error { return e.err }

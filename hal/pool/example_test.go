@@ -50,7 +50,7 @@ func Example() {
 	// Output: 1000 blocks from 1 memory of the device
 }
 
-func ExamplePool_WithTag() {
+func ExampleExhaustedError() {
 	dev, err := hal.Open(context.Background(), "host:0")
 	if err != nil {
 		log.Fatal(err)
@@ -61,18 +61,18 @@ func ExamplePool_WithTag() {
 		log.Fatal(err)
 	}
 	defer p.Close()
-	weights, err := p.WithTag("weights").Alloc(nil, hal.KindDevice, 6<<20)
+	weights, err := p.Alloc(nil, hal.KindDevice, 6<<20)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer weights.Free(nil)
 
-	_, err = p.WithTag("scratch").Alloc(nil, hal.KindDevice, 4<<20)
+	_, err = p.Alloc(nil, hal.KindDevice, 4<<20)
 	var who *pool.ExhaustedError
 	if errors.As(err, &who) {
-		fmt.Println(who.Report.Summary())
+		fmt.Println(who.Blocks, "blocks hold", pool.FormatSize(who.Live), "of at most", pool.FormatSize(who.Limit))
 	}
-	// Output: the pool of host:0 has taken 6 MiB of at most 8 MiB, of which 1 blocks hold 6 MiB: weights 6 MiB in 1 device blocks
+	// Output: 1 blocks hold 6 MiB of at most 8 MiB
 }
 
 func ExampleParseSize() {

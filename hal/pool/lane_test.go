@@ -106,7 +106,7 @@ func TestCloseWaitsForWhoeverHasALane(t *testing.T) {
 	r := l.pop(class, 300, everything)
 	require.NotNil(t, r, "taken away while the lane was locked")
 	l.out(300, r.cap)
-	b = newBlock(r, p, r.give(300, 0), true)
+	b = newBlock(r, p, r.give(300), true)
 	l.mu.Unlock()
 	require.ErrorIs(t, <-closed, hal.ErrBusy)
 	_, err = b.Region()

@@ -1,7 +1,5 @@
 package pool
 
-import "github.com/go-halyard/halyard/hal"
-
 // Option is an option of [New].
 type Option func(*options)
 
@@ -11,7 +9,6 @@ type options struct {
 	chunk, large               uint64 // bytes
 	noWait, noStreamAlloc      bool
 	source                     Allocator
-	onFailure                  func(kind hal.Kind, size uint64, err error) bool
 }
 
 // WithSource makes the pool take its memory from an allocator of memory of the same device, such as another pool or one that package adapt
@@ -49,10 +46,3 @@ func WithoutWaits() Option { return func(o *options) { o.noWait = true } }
 // WithoutStreamAlloc makes large blocks come from hal.Device.Alloc even on devices that
 // allocate in stream order.
 func WithoutStreamAlloc() Option { return func(o *options) { o.noStreamAlloc = true } }
-
-// WithOnFailure sets a function that is called when memory has run out and the pool has nothing left to give back; nil sets
-// none. The function may free blocks of this pool or anything else. If it returns true, the pool tries again. It may
-// be called by several goroutines at once.
-func WithOnFailure(fn func(kind hal.Kind, size uint64, err error) bool) Option {
-	return func(o *options) { o.onFailure = fn }
-}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -42,7 +43,6 @@ type Pool struct {
 	mu     sync.Mutex // guards changes of the table; locked before the heaps' locks
 	closed bool       // also read under any heap's lock
 	hand   int        // index in the table where closed streams are looked for next
-	tags   tags
 }
 
 var _ Allocator = (*Pool)(nil)
@@ -122,10 +122,6 @@ func (p *Pool) Device() *hal.Device { return p.dev }
 // An error of kind ErrOutOfMemory wraps an [ExhaustedError]. A stream of another device is an error of kind
 // ErrWrongDevice.
 func (p *Pool) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
-	return p.alloc(stream, kind, size, 0)
-}
-
-func (p *Pool) alloc(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32) (Block, error) {
 	if size-1 < maxSize && uint(kind-1) < uint(kinds) {
 		if d := p.find(stream); d != nil {
 			if s := d.shelves[kind-1].Load(); s != nil && !d.foreign {
@@ -136,29 +132,29 @@ func (p *Pool) alloc(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32)
 					r.next = nil
 					ordered := r.epoch > d.passed.Load()
 					l.out(size, r.cap)
-					state := r.give(size, tag)
+					state := r.give(size)
 					l.mu.Unlock()
 					return newBlock(r, p, state, ordered), nil
 				}
 				l.mu.Unlock()
-				if b, ok := p.scan(s, d, class, size, tag); ok {
+				if b, ok := p.scan(s, d, class, size); ok {
 					return b, nil
 				}
 			}
 		}
 	}
-	return p.allocSlow(stream, kind, size, tag)
+	return p.allocSlow(stream, kind, size)
 }
 
 // scan looks for a block that was freed in any lane of a shelf.
-func (p *Pool) scan(s *shelf, d *domain, class int, size uint64, tag uint32) (b Block, ok bool) {
+func (p *Pool) scan(s *shelf, d *domain, class int, size uint64) (b Block, ok bool) {
 	if len(*s.lanes.Load()) == 1 {
 		return Block{}, false
 	}
 	s.each(func(l *lane) bool {
 		if r := l.pop(class, size, everything); r != nil {
 			l.out(size, r.cap)
-			b, ok = newBlock(r, p, r.give(size, tag), r.epoch > d.passed.Load()), true
+			b, ok = newBlock(r, p, r.give(size), r.epoch > d.passed.Load()), true
 		}
 		return !ok
 	})
@@ -291,7 +287,7 @@ func (p *Pool) park(r *record, d *domain) {
 	h.lose(r, d.stream)
 }
 
-func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uint32) (Block, error) {
+func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	const op = "pool alloc"
 	switch {
 	case kind < 1 || int(kind) > kinds:
@@ -309,16 +305,25 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64, tag uin
 	if d.foreign {
 		return Block{}, p.failure(op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
 	}
-	for {
-		b, err := p.obtain(op, d, kind, size, tag)
-		if err == nil || !isShort(err) {
-			return b, err
-		}
-		if p.opts.onFailure == nil || !p.opts.onFailure(kind, size, err) {
-			p.failures.Add(1)
-			return b, p.exhausted(op, kind, size, err)
+	b, err := p.obtain(op, d, kind, size)
+	if err != nil && isShort(err) {
+		p.failures.Add(1)
+		err = p.exhausted(op, kind, size, err)
+	}
+	return b, err
+}
+
+// exhausted is the error of an allocation that failed for want of memory.
+func (p *Pool) exhausted(op string, kind hal.Kind, size uint64, cause error) error {
+	info := p.dev.Info()
+	s := &driver.Shortage{Request: size, Kind: kind, Held: p.reserved.Load()}
+	if info.Caps.Has(hal.CapMemInfo) {
+		if free, total, err := p.dev.MemInfo(); err == nil {
+			s.Free, s.Total, s.FreeKnown = free, total, true
 		}
 	}
+	return &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrOutOfMemory,
+		Shortage: s, Err: &ExhaustedError{Limit: p.opts.limit, Stats: p.Stats(), err: cause}}
 }
 
 // allocNone returns a block of 0 bytes. It is one of the source's: the pool has no record of it.
@@ -333,8 +338,8 @@ func (p *Pool) allocNone(op string, stream *hal.Stream, kind hal.Kind) (Block, e
 	return b.From(p), nil
 }
 
-// obtain allocates a block. It does all that can be done without the function of [WithOnFailure].
-func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint32) (Block, error) {
+// obtain allocates a block, after giving other memory back if that is needed.
+func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64) (Block, error) {
 	h := p.heaps[kind-1]
 	if size-1 >= maxSize {
 		return Block{}, p.failure(op, hal.ErrOutOfMemory, "no device has %d bytes", size)
@@ -374,7 +379,7 @@ func (p *Pool) obtain(op string, d *domain, kind hal.Kind, size uint64, tag uint
 		}
 		if ok {
 			h.out(size, g.rec.cap)
-			return newBlock(g.rec, p, g.rec.give(size, tag), g.ordered), nil
+			return newBlock(g.rec, p, g.rec.give(size), g.ordered), nil
 		}
 		// First give back as much as is lacking, then all that can be given back.
 		want := max(lacking, 1)
@@ -602,7 +607,7 @@ func (p *Pool) dissolve(d *domain) error {
 
 // Close gives all memory back to the device. hal keeps memory until work under way has finished; Close does not wait. If the
 // pool's source comes from [Callbacks], Close waits for that work itself. While
-// blocks are live Close changes nothing and fails with an error of kind ErrBusy, which names them by their tags. A second
+// blocks are live Close changes nothing and fails with an error of kind ErrBusy, which says how many. A second
 // Close does nothing.
 func (p *Pool) Close() error {
 	p.mu.Lock()
@@ -611,9 +616,12 @@ func (p *Pool) Close() error {
 		return nil
 	}
 	defer p.stop()()
-	if report := p.report(); report.Blocks > 0 {
-		report.sort()
-		return p.failure("close", hal.ErrBusy, "%d blocks are live: %s", report.Blocks, report.holders())
+	blocks, bytes := 0, uint64(0)
+	for _, h := range p.heaps {
+		h.live(func(r *record) { blocks, bytes = blocks+1, bytes+r.cap })
+	}
+	if blocks > 0 {
+		return p.failure("close", hal.ErrBusy, "%d blocks are live, of %s together", blocks, FormatSize(bytes))
 	}
 	p.closed = true
 	var first error
@@ -650,6 +658,21 @@ func (p *Pool) Close() error {
 	}
 	p.table.Store(newTable(0))
 	return first
+}
+
+// live calls fn with each record of a live block, also of one that is being freed. The caller has stopped the pool by stop.
+func (h *heap) live(fn func(*record)) {
+	count := func(r *record) {
+		if r != nil && r.live {
+			fn(r)
+		}
+	}
+	for _, c := range h.chunks {
+		count(c.whole)
+		for n := c.first; n != nil; n = n.next {
+			count(n.rec)
+		}
+	}
 }
 
 // stop keeps all goroutines from allocating and freeing blocks until the function that it returns is

@@ -142,22 +142,20 @@ func TestClosedPool(t *testing.T) {
 	require.Zero(t, d.Usage().Held)
 }
 
-func TestCloseNamesWhatIsLive(t *testing.T) {
+func TestCloseSaysWhatIsLive(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d *hal.Device) {
 		s := newStream(t, d)
 		p, err := pool.New(d)
 		require.NoError(t, err)
-		weights := p.WithTag("weights")
-		x, y := alloc(t, weights, s, 3*kib), alloc(t, weights, s, 9*mib)
+		x, y := alloc(t, p, s, 3*kib), alloc(t, p, s, 9*mib)
 		z, err := p.Alloc(nil, hal.KindHost, 512)
 		require.NoError(t, err)
-		free(t, alloc(t, p.WithTag("gone"), s, 3*kib), s)
+		free(t, alloc(t, p, s, 3*kib), s)
 		before := p.Stats()
 		for range 2 {
 			err = p.Close()
 			require.ErrorIs(t, err, hal.ErrBusy)
-			require.ErrorContains(t, err, "3 blocks are live: weights 9.00 MiB in 2 device blocks, untagged 512 B in 1 host blocks")
-			require.NotContains(t, err.Error(), "gone")
+			require.ErrorContains(t, err, "3 blocks are live, of 9.00 MiB together")
 			require.Equal(t, before, p.Stats())
 		}
 		// It goes on as before, with streams and kinds that are new to it as well.
@@ -283,12 +281,12 @@ func TestNeighboursMerge(t *testing.T) {
 	free(t, y, s)
 }
 
-func TestLimitReportsWhoHoldsWhat(t *testing.T) {
+func TestLimitReportsWhatIsHeld(t *testing.T) {
 	d := openHost(t, 1, 0)
 	p, s := newPool(t, d, pool.WithLimit(20*mib)), newStream(t, d)
-	x := alloc(t, p.WithTag("activations"), s, 10*mib)
-	y := alloc(t, p.WithTag("weights"), s, 5*mib)
-	z, err := p.WithTag("staging").Alloc(s, hal.KindHost, 4*mib)
+	x := alloc(t, p, s, 10*mib)
+	y := alloc(t, p, s, 5*mib)
+	z, err := p.Alloc(s, hal.KindHost, 4*mib)
 	require.NoError(t, err)
 	_, err = p.Alloc(s, hal.KindDevice, 6*mib)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
@@ -299,23 +297,10 @@ func TestLimitReportsWhoHoldsWhat(t *testing.T) {
 	require.Equal(t, hal.KindDevice, e.Shortage.Kind)
 	var who *pool.ExhaustedError
 	require.ErrorAs(t, err, &who)
-	require.Equal(t, []pool.TagUsage{
-		{Tag: "activations", Kind: hal.KindDevice, Blocks: 1, Bytes: 10 * mib, Occupy: 10 * mib},
-		{Tag: "weights", Kind: hal.KindDevice, Blocks: 1, Bytes: 5 * mib, Occupy: 5 * mib},
-		{Tag: "staging", Kind: hal.KindHost, Blocks: 1, Bytes: 4 * mib, Occupy: 4 * mib},
-	}, who.Report.Tags)
-	require.Equal(t, 19*mib, who.Report.Reserved)
-	for _, part := range []string{"activations 10 MiB in 1 device blocks", "weights 5 MiB", "staging 4 MiB in 1 host blocks", "limit of 20971520"} {
-		require.ErrorContains(t, err, part)
-	}
-	require.Equal(t, `pool of host:1
-    19922944 bytes taken from the device
-    19922944 bytes in 3 live blocks
-           0 bytes free in the pool
-    10485760 bytes, 1 blocks of device memory: activations
-     5242880 bytes, 1 blocks of device memory: weights
-     4194304 bytes, 1 blocks of host memory: staging
-`, p.Report().String())
+	require.Equal(t, 20*mib, who.Limit)
+	require.Equal(t, p.Stats(), who.Stats)
+	require.ErrorContains(t, err, "limit of 20971520")
+	require.ErrorContains(t, err, "the pool has taken 19 MiB of at most 20 MiB, of which 3 blocks hold 19 MiB")
 	require.EqualValues(t, 1, p.Stats().Failures)
 
 	// What is cached goes to make room, whatever its kind.
@@ -326,18 +311,6 @@ func TestLimitReportsWhoHoldsWhat(t *testing.T) {
 	require.Equal(t, 20*mib, p.Stats().Reserved)
 	free(t, x, s)
 	free(t, y, s)
-}
-
-func TestSameTagIsOneHolding(t *testing.T) {
-	p := newPool(t, openHost(t, 1, 0))
-	x, y := alloc(t, p.WithTag("a"), nil, 100), alloc(t, p.WithTag("a"), nil, 100)
-	require.Equal(t, []pool.TagUsage{{Tag: "a", Kind: hal.KindDevice, Blocks: 2, Bytes: 200, Occupy: 512}}, p.Report().Tags)
-	free(t, x, nil)
-	free(t, y, nil)
-	// The same memory under no tag.
-	x = alloc(t, p.WithTag(""), nil, 100)
-	require.Equal(t, []pool.TagUsage{{Kind: hal.KindDevice, Blocks: 1, Bytes: 100, Occupy: 256}}, p.Report().Tags)
-	free(t, x, nil)
 }
 
 // When the device has no more, the pool first gives back what it keeps, of every kind of device memory.
@@ -379,31 +352,6 @@ func TestChunksGrowAndShrinkToWhatThereIs(t *testing.T) {
 		free(t, b, nil)
 	}
 	require.Equal(t, 3*mib, p.Trim(0))
-}
-
-func TestOnFailureFreesAndTriesAgain(t *testing.T) {
-	d := openHost(t, 1, 0)
-	var held []pool.Block
-	var asked []uint64
-	p := newPool(t, d, pool.WithLimit(16*mib), pool.WithOnFailure(func(kind hal.Kind, size uint64, err error) bool {
-		require.ErrorIs(t, err, hal.ErrOutOfMemory)
-		require.Equal(t, hal.KindDevice, kind)
-		asked = append(asked, size)
-		if len(held) == 0 {
-			return false
-		}
-		free(t, held[0], nil)
-		held = held[1:]
-		return true
-	}))
-	s := newStream(t, d)
-	held = append(held, alloc(t, p, nil, 8*mib), alloc(t, p, nil, 8*mib))
-	b := alloc(t, p, s, 16*mib)
-	require.Equal(t, []uint64{16 * mib, 16 * mib}, asked)
-	_, err := p.Alloc(s, hal.KindDevice, 1)
-	require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	require.Len(t, asked, 3)
-	free(t, b, s)
 }
 
 func TestTrim(t *testing.T) {
@@ -501,12 +449,10 @@ func TestStats(t *testing.T) {
 	x, y := alloc(t, p, s, 300), alloc(t, p, s, 5*mib)
 	require.Equal(t, pool.Stats{Blocks: 2, Asked: 300 + 5*mib, Live: 512 + 5*mib, Reserved: 7 * mib, Peak: 7 * mib,
 		Allocs: 2, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
-	require.Equal(t, p.Stats(), p.Report().Stats)
 	free(t, x, s)
 	free(t, y, s)
 	free(t, alloc(t, p, s, 300), s)
 	require.Equal(t, pool.Stats{Reserved: 7 * mib, Peak: 7 * mib, Allocs: 3, Misses: 2, DeviceAllocs: 2, Streams: 1}, p.Stats())
-	require.Equal(t, p.Stats(), p.Report().Stats)
 	require.Equal(t, "pool of host:1", p.String())
 	require.True(t, p.Device().Same(d))
 }
@@ -555,19 +501,15 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 func TestAllocAndFreeDoNotAllocate(t *testing.T) {
 	d := openHost(t, 0, 0)
 	p, s := newPool(t, d), newStream(t, d)
-	for name, a := range map[string]pool.Allocator{
-		"pool": p, "tagged": p.WithTag("x"),
-	} {
-		for _, size := range []uint64{1, 4 * kib, 8 * mib} {
-			run := func() {
-				b, err := a.Alloc(s, hal.KindDevice, size)
-				if err != nil || b.Free(s) != nil {
-					t.Error("failed")
-				}
+	for _, size := range []uint64{1, 4 * kib, 8 * mib} {
+		run := func() {
+			b, err := p.Alloc(s, hal.KindDevice, size)
+			if err != nil || b.Free(s) != nil {
+				t.Error("failed")
 			}
-			run()
-			require.Zero(t, testing.AllocsPerRun(100, run), "%s, %d bytes", name, size)
 		}
+		run()
+		require.Zero(t, testing.AllocsPerRun(100, run), "%d bytes", size)
 	}
 }
 

@@ -15,7 +15,6 @@ type record struct {
 	// out a block does not change state.
 	state atomic.Uint64
 	size  atomic.Uint64 // bytes asked for
-	tag   atomic.Uint32
 
 	mem      *hal.Memory
 	off, cap uint64    // bytes
@@ -37,13 +36,10 @@ type record struct {
 }
 
 // give makes a block of the record. In a pool, the lock of its lane or heap is held.
-func (r *record) give(size uint64, tag uint32) (state uint64) {
-	// Size and tag mostly stay the same. A load is cheaper than a store, which other processors have to see.
+func (r *record) give(size uint64) (state uint64) {
+	// The size mostly stays the same. A load is cheaper than a store, which other processors have to see.
 	if r.size.Load() != size {
 		r.size.Store(size)
-	}
-	if r.tag.Load() != tag {
-		r.tag.Store(tag)
 	}
 	r.live = true
 	return r.state.Load()

@@ -1,7 +1,5 @@
 package pool
 
-import "sync"
-
 // Stats are figures of a pool. [Pool.Stats] sums them up while other calls go on, so they may be off by what those calls allocate
 // and free. A block is live from its allocation until it is freed.
 type Stats struct {
@@ -27,26 +25,20 @@ func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 
 // Stats returns the pool's figures. For the live blocks of one part of a program, see
 // [github.com/go-halyard/halyard/hal/pool/adapt.Track].
-func (p *Pool) Stats() Stats { return p.figures(false) }
-
-// figures is Stats, also for a caller that has stopped the pool by stop, and so holds the locks.
-func (p *Pool) figures(stopped bool) (s Stats) {
+func (p *Pool) Stats() (s Stats) {
 	var sum tally
-	locked := func(mu *sync.Mutex, add func()) {
-		if !stopped {
-			mu.Lock()
-			defer mu.Unlock()
-		}
-		add()
-	}
 	for _, h := range p.heaps {
-		locked(&h.mu, func() { h.stats(&s, &sum) })
+		h.mu.Lock()
+		h.stats(&s, &sum)
+		h.mu.Unlock()
 	}
 	for d := range p.everybody {
 		for k := range d.shelves {
 			if shelf := d.shelves[k].Load(); shelf != nil {
 				for _, l := range *shelf.lanes.Load() {
-					locked(&l.mu, func() { sum.add(l.tally) })
+					l.mu.Lock()
+					sum.add(l.tally)
+					l.mu.Unlock()
 				}
 			}
 		}

@@ -29,7 +29,7 @@ func TestManyGoroutines(t *testing.T) {
 	for i, disturb := range []func(){
 		func() { p.Trim(256 * kib) },
 		func() { assert.NoError(t, p.ForgetStream(streams[rand.IntN(len(streams))])) },
-		func() { p.Stats(); p.Report() },
+		func() { p.Stats() },
 		func() { assert.ErrorIs(t, p.Close(), hal.ErrBusy) },
 	} {
 		nuisance.Add(1)

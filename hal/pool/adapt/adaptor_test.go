@@ -38,8 +38,8 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	}
 	all := map[string]pool.Allocator{
 		"pool over pool": over(over(p)), "pool over direct": over(pool.Direct(d)), "pool over vendor": over(vendor), "pool over bins": over(bins),
-		"pool over many": over(adapt.Limit(count(adapt.Track(p.WithTag("z"))), 64*mib)),
-		"pool":           p, "tagged": p.WithTag("x"), "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
+		"pool over many": over(adapt.Limit(count(adapt.Track(p)), 64*mib)),
+		"pool":           p, "direct": pool.Direct(d), "vendor": vendor, "bins": bins, "fixed": fixed,
 		"limit": adapt.Limit(p, 64*mib), "count": count(p), "track": adapt.Track(p, adapt.WithStacks()),
 		"prefetch":   adapt.Prefetch(p),
 		"on failure": adapt.OnFailure(p, func(hal.Kind, uint64, error) bool { return false }),
@@ -50,7 +50,7 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			}
 			return m.All(), nil
 		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
-		"many": adapt.Limit(count(adapt.Track(p.WithTag("y"))), 64*mib),
+		"many": adapt.Limit(count(adapt.Track(p)), 64*mib),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@
 // also limits ([Limit]), remembers the calls that allocated ([Track]), rounds sizes ([Bins], [FixedSize]), makes
 // room when memory runs out ([OnFailure]) or prefetches ([Prefetch]). They compose:
 //
-//	scratch := adapt.Limit(adapt.Track(p.WithTag("scratch"), adapt.WithStacks()), 64<<20)
+//	scratch := adapt.Limit(adapt.Track(p, adapt.WithStacks()), 64<<20)
 //
 // A pool can stand on any of them in turn ([pool.WithSource]), and a bin can have an allocator of its own ([Bin]).
 //

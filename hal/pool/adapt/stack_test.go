@@ -77,7 +77,7 @@ func TestStacks(t *testing.T) {
 				large := rapid.SampledFrom([]uint64{chunk / 8, chunk}).Draw(t, "large")
 				p, err := pool.New(d, pool.WithSource(a), pool.WithChunk(chunk), pool.WithLarge(large))
 				require.NoError(t, err)
-				pools, a = append(pools, p), p.WithTag("x")
+				pools, a = append(pools, p), p
 			case "limit":
 				a = adapt.Limit(a, 2*mib)
 			case "count":
