@@ -14,8 +14,8 @@ import (
 
 // Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go to the queue's
 // stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program does not reach any more is
-// freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it too: when such a queue is closed, the
-// elements move from its device to the host; if the device works in the host's memory, it stays open until this buffer's queue is closed.
+// freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it too: the elements stay
+// at the device of such a queue when it is closed, until this buffer is closed and another queue after it.
 //
 // On a nil or zero Buffer calls do nothing, and a launch or a CopyFrom that is given one fails.
 type Buffer[T buffer.Element] struct {

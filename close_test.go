@@ -1,7 +1,12 @@
 package halyard_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +41,73 @@ func TestCloseKeepsElementsOfOtherQueues(t *testing.T) {
 				_, err := a.Device().NewStream()
 				assert.ErrorIs(t, err, hal.ErrClosed, "the device is closed with the last queue that needs it")
 			})
+		}
+	}
+}
+
+// Two queues may close at the same time, although a buffer of one has elements at the device of the other.
+func TestCloseDuringCloseOfAnotherQueue(t *testing.T) {
+	a, b := halyard.Open(t.Context(), "host:0"), halyard.Open(t.Context(), "host:1")
+	x := halyard.From(b, []float32{10, 20, 30})
+	small.Saxpy(a, 2, halyard.From(a, []float32{1, 2, 3}), x)
+	closed := make(chan error, 1)
+	x.View(func([]float32) {
+		go func() { closed <- b.Close() }()
+		for !halyard.Closing(b) {
+			runtime.Gosched()
+		}
+		assert.NoError(t, a.Close())
+	})
+	assert.NoError(t, <-closed)
+	_, err := a.Device().NewStream()
+	assert.ErrorIs(t, err, hal.ErrClosed, "the device is closed")
+}
+
+// Queues that share buffers close in any order and at the same time. That is never an error, and nothing stays open, also if the contexts end before.
+func TestManyQueuesCloseAtOnce(t *testing.T) {
+	for seed := range 60 {
+		r := rand.New(rand.NewPCG(uint64(seed), 34))
+		ctx, cancel := context.WithCancel(t.Context())
+		var queues []*halyard.Queue
+		var buffers []*halyard.Buffer[float32]
+		for i := range 6 {
+			queues = append(queues, halyard.Open(ctx, fmt.Sprint("host:", r.IntN(2))))
+			for range 3 {
+				buffers = append(buffers, halyard.From(queues[i], ones(64)))
+			}
+		}
+		for range 40 {
+			small.Saxpy(queues[r.IntN(6)], 1, buffers[r.IntN(18)], buffers[r.IntN(18)])
+		}
+		for _, q := range queues {
+			q.Sync()
+		}
+		viewing := make(chan struct{})
+		var wg, inside sync.WaitGroup
+		for _, i := range r.Perm(18)[:4] {
+			inside.Add(1)
+			wg.Go(func() { buffers[i].View(func([]float32) { inside.Done(); <-viewing }) })
+		}
+		inside.Wait()
+		for _, q := range queues {
+			wg.Go(func() {
+				if err := q.Close(); seed%3 != 0 || !errors.Is(err, context.Canceled) {
+					assert.NoError(t, err)
+				}
+			})
+		}
+		if seed%3 == 0 {
+			cancel()
+		}
+		close(viewing)
+		wg.Wait()
+		cancel()
+		for _, q := range queues {
+			<-halyard.Ended(q)
+		}
+		for _, q := range queues {
+			require.ErrorIs(t, q.Device().Reclaim(t.Context()), hal.ErrClosed)
+			require.Zero(t, q.Device().Usage().Held)
 		}
 	}
 }

@@ -13,3 +13,6 @@ func Closing(q *Queue) bool {
 	defer q.c.mu.Unlock()
 	return q.c.closed
 }
+
+// Ended returns a channel that is closed when everything of a closed queue is closed.
+func Ended(q *Queue) <-chan struct{} { return q.c.ended }

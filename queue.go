@@ -3,15 +3,14 @@ package halyard
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"weak"
 
 	_ "github.com/go-halyard/halyard/backends"     // those that the build tags select
 	_ "github.com/go-halyard/halyard/buffer/trace" // obeys HALYARD_TRACE and HALYARD_DEBUG=log
-	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -41,27 +40,26 @@ type core struct {
 	lent   bool        // the stream is the program's
 	first  *first
 
-	mu        sync.Mutex
-	made      map[uint64]owned // buffers that are not closed
-	next      uint64
-	calls     int           // under way; Close waits for them
-	idle      chan struct{} // closed when calls becomes 0, if Close waits for it
-	closed    bool
-	ended     chan struct{} // closed when Close has ended
-	inherited []*hal.Device // of queues that were closed before: this queue's buffers have elements in their memory
+	mu     sync.Mutex
+	made   map[uint64]owned // buffers that are not closed
+	next   uint64
+	calls  int       // under way; Close waits for them
+	idle   sync.Cond // signalled when calls becomes 0
+	closed bool
+	ended  chan struct{} // closed when everything of the queue is closed
+	failed error         // what went wrong with that
 }
 
 // owned is a buffer of a queue.
-type owned interface {
-	Close() error
-	Evict(ctx context.Context, dev *hal.Device) error
-	SyncTo(ctx context.Context, dev *hal.Device) error
-}
+type owned interface{ Close() error }
 
-// queues are the queues that are not closed. Pointers to queues that the program has dropped are removed when Close meets them.
-var queues struct {
-	mu  sync.Mutex
-	all map[weak.Pointer[core]]struct{}
+// devices are the handles of queues that are closed. A handle cannot be closed while a buffer of another queue has memory on it, so each queue that closes
+// tries all of them. There are at most as many that stay as there are such buffers.
+var devices struct {
+	mu     sync.Mutex
+	queues int // that have not ended
+	ended  int // queues so far: when it grows, a handle that was busy may be so no longer
+	left   []*hal.Device
 }
 
 // first is the first error of a queue. It has no reference to the queue, so that it can be reported when the queue is unreachable.
@@ -69,6 +67,7 @@ type first struct {
 	mu   sync.Mutex
 	err  *Error
 	told bool
+	open bool // the queue counts in devices.queues; devices.mu guards it
 }
 
 // Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The names are
@@ -146,23 +145,22 @@ func On(ctx context.Context, stream *hal.Stream) *Queue {
 }
 
 func newQueue(ctx context.Context, op string) *Queue {
-	c := &core{ctx: ctx, first: &first{}, made: map[uint64]owned{}, ended: make(chan struct{})}
+	c := &core{ctx: ctx, first: &first{open: true}, made: map[uint64]owned{}, ended: make(chan struct{})}
+	c.idle.L = &c.mu
 	if ctx == nil {
 		c.ctx = context.Background()
 		c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil context"))
 	}
 	runtime.AddCleanup(c, (*first).dropped, c.first)
-	queues.mu.Lock()
-	defer queues.mu.Unlock()
-	if queues.all == nil {
-		queues.all = map[weak.Pointer[core]]struct{}{}
-	}
-	queues.all[weak.Make(c)] = struct{}{}
+	devices.mu.Lock()
+	devices.queues++
+	devices.mu.Unlock()
 	return &Queue{c: c}
 }
 
-// dropped reports the error of a queue that nobody can ask any more.
+// dropped reports the error of a queue that nobody can ask any more. Package hal gives back its stream and its device, and reports them.
 func (f *first) dropped() {
+	go f.leave(nil)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil && !f.told {
@@ -243,34 +241,17 @@ func (c *core) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = max(c.calls-1, 0) // the program may call Launched without Launching
-	if c.calls == 0 && c.idle != nil {
-		close(c.idle)
-		c.idle = nil
-	}
-}
-
-// leave waits until no call is under way, or for the end of the context, and returns the buffers, which the queue has no longer.
-func (c *core) leave() map[uint64]owned {
-	for {
-		c.mu.Lock()
-		if c.calls == 0 || c.ctx.Err() != nil {
-			made := c.made
-			c.made = nil
-			c.mu.Unlock()
-			return made
-		}
-		idle := make(chan struct{})
-		c.idle = idle
-		c.mu.Unlock()
-		select {
-		case <-idle:
-		case <-c.ctx.Done():
-		}
+	if c.calls == 0 {
+		c.idle.Signal()
 	}
 }
 
 // Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers, its stream and its handle on the device, and
-// returns the first error of all calls on the queue. Closing again returns it again. The functions that View and Update run must not call it.
+// returns the first error of all calls on the queue. If the context ends before, Close returns that, and the rest is done in the background. Closing again
+// returns the first error again. The functions that View and Update run must not call it.
+//
+// Where a buffer of another queue has memory on the device, the handle is closed later, by the Close of that queue. So it is the last
+// queue of a program whose Close returns an error if the program itself has left something open on the device of any.
 func (q *Queue) Close() error {
 	c := q.core()
 	if c == nil {
@@ -280,103 +261,99 @@ func (q *Queue) Close() error {
 	closed := c.closed
 	c.closed = true
 	c.mu.Unlock()
-	queues.mu.Lock()
-	delete(queues.all, weak.Make(c))
-	queues.mu.Unlock()
-	if closed {
+	if !closed {
+		drained := make(chan error, 1)
+		go func() { drained <- c.drain() }()
 		select {
-		case <-c.ended:
+		case err := <-drained:
+			c.shut(err)
 		case <-c.ctx.Done():
+			go func() { c.shut(<-drained) }()
 		}
-		return q.Err()
 	}
-	defer close(c.ended)
-	made := c.leave()
-	var errs []error
-	if c.stream != nil {
-		errs = append(errs, c.stream.Sync(c.ctx))
+	select {
+	case <-c.ended:
+		c.keep(c.failed)
+	case <-c.ctx.Done():
+		c.keep(layer.Interrupted("Close", c.ctx))
 	}
-	for _, b := range made {
-		errs = append(errs, b.Close())
-	}
-	if c.ctx.Err() != nil && errors.Join(errs...) != nil {
-		go c.shut() // it waits for work that the context has no time for
-	} else {
-		errs = append(errs, c.shut())
-	}
-	c.keep(errors.Join(errs...))
 	return q.Err()
 }
 
-// shut closes what Open opened, and devices of other queues that were left to this one.
-func (c *core) shut() error {
-	var errs []error
-	if !c.lent && c.stream != nil {
-		errs = append(errs, c.stream.Close())
-	}
+// drain waits for calls of other goroutines and for what was enqueued, also after the end of the context.
+func (c *core) drain() error {
 	c.mu.Lock()
-	devices := c.inherited
-	c.mu.Unlock()
-	if !c.lent && c.dev != nil {
-		devices = append(devices, c.dev)
+	for c.calls > 0 {
+		c.idle.Wait()
 	}
-	for _, dev := range devices {
-		err := dev.Close()
-		if errors.Is(err, hal.ErrBusy) {
-			users := c.empty(dev)
-			if err = dev.Close(); errors.Is(err, hal.ErrBusy) && slices.ContainsFunc(users, func(u *core) bool { return u.inherit(dev) }) {
-				err = nil
-			}
+	c.mu.Unlock()
+	if c.stream == nil {
+		return nil
+	}
+	return c.stream.Sync(context.WithoutCancel(c.ctx))
+}
+
+// shut closes what belongs to the queue, the buffers on the caller's goroutine, whose line traces show. failed is an error of the work.
+func (c *core) shut(failed error) {
+	c.mu.Lock()
+	made := maps.Clone(c.made)
+	c.mu.Unlock()
+	errs := []error{failed}
+	for id, b := range made {
+		err := b.Close()
+		if err == nil {
+			c.remove(id) // else another queue uses it, and it is closed when the program has dropped it
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	go func() { // closing the last handle on a device waits for work
+		dev := c.dev
+		if c.lent {
+			dev = nil
+		} else if c.stream != nil {
+			errs = append(errs, c.stream.Close())
+		}
+		c.failed = errors.Join(append(errs, c.first.leave(dev))...)
+		close(c.ended)
+	}()
 }
 
-// empty moves the elements of other queues' buffers from the device to the host, and frees their memory there. It returns the queues with
-// buffers that cannot be moved, because the device works in the only memory that they have: the host's.
-func (c *core) empty(dev *hal.Device) (users []*core) {
-	type other struct {
-		owned
-		q *core
+// leave ends a queue whose handle on its device is dev, if it has one of its own, and closes all handles that are no longer in use. When no queue is left,
+// what keeps a handle open is the program's, and leave returns the error that names it.
+func (f *first) leave(dev *hal.Device) error {
+	devices.mu.Lock()
+	defer devices.mu.Unlock()
+	if f.open {
+		f.open = false
+		devices.queues--
+		devices.ended++
 	}
-	var others []other
-	queues.mu.Lock()
-	for p := range queues.all {
-		q := p.Value()
-		if q == nil {
-			delete(queues.all, p)
-			continue
-		}
-		q.mu.Lock()
-		for _, b := range q.made {
-			others = append(others, other{b, q})
-		}
-		q.mu.Unlock()
+	if dev != nil {
+		devices.left = append(devices.left, dev)
 	}
-	queues.mu.Unlock()
-	for _, b := range others {
-		// What cannot be moved keeps the device busy, and Close returns that. Evict does not wait for its copies, so SyncTo makes them.
-		err := b.SyncTo(c.ctx, nil)
-		if err == nil {
-			err = b.Evict(c.ctx, dev)
-		}
-		if errors.Is(err, coherence.ErrSoleCopy) {
-			users = append(users, b.q)
+	for {
+		ended, left := devices.ended, devices.left
+		devices.left = nil
+		devices.mu.Unlock()
+		var busy, others []error
+		kept := slices.DeleteFunc(left, func(d *hal.Device) bool {
+			err := d.Close()
+			if errors.Is(err, hal.ErrBusy) {
+				busy = append(busy, err)
+				return false
+			}
+			others = append(others, err)
+			return true
+		})
+		devices.mu.Lock()
+		devices.left = append(devices.left, kept...)
+		if ended == devices.ended {
+			if devices.queues == 0 {
+				others = append(others, busy...)
+			}
+			return errors.Join(others...)
 		}
 	}
-	return users
-}
-
-// inherit makes the queue close a device that its buffers use, when it is closed itself. It reports whether it will.
-func (c *core) inherit(dev *hal.Device) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.inherited = append(c.inherited, dev)
-	return true
 }
 
 // Device returns the queue's device, nil if Open could not open one.
@@ -442,9 +419,7 @@ func (c *core) add(b owned) (id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
-	if c.made != nil {
-		c.made[c.next] = b
-	}
+	c.made[c.next] = b
 	return c.next
 }
 

@@ -34,7 +34,7 @@ func Example() {
 }
 
 func open(t *testing.T) *halyard.Queue {
-	q := halyard.Open(t.Context(), "host")
+	q := halyard.Open(context.Background(), "host") // that of t ends before, and Close would go on during the next test
 	t.Cleanup(func() { _ = q.Close() })
 	return q
 }
@@ -316,6 +316,7 @@ func TestCloseEndsWithTheContext(t *testing.T) {
 		go cancel()
 		require.ErrorIs(t, q.Close(), context.Canceled)
 	})
+	<-halyard.Ended(q)
 }
 
 // Nor does work that is still under way, which the device finishes after Close.
@@ -338,6 +339,7 @@ func TestCloseDoesNotWaitForWorkAfterTheContext(t *testing.T) {
 		close(hold)
 		t.Error("Close waits for a kernel")
 	}
+	<-halyard.Ended(q)
 }
 
 func ones(n int) (s []float32) {
