@@ -412,6 +412,9 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 			if dim, ok := w.place(n); ok {
 				return []edit{text.replace(now, w.global(dim))}
 			}
+			if x, ok := now.(*ast.CallExpr); ok && inner != nil && inner.shown[n] != "" {
+				return w.cell(n).shown(text, x, inner.shown[n], inner.at)
+			}
 		case *ast.ReturnStmt:
 			label := w.label
 			if inner != nil {

@@ -58,9 +58,12 @@ type laneWriter struct {
 	named    map[string]string // their names
 	views    []laneView
 	spread   []laneSpread
-	whole    []string // slices of which any element may be loaded
-	fits     []string // conditions under which the row is left to the loop
-	stored   bool     // a store may come before what is written next
+	whole    []string                    // slices of which any element may be loaded
+	rows     map[*ast.Ident]types.Object // rows of matrices, as slices
+	spans    map[string]string           // the names of those that are known before the threads run, by text
+	late     map[types.Object]string     // the others, and the text of the matrix's elements
+	fits     []string                    // conditions under which the row is left to the loop
+	stored   bool                        // a store may come before what is written next
 	from, to string
 	count    string
 	at, x    string // where the vector begins: in the views, and in the grid
@@ -248,6 +251,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	l.again, l.lines, l.hoisted, l.named, l.frozen = false, nil, nil, map[string]string{}, map[string]bool{}
 	l.views, l.spread, l.whole, l.fits, l.stored, l.path, l.calls = nil, nil, nil, nil, false, "", nil
 	l.pos = w.f.decl.Pos()
+	l.rows, l.spans, l.late = map[*ast.Ident]types.Object{}, map[string]string{}, map[types.Object]string{}
 	l.vars, l.depth, l.active, l.last, l.indexing = map[types.Object]*laneVar{}, nil, "", false, false
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
 	params, kinds, args := l.parameters()
@@ -320,6 +324,8 @@ func (l *laneWriter) function(name, params, args string) string {
 			fmt.Fprintf(&b, "if %s.%s >= %s {\nreturn %[1]s\n}\n", w.row, dims[m.dim], m.limit)
 		}
 	}
+	head := b.String()
+	b.Reset()
 	fmt.Fprintf(&b, "%s, %s := %s.First(), %s\n", l.from, l.to, w.row, end)
 	for _, v := range l.views {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", l.from, l.to, v.offset, v.slice)
@@ -367,7 +373,7 @@ func (l *laneWriter) function(name, params, args string) string {
 		line++
 	}
 	fmt.Fprintf(&b, "%s\n}\nreturn %s.From(%s + %s)\n}\n", backHere, w.row, l.from, l.at)
-	return b.String()
+	return head + l.rowsOf(b.String()) + b.String()
 }
 
 // needed returns the lines without those that only assign to variables that no other line uses: Go refuses such variables.

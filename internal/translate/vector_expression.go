@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/constant"
@@ -53,7 +54,14 @@ func (l *laneWriter) expr(e ast.Expr) laneValue {
 	case *ast.IndexExpr:
 		return l.load(e)
 	case *ast.CallExpr:
+		if x := l.element(e); x != nil {
+			return l.load(x)
+		}
 		return l.call(e)
+	case *ast.StarExpr:
+		if x := l.element(e); x != nil {
+			return l.load(x)
+		}
 	}
 	refuse(e.Pos(), "this expression does not become a vector")
 	return laneValue{}
@@ -346,9 +354,13 @@ func (l *laneWriter) slice(e *ast.IndexExpr) (types.Object, types.BasicKind) {
 	if !ok || l.path != "" {
 		refuse(e.Pos(), "only slices that are the kernel's parameters are indexed in vectors")
 	}
-	v := l.p.info.ObjectOf(id)
+	v := l.rows[id]
+	ofMatrix := v != nil
+	if !ofMatrix {
+		v = l.p.info.ObjectOf(id)
+	}
 	s, ok := v.Type().Underlying().(*types.Slice)
-	if !ok || !slices.Contains(l.w.params, v) || l.w.writes[v] {
+	if !ok || !ofMatrix && (!slices.Contains(l.w.params, v) || l.w.writes[v]) {
 		refuse(e.Pos(), "only slices that are the kernel's parameters are indexed in vectors")
 	}
 	elem, ok := types.Unalias(s.Elem()).(*types.Basic)
@@ -361,7 +373,7 @@ func (l *laneWriter) slice(e *ast.IndexExpr) (types.Object, types.BasicKind) {
 // view returns the part of a slice that begins with the first thread's element, for an index that is known before the threads run.
 func (l *laneWriter) view(v types.Object, index ast.Expr, stored bool) (string, bool) {
 	a, ok := l.w.affine(index)
-	if !ok || !a.place || l.path != "" {
+	if !ok || !a.place || l.path != "" || l.late[v] != "" {
 		return "", false
 	}
 	for i := range l.views {
@@ -398,10 +410,11 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 			refuse(e.Index.Pos(), "an index of 64 bits without sign does not become a vector; use an int")
 		}
 	}
-	if !slices.Contains(l.whole, v.Name()) {
-		l.whole = append(l.whole, v.Name())
+	whole := cmp.Or(l.late[v], v.Name())
+	if !slices.Contains(l.whole, whole) {
+		l.whole = append(l.whole, whole)
 	}
-	if at.how == alike {
+	if at.how == alike && whole == v.Name() {
 		fits := ""
 		if at.exact != nil {
 			at.text = constant.ToInt(at.exact).ExactString()
@@ -462,7 +475,7 @@ func (l *laneWriter) gathered(kind types.BasicKind, slice, at, step string) lane
 // spreads notes elements that are a step apart, for an index that is known before the threads run. It returns the index of the vector's
 // first thread and the step.
 func (l *laneWriter) spreads(v types.Object, index ast.Expr, stored bool) (at, step string, ok bool) {
-	if l.path != "" {
+	if l.path != "" || l.late[v] != "" {
 		return "", "", false
 	}
 	by, offset, ok := l.w.scaled(index)
@@ -518,6 +531,9 @@ func (l *laneWriter) call(e *ast.CallExpr) laneValue {
 			return laneValue{text: l.x, how: leads, basic: types.Int}
 		} else if ok {
 			return laneValue{text: l.w.row + "." + dims[dim], basic: types.Int}
+		}
+		if m, method := l.w.f.size(e); m != nil && slices.Contains(l.w.params, m) && !l.w.writes[m] {
+			return laneValue{text: m.Name() + "." + method + "()", basic: types.Int}
 		}
 	}
 	if info.Types[e.Fun].IsType() && len(e.Args) == 1 {

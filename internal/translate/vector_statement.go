@@ -91,6 +91,13 @@ func (l *laneWriter) statement(s ast.Stmt) (ended bool) {
 		l.declaration(s)
 	case *ast.IfStmt:
 		l.ifStatement(s)
+	case *ast.ExprStmt:
+		c := l.w.cell(s.X)
+		if c == nil || c.method != "Set" {
+			refuse(s.Pos(), "this statement does not become vector code")
+		}
+		to := l.element(s.X)
+		l.set(to, l.expr(c.call.Args[2]))
 	case *ast.ForStmt:
 		l.forStatement(s)
 	case *ast.RangeStmt:
@@ -164,8 +171,8 @@ func (l *laneWriter) assignment(s *ast.AssignStmt) {
 	}
 	for i := range values { // a later value that uses an earlier variable uses the one before
 		for _, to := range s.Lhs[:i] {
-			_, element := ast.Unparen(to).(*ast.IndexExpr)
-			if n := l.variable(to); element || n != nil && mentions(values[i].text, n.name) {
+			_, named := ast.Unparen(to).(*ast.Ident)
+			if n := l.variable(to); !named || n != nil && mentions(values[i].text, n.name) {
 				values[i].text = l.temp("v", values[i].text)
 				break
 			}
@@ -205,9 +212,11 @@ func (l *laneWriter) set(to ast.Expr, v laneValue) {
 			l.assign(n, v)
 			return
 		}
-	case *ast.IndexExpr:
-		l.store(to, v)
-		return
+	default:
+		if x := l.element(to); x != nil {
+			l.store(x, v)
+			return
+		}
 	}
 	refuse(to.Pos(), "only variables that are numbers, and elements of the kernel's slices, are assigned in vector code")
 }
@@ -301,11 +310,13 @@ func hasLoop(n ast.Node) (found bool) {
 	return found
 }
 
-// stores reports whether a statement stores to an element.
+// stores reports whether a statement stores to an element, of a matrix by any call that is a statement.
 func stores(n ast.Node) (found bool) {
 	index := func(e ast.Expr) {
-		_, is := ast.Unparen(e).(*ast.IndexExpr)
-		found = found || is
+		switch ast.Unparen(e).(type) {
+		case *ast.IndexExpr, *ast.StarExpr:
+			found = true
+		}
 	}
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -315,6 +326,8 @@ func stores(n ast.Node) (found bool) {
 			}
 		case *ast.IncDecStmt:
 			index(n.X)
+		case *ast.ExprStmt:
+			found = true
 		}
 		return !found
 	})

@@ -21,7 +21,7 @@ type inner struct {
 	views                  []view
 	edges                  []string            // places whose threads are left out
 	never                  []string            // conditions under which the row has no such threads
-	shown                  map[ast.Node]string // the views that replace slices, by index expression
+	shown                  map[ast.Node]string // the views that replace slices, by index expression or call of a matrix's method
 	truths                 map[ast.Node]bool   // comparisons whose results are known
 	statements             int                 // of the body
 }
@@ -100,6 +100,12 @@ func (w *rowWriter) inner() *inner {
 			n.statements++
 		case *ast.IndexExpr:
 			n.index(w, x)
+		case *ast.CallExpr:
+			if c := w.cell(x); c != nil {
+				if row, ok := c.row(w); ok {
+					n.view(w, x, row, x.Args[1])
+				}
+			}
 		case *ast.BinaryExpr:
 			if x.Op == token.EQL || x.Op == token.NEQ {
 				n.compare(w, x)
@@ -112,7 +118,7 @@ func (w *rowWriter) inner() *inner {
 	}
 	n.first, n.last, n.count, n.at, n.label = w.fresh("from"), w.fresh("to"), w.fresh("count"), w.fresh("at"), w.fresh("within")
 	for i := range n.views {
-		name := w.fresh(fmt.Sprintf("%s%d", n.views[i].slice, i))
+		name := w.fresh(fmt.Sprintf("%s%d", base(n.views[i].slice), i))
 		for node, is := range n.shown {
 			if is == n.views[i].name {
 				n.shown[node] = name
@@ -133,17 +139,22 @@ func (n *inner) index(w *rowWriter, x *ast.IndexExpr) {
 	if _, isSlice := v.Type().Underlying().(*types.Slice); !isSlice || !slices.Contains(w.params, v) || w.writes[v] {
 		return
 	}
-	a, ok := w.affine(x.Index)
+	n.view(w, x, v.Name(), x.Index)
+}
+
+// view notes an index of a slice.
+func (n *inner) view(w *rowWriter, x ast.Expr, slice string, index ast.Expr) {
+	a, ok := w.affine(index)
 	if !ok || !a.place {
 		return
 	}
 	for _, known := range n.views {
-		if known.slice == v.Name() && known.offset == a.text() {
+		if known.slice == slice && known.offset == a.text() {
 			n.shown[x] = known.name
 			return
 		}
 	}
-	part := view{fmt.Sprint(len(n.views)), v.Name(), a.text()} // gets its final name at the end of inner
+	part := view{fmt.Sprint(len(n.views)), slice, a.text()} // gets its final name at the end of inner
 	n.views = append(n.views, part)
 	n.shown[x] = part.name
 }

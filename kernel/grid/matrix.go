@@ -1,6 +1,9 @@
 package grid
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Matrix is the type of a kernel's parameter for elements in rows and columns. A launch takes a [github.com/go-halyard/halyard/kernel.Matrix] for it:
 //
@@ -17,7 +20,7 @@ import "fmt"
 //
 // Neighbours in a row are neighbours in memory, so the column is the index that should come from t.Global(0).
 type Matrix[T any] struct {
-	elements   []T // row by row
+	first      *T // of rows*cols elements, row by row: with a slice the struct would take more registers in a kernel's loop
 	rows, cols int
 }
 
@@ -26,7 +29,7 @@ func MatrixOf[T any](elements []T, rows, cols int) Matrix[T] {
 	if rows < 0 || cols < 0 || len(elements) != rows*cols {
 		panic(fmt.Sprintf("grid: %d elements are not %d rows of %d columns", len(elements), rows, cols))
 	}
-	return Matrix[T]{elements, rows, cols}
+	return Matrix[T]{unsafe.SliceData(elements), rows, cols}
 }
 
 // Rows returns the number of rows.
@@ -35,12 +38,21 @@ func (m Matrix[T]) Rows() int { return m.rows }
 // Cols returns the number of columns.
 func (m Matrix[T]) Cols() int { return m.cols }
 
+// Span returns the elements of n rows, from row i on, and none if the matrix does not have these rows. It is called by files that
+// "halyard kernels" writes. It has no translation.
+func (m Matrix[T]) Span(i, n int) []T {
+	if i < 0 || n < 1 || i > m.rows-n {
+		return nil
+	}
+	return unsafe.Slice(m.at(i, 0), n*m.cols)
+}
+
 // At returns the element in row i and column j.
 func (m Matrix[T]) At(i, j int) T {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
 		panic(outside{i, j, m.rows, m.cols})
 	}
-	return m.elements[i*m.cols+j]
+	return *m.at(i, j)
 }
 
 // Set sets the element in row i and column j.
@@ -48,7 +60,7 @@ func (m Matrix[T]) Set(i, j int, v T) {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
 		panic(outside{i, j, m.rows, m.cols})
 	}
-	m.elements[i*m.cols+j] = v
+	*m.at(i, j) = v
 }
 
 // Ref returns the address of the element in row i and column j, for *m.Ref(i, j) += v, fields, methods and atomic functions.
@@ -56,7 +68,12 @@ func (m Matrix[T]) Ref(i, j int) *T {
 	if uint(i) >= uint(m.rows) || uint(j) >= uint(m.cols) {
 		panic(outside{i, j, m.rows, m.cols})
 	}
-	return &m.elements[i*m.cols+j]
+	return m.at(i, j)
+}
+
+// at returns the address of an element that the matrix has.
+func (m Matrix[T]) at(i, j int) *T {
+	return (*T)(unsafe.Add(unsafe.Pointer(m.first), uintptr(i*m.cols+j)*unsafe.Sizeof(*m.first)))
 }
 
 // OutMatrix is a [Matrix] of which the kernel writes all elements and reads none, as [Out] is for slices.
@@ -72,6 +89,9 @@ func (m OutMatrix[T]) Rows() int { return m.m.rows }
 
 // Cols returns the number of columns.
 func (m OutMatrix[T]) Cols() int { return m.m.cols }
+
+// Span is [Matrix.Span].
+func (m OutMatrix[T]) Span(i, n int) []T { return m.m.Span(i, n) }
 
 // Set sets the element in row i and column j.
 func (m OutMatrix[T]) Set(i, j int, v T) { m.m.Set(i, j, v) }

@@ -1,0 +1,122 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The functions for rows of threads treat an element of a matrix as an element of a slice, which is the matrix's row: m.At(i, j) is
+// m.Span(i, 1)[j]. Span returns no elements for a row that the matrix does not have, so what proves that j is an index of the slice also proves
+// that i is a row.
+
+// cell is an element of a kernel's parameter that is a matrix.
+type cell struct {
+	matrix *ast.Ident
+	call   *ast.CallExpr // m.At(i, j), m.Ref(i, j) or m.Set(i, j, v)
+	method string
+}
+
+// cell returns the element that an expression means: m.At(i, j), m.Set(i, j, v), m.Ref(i, j), or what the pointer of the last points to. It
+// returns nil if the matrix is no parameter of the kernel, or one that the kernel changes.
+func (w *rowWriter) cell(e ast.Expr) *cell {
+	star, pointed := ast.Unparen(e).(*ast.StarExpr)
+	if pointed {
+		e = star.X
+	}
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return nil
+	}
+	id, ok := ast.Unparen(sel.X).(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	v := w.p.info.ObjectOf(id)
+	if v == nil || matrixOf(v.Type()) == nil || !slices.Contains(w.params, v) || w.writes[v] || len(call.Args) < 2 || pointed && sel.Sel.Name != "Ref" {
+		return nil
+	}
+	return &cell{id, call, sel.Sel.Name}
+}
+
+// row returns the text of the slice that is the element's row, if that is known before the threads run.
+func (c *cell) row(w *rowWriter) (string, bool) {
+	a, ok := w.affine(c.call.Args[0])
+	return fmt.Sprintf("%s.Span(%s, 1)", c.matrix.Name, a.text()), ok && !a.place
+}
+
+// shown returns the edits that make the call use the view of its row in place of the matrix. They keep both indexes, so that the variables in
+// them are used.
+func (c *cell) shown(text *printed, now *ast.CallExpr, view, at string) []edit {
+	i, j := now.Args[0], now.Args[1]
+	begin, end := view+"[grid.At(grid.At("+at+", ", ")]"
+	if c.method == "Ref" {
+		begin, end = "(&"+begin, end+")"
+	}
+	edits := []edit{{text.at(now.Pos()), text.at(i.Pos()), begin}, {text.at(i.End()), text.at(j.Pos()), "), "}}
+	if c.method != "Set" {
+		return append(edits, edit{text.at(j.End()), text.at(now.End()), end})
+	}
+	v := now.Args[2]
+	return append(edits, edit{text.at(j.End()), text.at(v.Pos()), end + " = "}, edit{text.at(v.End()), text.at(now.End()), ""})
+}
+
+// element returns an element of a slice: e itself, or an index of a matrix's row. It returns nil for another expression.
+func (l *laneWriter) element(e ast.Expr) *ast.IndexExpr {
+	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok {
+		return x
+	}
+	c := l.w.cell(e)
+	if c == nil || l.path != "" {
+		return nil
+	}
+	row, known := c.row(l.w)
+	if !known {
+		i := l.expr(c.call.Args[0])
+		if i.how != alike {
+			refuse(c.call.Pos(), "the elements of the threads are not neighbours: their rows differ")
+		}
+		if !l.frozen[i.text] {
+			i.text = l.temp("i", i.text)
+		}
+		row = fmt.Sprintf("%s.Span(%s, 1)", c.matrix.Name, i.text)
+	}
+	name := l.spans[row]
+	if name == "" {
+		if name = l.fresh(c.matrix.Name + "Row"); known {
+			l.spans[row] = name
+		} else {
+			l.put(name, ":=", row)
+		}
+	}
+	id := &ast.Ident{NamePos: c.call.Pos(), Name: name}
+	l.rows[id] = types.NewVar(id.Pos(), l.p.types, name, types.NewSlice(matrixOf(l.p.info.ObjectOf(c.matrix).Type())))
+	if !known {
+		l.late[l.rows[id]] = fmt.Sprintf("%[1]s.Span(0, %[1]s.Rows())", c.matrix.Name)
+	}
+	return &ast.IndexExpr{X: id, Lbrack: c.call.Lparen, Index: c.call.Args[1], Rbrack: c.call.Rparen}
+}
+
+// rowsOf returns the lines that declare the rows of matrices that a text uses.
+func (l *laneWriter) rowsOf(text string) string {
+	var b strings.Builder
+	for _, row := range slices.Sorted(maps.Keys(l.spans)) {
+		if mentions(text, l.spans[row]) {
+			fmt.Fprintf(&b, "%s := %s\n", l.spans[row], row)
+		}
+	}
+	return b.String()
+}
+
+// base returns the beginning of a text that is a name.
+func base(text string) string {
+	name, _, _ := strings.Cut(text, ".")
+	return name
+}
