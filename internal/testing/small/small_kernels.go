@@ -94,6 +94,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mirrorVectors != nil {
+					row = mirrorVectors(row, from, to)
+				}
 				mirrorRow(row, from, to)
 			}
 			return
@@ -300,7 +303,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:304
+//line small_kernels.go:307
 				}
 				{
 					at := at + 1
@@ -310,7 +313,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:314
+//line small_kernels.go:317
 				}
 			}
 			if at < count {
@@ -320,7 +323,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:324
+//line small_kernels.go:327
 			}
 			x_ = to - 1
 			continue
@@ -329,7 +332,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:333
+//line small_kernels.go:336
 	}
 }
 
@@ -361,7 +364,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:365
+//line small_kernels.go:368
 			}
 			x_ = to - 1
 			continue
@@ -372,7 +375,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:376
+//line small_kernels.go:379
 	}
 }
 
@@ -398,7 +401,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:402
+//line small_kernels.go:405
 			}
 			x = to - 1
 			continue
@@ -408,7 +411,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:412
+//line small_kernels.go:415
 	}
 }
 
@@ -432,7 +435,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:436
+//line small_kernels.go:439
 				}
 				{
 					at := at + 1
@@ -440,7 +443,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:444
+//line small_kernels.go:447
 				}
 			}
 			if at < count {
@@ -448,14 +451,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:452
+//line small_kernels.go:455
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:459
+//line small_kernels.go:462
 	}
 }
 
@@ -481,7 +484,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:485
+//line small_kernels.go:488
 				}
 				{
 					at := at + 1
@@ -491,7 +494,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:495
+//line small_kernels.go:498
 				}
 			}
 			if at < count {
@@ -501,7 +504,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:505
+//line small_kernels.go:508
 			}
 			x = to - 1
 			continue
@@ -510,7 +513,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:514
+//line small_kernels.go:517
 	}
 }
 
@@ -522,12 +525,54 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		return
 	}
 	end := min(r.End, to.Cols())
+	from_, to_ := r.First(), end
+	from_, to_ = grid.Within(from_, to_, 0, len(to.Span(r.Y, 1)))
+	if from_ >= to_ {
+		from_ = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from_ {
+			count := to_ - from_
+			to0 := to.Span(r.Y, 1)[from_+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from_ + at
+					_ = x
+//line small.go:63
+					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
+						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+					}
+//line small_kernels.go:547
+				}
+				{
+					at := at + 1
+					x := from_ + at
+					_ = x
+//line small.go:63
+					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
+						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+					}
+//line small_kernels.go:557
+				}
+			}
+			if at < count {
+				x := from_ + at
+				_ = x
+//line small.go:63
+				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
+					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+				}
+//line small_kernels.go:567
+			}
+			x = to_ - 1
+			continue
+		}
 //line small.go:63
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:531
+//line small_kernels.go:576
 	}
 }
 
@@ -537,4 +582,5 @@ var (
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
 	pairsVectors  func(grid.Row, []int32, grid.Out[int32]) grid.Row
 	numberVectors func(grid.Row, []int32) grid.Row
+	mirrorVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 )
