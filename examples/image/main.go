@@ -18,137 +18,89 @@ import (
 	"os"
 	"slices"
 
-	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
 // All is done in integers, so every device gives the same result. Pixels beyond the border have the values of those at the border.
-const text = `
-KERNEL void grey(const GLOBAL u8 *rgba, GLOBAL u8 *out, i32 w, i32 h) {
-	i32 x = (i32)INDEX(0), y = (i32)INDEX(1);
-	if (x >= w || y >= h) return;
-	const GLOBAL u8 *p = rgba + 4 * (y * w + x);
-	out[y * w + x] = (u8)((77 * p[0] + 150 * p[1] + 29 * p[2] + 128) >> 8);
+
+func grey(p [4]uint8) uint8 {
+	return uint8((77*int32(p[0]) + 150*int32(p[1]) + 29*int32(p[2]) + 128) >> 8)
 }
 
-FUNCTION i32 at(const GLOBAL u8 *in, i32 x, i32 y, i32 w, i32 h) {
-	x = x < 0 ? 0 : x >= w ? w - 1 : x;
-	y = y < 0 ? 0 : y >= h ? h - 1 : y;
-	return in[y * w + x];
+func at(in grid.Matrix[uint8], y, x int) int32 {
+	return int32(in.At(min(max(y, 0), in.Rows()-1), min(max(x, 0), in.Cols()-1)))
 }
 
-KERNEL void blur(const GLOBAL u8 *in, GLOBAL u8 *out, i32 w, i32 h) {
-	i32 x = (i32)INDEX(0), y = (i32)INDEX(1);
-	if (x >= w || y >= h) return;
-	i32 sum = 8;
-	for (i32 j = -1; j <= 1; j++)
-		for (i32 i = -1; i <= 1; i++) sum += (i == 0 ? 2 : 1) * (j == 0 ? 2 : 1) * at(in, x + i, y + j, w, h);
-	out[y * w + x] = (u8)(sum >> 4);
+// line adds up three pixels, one above or beside the other, with the weights 1, 2 and 1.
+func line(in grid.Matrix[uint8], y, x, dy, dx int) int32 {
+	return at(in, y-dy, x-dx) + 2*at(in, y, x) + at(in, y+dy, x+dx)
 }
 
-KERNEL void edges(const GLOBAL u8 *in, GLOBAL u8 *out, i32 w, i32 h) {
-	i32 x = (i32)INDEX(0), y = (i32)INDEX(1);
-	if (x >= w || y >= h) return;
-	i32 dx = 0, dy = 0;
-	for (i32 i = -1; i <= 1; i++) {
-		i32 weight = i == 0 ? 2 : 1;
-		dx += weight * (at(in, x + 1, y + i, w, h) - at(in, x - 1, y + i, w, h));
-		dy += weight * (at(in, x + i, y + 1, w, h) - at(in, x + i, y - 1, w, h));
-	}
-	i32 sum = (dx < 0 ? -dx : dx) + (dy < 0 ? -dy : dy);
-	out[y * w + x] = (u8)(sum > 255 ? 255 : sum);
-}`
-
-// The same in Go. Each function computes one pixel.
-func grey(rgba []uint8, x, y, w, _ int) uint8 {
-	p := rgba[4*(y*w+x):]
-	return uint8((77*int(p[0]) + 150*int(p[1]) + 29*int(p[2]) + 128) >> 8)
+func blur(in grid.Matrix[uint8], y, x int) uint8 {
+	return uint8((line(in, y-1, x, 0, 1) + 2*line(in, y, x, 0, 1) + line(in, y+1, x, 0, 1) + 8) >> 4)
 }
 
-func at(in []uint8, x, y, w, h int) int { return int(in[min(max(y, 0), h-1)*w+min(max(x, 0), w-1)]) }
-
-func blur(in []uint8, x, y, w, h int) uint8 {
-	sum := 8
-	for j, weights := range [3][3]int{{1, 2, 1}, {2, 4, 2}, {1, 2, 1}} {
-		for i, weight := range weights {
-			sum += weight * at(in, x+i-1, y+j-1, w, h)
-		}
-	}
-	return uint8(sum >> 4)
-}
-
-func edges(in []uint8, x, y, w, h int) uint8 {
-	dx, dy := 0, 0
-	for i, weight := range [3]int{1, 2, 1} {
-		dx += weight * (at(in, x+1, y+i-1, w, h) - at(in, x-1, y+i-1, w, h))
-		dy += weight * (at(in, x+i-1, y+1, w, h) - at(in, x+i-1, y-1, w, h))
-	}
+func edge(in grid.Matrix[uint8], y, x int) uint8 {
+	dx := line(in, y, x+1, 1, 0) - line(in, y, x-1, 1, 0)
+	dy := line(in, y+1, x, 0, 1) - line(in, y-1, x, 0, 1)
 	return uint8(min(max(dx, -dx)+max(dy, -dy), 255))
 }
 
-// eachPixel makes a kernel of one of these functions.
-func eachPixel(pixel func(in []uint8, x, y, w, h int) uint8) hal.Function {
-	return kernel.Go(func(b *kernel.Block) {
-		in, out := kernel.Slice[uint8](b, 0), kernel.Slice[uint8](b, 1)
-		w, h := int(kernel.Number[int32](b, 2)), int(kernel.Number[int32](b, 3))
-		left, right := kernel.Threads(b, 0, w)
-		top, bottom := kernel.Threads(b, 1, h)
-		for y := top; y < bottom; y++ {
-			for x := left; x < right; x++ {
-				out[y*w+x] = pixel(in, x, y, w, h)
-			}
-		}
-	})
+//halyard:kernel
+func greys(t grid.Thread, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8]) {
+	if y, x := t.Global(1), t.Global(0); y < out.Rows() && x < out.Cols() {
+		out.Set(y, x, grey(rgba.At(y, x)))
+	}
 }
 
-// One program holds the three kernels: it is compiled once.
-var program = kernel.New(kernel.Source{Name: "image", Portable: text, Go: kernel.Functions{
-	"grey": eachPixel(grey), "blur": eachPixel(blur), "edges": eachPixel(edges)}})
+//halyard:kernel
+func blurs(t grid.Thread, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
+	if y, x := t.Global(1), t.Global(0); y < out.Rows() && x < out.Cols() {
+		out.Set(y, x, blur(in, y, x))
+	}
+}
+
+//halyard:kernel
+func edges(t grid.Thread, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
+	if y, x := t.Global(1), t.Global(0); y < out.Rows() && x < out.Cols() {
+		out.Set(y, x, edge(in, y, x))
+	}
+}
 
 // run returns the edges of a picture, and the number of bytes that were copied between host and device.
-func run(ctx context.Context, stream *hal.Stream, m *image.RGBA) (out *image.Gray, copied uint64, err error) {
+func run(q *halyard.Queue, m *image.RGBA) (out *image.Gray, copied uint64) {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
-	out = image.NewGray(m.Rect)
-	// The picture's own memory becomes a buffer, without a copy; and so does that of the result.
-	rgba, e1 := buffer.AdoptSlice(m.Pix, nil)
-	greys, e2 := buffer.New[uint8](w * h)
-	blurred, e3 := buffer.New[uint8](w * h)
-	found, e4 := buffer.AdoptSlice(out.Pix, nil)
-	defer func() { err = errors.Join(err, hal.CloseAll(rgba, greys, blurred, found)) }()
-	if err := errors.Join(e1, e2, e3, e4); err != nil {
-		return nil, 0, err
-	}
-	// Nothing waits from here to View. The stream has the kernels run one after the other.
-	in := rgba
-	for _, step := range []struct {
-		name string
-		out  *buffer.Buffer[uint8]
-	}{{"grey", greys}, {"blur", blurred}, {"edges", found}} {
-		err := program.Kernel(step.name).Launch(ctx, stream, hal.Over(w, h), kernel.In(in), kernel.Out(step.out), kernel.Value(int32(w)), kernel.Value(int32(h)))
-		if err != nil {
-			return nil, 0, err
+	rgba := halyard.From(q, m.Pix)
+	grey, blurred, found := halyard.New[uint8](q, w*h), halyard.New[uint8](q, w*h), halyard.New[uint8](q, w*h)
+	// Nothing waits from here to Values. The queue has the kernels run one after the other.
+	Greys(q, halyard.As[[4]uint8](rgba).InRows(w), grey.InRows(w))
+	Blurs(q, grey.InRows(w), blurred.InRows(w))
+	Edges(q, blurred.InRows(w), found.InRows(w))
+	out = &image.Gray{Pix: found.Values(), Stride: w, Rect: m.Rect}
+	for _, b := range []*halyard.Buffer[uint8]{rgba, grey, blurred, found} {
+		if q.Err() == nil {
+			copied += b.Buffer().Stats().BytesCopied
 		}
-		in = step.out
 	}
-	err = found.View(ctx, func([]uint8) error { return nil }) // brings out.Pix up to date
-	for _, b := range []*buffer.Buffer[uint8]{rgba, greys, blurred, found} {
-		copied += b.Stats().BytesCopied
-	}
-	return out, copied, err
+	return out, copied
 }
 
 // plain is the same without buffers and kernels.
 func plain(m *image.RGBA) *image.Gray {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
-	in := m.Pix
-	for _, pixel := range []func([]uint8, int, int, int, int) uint8{grey, blur, edges} {
-		out := make([]uint8, 0, w*h)
-		for y := range h {
-			for x := range w {
-				out = append(out, pixel(in, x, y, w, h))
-			}
+	in := make([]uint8, w*h)
+	for i := range in {
+		in[i] = grey([4]uint8(m.Pix[4*i:]))
+	}
+	for _, pixel := range []func(grid.Matrix[uint8], int, int) uint8{blur, edge} {
+		var out []uint8
+		for i := range in {
+			out = append(out, pixel(grid.MatrixOf(in, h, w), i/w, i%w))
 		}
 		in = out
 	}
@@ -188,7 +140,9 @@ func main() {
 	m := discs(640, 480)
 	want := plain(m)
 	_, err := every.Device(ctx, os.Stdout, func(stream *hal.Stream) (string, error) {
-		got, copied, err := run(ctx, stream, m)
+		q := halyard.On(ctx, stream)
+		got, copied := run(q, m)
+		err := q.Close()
 		if err == nil && !slices.Equal(got.Pix, want.Pix) {
 			err = errors.New("the edges differ from those of plain Go")
 		}

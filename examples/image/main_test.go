@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
 	"github.com/go-halyard/halyard/hal"
@@ -15,8 +16,9 @@ func TestEdgesAreExact(t *testing.T) {
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		for _, size := range [][2]int{{1, 1}, {101, 67}, {2, 40}} {
 			m := discs(size[0], size[1])
-			got, _, err := run(t.Context(), stream, m)
-			if err != nil {
+			q := halyard.On(t.Context(), stream)
+			got, _ := run(q, m)
+			if err := q.Close(); err != nil {
 				return err
 			}
 			assert.Equal(t, plain(m), got, "%v", size)
@@ -34,8 +36,9 @@ func TestOnlyTheEndsAreCopied(t *testing.T) {
 		if !assert.NoError(t, err) {
 			return
 		}
-		_, copied, err := run(t.Context(), streams[0], discs(40, 30))
-		assert.NoError(t, err)
+		q := halyard.On(t.Context(), streams[0])
+		_, copied := run(q, discs(40, 30))
+		assert.NoError(t, q.Close())
 		assert.Equal(t, each*40*30, copied, name)
 		assert.NoError(t, closeAll())
 	}
