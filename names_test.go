@@ -100,7 +100,7 @@ func TestOpenSaysWhichDevicesThereAre(t *testing.T) {
 	require.ErrorContains(t, halyard.On(none, open(t).Stream()).Close(), "On: invalid argument: nil context")
 }
 
-// Queues whose buffers are on each other's devices can be closed in any order. What is still used moves home.
+// Queues whose buffers are on each other's devices can be closed in any order.
 func TestQueuesCloseInAnyOrder(t *testing.T) {
 	before := hal.SetLeakHandler(func(l hal.Leak) { t.Error(l) })
 	defer func() { hal.SetLeakHandler(before) }()

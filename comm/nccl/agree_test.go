@@ -4,17 +4,19 @@ package nccl_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/nccl"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/simnccl"
+	"github.com/go-halyard/halyard/kernel/half"
 )
 
 // real are the types that NCCL reduces in every way.
@@ -108,7 +110,7 @@ func agrees[T real](ctx context.Context, r *rank, n int) error {
 }
 
 // moves makes every operation that does not compute. value must give rank and index different values.
-func moves[T buffer.Number](ctx context.Context, r *rank, n int, value func(rank, i int) T) error {
+func moves[T nccl.Number](ctx context.Context, r *rank, n int, value func(rank, i int) T) error {
 	me, size := r.c.Rank(), r.c.Size()
 	data := make([]T, n)
 	for i := range data {
@@ -231,6 +233,40 @@ func TestSumsOfComplexNumbers(t *testing.T) {
 			return holds(ctx, r, "sum", b, func(i int) complex64 { return want[i] })
 		}))
 	})
+}
+
+// Numbers of 16 bits are moved as they are, and reduced as numbers.
+func TestHalves(t *testing.T) {
+	each(t, func(t *testing.T, s simulation) {
+		require.NoError(t, s.job(t, 2, func(ctx context.Context, r *rank) error {
+			if err := halves(ctx, r, half.ToFloat16); err != nil {
+				return err
+			}
+			if err := halves(ctx, r, half.ToBFloat16); err != nil {
+				return err
+			}
+			b := empty[half.BFloat16](r, 1)
+			err := nccl.Allreduce(ctx, r.c, r.stream, b, b, comm.And)
+			if !errors.Is(err, comm.ErrInvalidArgument) || !strings.Contains(err.Error(), "And is not defined for half.BFloat16") {
+				return fmt.Errorf("the error of And is %w", err)
+			}
+			return moves(ctx, r, 9, func(rank, i int) half.Float16 { return half.Float16{Bits: uint16(1000*rank + i)} })
+		}))
+	})
+}
+
+func halves[T half.Float16 | half.BFloat16](ctx context.Context, r *rank, to func(float32) T) error {
+	for i, want := range [...][]float32{comm.Sum: {3, -0.75}, comm.Prod: {2, 0.125}, comm.Max: {2, -0.25}, comm.Min: {1, -0.5}} {
+		me := float32(r.c.Rank() + 1)
+		op, b := comm.Op(i), from(r, []T{to(me), to(-0.25 * me)})
+		if err := nccl.Allreduce(ctx, r.c, r.stream, b, b, op); err != nil {
+			return err
+		}
+		if err := holds(ctx, r, op.String(), b, func(i int) T { return to(want[i]) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A driver that does work as late and in as odd an order as streams allow, and a library that takes its time before work is on the stream.

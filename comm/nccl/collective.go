@@ -12,7 +12,7 @@ import (
 
 // both adds a buffer that is sent and one that is received into. The lengths of send and recv must be in the ratio n to m. If n == m, they may be
 // the same buffer.
-func both[T buffer.Number](p *batch, send, recv *buffer.Buffer[T], n, m int) (s, r int) {
+func both[T Number](p *batch, send, recv *buffer.Buffer[T], n, m int) (s, r int) {
 	if p.err != nil {
 		return -1, -1
 	}
@@ -29,7 +29,7 @@ func both[T buffer.Number](p *batch, send, recv *buffer.Buffer[T], n, m int) (s,
 }
 
 // Allreduce combines the elements of send of all ranks, element by element, into recv of every rank. Both may be the same buffer.
-func Allreduce[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
+func Allreduce[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
 	p := newBatch(c, "Allreduce")
 	s, r := both(p, send, recv, 1, 1)
 	o := reduces[T](p, op)
@@ -47,7 +47,7 @@ func Allreduce[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream
 func (p *batch) add(o operation) { p.list = append(p.list, o) }
 
 // Bcast gives every rank the elements that b has at the root.
-func Bcast[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], root int) error {
+func Bcast[T Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], root int) error {
 	p := newBatch(c, "Bcast")
 	p.peer(root)
 	if p.err != nil {
@@ -71,7 +71,7 @@ func Bcast[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, b 
 
 // Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both
 // may be the same buffer.
-func Reduce[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op, root int) error {
+func Reduce[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op, root int) error {
 	p := newBatch(c, "Reduce")
 	p.peer(root)
 	if p.err != nil {
@@ -97,7 +97,7 @@ func Reduce[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, s
 
 // Allgather puts the elements of send of all ranks into recv of every rank, in the order of ranks. recv has Size times as many elements as
 // send. The operation is in place if send is this rank's part of recv.
-func Allgather[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
+func Allgather[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T]) error {
 	p := newBatch(c, "Allgather")
 	if p.err != nil {
 		return p.err
@@ -116,7 +116,7 @@ func Allgather[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream
 
 // ReduceScatter combines the elements of send of all ranks, element by element, and gives each rank its part of the result. send has Size times as
 // many elements as recv. The operation is in place if recv is this rank's part of send.
-func ReduceScatter[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
+func ReduceScatter[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
 	p := newBatch(c, "ReduceScatter")
 	if p.err != nil {
 		return p.err

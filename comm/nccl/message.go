@@ -11,20 +11,20 @@ import (
 
 // Send sends the elements of b to another rank, which receives the same number of elements. The stream waits for the receive, so ranks that send
 // to each other must do so in a [Group].
-func Send[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest int) error {
+func Send[T Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], dest int) error {
 	p := newBatch(c, "Send")
 	send(p, b, dest)
 	return p.run(ctx, stream)
 }
 
 // Recv receives from another rank, which sends as many elements as b has.
-func Recv[T buffer.Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source int) error {
+func Recv[T Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer.Buffer[T], source int) error {
 	p := newBatch(c, "Recv")
 	receive(p, b, source)
 	return p.run(ctx, stream)
 }
 
-func send[T buffer.Number](p *batch, b *buffer.Buffer[T], dest int) {
+func send[T Number](p *batch, b *buffer.Buffer[T], dest int) {
 	p.peer(dest)
 	w := want(p, "send", b, coherence.Read)
 	if p.err != nil {
@@ -37,7 +37,7 @@ func send[T buffer.Number](p *batch, b *buffer.Buffer[T], dest int) {
 		}})
 }
 
-func receive[T buffer.Number](p *batch, b *buffer.Buffer[T], source int) {
+func receive[T Number](p *batch, b *buffer.Buffer[T], source int) {
 	p.peer(source)
 	w := want(p, "receive into", b, coherence.Overwrite)
 	if p.err != nil {
@@ -80,14 +80,14 @@ func Group(ctx context.Context, c *Comm, stream *hal.Stream, fn func(*Calls) err
 }
 
 // AddSend adds a [Send] to a group. Group returns the error, if there is one.
-func AddSend[T buffer.Number](g *Calls, b *buffer.Buffer[T], dest int) {
+func AddSend[T Number](g *Calls, b *buffer.Buffer[T], dest int) {
 	if g != nil && g.p != nil {
 		send(g.p, b, dest)
 	}
 }
 
 // AddRecv adds a [Recv] to a group. Group returns the error, if there is one.
-func AddRecv[T buffer.Number](g *Calls, b *buffer.Buffer[T], source int) {
+func AddRecv[T Number](g *Calls, b *buffer.Buffer[T], source int) {
 	if g != nil && g.p != nil {
 		receive(g.p, b, source)
 	}

@@ -2,12 +2,14 @@ package nccl
 
 import (
 	"context"
+	"reflect"
 	"runtime"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/kernel/half"
 )
 
 // operation is one call of the library that is to be made.
@@ -19,6 +21,11 @@ type operation struct {
 	fn         func(l *library, send, recv, comm, stream uintptr) int32
 	// own is the address of send minus that of recv if the operation is in place.
 	own int64
+}
+
+// Number are the types of the elements of messages and reductions. NCCL has bfloat16 since version 2.10.
+type Number interface {
+	buffer.Number | half.Float16 | half.BFloat16
 }
 
 // batch is a list of operations that begin together.
@@ -38,7 +45,7 @@ func (p *batch) refuse(kind error, format string, args ...any) {
 }
 
 // want adds a buffer, and returns its index in wants.
-func want[T buffer.Number](p *batch, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
+func want[T Number](p *batch, what string, b *buffer.Buffer[T], mode coherence.Mode) int {
 	if b == nil {
 		p.refuse(driver.ErrInvalidArgument, "nil buffer to %s", what)
 		return -1
@@ -223,18 +230,23 @@ func (p *batch) call(stream *hal.Stream, at []uintptr) (begun bool, err error) {
 
 // Values of ncclDataType_t.
 const (
-	ncclInt8    = 0
-	ncclUint8   = 1
-	ncclInt32   = 2
-	ncclUint32  = 3
-	ncclInt64   = 4
-	ncclUint64  = 5
-	ncclFloat32 = 7
-	ncclFloat64 = 8
+	ncclInt8     = 0
+	ncclUint8    = 1
+	ncclInt32    = 2
+	ncclUint32   = 3
+	ncclInt64    = 4
+	ncclUint64   = 5
+	ncclFloat16  = 6
+	ncclFloat32  = 7
+	ncclFloat64  = 8
+	ncclBfloat16 = 9
 )
 
-// types has, for each type of package internal/comm/driver, NCCL's type, and how many values of NCCL's type make an element.
-var types = map[driver.Type]struct{ nccl, n uintptr }{
+// element is NCCL's type, and how many values of it make an element.
+type element struct{ nccl, n uintptr }
+
+// types are the elements of the types of package internal/comm/driver.
+var types = map[driver.Type]element{
 	driver.Int8: {ncclInt8, 1}, driver.Uint8: {ncclUint8, 1}, driver.Int16: {ncclUint8, 2}, driver.Uint16: {ncclUint8, 2},
 	driver.Int32: {ncclInt32, 1}, driver.Uint32: {ncclUint32, 1}, driver.Int64: {ncclInt64, 1}, driver.Uint64: {ncclUint64, 1},
 	driver.Float32: {ncclFloat32, 1}, driver.Float64: {ncclFloat64, 1}, driver.Complex64: {ncclFloat32, 2}, driver.Complex128: {ncclFloat64, 2},
@@ -243,22 +255,35 @@ var types = map[driver.Type]struct{ nccl, n uintptr }{
 // Values of ncclRedOp_t, by the operations of package comm.
 var reductions = map[driver.Op]uintptr{driver.Sum: 0, driver.Prod: 1, driver.Max: 2, driver.Min: 3}
 
+// elementOf returns the element for T, and a type with the same operations.
+func elementOf[T Number]() (element, driver.Type) {
+	switch r := reflect.TypeFor[T](); r {
+	case reflect.TypeFor[half.Float16]():
+		return element{ncclFloat16, 1}, driver.Float32
+	case reflect.TypeFor[half.BFloat16]():
+		return element{ncclBfloat16, 1}, driver.Float32
+	default:
+		t := driver.TypeFor[T]()
+		return types[t], t
+	}
+}
+
 // typed returns NCCL's type for elements of T, and the number of values of that type in n elements.
-func typed[T buffer.Number](n int) (t, count uintptr) {
-	k := types[driver.TypeFor[T]()]
+func typed[T Number](n int) (t, count uintptr) {
+	k, _ := elementOf[T]()
 	return k.nccl, uintptr(n) * k.n
 }
 
 // reduces returns NCCL's operation. It refuses one that NCCL does not have for elements of T.
-func reduces[T buffer.Number](p *batch, op driver.Op) uintptr {
-	t := driver.TypeFor[T]()
+func reduces[T Number](p *batch, op driver.Op) uintptr {
+	k, t := elementOf[T]()
 	r, ok := reductions[op]
-	whole := types[t].n == 1 || op == driver.Sum && t >= driver.Complex64 // complex numbers are summed part by part
+	whole := k.n == 1 || op == driver.Sum && t >= driver.Complex64 // complex numbers are summed part by part
 	switch {
 	case !op.Takes(t):
-		p.refuse(driver.ErrInvalidArgument, "%v is not defined for %v", op, t)
+		p.refuse(driver.ErrInvalidArgument, "%v is not defined for %v", op, reflect.TypeFor[T]())
 	case !ok || !whole:
-		p.refuse(driver.ErrUnsupported, "NCCL does not have %v for %v", op, t)
+		p.refuse(driver.ErrUnsupported, "NCCL does not have %v for %v", op, reflect.TypeFor[T]())
 	}
 	return r
 }

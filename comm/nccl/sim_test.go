@@ -182,7 +182,7 @@ func (s simulation) rank(ctx context.Context, i int, join func(*hal.Device) (*nc
 }
 
 // from returns a buffer of the elements, which is closed with the rank.
-func from[T buffer.Number](r *rank, data []T) *buffer.Buffer[T] {
+func from[T nccl.Number](r *rank, data []T) *buffer.Buffer[T] {
 	b, err := buffer.From(data)
 	if err != nil {
 		panic(err)
@@ -191,7 +191,7 @@ func from[T buffer.Number](r *rank, data []T) *buffer.Buffer[T] {
 	return b
 }
 
-func empty[T buffer.Number](r *rank, n int) *buffer.Buffer[T] {
+func empty[T nccl.Number](r *rank, n int) *buffer.Buffer[T] {
 	b, err := buffer.New[T](n)
 	if err != nil {
 		panic(err)
@@ -200,7 +200,7 @@ func empty[T buffer.Number](r *rank, n int) *buffer.Buffer[T] {
 	return b
 }
 
-func part[T buffer.Number](b *buffer.Buffer[T], lo, hi int) *buffer.Buffer[T] {
+func part[T nccl.Number](b *buffer.Buffer[T], lo, hi int) *buffer.Buffer[T] {
 	s, err := b.Slice(lo, hi)
 	if err != nil {
 		panic(err)
@@ -209,7 +209,7 @@ func part[T buffer.Number](b *buffer.Buffer[T], lo, hi int) *buffer.Buffer[T] {
 }
 
 // holds waits for the rank's work, and compares the elements of a buffer.
-func holds[T buffer.Number](ctx context.Context, r *rank, what string, b *buffer.Buffer[T], want func(i int) T) error {
+func holds[T nccl.Number](ctx context.Context, r *rank, what string, b *buffer.Buffer[T], want func(i int) T) error {
 	if err := r.c.Sync(ctx, r.stream); err != nil {
 		return fmt.Errorf("%s of %T: %w", what, *new(T), err)
 	}

@@ -66,6 +66,17 @@ const char *call_name(uint32_t call) {
         return 0;                                                                                                                        \
     } while (0)
 
+/* The values of bfloat16 are the upper halves of floats. */
+static int combine_bfloats(uint16_t *d, const uint16_t *s, size_t n, int op) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t x = (uint32_t)d[i] << 16, y = (uint32_t)s[i] << 16;
+        if (combine(&x, &y, 1, 7, op))
+            return -1;
+        d[i] = (uint16_t)((x + 0x7fff + (x >> 16 & 1)) >> 16);
+    }
+    return 0;
+}
+
 int combine(void *dst, const void *src, size_t n, int type, int op) {
     switch (type) {
     case 0:
@@ -80,10 +91,14 @@ int combine(void *dst, const void *src, size_t n, int type, int op) {
         COMBINE(int64_t, uint64_t);
     case 5:
         COMBINE(uint64_t, uint64_t);
+    case 6:
+        COMBINE(_Float16, float);
     case 7:
         COMBINE(float, float);
     case 8:
         COMBINE(double, double);
+    case 9:
+        return combine_bfloats(dst, src, n, op);
     }
     return -1;
 }
