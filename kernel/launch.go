@@ -118,7 +118,7 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	if written && !k.p.src.runsGo(dev) {
 		name = in.Code
 	}
-	found, err := m.Kernel(name)
+	found, err := m.kernel(name)
 	if err != nil {
 		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable, "KERNEL void "+name+"(") {
 			if in.Needs != "" {

@@ -68,6 +68,7 @@ type Functions map[string]hal.Function
 type Program struct {
 	src     Source
 	written written
+	vulkan  compiled
 
 	mu    sync.Mutex
 	loads map[*hal.Device]*load // by the device's own handle
@@ -77,7 +78,7 @@ type Program struct {
 // load is a program on one device.
 type load struct {
 	done   chan struct{} // closed when module and err are set
-	module *hal.Module
+	module *loaded
 	err    error
 	ready  bool // done, and not closed by Close; guarded by Program.mu
 }
@@ -109,7 +110,7 @@ func (p *Program) Close() error {
 		return noProgram("close")
 	}
 	p.mu.Lock()
-	var ready []*hal.Module
+	var ready []*loaded
 	for _, l := range p.loads {
 		if l.ready && l.module != nil {
 			ready = append(ready, l.module)
@@ -130,7 +131,7 @@ func noProgram(op string) error {
 }
 
 // module returns the program loaded on a device.
-func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*hal.Module, error) {
+func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*loaded, error) {
 	if p == nil || p.loads == nil {
 		return nil, noProgram(op)
 	}
@@ -164,7 +165,7 @@ func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*hal.
 // forget removes devices that have been closed; p.mu is held.
 func (p *Program) forget() {
 	for dev, l := range p.loads {
-		if l.ready && l.module != nil && closed(l.module) {
+		if l.ready && l.module != nil && l.module.closed() {
 			delete(p.loads, dev)
 		}
 	}
@@ -197,8 +198,20 @@ func (p *Program) load(dev *hal.Device, l *load) {
 	}
 }
 
-// build finds the body for a device, compiles it if it is text, and loads it.
-func (p *Program) build(dev *hal.Device) (*hal.Module, error) {
+// build finds the body for a device and loads it.
+func (p *Program) build(dev *hal.Device) (*loaded, error) {
+	if len(p.vulkan.kernels) > 0 && slices.Contains(dev.Formats(), hal.FormatVulkan) {
+		return p.loadEach(dev)
+	}
+	m, err := p.buildAll(dev)
+	if err != nil {
+		return nil, err
+	}
+	return &loaded{all: m}, nil
+}
+
+// buildAll finds the body for a device that has all kernels, compiles it if it is text, and loads it.
+func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 	src, info, formats := &p.src, dev.Info(), dev.Formats()
 	takes := func(f hal.Format) bool { return slices.Contains(formats, f) }
 	if src.runsGo(dev) {
@@ -224,7 +237,11 @@ func (p *Program) build(dev *hal.Device) (*hal.Module, error) {
 	case text == "" && refused != nil:
 		return nil, refused
 	case text == "":
-		return nil, p.failure("load", dev, hal.ErrUnsupported, "%s has no body for the device: %s", src.Name, src.lacks(formats, language))
+		lacks := src.lacks(formats, language)
+		if takes(hal.FormatVulkan) {
+			lacks += vulkanTakes
+		}
+		return nil, p.failure("load", dev, hal.ErrUnsupported, "%s has no body for the device: %s", src.Name, lacks)
 	case dev.Caps().Has(hal.CapCompile):
 		return p.compile(dev, hal.Source{Name: src.Name, Text: text, Headers: src.Headers, Options: options})
 	case takes(hal.FormatOpenCLC):
