@@ -106,7 +106,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 			}
 			continue
 		}
-		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test), w.write(made.SIMDFile, made.SIMD)); err != nil {
+		if err := errors.Join(w.write(made.File, made.Go), w.write(made.TestFile, made.Test), w.write(made.SIMDFile, made.SIMD), w.write(made.VulkanFile, made.Vulkan)); err != nil {
 			return err
 		}
 		if o.verbose {

@@ -30,7 +30,11 @@ type Output struct {
 
 	SIMD     []byte // the generated file with vector code for the host, or nil if no kernel has any
 	SIMDFile string // its path
-	Loops    []Loop // how the host runs each kernel
+
+	Vulkan     []byte // the generated file with SPIR-V for devices of Vulkan
+	VulkanFile string // its path
+
+	Loops []Loop // how the host runs each kernel
 
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
@@ -82,13 +86,16 @@ func (p *Package) Translate() (*Output, error) {
 	made := &Output{
 		C: c, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Files: g.files(),
 		Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)),
-		SIMDFile: filepath.Join(p.Dir, SIMDName(p.Name)), Orphans: p.orphans,
+		SIMDFile: filepath.Join(p.Dir, SIMDName(p.Name)), VulkanFile: filepath.Join(p.Dir, VulkanName(p.Name)), Orphans: p.orphans,
 	}
 	sources, err := p.sources(decls)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.generate(made, ptx, kernels, launchers, g.sites, sources); err != nil {
+		return nil, err
+	}
+	if made.Vulkan, err = p.vulkan(c, kernels); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {

@@ -131,7 +131,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 			generated = append(generated, file)
 			continue
 		}
-		if short == GeneratedName(name) || short == testName(name) || short == SIMDName(name) {
+		if short == GeneratedName(name) || short == testName(name) || short == SIMDName(name) || short == VulkanName(name) {
 			bad = append(bad, Error{token.Position{Filename: file}, "this file was not written by halyard kernels, which would overwrite it; rename the file"})
 		}
 		if rel, err := filepath.Rel(dir, file); err == nil && !strings.HasPrefix(rel, "..") {
@@ -169,7 +169,7 @@ func load(fset *token.FileSet, imports types.Importer, dir, folder, path, name s
 	p.Dir, p.constrained = folder, constrained
 	for _, file := range generated {
 		switch filepath.Base(file) {
-		case GeneratedName(p.Name), testName(p.Name):
+		case GeneratedName(p.Name), testName(p.Name), VulkanName(p.Name):
 		case SIMDName(p.Name):
 			p.vectorFiles = append(p.vectorFiles, file)
 		default:

@@ -1,0 +1,441 @@
+package translate
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/spirv"
+)
+
+// float writes an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
+func (f *spirvFunction) float(op spirv.Op, typ spirv.ID, args ...uint32) spirv.ID {
+	id := f.c.Op(op, typ, args...)
+	if !f.c.Dead {
+		f.m.Decorate(id, spirv.NoContraction)
+	}
+	return id
+}
+
+// integer returns a constant.
+func (f *spirvFunction) integer(t *cType, v uint64) cValue {
+	return cValue{f.m.Const(max(t.bits, 32), v), t}
+}
+
+// value writes an expression.
+func (f *spirvFunction) value(e *cExpr) cValue {
+	switch e.op {
+	case "num":
+		return f.literal(e.text)
+	case "id":
+		if e.text == "GO_APART" {
+			return f.integer(cNumbers["i32"], 1)
+		}
+		return f.load(f.place(e))
+	case ".", "[]", "*":
+		if len(e.args) == 1 || e.op == "[]" {
+			return f.load(f.place(e))
+		}
+	case "call":
+		return f.call(e)
+	case "cast":
+		x := f.value(e.args[0])
+		if e.typ.kind == cVoid {
+			return x
+		}
+		return cValue{f.convert(x, e.typ), e.typ}
+	case "!":
+		return cValue{f.c.Op(spirv.OpLogicalNot, f.m.Bool(), f.truth(f.value(e.args[0]))), cCond}
+	case "~":
+		x := f.promoted(f.value(e.args[0]))
+		return cValue{f.c.Op(spirv.OpNot, f.emitter.value(x.typ), x.id), x.typ}
+	case "?":
+		return f.choice(e)
+	case "&&", "||":
+		return f.both(e)
+	}
+	if len(e.args) == 1 {
+		x := f.promoted(f.value(e.args[0]))
+		if e.op == "-" {
+			if x.typ.kind == cFloat {
+				x.id = f.float(spirv.OpFNegate, f.emitter.value(x.typ), x.id)
+			} else {
+				x.id = f.c.Op(spirv.OpSNegate, f.emitter.value(x.typ), x.id)
+			}
+		}
+		return x
+	}
+	return f.binary(e.op, f.value(e.args[0]), f.value(e.args[1]))
+}
+
+// literal returns a number of the text, in the type that C gives it.
+func (f *spirvFunction) literal(text string) cValue {
+	if !strings.HasPrefix(text, "0x") && strings.ContainsAny(text, ".e") {
+		t := cNumbers["f64"]
+		if strings.HasSuffix(text, "f") {
+			t, text = cNumbers["f32"], text[:len(text)-1]
+		}
+		v, _ := strconv.ParseFloat(text, t.bits)
+		return cValue{f.m.ConstFloat(t.bits, v), t}
+	}
+	digits := strings.TrimRight(text, "uUlL")
+	v, err := strconv.ParseUint(digits, 0, 64)
+	if err != nil {
+		cFail("a number %s", text)
+	}
+	unsigned := digits != text || strings.HasPrefix(text, "0x")
+	name := "i64"
+	switch n := bits.Len64(v); {
+	case n < 32 && digits == text:
+		name = "i32"
+	case n <= 32 && unsigned:
+		name = "u32"
+	case n == 64:
+		name = "u64"
+	}
+	return f.integer(cNumbers[name], v)
+}
+
+// promoted returns a number as C computes with it: integers with at least 32 bits.
+func (f *spirvFunction) promoted(x cValue) cValue {
+	t := promotedType(x.typ)
+	return cValue{f.convert(x, t), t}
+}
+
+// truth returns a value as a condition.
+func (f *spirvFunction) truth(x cValue) spirv.ID { return f.convert(x, cCond) }
+
+// convert returns a value in another type.
+func (f *spirvFunction) convert(x cValue, to *cType) spirv.ID {
+	from := x.typ
+	if from == to || from.kind == cStruct || to.kind == cVoid {
+		return x.id
+	}
+	typ := f.emitter.value(to)
+	switch {
+	case from.kind == cTruth && to.kind == cTruth:
+		return x.id
+	case from.kind == cTruth && to.kind == cFloat:
+		return f.c.Op(spirv.OpSelect, typ, x.id, f.m.ConstFloat(to.bits, 1), f.m.ConstFloat(to.bits, 0))
+	case from.kind == cTruth:
+		width := max(to.bits, 32)
+		return f.c.Op(spirv.OpSelect, typ, x.id, f.m.Const(width, 1), f.m.Const(width, 0))
+	case to.kind == cTruth && from.kind == cFloat:
+		return f.float(spirv.OpFUnordNotEqual, typ, x.id, f.m.ConstFloat(from.bits, 0))
+	case to.kind == cTruth:
+		return f.c.Op(spirv.OpINotEqual, typ, x.id, f.m.Const(max(from.bits, 32), 0))
+	case from.kind == cFloat && to.kind == cFloat:
+		return f.float(spirv.OpFConvert, typ, x.id)
+	case from.kind == cFloat && to.bits < 32:
+		wide := cNumbers["i32"]
+		return f.convert(cValue{f.float(spirv.OpConvertFToS, f.m.Int(32), x.id), wide}, to)
+	case from.kind == cFloat && to.signed:
+		return f.float(spirv.OpConvertFToS, typ, x.id)
+	case from.kind == cFloat:
+		return f.float(spirv.OpConvertFToU, typ, x.id)
+	case to.kind == cFloat && from.signed:
+		return f.float(spirv.OpConvertSToF, typ, x.id)
+	case to.kind == cFloat:
+		return f.float(spirv.OpConvertUToF, typ, x.id)
+	}
+	id, width := x.id, max(to.bits, 32)
+	switch {
+	case max(from.bits, 32) == width:
+	case from.signed:
+		id = f.c.Op(spirv.OpSConvert, typ, id)
+	default:
+		id = f.c.Op(spirv.OpUConvert, typ, id)
+	}
+	if to.bits >= 32 || from.bits < to.bits && (!from.signed || to.signed) || from.bits == to.bits && from.signed == to.signed {
+		return id
+	}
+	if to.signed { // the bits above are copies of the sign
+		by := f.m.Const(32, uint64(32-to.bits))
+		return f.c.Op(spirv.OpShiftRightArithmetic, typ, f.c.Op(spirv.OpShiftLeftLogical, typ, id, by), by)
+	}
+	return f.c.Op(spirv.OpBitwiseAnd, typ, id, f.m.Const(32, 1<<to.bits-1))
+}
+
+// promotedType is the type of a number when C has promoted it.
+func promotedType(t *cType) *cType {
+	if t.kind == cTruth || t.kind == cInt && t.bits < 32 {
+		return cNumbers["i32"]
+	}
+	return t
+}
+
+// commonType is the type in which C computes with two numbers.
+func commonType(x, y *cType) *cType {
+	a, b := promotedType(x), promotedType(y)
+	switch {
+	case b.kind == cFloat && (a.kind != cFloat || b.bits > a.bits):
+		return b
+	case a.kind == cFloat || a.kind == cStruct:
+		return a
+	case b.bits > a.bits || b.bits == a.bits && a.signed:
+		return b
+	}
+	return a
+}
+
+// common returns two numbers in the type in which C computes with both.
+func (f *spirvFunction) common(x, y cValue) (cValue, cValue, *cType) {
+	t := commonType(x.typ, y.typ)
+	return cValue{f.convert(x, t), t}, cValue{f.convert(y, t), t}, t
+}
+
+// cOps are the instructions of operators: on integers with a sign, on those without, and on floats.
+var cOps = map[string][3]spirv.Op{
+	"+": {spirv.OpIAdd, spirv.OpIAdd, spirv.OpFAdd}, "-": {spirv.OpISub, spirv.OpISub, spirv.OpFSub}, "*": {spirv.OpIMul, spirv.OpIMul, spirv.OpFMul},
+	"/": {spirv.OpSDiv, spirv.OpUDiv, spirv.OpFDiv}, "%": {0, spirv.OpUMod, 0}, "&": {spirv.OpBitwiseAnd, spirv.OpBitwiseAnd, 0},
+	"|": {spirv.OpBitwiseOr, spirv.OpBitwiseOr, 0}, "^": {spirv.OpBitwiseXor, spirv.OpBitwiseXor, 0},
+	"==": {spirv.OpIEqual, spirv.OpIEqual, spirv.OpFOrdEqual}, "!=": {spirv.OpINotEqual, spirv.OpINotEqual, spirv.OpFUnordNotEqual},
+	"<": {spirv.OpSLessThan, spirv.OpULessThan, spirv.OpFOrdLessThan}, "<=": {spirv.OpSLessThanEqual, spirv.OpULessThanEqual, spirv.OpFOrdLessThanEqual},
+	">": {spirv.OpSGreaterThan, spirv.OpUGreaterThan, spirv.OpFOrdGreaterThan}, ">=": {spirv.OpSGreaterThanEqual, spirv.OpUGreaterThanEqual, spirv.OpFOrdGreaterThanEqual},
+}
+
+// binary writes an operator on two numbers.
+func (f *spirvFunction) binary(op string, x, y cValue) cValue {
+	if op == "<<" || op == ">>" {
+		x = f.promoted(x)
+		by := f.convert(f.promoted(y), cNumbers["u32"])
+		shift := spirv.OpShiftLeftLogical
+		switch {
+		case op == ">>" && x.typ.signed:
+			shift = spirv.OpShiftRightArithmetic
+		case op == ">>":
+			shift = spirv.OpShiftRightLogical
+		}
+		return cValue{f.c.Op(shift, f.emitter.value(x.typ), x.id, by), x.typ}
+	}
+	a, b, t := f.common(x, y)
+	kind := 0
+	switch {
+	case t.kind == cFloat:
+		kind = 2
+	case !t.signed:
+		kind = 1
+	}
+	code, result := cOps[op][kind], t
+	if cPrecedence[op] == 7 || cPrecedence[op] == 8 {
+		result = cCond
+	}
+	typ := f.emitter.value(result)
+	switch {
+	case op == "%" && t.signed && t.kind == cInt: // NVIDIA's driver gives wrong remainders of negative integers of 64 bits
+		q := f.c.Op(spirv.OpSDiv, typ, a.id, b.id)
+		return cValue{f.c.Op(spirv.OpISub, typ, a.id, f.c.Op(spirv.OpIMul, typ, q, b.id)), t}
+	case code == 0:
+		cFail("operator %s of %s", op, t.name)
+	case t.kind == cFloat:
+		return cValue{f.float(code, typ, a.id, b.id), result}
+	}
+	return cValue{f.c.Op(code, typ, a.id, b.id), result}
+}
+
+// harmless reports whether an expression can be evaluated where C would not: it reads no memory by an index, and divides by no variable.
+func harmless(e *cExpr) bool {
+	switch e.op {
+	case "[]", "call":
+		return false
+	case "*", "&":
+		if len(e.args) == 1 {
+			return false
+		}
+	case "/", "%":
+		if e.args[1].op != "num" {
+			return false
+		}
+	}
+	for _, x := range e.args {
+		if !harmless(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// either writes two expressions of which only one is evaluated, and returns the value of that one. Each returns its value.
+func (f *spirvFunction) either(cond spirv.ID, typ func() spirv.ID, yes, no func() spirv.ID) spirv.ID {
+	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
+	f.c.Do(spirv.OpSelectionMerge, merge, 0)
+	f.c.Do(spirv.OpBranchConditional, cond, then, other)
+	f.c.Begin(then)
+	a := yes()
+	fromA := f.c.Block()
+	f.c.Do(spirv.OpBranch, merge)
+	f.c.Begin(other)
+	b := no()
+	fromB := f.c.Block()
+	f.c.Do(spirv.OpBranch, merge)
+	f.c.Begin(merge)
+	return f.c.Op(spirv.OpPhi, typ(), a, fromA, b, fromB)
+}
+
+// both writes && and ||.
+func (f *spirvFunction) both(e *cExpr) cValue {
+	left := f.truth(f.value(e.args[0]))
+	right := func() spirv.ID { return f.truth(f.value(e.args[1])) }
+	and := e.op == "&&"
+	if harmless(e.args[1]) {
+		op := spirv.OpLogicalOr
+		if and {
+			op = spirv.OpLogicalAnd
+		}
+		return cValue{f.c.Op(op, f.m.Bool(), left, right()), cCond}
+	}
+	known := func() spirv.ID { return f.m.Truth(!and) }
+	if and {
+		return cValue{f.either(left, f.m.Bool, right, known), cCond}
+	}
+	return cValue{f.either(left, f.m.Bool, known, right), cCond}
+}
+
+// choice writes c ? x : y.
+func (f *spirvFunction) choice(e *cExpr) cValue {
+	cond := f.truth(f.value(e.args[0]))
+	t := f.typeOf(e)
+	x := func() spirv.ID { return f.convert(f.value(e.args[1]), t) }
+	y := func() spirv.ID { return f.convert(f.value(e.args[2]), t) }
+	if t.kind != cStruct && harmless(e.args[1]) && harmless(e.args[2]) {
+		return cValue{f.c.Op(spirv.OpSelect, f.emitter.value(t), cond, x(), y()), t}
+	}
+	return cValue{f.either(cond, func() spirv.ID { return f.emitter.value(t) }, x, y), t}
+}
+
+// typeOf returns the type of an expression that is not written yet.
+func (f *spirvFunction) typeOf(e *cExpr) *cType {
+	arg := func(i int) *cType { return f.typeOf(e.args[i]) }
+	switch e.op {
+	case "num":
+		return f.literal(e.text).typ
+	case "id":
+		if e.text == "GO_APART" {
+			return cNumbers["i32"]
+		}
+		return f.named(e.text).typ
+	case "cast":
+		return e.typ
+	case "!", "&&", "||", "==", "!=", "<", "<=", ">", ">=":
+		return cCond
+	case "[]":
+		if x := e.args[0]; x.op == "id" && f.named(x.text).slice {
+			return f.named(x.text).typ
+		}
+		return arg(0).elem
+	case ".":
+		t := arg(0)
+		i := slices.IndexFunc(t.fields, func(m cField) bool { return m.name == e.text })
+		return t.fields[i].typ
+	case "<<", ">>":
+		return promotedType(arg(0))
+	case "?":
+		return commonType(arg(1), arg(2))
+	case "call":
+		if def := f.p.functions[e.text]; def != nil {
+			return def.result
+		}
+		if t := cResults[e.text]; t != "" {
+			return cNumbers[t]
+		}
+	case "*":
+		if len(e.args) == 1 && e.args[0].op == "id" {
+			return f.named(e.args[0].text).typ
+		}
+	}
+	if len(e.args) == 2 && e.op != "call" {
+		return commonType(arg(0), arg(1))
+	}
+	return promotedType(arg(0))
+}
+
+// cResults are the types of what macros give.
+var cResults = map[string]string{"THREAD": "u64", "THREADS": "u64", "BLOCK": "u64", "BLOCKS": "u64", "F32_BITS": "u32", "BITS_F32": "f32",
+	"GO_F64_BITS": "u64", "GO_BITS_F64": "f64"}
+
+// place returns what an expression names.
+func (f *spirvFunction) place(e *cExpr) *cPlace {
+	switch e.op {
+	case "id":
+		p := f.named(e.text)
+		if p.slice {
+			cFail("the address %s as a value", e.text)
+		}
+		return p
+	case "*":
+		p := f.pointer(e.args[0])
+		if p.slice {
+			return f.element(p, f.m.Const(32, 0))
+		}
+		return p
+	case ".":
+		p := f.place(e.args[0])
+		if p.typ.kind == cStruct {
+			for i, m := range p.typ.fields {
+				if m.name == e.text {
+					return f.inside(p, m.typ, f.m.Const(32, uint64(i)), i)
+				}
+			}
+		}
+		cFail("no member %s in %s", e.text, p.typ.name)
+	case "[]":
+		if x := e.args[0]; x.op == "id" && f.named(x.text).slice {
+			return f.element(f.named(x.text), f.convert(f.promoted(f.value(e.args[1])), cNumbers["i64"]))
+		}
+		p := f.place(e.args[0])
+		if p.typ.kind != cArray {
+			cFail("an index of %s", p.typ.name)
+		}
+		if p.value != 0 {
+			p = f.kept(p)
+		}
+		return f.inside(p, p.typ.elem, f.promoted(f.value(e.args[1])).id, 0)
+	}
+	x := f.value(e)
+	return &cPlace{typ: x.typ, value: x.id}
+}
+
+// inside returns a part of a place.
+func (f *spirvFunction) inside(p *cPlace, t *cType, index spirv.ID, number int) *cPlace {
+	if p.value != 0 {
+		id := f.c.Op(spirv.OpCompositeExtract, f.part(t), p.value, uint32(number))
+		return &cPlace{typ: t, value: f.widened(id, t, false)}
+	}
+	part := *p
+	part.typ, part.whole = t, false
+	part.path = append(append([]spirv.ID{}, p.path...), index)
+	return &part
+}
+
+// kept stores a value in a variable.
+func (f *spirvFunction) kept(p *cPlace) *cPlace {
+	at := &cPlace{typ: p.typ, storage: spirv.Function, base: f.c.Variable(f.part(p.typ))}
+	f.c.Do(spirv.OpStore, at.base, p.value)
+	return at
+}
+
+// pointer returns the place that a pointer points to.
+func (f *spirvFunction) pointer(e *cExpr) *cPlace {
+	switch {
+	case e.op == "id":
+		return f.named(e.text)
+	case e.op == "&" && len(e.args) == 1:
+		return f.place(e.args[0])
+	case e.op == "+":
+		p := *f.pointer(e.args[0])
+		p.from = f.convert(f.value(e.args[1]), cNumbers["i64"])
+		return &p
+	case e.op == "cast" && e.typ.kind == cPointer: // to the bits of a number, for an atomic operation
+		p, t := f.pointer(e.args[0]), e.typ.elem
+		if p.typ.kind == cFloat && p.storage == spirv.PhysicalStorage {
+			id := f.c.Op(spirv.OpBitcast, f.m.Pointer(p.storage, f.layout(t, p.storage)), f.address(p))
+			return &cPlace{typ: t, storage: p.storage, base: id}
+		}
+		at := *p
+		at.typ = t
+		return &at
+	}
+	cFail("an address that is computed")
+	return nil
+}
