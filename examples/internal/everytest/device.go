@@ -15,13 +15,15 @@ import (
 
 // Device runs fn as a test on each device of the machine and on one device of the host backend that has memory of its own. It does so twice. The
 // second time is in a process with HALYARD_CHECK=kernels, which fails if a kernel writes to an In or does not write all of an Out.
-// Devices that run no kernels, or none with blocks as large as the example's, are skipped. If HALYARD_REQUIRE names opencl, fn must run on an
-// OpenCL device.
+// Devices that run no kernels, or none with blocks as large as the example's, are skipped. If HALYARD_REQUIRE names opencl or vulkan, fn must run on a
+// device of that backend.
 func Device(t *testing.T, fn func(t *testing.T, stream *hal.Stream) error) {
 	t.Helper()
 	ran := onEach(t, fn)
-	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") && !ran["opencl"] {
-		t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
+	for _, backend := range []string{"opencl", "vulkan"} {
+		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), backend) && !ran[backend] {
+			t.Errorf("HALYARD_REQUIRE asks for %s, and the kernels ran on no such device", backend)
+		}
 	}
 	inCheckingMode(t)
 }
