@@ -9,10 +9,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -22,11 +24,18 @@ func suiteKernels(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../../conformance/kernelvulkan.go")
 	must(t, err)
-	var b []byte
+	var words []uint32
 	for _, word := range regexp.MustCompile("0x[0-9a-f]{8}").FindAllString(string(text), -1) {
 		w, err := strconv.ParseUint(word, 0, 32)
 		must(t, err)
-		b = binary.NativeEndian.AppendUint32(b, uint32(w))
+		words = append(words, uint32(w))
+	}
+	return inBytes(words)
+}
+
+func inBytes(words []uint32) (b []byte) {
+	for _, w := range words {
+		b = binary.NativeEndian.AppendUint32(b, w)
 	}
 	return b
 }
@@ -118,9 +127,11 @@ func TestDamagedSPIRV(t *testing.T) {
 }
 
 // program is the suite's kernels on a device, or a skip where it lacks what they need.
-func program(t *testing.T, d *device) *module {
+func program(t *testing.T, d *device) *module { return loaded(t, d, suiteKernels(t)) }
+
+func loaded(t *testing.T, d *device, code []byte) *module {
 	t.Helper()
-	m, err := d.Load(&driver.Image{Format: driver.FormatVulkan, Data: suiteKernels(t)})
+	m, err := d.Load(&driver.Image{Format: driver.FormatVulkan, Data: code})
 	if errors.Is(err, driver.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -220,6 +231,86 @@ func TestLaunchesThatFail(t *testing.T) {
 	})
 }
 
+// widely are the arguments of wide, which writes c and what else it gets: 19 words of 8 bytes from off on, and one of 4 bytes behind them.
+func widely(m driver.Memory, off uint64, c uint32, values *[16]uint64) []driver.Arg {
+	value := func(size uint32, bits uint64, p unsafe.Pointer) driver.Arg {
+		return driver.Arg{Kind: driver.ParamValue, Size: size, Bits: [2]uint64{bits}, Ptr: p}
+	}
+	return []driver.Arg{putting(m, off, 0, 0)[0], value(1, 0xfe, nil), value(2, 0xfedc, nil), value(4, uint64(c), nil),
+		value(128, 0, unsafe.Pointer(values)), putting(m, off+19*8, 0, 0)[0]}
+}
+
+// Parameters that push constants have no room for come to the kernel in memory: each launch sees its own, also those that wait for a
+// gate while the memory is used again by others, or for memory.
+func TestArgumentsInMemory(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		k, err := loaded(t, d, inBytes(wideKernel)).Kernel("wide")
+		must(t, err)
+		if of := k.(*kernel).entry; of.bytes != 152 || of.pushed != 8 || !slices.Equal(of.at, []uint32{0, 8, 10, 12, 16, 144}) {
+			t.Errorf("%+v", of)
+		}
+		const launches, words, held = 600, 20, 50
+		s := streamOf(t, d)
+		late := streamOf(t, d)
+		m := memoryOf(t, d, driver.KindDevice, 8*words*launches)
+		g, err := late.Gate()
+		must(t, err)
+		var values [16]uint64
+		for i := range launches {
+			for j := range values {
+				values[j] = uint64(i)<<32 | uint64(j)
+			}
+			on := s
+			if i < held {
+				on = late
+			}
+			must(t, on.Launch(k, &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1},
+				Args: widely(m, uint64(8*words*i), uint32(7*i), &values)}))
+		}
+		must(t, s.Sync())
+		d.Trim()
+		var taken [mostStages]*stage // none is left
+		for i := range taken {
+			taken[i], _, err = d.stages.take("test", d, stageSize, nil)
+			must(t, err)
+		}
+		must(t, g.Open())
+		for waiting := false; !waiting; runtime.Gosched() {
+			d.stages.mu.Lock()
+			waiting = len(d.stages.queue) > 0
+			d.stages.mu.Unlock()
+		}
+		if done, err := late.Query(); done || err != nil {
+			t.Errorf("without memory for arguments: %t, %v", done, err)
+		}
+		for _, st := range taken {
+			d.stages.put(d, st, 0)
+		}
+		must(t, late.Sync())
+		out := make([]byte, 8*words*launches)
+		must(t, s.CopyOut(start(out), all(m)), s.Sync())
+		for i := range launches {
+			got := func(w int) uint64 { return binary.LittleEndian.Uint64(out[8*(words*i+w):]) }
+			want := []uint64{0xfe, 0xfedc, uint64(7 * i)}
+			for j := range 16 {
+				want = append(want, uint64(i)<<32|uint64(j))
+			}
+			for w, v := range want {
+				if got(w) != v {
+					t.Fatalf("launch %d: word %d is %#x, not %#x", i, w, got(w), v)
+				}
+			}
+			if v := uint32(got(19)); v != uint32(7*i) {
+				t.Fatalf("launch %d: the last pointer's word is %d", i, v)
+			}
+		}
+		if d.stages.made > mostStages {
+			t.Errorf("%d stages", d.stages.made)
+		}
+	})
+}
+
 // A launch allocates nothing but what the pool gives up.
 func TestLaunchDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
@@ -240,5 +331,13 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 		must(t, s.Sync())
+		k, err = loaded(t, d, inBytes(wideKernel)).Kernel("wide")
+		must(t, err)
+		l.Args = widely(memoryOf(t, d, driver.KindDevice, 20*8), 0, 1, new([16]uint64))
+		must(t, s.Launch(k, l), s.Sync())
+		made := d.stages.made
+		if n := testing.AllocsPerRun(200, func() { must(t, s.Launch(k, l), s.Sync()) }); n >= 1 || d.stages.made != made {
+			t.Errorf("with arguments in memory: %v allocations, %d stages in place of %d", n, d.stages.made, made)
+		}
 	})
 }

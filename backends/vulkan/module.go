@@ -3,6 +3,7 @@
 package vulkan
 
 import (
+	"encoding/binary"
 	"runtime"
 	"slices"
 	"sync"
@@ -94,7 +95,8 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	}
 	k := &kernel{of: m, entry: m.code.entries[at]}
 	if n := k.entry.pushed; n > min(d.plan.pushed, mostPushed) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "the parameters of kernel %q take %d bytes; %d is the most", name, n, mostPushed)
+		return nil, d.refuse(op, driver.ErrUnsupported, "the parameters of kernel %q take %d bytes; %d is the most for push constants, and "+
+			"a structure named %s takes more", name, n, mostPushed, argumentsName)
 	}
 	limits := &d.info.Compute
 	k.info = driver.KernelInfo{Name: name, Params: k.entry.params, Known: true, MaxThreads: limits.MaxThreads, MaxShared: limits.Shared}
@@ -204,6 +206,7 @@ type launch struct {
 	p         *pipeline
 	grid      [3]uint32
 	constants [mostPushed]byte
+	arguments []byte // of a kernel that has them in memory; the room is kept for later launches
 }
 
 var launches = sync.Pool{New: func() any { return new(launch) }}
@@ -218,8 +221,13 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 	}
 	x := launches.Get().(*launch)
 	x.k, x.p, x.grid = k, p, l.Grid
+	params := x.constants[:]
+	if n := int(k.entry.bytes); n > 0 {
+		x.arguments = slices.Grow(x.arguments[:0], n)[:n]
+		params = x.arguments
+	}
 	for i := range l.Args {
-		a, to := &l.Args[i], x.constants[k.entry.at[i]:]
+		a, to := &l.Args[i], params[k.entry.at[i]:]
 		if a.Kind == driver.ParamPointer {
 			address := uintptr(0)
 			if a.Region.Mem != nil {
@@ -233,17 +241,36 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 	return s.enqueue(op{kind: opLaunch, name: name, launch: x})
 }
 
-// submitLaunch submits a launch, and gives it back to the pool; s.mu is held.
-func (s *stream) submitLaunch(name string, x *launch) error {
-	t, q := s.dev.t, s.dev.queue
-	cb, err := q.begin(name)
-	if err == nil {
-		t.cmdBindPipeline(cb, x.p.handle)
-		if n := x.k.entry.pushed; n > 0 {
-			t.cmdPushConstants(cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+// submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the stream may
+// be held up. s.mu is held.
+func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
+	d, q := s.dev, s.dev.queue
+	var args *stage
+	if n := uint64(len(x.arguments)); n > 0 {
+		var off uint64
+		if args, off, err = d.stages.take(name, d, n, s.work); args == nil && err == nil {
+			return true, nil
 		}
-		t.cmdDispatch(cb, x.grid[0], x.grid[1], x.grid[2])
+		if err == nil {
+			copy(unsafe.Slice((*byte)(unsafe.Add(args.blk.host, off)), n), x.arguments)
+			address := uint64(args.blk.addr) + off
+			binary.NativeEndian.PutUint64(x.constants[x.k.entry.pushed-8:], address)
+		}
+	}
+	var cb uintptr
+	if err == nil {
+		cb, err = q.begin(name)
+	}
+	if err == nil {
+		d.t.cmdBindPipeline(cb, x.p.handle)
+		if n := x.k.entry.pushed; n > 0 {
+			d.t.cmdPushConstants(cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+		}
+		d.t.cmdDispatch(cb, x.grid[0], x.grid[1], x.grid[2])
 		err = s.end(name, cb)
+	}
+	if args != nil {
+		d.stages.put(d, args, s.tail)
 	}
 	x.k.mu.Lock()
 	x.p.pending--
@@ -251,7 +278,7 @@ func (s *stream) submitLaunch(name string, x *launch) error {
 		x.p.number = max(x.p.number, s.tail)
 	}
 	x.k.mu.Unlock()
-	x.k, x.p = nil, nil
+	x.k, x.p, x.arguments = nil, nil, x.arguments[:0]
 	launches.Put(x)
-	return err
+	return false, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
@@ -14,14 +15,19 @@ import (
 // able to do. The numbers are those of the SPIR-V specification, version 1.5.
 //
 // A kernel is an entry point of the model GLCompute. Its parameters are the members of its block of push constants, in order: a
-// pointer of the storage class PhysicalStorageBuffer is an address, anything else a value. Constants with the SpecId 0, 1 and 2 are
+// pointer of the storage class PhysicalStorageBuffer is an address, anything else a value. If the block's only member is a pointer to a
+// structure whose name begins with argumentsName, the parameters are the members of that structure. Constants with the SpecId 0, 1 and 2 are
 // the threads of a block in each dimension; without them the block has the size that the code says. The one with the SpecId 3 is the
 // number of bytes that a launch adds to the memory which the threads of a block share.
 
 const spirvMagic = 0x07230203
 
+// argumentsName begins the name (OpName) of a structure in memory that has a kernel's parameters.
+const argumentsName = "halyard.arguments"
+
 // Instructions, by their number.
 const (
+	opName           = 5
 	opEntryPoint     = 15
 	opExecutionMode  = 16
 	opCapability     = 17
@@ -77,7 +83,8 @@ type entry struct {
 	name   string
 	size   [3]uint32 // threads of a block, unless they are chosen by specialisation
 	params []driver.Param
-	at     []uint32 // where each parameter is among the push constants, in bytes
+	at     []uint32 // where each parameter is among the push constants, or in the structure of arguments, in bytes
+	bytes  uint32   // of the structure of arguments, or 0 if there is none
 	pushed uint32   // bytes of push constants
 }
 
@@ -85,6 +92,7 @@ type entry struct {
 type spirvType struct {
 	op       uint32
 	args     []uint32 // of the instruction, without its result
+	isArgs   bool     // a structure of arguments, by its name
 	stride   uint32
 	offsets  map[uint32]uint32 // of members, by index
 	constant uint32
@@ -126,6 +134,10 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 			return nil, fmt.Sprintf("instruction %d at word %d has %d words", op, i-n, n)
 		}
 		switch op {
+		case opName:
+			if name, _, ok := spirvText(a[1:]); ok && strings.HasPrefix(name, argumentsName) {
+				at(a[0]).isArgs = true
+			}
 		case opCapability:
 			m.capabilities = append(m.capabilities, a[0])
 		case opEntryPoint:
@@ -188,26 +200,18 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 }
 
 // leastArgs is how many words instructions have at least, behind the first, for those that are read.
-var leastArgs = map[uint32]int{opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeInt: 3, opTypeFloat: 2, opTypeVector: 3,
+var leastArgs = map[uint32]int{opName: 2, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeInt: 3, opTypeFloat: 2, opTypeVector: 3,
 	opTypeArray: 3, opTypeStruct: 1, opTypePointer: 3, opConstant: 3, opVariable: 3, opFunction: 4, opFunctionCall: 3,
 	opDecorate: 2, opMemberDecorate: 3}
 
 // entry reads an entry point: its name, and the block of push constants among the variables of its interface.
 func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, problem string) {
 	e = &entry{size: [3]uint32{1, 1, 1}}
-	var name []byte
-	words := a[2:]
-	for end := false; !end; words = words[1:] {
-		if len(words) == 0 {
-			return nil, "the name of an entry point has no end"
-		}
-		b := binary.LittleEndian.AppendUint32(nil, words[0])
-		if zero := slices.Index(b, 0); zero >= 0 {
-			b, end = b[:zero], true
-		}
-		name = append(name, b...)
+	var words []uint32
+	var ok bool
+	if e.name, words, ok = spirvText(a[2:]); !ok {
+		return nil, "the name of an entry point has no end"
 	}
-	e.name = string(name)
 	for _, id := range words {
 		v := types[id]
 		if v == nil || v.op != opVariable || v.constant != storagePushConstant {
@@ -218,6 +222,11 @@ func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, proble
 			return nil, fmt.Sprintf("the push constants of kernel %q are no structure", e.name)
 		}
 		block := types[pointer.args[1]]
+		if arguments := argumentsOf(types, block); arguments != nil {
+			size, _ := measure(types, block.args[0])
+			e.pushed = block.offsets[0] + size
+			block = arguments
+		}
 		for i, member := range block.args {
 			off, ok := block.offsets[uint32(i)]
 			p := driver.Param{Kind: driver.ParamValue}
@@ -230,11 +239,42 @@ func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, proble
 			}
 			p.Size = size
 			e.params, e.at = append(e.params, p), append(e.at, off)
-			e.pushed = max(e.pushed, off+size)
+			if block.isArgs {
+				e.bytes = max(e.bytes, off+size)
+			} else {
+				e.pushed = max(e.pushed, off+size)
+			}
 		}
 	}
 	e.pushed = (e.pushed + 3) &^ 3
 	return e, ""
+}
+
+// argumentsOf returns the structure of arguments to which a block of push constants points, or nil.
+func argumentsOf(types map[uint32]*spirvType, block *spirvType) *spirvType {
+	if len(block.args) != 1 {
+		return nil
+	}
+	pointer := types[block.args[0]]
+	if pointer == nil || pointer.op != opTypePointer || pointer.args[0] != storagePhysicalStorage {
+		return nil
+	}
+	if t := types[pointer.args[1]]; t != nil && t.op == opTypeStruct && t.isArgs {
+		return t
+	}
+	return nil
+}
+
+// spirvText reads a text at the start of words, and returns the words behind it. ok is false if it has no end.
+func spirvText(words []uint32) (text string, rest []uint32, ok bool) {
+	var b []byte
+	for i, word := range words {
+		b = binary.LittleEndian.AppendUint32(b, word)
+		if zero := slices.Index(b[4*i:], 0); zero >= 0 {
+			return string(b[:4*i+zero]), words[i+1:], true
+		}
+	}
+	return "", nil, false
 }
 
 // measure returns the size and the alignment of a type in bytes, as C lays it out, or zeros if they are not known. Each type is measured

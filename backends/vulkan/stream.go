@@ -162,7 +162,7 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 		}
 		err = s.submitFill(o)
 	case opLaunch:
-		err = s.submitLaunch(o.name, o.launch)
+		return s.submitLaunch(o.name, o.launch)
 	case opStamp:
 		err = s.submitStamp(o)
 	case opHost:
