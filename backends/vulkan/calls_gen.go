@@ -13,69 +13,70 @@ import (
 
 // The numbers of the headers.
 const (
-	typeApplicationInfo       = 0          // VK_STRUCTURE_TYPE_APPLICATION_INFO
-	typeInstanceCreateInfo    = 1          // VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO
-	typeQueueCreateInfo       = 2          // VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO
-	typeDeviceCreateInfo      = 3          // VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO
-	typeSubmitInfo            = 4          // VK_STRUCTURE_TYPE_SUBMIT_INFO
-	typeMemoryAllocateInfo    = 5          // VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO
-	typeSemaphoreCreateInfo   = 9          // VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO
-	typeQueryPoolCreateInfo   = 11         // VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO
-	typeBufferCreateInfo      = 12         // VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO
-	typeShaderCreateInfo      = 16         // VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO
-	typeStageCreateInfo       = 18         // VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO
-	typePipelineCreateInfo    = 29         // VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO
-	typeLayoutCreateInfo      = 30         // VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO
-	typeCommandPoolCreateInfo = 39         // VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO
-	typeCommandBufferInfo     = 40         // VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO
-	typeCommandBufferBegin    = 42         // VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO
-	typeMemoryBarrier         = 46         // VK_STRUCTURE_TYPE_MEMORY_BARRIER
-	typeFeatures11            = 49         // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES
-	typeFeatures12            = 51         // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES
-	typeFeatures2             = 1000059000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2
-	typeProperties2           = 1000059001 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
-	typeMemoryProperties2     = 1000059006 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2
-	typeAllocateFlagsInfo     = 1000060000 // VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO
-	typeIDProperties          = 1000071004 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES
-	typeExternalBufferInfo    = 1000072000 // VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO
-	typeMaintenance3          = 1000168000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES
-	typeImportHostPointer     = 1000178000 // VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT
-	typeHostPointerProperties = 1000178001 // VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT
-	typeExternalMemoryHost    = 1000178002 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT
-	typeDriverProperties      = 1000196000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES
-	typeSemaphoreType         = 1000207002 // VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO
-	typeTimelineSubmitInfo    = 1000207003 // VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO
-	typeSemaphoreWaitInfo     = 1000207004 // VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO
-	typePCIBusInfo            = 1000212000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT
-	typeMemoryBudget          = 1000237000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT
-	typeBufferAddressInfo     = 1000244001 // VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO
-	enumeratePortability      = 1          // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
-	deviceIntegratedGPU       = 1          // VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU
-	deviceDiscreteGPU         = 2          // VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU
-	deviceVirtualGPU          = 3          // VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU
-	deviceCPU                 = 4          // VK_PHYSICAL_DEVICE_TYPE_CPU
-	queueGraphics             = 0x1        // VK_QUEUE_GRAPHICS_BIT
-	queueCompute              = 0x2        // VK_QUEUE_COMPUTE_BIT
-	memoryDeviceLocal         = 0x1        // VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
-	memoryHostVisible         = 0x2        // VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
-	memoryHostCoherent        = 0x4        // VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
-	memoryHostCached          = 0x8        // VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-	memoryUnusable            = 0x1F0      // VK_MEMORY_PROPERTY_*: lazily allocated, protected, or the extensions' of AMD and NVIDIA
-	bufferUsage               = 0x20023    // VK_BUFFER_USAGE_*: transfer source and destination, storage buffer, device address
-	allocateDeviceAddress     = 0x2        // VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
-	handleHostAllocation      = 0x80       // VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
-	poolResetCommandBuffer    = 0x2        // VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT
-	oneTimeSubmit             = 0x1        // VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
-	stageBottomOfPipe         = 0x2000     // VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT
-	stageHost                 = 0x4000     // VK_PIPELINE_STAGE_HOST_BIT
-	stageAllCommands          = 0x10000    // VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
-	accessHost                = 0x6000     // VK_ACCESS_HOST_READ_BIT, VK_ACCESS_HOST_WRITE_BIT
-	accessMemory              = 0x18000    // VK_ACCESS_MEMORY_READ_BIT, VK_ACCESS_MEMORY_WRITE_BIT
-	semaphoreTimeline         = 1          // VK_SEMAPHORE_TYPE_TIMELINE
-	queryTimestamp            = 2          // VK_QUERY_TYPE_TIMESTAMP
-	queryResult64             = 0x1        // VK_QUERY_RESULT_64_BIT
-	shaderStageCompute        = 0x20       // VK_SHADER_STAGE_COMPUTE_BIT
-	bindCompute               = 1          // VK_PIPELINE_BIND_POINT_COMPUTE
+	typeApplicationInfo         = 0          // VK_STRUCTURE_TYPE_APPLICATION_INFO
+	typeInstanceCreateInfo      = 1          // VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO
+	typeQueueCreateInfo         = 2          // VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO
+	typeDeviceCreateInfo        = 3          // VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO
+	typeSubmitInfo              = 4          // VK_STRUCTURE_TYPE_SUBMIT_INFO
+	typeMemoryAllocateInfo      = 5          // VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO
+	typeSemaphoreCreateInfo     = 9          // VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO
+	typeQueryPoolCreateInfo     = 11         // VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO
+	typeBufferCreateInfo        = 12         // VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO
+	typeShaderCreateInfo        = 16         // VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO
+	typePipelineCacheCreateInfo = 17         // VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO
+	typeStageCreateInfo         = 18         // VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO
+	typePipelineCreateInfo      = 29         // VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO
+	typeLayoutCreateInfo        = 30         // VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO
+	typeCommandPoolCreateInfo   = 39         // VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO
+	typeCommandBufferInfo       = 40         // VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO
+	typeCommandBufferBegin      = 42         // VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO
+	typeMemoryBarrier           = 46         // VK_STRUCTURE_TYPE_MEMORY_BARRIER
+	typeFeatures11              = 49         // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES
+	typeFeatures12              = 51         // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES
+	typeFeatures2               = 1000059000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2
+	typeProperties2             = 1000059001 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
+	typeMemoryProperties2       = 1000059006 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2
+	typeAllocateFlagsInfo       = 1000060000 // VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO
+	typeIDProperties            = 1000071004 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES
+	typeExternalBufferInfo      = 1000072000 // VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO
+	typeMaintenance3            = 1000168000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES
+	typeImportHostPointer       = 1000178000 // VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT
+	typeHostPointerProperties   = 1000178001 // VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT
+	typeExternalMemoryHost      = 1000178002 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT
+	typeDriverProperties        = 1000196000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES
+	typeSemaphoreType           = 1000207002 // VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO
+	typeTimelineSubmitInfo      = 1000207003 // VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO
+	typeSemaphoreWaitInfo       = 1000207004 // VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO
+	typePCIBusInfo              = 1000212000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT
+	typeMemoryBudget            = 1000237000 // VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT
+	typeBufferAddressInfo       = 1000244001 // VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO
+	enumeratePortability        = 1          // VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR
+	deviceIntegratedGPU         = 1          // VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU
+	deviceDiscreteGPU           = 2          // VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU
+	deviceVirtualGPU            = 3          // VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU
+	deviceCPU                   = 4          // VK_PHYSICAL_DEVICE_TYPE_CPU
+	queueGraphics               = 0x1        // VK_QUEUE_GRAPHICS_BIT
+	queueCompute                = 0x2        // VK_QUEUE_COMPUTE_BIT
+	memoryDeviceLocal           = 0x1        // VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+	memoryHostVisible           = 0x2        // VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
+	memoryHostCoherent          = 0x4        // VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+	memoryHostCached            = 0x8        // VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+	memoryUnusable              = 0x1F0      // VK_MEMORY_PROPERTY_*: lazily allocated, protected, or the extensions' of AMD and NVIDIA
+	bufferUsage                 = 0x20023    // VK_BUFFER_USAGE_*: transfer source and destination, storage buffer, device address
+	allocateDeviceAddress       = 0x2        // VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
+	handleHostAllocation        = 0x80       // VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
+	poolResetCommandBuffer      = 0x2        // VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT
+	oneTimeSubmit               = 0x1        // VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
+	stageBottomOfPipe           = 0x2000     // VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT
+	stageHost                   = 0x4000     // VK_PIPELINE_STAGE_HOST_BIT
+	stageAllCommands            = 0x10000    // VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
+	accessHost                  = 0x6000     // VK_ACCESS_HOST_READ_BIT, VK_ACCESS_HOST_WRITE_BIT
+	accessMemory                = 0x18000    // VK_ACCESS_MEMORY_READ_BIT, VK_ACCESS_MEMORY_WRITE_BIT
+	semaphoreTimeline           = 1          // VK_SEMAPHORE_TYPE_TIMELINE
+	queryTimestamp              = 2          // VK_QUERY_TYPE_TIMESTAMP
+	queryResult64               = 0x1        // VK_QUERY_RESULT_64_BIT
+	shaderStageCompute          = 0x20       // VK_SHADER_STAGE_COMPUTE_BIT
+	bindCompute                 = 1          // VK_PIPELINE_BIND_POINT_COMPUTE
 )
 
 // statuses are the statuses of errors, each with its kind of error.
@@ -159,8 +160,11 @@ type deviceTable struct {
 	destroyShader         func(device, shader uintptr)
 	createLayout          func(device uintptr, info unsafe.Pointer) (layout uintptr, st status)
 	destroyLayout         func(device, layout uintptr)
-	createPipeline        func(device uintptr, info unsafe.Pointer) (made uintptr, st status)
+	createPipeline        func(device, cache uintptr, info unsafe.Pointer) (made uintptr, st status)
 	destroyPipeline       func(device, pipe uintptr)
+	createPipelineCache   func(device uintptr, info unsafe.Pointer) (cache uintptr, st status)
+	destroyPipelineCache  func(device, cache uintptr)
+	pipelineCacheData     func(device, cache uintptr, size, data unsafe.Pointer) (st status)
 	cmdBindPipeline       func(buffer, pipe uintptr)
 	cmdPushConstants      func(buffer, layout uintptr, n uint32, values unsafe.Pointer)
 	cmdDispatch           func(buffer uintptr, x, y, z uint32)
@@ -290,6 +294,9 @@ type deviceTableProcs struct {
 	DestroyLayout         dl.Proc `sym:"vkDestroyPipelineLayout"`
 	CreatePipeline        dl.Proc `sym:"vkCreateComputePipelines"`
 	DestroyPipeline       dl.Proc `sym:"vkDestroyPipeline"`
+	CreatePipelineCache   dl.Proc `sym:"vkCreatePipelineCache"`
+	DestroyPipelineCache  dl.Proc `sym:"vkDestroyPipelineCache"`
+	PipelineCacheData     dl.Proc `sym:"vkGetPipelineCacheData"`
 	CmdBindPipeline       dl.Proc `sym:"vkCmdBindPipeline"`
 	CmdPushConstants      dl.Proc `sym:"vkCmdPushConstants"`
 	CmdDispatch           dl.Proc `sym:"vkCmdDispatch"`
@@ -433,15 +440,29 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 	t.destroyLayout = func(device, layout uintptr) {
 		p.DestroyLayout.Call3(device, layout, 0)
 	}
-	t.createPipeline = func(device uintptr, info unsafe.Pointer) (made uintptr, st status) {
+	t.createPipeline = func(device, cache uintptr, info unsafe.Pointer) (made uintptr, st status) {
 		w0 := dl.GetWords()
-		st = status(p.CreatePipeline.Call6(device, 0, 1, uintptr(info), 0, w0.At(0)))
+		st = status(p.CreatePipeline.Call6(device, cache, 1, uintptr(info), 0, w0.At(0)))
 		made = uintptr(w0[0])
 		w0.Put()
 		return made, st
 	}
 	t.destroyPipeline = func(device, pipe uintptr) {
 		p.DestroyPipeline.Call3(device, pipe, 0)
+	}
+	t.createPipelineCache = func(device uintptr, info unsafe.Pointer) (cache uintptr, st status) {
+		w0 := dl.GetWords()
+		st = status(p.CreatePipelineCache.Call4(device, uintptr(info), 0, w0.At(0)))
+		cache = uintptr(w0[0])
+		w0.Put()
+		return cache, st
+	}
+	t.destroyPipelineCache = func(device, cache uintptr) {
+		p.DestroyPipelineCache.Call3(device, cache, 0)
+	}
+	t.pipelineCacheData = func(device, cache uintptr, size, data unsafe.Pointer) (st status) {
+		st = status(p.PipelineCacheData.Call4(device, cache, uintptr(size), uintptr(data)))
+		return st
 	}
 	t.cmdBindPipeline = func(buffer, pipe uintptr) {
 		p.CmdBindPipeline.Call3(buffer, bindCompute, pipe)

@@ -9,8 +9,8 @@
 //
 // plan.go decides what is used of a device, as a function from data to data. device.go opens it, memory.go and slab.go allocate,
 // stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, event.go marks points in it. spirv.go reads
-// modules, module.go loads and launches kernels. structs.go has the structures of C, and calls.txt the calls, from which
-// calls_gen.go is generated.
+// modules, module.go loads and launches kernels, pipeline.go compiles them. structs.go has the structures of C, and calls.txt the
+// calls, from which calls_gen.go is generated.
 //
 // # Models of memory
 //
@@ -46,7 +46,8 @@
 // code. The constant with the SpecId 3 is the number of bytes of shared memory that a launch asks for.
 // conformance/vulkan/kernels.comp is an example in GLSL. A module that needs a feature which the device lacks is refused
 // (ErrUnsupported), one that is damaged too (ErrInvalidArgument): drivers crash on some. A launch with a new size of block or of
-// shared memory makes a pipeline, which takes milliseconds; the latest 64 of each kernel are kept.
+// shared memory compiles a pipeline, which takes milliseconds; the latest 64 of each kernel are kept. Launches of other pipelines do
+// not wait for that. What the driver keeps of a pipeline is in the cache of kernels, for this device and this version of its driver.
 //
 // # Failures
 //

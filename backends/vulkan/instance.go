@@ -3,6 +3,7 @@
 package vulkan
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"unsafe"
@@ -136,6 +137,7 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 	}
 	f.model, f.vendor, f.kind, f.api = text(p.name[:]), p.vendor, p.kind, p.api
 	f.driver = strings.TrimSpace(text(names.name[:]) + " " + text(names.info[:]))
+	f.compiler = fmt.Sprintf("%x %x %x %x %s", p.cacheUUID, p.vendor, p.device, p.driverVersion, f.driver)
 	f.uuid, f.maxAllocation = driver.UUID(ids.device), maintenance.maxAllocation
 	f.tick = *(*float32)(p.limit(limitTimestampPeriod))
 	f.pushed, f.shared = *(*uint32)(p.limit(limitPushConstants)), *(*uint32)(p.limit(limitShared))

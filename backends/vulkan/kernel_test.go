@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -181,6 +182,140 @@ func TestPipelinesAreFew(t *testing.T) {
 				t.Errorf("%d launches are pending when all is done", x.pending)
 			}
 		}
+	})
+}
+
+// While one pipeline is being compiled, calls that need it wait, it is compiled once, and all other launches go on.
+func TestPipelinesAreCompiledApart(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		m := memoryOf(t, d, driver.KindDevice, 8)
+		code := program(t, d)
+		put, err := code.Kernel("put")
+		must(t, err)
+		add, err := code.Kernel("add")
+		must(t, err)
+		launch := func(k driver.Kernel, threads uint32) error {
+			args := putting(m, 0, 7, 1)
+			if k == add {
+				args = append(args[:1], putting(m, 4, 7, 1)...)
+			}
+			s, err := d.NewStream(driver.StreamOptions{})
+			must(t, err)
+			return errors.Join(s.(*stream).Launch(k, &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{threads, 1, 1}, Args: args}), s.Sync())
+		}
+		must(t, launch(put, 1))
+		const callers = 4
+		real := d.t.createPipeline
+		begun, results := make(chan func(status)), make(chan error, callers)
+		d.t.createPipeline = func(device, cache uintptr, info unsafe.Pointer) (uintptr, status) {
+			release := make(chan status)
+			begun <- func(st status) { release <- st }
+			if st := <-release; st != success {
+				return 0, st
+			}
+			return real(device, cache, info)
+		}
+		compiling := func() (end func(status)) {
+			for range callers {
+				go func() { results <- launch(put, 2) }()
+			}
+			end = <-begun
+			for waiting := 0; waiting < callers; runtime.Gosched() { // all others have come
+				of := put.(*kernel)
+				of.mu.Lock()
+				waiting = of.pipelines[len(of.pipelines)-1].pending
+				of.mu.Unlock()
+			}
+			return end
+		}
+		compiling()(unknown)
+		for range callers {
+			if err := <-results; !errors.Is(err, driver.ErrDriver) {
+				t.Errorf("a compilation that fails: %v", err)
+			}
+		}
+		end := compiling()
+		must(t, launch(put, 1))
+		go func() { (<-begun)(success) }()
+		must(t, launch(add, 1))
+		end(success)
+		for range callers {
+			must(t, <-results)
+		}
+		d.t.createPipeline = real
+		if n := len(put.(*kernel).pipelines); n != 2 {
+			t.Errorf("%d pipelines", n)
+		}
+	})
+}
+
+// What a driver keeps of a pipeline comes back to it in a later process, and never in another state than that in which it was given.
+func TestPipelinesAreKept(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		folder := t.TempDir()
+		t.Setenv("HALYARD_KERNEL_CACHE", folder)
+		data, size := randomBytes(1, 500), uintptr(500)
+		given := make(chan []byte, 1)
+		real := *d.t
+		d.t.createPipelineCache = func(device uintptr, info unsafe.Pointer) (uintptr, status) {
+			of := *(*pipelineCacheInfo)(info)
+			given <- bytes.Clone(unsafe.Slice((*byte)(of.data), of.size))
+			of.size, of.data = 0, nil
+			return real.createPipelineCache(device, unsafe.Pointer(&of))
+		}
+		d.t.pipelineCacheData = func(_, _ uintptr, n, to unsafe.Pointer) status {
+			*(*uintptr)(n) = size
+			if to != nil {
+				copy(unsafe.Slice((*byte)(to), len(data)), data)
+			}
+			return success
+		}
+		code := suiteKernels(t)
+		compile := func(name string) []byte {
+			m := loaded(t, d, code)
+			k, err := m.Kernel(name)
+			must(t, err)
+			_, err = k.(*kernel).pipeline("test", [3]uint32{4, 1, 1}, 0)
+			must(t, err)
+			return <-given
+		}
+		if b := compile("put"); len(b) != 0 {
+			t.Errorf("a pipeline that is new: %d bytes", len(b))
+		}
+		if b := compile("put"); !bytes.Equal(b, data) {
+			t.Errorf("the same pipeline: %d bytes", len(b))
+		}
+		if b := compile("add"); len(b) != 0 {
+			t.Errorf("another kernel: %d bytes", len(b))
+		}
+		plan := *d.plan
+		plan.compiler += " next"
+		d.plan = &plan
+		if b := compile("put"); len(b) != 0 {
+			t.Errorf("another driver: %d bytes", len(b))
+		}
+		files, err := filepath.Glob(folder + "/*/*")
+		must(t, err)
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			must(t, err)
+			b[len(b)-1]++
+			must(t, os.WriteFile(f, b, 0o600))
+		}
+		if b := compile("put"); len(b) != 0 || len(files) != 3 {
+			t.Errorf("what is kept is damaged: %d bytes, %d files", len(b), len(files))
+		}
+		for _, size = range []uintptr{0, 32, 1 << 60} { // of a header alone, or of nothing that can be
+			compile("turn")
+			if b := compile("turn"); len(b) != 0 {
+				t.Errorf("%d bytes are kept of %d", len(b), size)
+			}
+		}
+		d.t.createPipelineCache = func(uintptr, unsafe.Pointer) (uintptr, status) { given <- nil; return 0, unknown }
+		compile("put") // works without
+		*d.t = real
 	})
 }
 

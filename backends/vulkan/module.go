@@ -3,15 +3,13 @@
 package vulkan
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
-	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/dl"
-	"github.com/go-halyard/halyard/internal/siglib"
 )
 
 // mostPushed is the most bytes of push constants that a kernel may have here: what every device has.
@@ -21,6 +19,7 @@ const mostPushed = 128
 type module struct {
 	dev    *device
 	code   *spirv
+	sum    [sha256.Size]byte // of the code
 	shader uintptr
 
 	mu      sync.Mutex
@@ -37,19 +36,6 @@ type kernel struct {
 	mu        sync.Mutex
 	pipelines []*pipeline // the latest used last
 }
-
-// pipeline is a kernel for one size of block and of shared memory.
-type pipeline struct {
-	block  [3]uint32
-	shared uint32 // bytes
-	handle uintptr
-
-	pending int    // launches that are not submitted; guarded by the kernel's mu
-	number  uint64 // of the last submission
-}
-
-// mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
-const mostPipelines = 64
 
 // Formats implements driver.Loader.
 func (d *device) Formats() []driver.Format { return []driver.Format{driver.FormatVulkan} }
@@ -73,7 +59,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 		return nil, d.queue.fail(op, "vkCreateShaderModule", st)
 	}
 	code.words = nil
-	return &module{dev: d, code: code, shader: shader}, nil
+	return &module{dev: d, code: code, sum: sha256.Sum256(image.Data), shader: shader}, nil
 }
 
 // Names implements driver.Module.
@@ -136,68 +122,6 @@ func (m *module) Close() error {
 	}
 	d.t.destroyShader(d.handle, m.shader)
 	return nil
-}
-
-// pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending.
-func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at := slices.IndexFunc(k.pipelines, func(p *pipeline) bool { return p.block == block && p.shared == shared })
-	var p *pipeline
-	if at >= 0 {
-		p = k.pipelines[at]
-		if last := len(k.pipelines) - 1; at != last {
-			copy(k.pipelines[at:], k.pipelines[at+1:])
-			k.pipelines[last] = p
-		}
-	} else {
-		handle, err := k.compile(op, block, shared)
-		if err != nil {
-			return nil, err
-		}
-		k.makeRoom()
-		p = &pipeline{block: block, shared: shared, handle: handle}
-		k.pipelines = append(k.pipelines, p)
-	}
-	p.pending++
-	return p, nil
-}
-
-// makeRoom destroys the pipelines that were not used for longest and are not in use, if there are many; k.mu is held.
-func (k *kernel) makeRoom() {
-	d := k.of.dev
-	for i := 0; i < len(k.pipelines) && len(k.pipelines) >= mostPipelines; {
-		p := k.pipelines[i]
-		if done, err := d.queue.reached(p.number); p.pending > 0 || !done || err != nil {
-			i++
-			continue
-		}
-		d.t.destroyPipeline(d.handle, p.handle)
-		k.pipelines = slices.Delete(k.pipelines, i, i+1)
-	}
-}
-
-// compile makes a pipeline.
-func (k *kernel) compile(op string, block [3]uint32, shared uint32) (uintptr, error) {
-	d := k.of.dev
-	values := &[4]uint32{block[0], block[1], block[2], shared}
-	entries := &[4]specializationEntry{{0, 0, 4}, {1, 4, 4}, {2, 8, 4}, {specShared, 12, 4}}
-	spec := &specialization{n: 4, entries: unsafe.Pointer(entries), size: unsafe.Sizeof(*values), data: unsafe.Pointer(values)}
-	if shared == 0 {
-		spec.n = 3 // the code's own value stands: an array must have elements
-	}
-	name := dl.CString(k.entry.name)
-	info := &pipelineCreateInfo{sType: typePipelineCreateInfo, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{
-		sType: typeStageCreateInfo, stage: shaderStageCompute, shader: k.of.shader,
-		name: unsafe.Pointer(&name[0]), specialization: unsafe.Pointer(spec)}}
-	siglib.Enter() // the driver's compiler may replace signal handlers
-	handle, st := d.t.createPipeline(d.handle, unsafe.Pointer(info))
-	siglib.Leave()
-	runtime.KeepAlive(name)
-	if st < success {
-		return 0, d.queue.fail(op, "vkCreateComputePipelines", st)
-	}
-	return handle, nil
 }
 
 // launch is a launch that is enqueued. It comes from a pool.

@@ -17,13 +17,14 @@ import (
 
 // facts are what the driver reports about a physical device.
 type facts struct {
-	model  string
-	vendor uint32
-	kind   uint32 // VkPhysicalDeviceType
-	api    uint32
-	driver string // name and version of the driver, for display
-	uuid   driver.UUID
-	pci    driver.PCI
+	model    string
+	vendor   uint32
+	kind     uint32 // VkPhysicalDeviceType
+	api      uint32
+	driver   string // name and version of the driver, for display
+	compiler string // what the driver's compiled code depends on
+	uuid     driver.UUID
+	pci      driver.PCI
 
 	extensions map[string]bool
 	features   features
@@ -125,6 +126,7 @@ type plan struct {
 	heap        uint32 // of KindDevice memory, if all types are allowed
 	importAlign uint64
 	pushed      uint32  // bytes of push constants
+	compiler    string  // what compiled code depends on: the device, the driver and its version
 	tick        float64 // nanoseconds
 	tickMask    uint64
 }
@@ -134,7 +136,7 @@ func planFor(f *facts, ordinal int, opts Options) (p *plan, problem string) {
 	if f.api < oldestAPI {
 		return nil, fmt.Sprintf("%s has Vulkan %s; 1.2 is needed", f.model, version(f.api))
 	}
-	p = &plan{importAlign: f.importAlign}
+	p = &plan{importAlign: f.importAlign, compiler: f.compiler}
 	var missing []string
 	for _, w := range wanted {
 		*w.at(&p.features) = *w.at(&f.features)

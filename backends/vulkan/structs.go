@@ -311,6 +311,14 @@ type shaderCreateInfo struct {
 	code  unsafe.Pointer
 }
 
+type pipelineCacheInfo struct {
+	sType uint32
+	next  unsafe.Pointer
+	flags uint32
+	size  uintptr // bytes
+	data  unsafe.Pointer
+}
+
 type layoutCreateInfo struct {
 	sType       uint32
 	next        unsafe.Pointer

@@ -46,10 +46,10 @@ func newSpied(t testing.TB) (*Backend, *spy) {
 // The calls that make something, and those that destroy it.
 var makes = map[string]string{"createDevice": "device", "allocateMemory": "memory", "createBuffer": "buffer",
 	"createCommandPool": "command pool", "createQueryPool": "query pool", "createSemaphore": "semaphore",
-	"createShader": "shader", "createLayout": "layout", "createPipeline": "pipeline"}
+	"createShader": "shader", "createLayout": "layout", "createPipeline": "pipeline", "createPipelineCache": "pipeline cache"}
 var destroys = map[string]string{"destroyDevice": "device", "freeMemory": "memory", "destroyBuffer": "buffer",
 	"destroyCommandPool": "command pool", "destroyQueryPool": "query pool", "destroySemaphore": "semaphore",
-	"destroyShader": "shader", "destroyLayout": "layout", "destroyPipeline": "pipeline"}
+	"destroyShader": "shader", "destroyLayout": "layout", "destroyPipeline": "pipeline", "destroyPipelineCache": "pipeline cache"}
 
 // watch wraps the functions of a table.
 func (s *spy) watch(table reflect.Value) {

@@ -1,0 +1,154 @@
+//go:build vulkan
+
+package vulkan
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/kernelcache"
+	"github.com/go-halyard/halyard/internal/siglib"
+)
+
+// pipeline is a kernel for one size of block and of shared memory.
+type pipeline struct {
+	block  [3]uint32
+	shared uint32        // bytes
+	ready  chan struct{} // closed when the pipeline is compiled
+	err    error         // why it could not be; set before ready is closed
+
+	// Guarded by the kernel's mu.
+	handle  uintptr // 0 while the pipeline is being compiled
+	pending int     // launches that are not submitted
+	number  uint64  // of the last submission
+}
+
+// mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
+const mostPipelines = 64
+
+// pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending. A new pipeline is compiled by
+// one call, without a lock; calls for the same one wait for it, and no others.
+func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline, error) {
+	k.mu.Lock()
+	if at := slices.IndexFunc(k.pipelines, func(p *pipeline) bool { return p.block == block && p.shared == shared }); at >= 0 {
+		p := k.pipelines[at]
+		if last := len(k.pipelines) - 1; at != last {
+			copy(k.pipelines[at:], k.pipelines[at+1:])
+			k.pipelines[last] = p
+		}
+		p.pending++
+		compiled := p.handle != 0
+		k.mu.Unlock()
+		if !compiled {
+			<-p.ready
+			return p, p.err
+		}
+		return p, nil
+	}
+	k.makeRoom()
+	p := &pipeline{block: block, shared: shared, ready: make(chan struct{}), pending: 1}
+	k.pipelines = append(k.pipelines, p)
+	k.mu.Unlock()
+	defer close(p.ready)
+	handle, err := k.compile(op, p)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p.handle, p.err = handle, err; err != nil {
+		at := slices.Index(k.pipelines, p)
+		k.pipelines = slices.Delete(k.pipelines, at, at+1)
+	}
+	return p, err
+}
+
+// makeRoom destroys the pipelines that were not used for longest and are not in use, if there are many; k.mu is held.
+func (k *kernel) makeRoom() {
+	d := k.of.dev
+	for i := 0; i < len(k.pipelines) && len(k.pipelines) >= mostPipelines; {
+		p := k.pipelines[i]
+		if done, err := d.queue.reached(p.number); p.pending > 0 || !done || err != nil {
+			i++
+			continue
+		}
+		d.t.destroyPipeline(d.handle, p.handle)
+		k.pipelines = slices.Delete(k.pipelines, i, i+1)
+	}
+}
+
+// compile compiles a pipeline, with what the driver kept of it in the cache of kernels when an earlier process compiled it.
+func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
+	d := k.of.dev
+	values := &[4]uint32{p.block[0], p.block[1], p.block[2], p.shared}
+	entries := &[4]specializationEntry{{0, 0, 4}, {1, 4, 4}, {2, 8, 4}, {specShared, 12, 4}}
+	spec := &specialization{n: 4, entries: unsafe.Pointer(entries), size: unsafe.Sizeof(*values), data: unsafe.Pointer(values)}
+	if p.shared == 0 {
+		spec.n = 3 // the code's own value stands: an array must have elements
+	}
+	name := dl.CString(k.entry.name)
+	info := &pipelineCreateInfo{sType: typePipelineCreateInfo, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{
+		sType: typeStageCreateInfo, stage: shaderStageCompute, shader: k.of.shader,
+		name: unsafe.Pointer(&name[0]), specialization: unsafe.Pointer(spec)}}
+
+	key := kernelcache.NewKey("pipeline", d.plan.compiler, string(k.of.sum[:]), k.entry.name, fmt.Sprint(*values))
+	kept := d.kept(key)
+	cache := d.newPipelineCache(kept)
+	siglib.Enter() // the driver's compiler may replace signal handlers
+	handle, st := d.t.createPipeline(d.handle, cache, unsafe.Pointer(info))
+	siglib.Leave()
+	runtime.KeepAlive(name)
+	if cache != 0 {
+		if kept == nil && st >= success {
+			d.keep(key, cache)
+		}
+		d.t.destroyPipelineCache(d.handle, cache)
+	}
+	if st < success {
+		return 0, d.queue.fail(op, "vkCreateComputePipelines", st)
+	}
+	return handle, nil
+}
+
+// A VkPipelineCache is made for each pipeline, so that what is kept has one owner and never grows. The cache of kernels has a check sum
+// for each entry: drivers trust what they are given.
+
+// Data of a VkPipelineCache with fewer bytes than leastKept has nothing besides its header; what is said to have more than mostKept is not
+// believed.
+const (
+	leastKept = 32 + 1
+	mostKept  = 64 << 20
+)
+
+// kept returns what a driver has kept of a pipeline, or nil.
+func (d *device) kept(key kernelcache.Key) []byte {
+	image, ok := kernelcache.Default().Get(key)
+	if !ok || image.Format != driver.FormatVulkan || len(image.Data) < leastKept {
+		return nil
+	}
+	return image.Data
+}
+
+// newPipelineCache returns a VkPipelineCache with that data, or 0 if none can be made: pipelines are compiled without one, too.
+func (d *device) newPipelineCache(data []byte) uintptr {
+	info := &pipelineCacheInfo{sType: typePipelineCacheCreateInfo, size: uintptr(len(data)), data: unsafe.Pointer(unsafe.SliceData(data))}
+	cache, st := d.t.createPipelineCache(d.handle, unsafe.Pointer(info))
+	if st < success {
+		return 0
+	}
+	return cache
+}
+
+// keep stores the data of a VkPipelineCache. If it cannot, a later process compiles again.
+func (d *device) keep(key kernelcache.Key, cache uintptr) {
+	size := new(uintptr)
+	if st := d.t.pipelineCacheData(d.handle, cache, unsafe.Pointer(size), nil); st != success || *size < leastKept || *size > mostKept {
+		return
+	}
+	data := make([]byte, *size)
+	if st := d.t.pipelineCacheData(d.handle, cache, unsafe.Pointer(size), unsafe.Pointer(&data[0])); st != success {
+		return
+	}
+	_ = kernelcache.Default().Put(key, &driver.Image{Format: driver.FormatVulkan, Data: data[:min(*size, uintptr(len(data)))]})
+}
