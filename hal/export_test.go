@@ -14,3 +14,6 @@ func WaitsForFrees() bool {
 
 // DevicesOf is what Devices makes of the reports of all backends.
 var DevicesOf = devices
+
+// Best is the index of the device that Default opens, of those that Devices lists.
+var Best = best

@@ -93,6 +93,50 @@ func TestNoDeviceHasTheReasonOfEachBackend(t *testing.T) {
 	}
 }
 
+func TestHardwareIsListedOnce(t *testing.T) {
+	device := func(backend string, ordinal int, id byte, bus uint32) hal.Info {
+		i := hal.Info{Backend: backend, Ordinal: ordinal, Class: hal.ClassGPU, UUID: hal.UUID{id}}
+		i.PCI.Known, i.PCI.Bus = bus > 0, bus
+		return i
+	}
+	simulated := device("vulkan", 4, 1, 1)
+	simulated.Simulated = true
+	infos, err := hal.DevicesOf([]hal.Report{
+		{Backend: "acme", Devices: []hal.Info{device("acme", 0, 1, 1), device("acme", 1, 9, 0)}},
+		{Backend: "cuda", Devices: []hal.Info{device("cuda", 0, 1, 1), device("cuda", 1, 2, 2), device("cuda", 2, 2, 2)}}, // parts of one card
+		{Backend: "opencl", Devices: []hal.Info{device("opencl", 0, 7, 2), device("opencl", 1, 9, 3), device("opencl", 2, 5, 5)}},
+		{Backend: "vulkan", Devices: []hal.Info{device("vulkan", 0, 0, 0), device("vulkan", 1, 1, 0), device("vulkan", 2, 5, 0), device("vulkan", 3, 6, 6), simulated}},
+	})
+	require.NoError(t, err)
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name())
+	}
+	assert.Equal(t, []string{"acme:1", "cuda:0", "cuda:1", "cuda:2", "opencl:2", "vulkan:0", "vulkan:3", "vulkan:4"}, names)
+}
+
+func TestDefaultTakesTheBestDevice(t *testing.T) {
+	gpu := func(backend string) hal.Info { return hal.Info{Backend: backend, Class: hal.ClassGPU} }
+	cpu := func(backend string) hal.Info { return hal.Info{Backend: backend, Class: hal.ClassCPU} }
+	few := func(i hal.Info) hal.Info { i.Compute.NoInt64 = true; return i }
+	for _, c := range []struct {
+		devices []hal.Info
+		want    int
+	}{
+		{[]hal.Info{cpu("host")}, 0},
+		{[]hal.Info{gpu("cuda"), cpu("host"), gpu("vulkan")}, 0},
+		{[]hal.Info{cpu("host"), cpu("opencl"), gpu("opencl"), gpu("vulkan")}, 2},
+		{[]hal.Info{cpu("host"), cpu("opencl"), cpu("vulkan")}, 1},
+		{[]hal.Info{cpu("host"), cpu("opencl"), gpu("vulkan")}, 2},
+		{[]hal.Info{cpu("host"), cpu("vulkan")}, 1},
+		{[]hal.Info{cpu("host"), few(cpu("vulkan")), few(gpu("vulkan"))}, 0},
+		{[]hal.Info{cpu("host"), cpu("opencl"), few(gpu("vulkan"))}, 1},
+		{[]hal.Info{few(gpu("vulkan"))}, 0},
+	} {
+		assert.Equal(t, c.want, hal.Best(c.devices), "%v", c.devices)
+	}
+}
+
 func TestCancelledContextOpensNothing(t *testing.T) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()

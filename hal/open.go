@@ -60,7 +60,9 @@ func List(ctx context.Context) []Report {
 	return reports
 }
 
-// Devices lists the devices of all linked backends, sorted by backend name, or those that EnvDevices selects, in its order. A backend
+// Devices lists the devices of all linked backends, sorted by backend name, or those that EnvDevices selects, in its order. Hardware that
+// several backends show is listed once ([Info.SameHardware]): for CUDA or HIP rather than OpenCL, and for these rather than Vulkan. [List],
+// [Open] and EnvDevices know the others, too. A backend
 // whose driver is missing or does not work adds no devices; [List] says why. Devices fails if a backend has not answered when ctx ends
 // (ErrNotReady), if the settings of one are wrong (ErrInvalidArgument), or if EnvDevices names a device that does not exist. If no
 // backend has a device, the error is of kind ErrUnavailable and has the reason of each.
@@ -109,7 +111,19 @@ func devices(reports []Report) ([]Info, error) {
 	if len(all) == 0 {
 		return nil, Errorf("devices", ErrUnavailable, "%s", why)
 	}
-	return all, nil
+	shown := func(i Info) bool {
+		return slices.ContainsFunc(all, func(other Info) bool { return choice(other) < choice(i) && other.SameHardware(i) })
+	}
+	return slices.DeleteFunc(slices.Clone(all), shown), nil
+}
+
+// choice is small for a backend whose device is taken where several show the same hardware.
+func choice(i Info) int {
+	order := []string{"cuda", "hip", "", "opencl", "vulkan"} // "" are backends of others
+	if at := slices.Index(order, i.Backend); at >= 0 {
+		return at
+	}
+	return slices.Index(order, "")
 }
 
 // named returns the devices that a name in EnvDevices stands for.
@@ -191,19 +205,27 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 	return devs, nil
 }
 
-// Default opens the first GPU in the list of [Devices]. If there is none, it opens the first device that is not of the backend host: a
-// processor that OpenCL drives, for example, which compiles kernels from source, as the host backend does not. If there is no other, it
-// opens the host.
+// Default opens the first GPU in the list of [Devices]: one of CUDA, HIP, OpenCL or Vulkan, in this order. If there is none, it opens the first
+// device that is not of the backend host: a processor that OpenCL drives, for example, which compiles kernels from source, as the host
+// backend does not. If there is no other, it opens the host. It leaves out devices that run few kernels (Info.Compute.NoInt64).
 func Default(ctx context.Context) (*Device, error) {
 	infos, err := Devices(ctx)
 	if err != nil {
 		return nil, err
 	}
-	best := slices.IndexFunc(infos, func(i Info) bool { return i.Class == ClassGPU })
-	if best < 0 {
-		best = max(0, slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" }))
+	return Open(ctx, infos[best(infos)].Name())
+}
+
+// best returns the index of the device that Default opens.
+func best(infos []Info) int {
+	first := slices.IndexFunc(infos, func(i Info) bool { return i.Class == ClassGPU && !i.Compute.NoInt64 })
+	if first < 0 {
+		first = slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" && !i.Compute.NoInt64 })
 	}
-	return Open(ctx, infos[best].Name())
+	if first < 0 {
+		first = slices.IndexFunc(infos, func(i Info) bool { return i.Backend == "host" })
+	}
+	return max(first, 0)
 }
 
 // deviceName is a parsed name of a device.

@@ -261,7 +261,8 @@ func (p *plan) describe(f *facts, ordinal int) {
 	p.pushed = f.pushed
 	i.Caps |= driver.CapKernels
 	i.Compute = driver.Compute{MaxThreads: f.threads, MaxBlock: f.group, MaxGrid: f.groups, Shared: uint64(f.shared),
-		Float64: *featureNamed("shaderFloat64").at(&p.features) != 0, Float16: *featureNamed("shaderFloat16").at(&p.features) != 0}
+		Float64: *featureNamed("shaderFloat64").at(&p.features) != 0, Float16: *featureNamed("shaderFloat16").at(&p.features) != 0,
+		NoInt64: *featureNamed("shaderInt64").at(&p.features) == 0}
 	if p.tick > 0 {
 		i.Caps |= driver.CapTiming
 	}

@@ -72,7 +72,7 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 			}
 			devices.AppendRow(table.Row{info.Name(), info.Model, tier, bytesText(info.TotalMemory),
 				bytesText(info.Alignment), kindText(info)})
-			details.AppendRow(table.Row{info.Name(), joinNonEmpty("\n", info.Driver, info.Caps.String())})
+			details.AppendRow(table.Row{info.Name(), joinNonEmpty("\n", info.Driver, info.Caps.String(), sharedText(reports, info))})
 		}
 		for _, p := range problems(ctx, r) {
 			absent.AppendRow(table.Row{r.Backend, p})
@@ -107,6 +107,25 @@ func printDevices(ctx context.Context, out io.Writer, reports []hal.Report) {
 			fmt.Fprintf(out, "programs see %s\n", strings.Join(names, ", "))
 		}
 	}
+}
+
+// sameHardware are the names of the devices of other backends that are the same hardware.
+func sameHardware(reports []hal.Report, info hal.Info) (names []string) {
+	for _, r := range reports {
+		for _, other := range r.Devices {
+			if info.SameHardware(other) {
+				names = append(names, other.Name())
+			}
+		}
+	}
+	return names
+}
+
+func sharedText(reports []hal.Report, info hal.Info) string {
+	if names := sameHardware(reports, info); len(names) > 0 {
+		return "the same hardware as " + strings.Join(names, " and ")
+	}
+	return ""
 }
 
 // kindText says what kind of device it is.
@@ -205,6 +224,7 @@ type deviceEntry struct {
 	Tier         string   `json:"tier,omitempty"`
 	UUID         string   `json:"uuid,omitempty"`
 	PCI          string   `json:"pci,omitempty"`
+	SameHardware []string `json:"same_hardware,omitempty"`
 	TotalMemory  uint64   `json:"total_memory"`
 	MaxAlloc     uint64   `json:"max_alloc"`
 	Alignment    uint64   `json:"alignment"`
@@ -224,7 +244,9 @@ func listingOf(ctx context.Context, reports []hal.Report) listing {
 			b.Error = errorEntryOf(r.Err)
 		}
 		for _, info := range r.Devices {
-			b.Devices = append(b.Devices, deviceEntryOf(info))
+			d := deviceEntryOf(info)
+			d.SameHardware = sameHardware(reports, info)
+			b.Devices = append(b.Devices, d)
 		}
 		l.Backends = append(l.Backends, b)
 	}

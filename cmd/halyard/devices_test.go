@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,6 +43,19 @@ func TestDevicesListsDevicesAndReasons(t *testing.T) {
 	for line := range strings.SplitSeq(stdout, "\n") {
 		assert.LessOrEqual(t, len(line), 110, "%s", line)
 	}
+}
+
+func TestDevicesTellsOfTheSameHardware(t *testing.T) {
+	reports := []hal.Report{
+		{Backend: "cuda", Devices: []hal.Info{{Backend: "cuda", UUID: hal.UUID{1}}, {Backend: "cuda", Ordinal: 1, UUID: hal.UUID{2}}}},
+		{Backend: "vulkan", Devices: []hal.Info{{Backend: "vulkan", UUID: hal.UUID{2}}}},
+	}
+	var out bytes.Buffer
+	printDevices(t.Context(), &out, reports)
+	require.Contains(t, out.String(), "the same hardware as vulkan:0")
+	require.Contains(t, out.String(), "the same hardware as cuda:1")
+	require.Equal(t, 2, strings.Count(out.String(), "the same hardware"))
+	require.Equal(t, []string{"cuda:1"}, listingOf(t.Context(), reports).Backends[1].Devices[0].SameHardware)
 }
 
 func TestDevicesTellsOfTheSelection(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,8 +13,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// selection is the devices that a command works on: the named ones, or if none is named, all that
-// hal.Devices lists.
+// selection is the devices that a command works on: the named ones, or if none is named, all.
 type selection struct {
 	devices  []string
 	backends []string
@@ -31,7 +31,7 @@ func (s *selection) addFlags(cmd *cobra.Command) {
 // that is missing is another error.
 func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.Info, error) {
 	if len(s.devices) == 0 && len(s.backends) == 0 {
-		return hal.Devices(ctx)
+		return all(ctx, reports)
 	}
 	var chosen []hal.Info
 	add := func(info hal.Info) {
@@ -59,6 +59,20 @@ func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.In
 		}
 	}
 	return chosen, nil
+}
+
+// all returns the devices that hal.Devices lists, and those that it leaves out because another backend shows the same hardware: each has a driver
+// of its own.
+func all(ctx context.Context, reports []hal.Report) ([]hal.Info, error) {
+	listed, err := hal.Devices(ctx)
+	if err != nil || strings.TrimSpace(os.Getenv(hal.EnvDevices)) != "" {
+		return listed, err
+	}
+	var infos []hal.Info
+	for _, r := range reports {
+		infos = append(infos, r.Devices...)
+	}
+	return infos, nil
 }
 
 // missing says, one sentence each, which required backends and devices were not selected.

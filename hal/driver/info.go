@@ -213,5 +213,14 @@ type Info struct {
 	LowPriority, HighPriority int
 }
 
+// SameHardware reports whether two devices are known to be one piece of hardware, which two backends show: their UUIDs are equal, or their PCI
+// addresses. It reports false for devices of one backend, which are parts of the hardware, and for simulated devices.
+func (i Info) SameHardware(other Info) bool {
+	if i.Backend == other.Backend || i.Simulated || other.Simulated {
+		return false
+	}
+	return i.UUID != (UUID{}) && i.UUID == other.UUID || i.PCI.Known && i.PCI == other.PCI
+}
+
 // Name is the name under which package hal opens the device: "cuda:0".
 func (i Info) Name() string { return i.Backend + ":" + strconv.Itoa(i.Ordinal) }

@@ -140,6 +140,9 @@ type Compute struct {
 	SharedByParam bool
 
 	Float64, Float16 bool // kernels can compute with 64-bit and 16-bit floating-point numbers
+
+	// NoInt64 says that kernels cannot compute with 64-bit integers, as a few Vulkan devices. Most kernels are refused there.
+	NoInt64 bool
 }
 
 // Loader is implemented by a Device (CapKernels).
