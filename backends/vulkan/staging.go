@@ -54,12 +54,13 @@ func (p *stages) take(op string, d *device, n uint64, call func()) (st *stage, o
 			st.users++
 			return st, off, nil
 		}
+		p.retire()
 		p.open = nil
-		if st.users == 0 {
-			p.spare = append(p.spare, st)
-		}
 	}
-	if st, err = p.whole(op, d); err != nil {
+	if st, err = p.whole(op, d); st == nil && err == nil && p.retire() {
+		st, err = p.whole(op, d)
+	}
+	if err != nil {
 		for _, call := range p.queue { // nobody may come who would wake them: they try for themselves
 			call()
 		}
@@ -128,20 +129,33 @@ func (p *stages) put(d *device, st *stage, number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.number = max(st.number, number)
-	if st.users--; st.users == 0 && st != p.open {
+	st.users--
+	switch {
+	case st == p.open:
+		if len(p.queue) > 0 && p.retire() {
+			p.wake(d)
+		}
+	case st.users == 0:
 		p.spare = append(p.spare, st)
 		p.wake(d)
 	}
+}
+
+// retire makes the stage that small copies share one that all can take, if none of them uses it; p.mu is held.
+func (p *stages) retire() bool {
+	if p.open == nil || p.open.users > 0 {
+		return false
+	}
+	p.spare = append(p.spare, p.open)
+	p.open = nil
+	return true
 }
 
 // trim frees the stages that are not in use.
 func (p *stages) trim(d *device) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if st := p.open; st != nil && st.users == 0 {
-		p.open = nil
-		p.spare = append(p.spare, st)
-	}
+	p.retire()
 	kept := p.spare[:0]
 	for _, st := range p.spare {
 		if done, _ := d.queue.reached(st.number); !done {

@@ -91,6 +91,37 @@ func TestStagesAreShared(t *testing.T) {
 	})
 }
 
+// A large copy takes the stage that small copies share as soon as none of them uses it, if there is no other.
+func TestLargeCopiesWaitForSmallOnes(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		d := p.open(t)
+		take := func(n uint64, call func()) *stage {
+			st, _, err := d.stages.take("test", d, n, call)
+			must(t, err)
+			return st
+		}
+		small := take(10, nil)
+		var large []*stage
+		for len(large) < mostStages-1 {
+			large = append(large, take(stageSize, nil))
+		}
+		called := make(chan struct{})
+		if st := take(stageSize, func() { close(called) }); st != nil {
+			t.Fatal("a stage that is in use")
+		}
+		d.stages.put(d, small, 0)
+		<-called
+		d.stages.put(d, take(10, nil), 0)
+		last := take(stageSize, nil)
+		if last == nil {
+			t.Fatal("the stage of small copies is kept for them")
+		}
+		for _, st := range append(large, last) {
+			d.stages.put(d, st, 0)
+		}
+	})
+}
+
 // Many small copies share stages, also while others are under way, and their bytes do not mix.
 func TestSmallCopiesShareStages(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
