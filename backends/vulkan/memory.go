@@ -123,7 +123,10 @@ func (d *device) newBuffer(op string, size uint64, imported bool) (buffer uintpt
 		return 0, nil, d.queue.fail(op, "vkCreateBuffer", st)
 	}
 	r = new(requirements)
-	d.t.bufferRequirements(d.handle, buffer, unsafe.Pointer(r))
+	if d.t.bufferRequirements(d.handle, buffer, unsafe.Pointer(r)); r.size < size {
+		d.t.destroyBuffer(d.handle, buffer)
+		return 0, nil, d.refuse(op, driver.ErrDriver, "vkGetBufferMemoryRequirements gives %d bytes for a buffer of %d", r.size, size)
+	}
 	return buffer, r, nil
 }
 

@@ -214,7 +214,7 @@ func (p *plan) planMemory(f *facts, opts Options) (problem string) {
 func (f *facts) ranked(must, good, bad uint32) []uint32 {
 	var found []uint32
 	for i, t := range f.types {
-		if t.flags&must == must && t.flags&memoryUnusable == 0 {
+		if t.flags&must == must && t.flags&memoryUnusable == 0 && int(t.heap) < len(f.heaps) {
 			found = append(found, uint32(i))
 		}
 	}
@@ -246,7 +246,8 @@ func (p *plan) describe(f *facts, ordinal int) {
 	i.Model, i.Vendor, i.Driver = f.model, vendorOf(f.vendor), fmt.Sprintf("Vulkan %s, %s", version(f.api), f.driver)
 	i.UUID, i.PCI = f.uuid, f.pci
 	i.TotalMemory = total
-	i.MaxAlloc = min(total, f.maxAllocation) - maxAlign
+	most := min(total, f.maxAllocation)
+	i.MaxAlloc = most - min(most, maxAlign)
 	i.Alignment, i.MaxAlign = alignment, maxAlign
 	i.SharesHostMemory = p.unified
 	i.MemoryModel = modelDiscrete

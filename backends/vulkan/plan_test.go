@@ -114,6 +114,7 @@ func TestPlanOfMemory(t *testing.T) {
 		{"memory that must be flushed", deviceCPU, []memoryType{{local | memoryHostVisible, 0}}, Options{},
 			false, 0, 0, "no memory of its own that is visible"},
 		{"no memory", deviceCPU, nil, Options{}, false, 0, 0, "no memory of its own"},
+		{"a heap that does not exist", deviceCPU, []memoryType{{local | cachedHost, 7}}, Options{}, false, 0, 0, "no memory of its own"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			p, problem := planFor(madeUp(c.kind, c.types...), 0, c.opts)
@@ -152,6 +153,8 @@ func TestPlanOfFeatures(t *testing.T) {
 		c.change(f)
 		if p, problem := planFor(f, 0, Options{}); !strings.Contains(problem, c.problem) || (p == nil) != (c.problem != "") {
 			t.Errorf("%s: %q, want %q", what, problem, c.problem)
+		} else if p != nil && p.info.Compute.NoInt64 != (f.features.core[40] == 0) {
+			t.Errorf("%s: without 64-bit integers: %t", what, p.info.Compute.NoInt64)
 		}
 	}
 
