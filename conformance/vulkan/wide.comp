@@ -4,7 +4,7 @@
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types : require
 layout(local_size_x = 1) in;
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer U32 { uint32_t v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer U32 { uint32_t v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer U64 { uint64_t v[]; };
 #ifdef wide
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer halyard_arguments {
