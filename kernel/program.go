@@ -59,6 +59,8 @@ type Written struct {
 	Dims   int      // the dimensions that it uses; a launch with fewer is refused
 	DimsAt string   // where it uses the last of them, as file:line
 	Needs  string   // what it needs that not every device has, other than float64 alone
+
+	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }
 
 // Functions are kernels as Go functions, by name.

@@ -1,0 +1,28 @@
+package kernel
+
+// Box is the threads of a part of a grid: those with Lo[d] <= t.Global(d) < Hi[d] in each dimension d.
+type Box struct{ Lo, Hi [3]int }
+
+// Span is the elements of a slice from Lo to Hi; Hi is not among them. It is empty if Hi <= Lo.
+type Span struct{ Lo, Hi int }
+
+// Touch is what the threads of a box may use of one slice of a kernel. Threads read no element outside Read and write none outside Write.
+type Touch struct {
+	Read, Write Span
+	Whole       bool // each element of Write is written, and none of Write is read before: what it held does not matter
+}
+
+// Footprint is what a kernel touches, read from its text by the command "halyard kernels".
+type Footprint struct {
+	// Cut says in which dimensions a grid may be cut into parts that run apart, also on different devices: no part writes an element that
+	// another part uses.
+	Cut [3]bool
+
+	// Why says why no dimension can be cut, beginning with the place as file:line. It is empty if one can.
+	Why string
+
+	// Of stores the touches of the kernel's slices, in the order of its parameters, in touch, which has a place for each. The values are the
+	// kernel's arguments in the order of Written.Params: integers as they are, lengths of slices, rows and columns of matrices, 0 for floats
+	// and what else cannot stand in an index. It does not allocate, and cuts all spans to the slices.
+	Of func(box Box, values []int64, touch []Touch)
+}
