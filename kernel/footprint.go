@@ -1,7 +1,10 @@
 package kernel
 
 // Box is the threads of a part of a grid: those with Lo[d] <= t.Global(d) < Hi[d] in each dimension d.
-type Box struct{ Lo, Hi [3]int }
+type Box struct {
+	Lo, Hi [3]int
+	Block  [3]int // threads of a block, if the box is of whole blocks; 0 if that is not known: then more elements may seem to be used
+}
 
 // Span is the elements of a slice from Lo to Hi; Hi is not among them. It is empty if Hi <= Lo.
 type Span struct{ Lo, Hi int }
@@ -14,8 +17,9 @@ type Touch struct {
 
 // Footprint is what a kernel touches, read from its text by the command "halyard kernels".
 type Footprint struct {
-	// Cut says in which dimensions a grid may be cut into parts that run apart, also on different devices: no part writes an element that
-	// another part uses.
+	// Cut says in which dimensions a grid may be cut between blocks into parts that run apart, also on different devices: no part writes an element that
+	// another part uses. That holds if the slices do not overlap, and if no index that the kernel computes leaves the range of int: if one does, Of may
+	// store spans that overlap.
 	Cut [3]bool
 
 	// Why says why no dimension can be cut, beginning with the place as file:line. It is empty if one can.
