@@ -36,6 +36,8 @@ type Output struct {
 
 	Loops []Loop // how the host runs each kernel
 
+	Footprints []Footprint // what each kernel touches
+
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
@@ -238,6 +240,11 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if err != nil {
 		return err
 	}
+	footprints := make([]*footprint, len(kernels))
+	for i, f := range kernels {
+		footprints[i] = p.footprint(f)
+		made.Footprints = append(made.Footprints, footprints[i].said())
+	}
 	vectors := make([]*vectors, len(kernels))
 	for i, f := range kernels {
 		v, why := p.vectors(f, loops[i])
@@ -301,7 +308,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		fmt.Fprintf(&b, "%q, ", at)
 	}
 	fmt.Fprintf(&b, "}, Kernels: map[string]kernel.Written{\n")
-	for _, f := range kernels {
+	for i, f := range kernels {
 		var names []string
 		for i, m := range f.params {
 			name := m.name
@@ -329,7 +336,8 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			}
 			at += fmt.Sprintf(", Needs: %q", needs)
 		}
-		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s},\n", f.decl.Name.Name, f.c, strings.Join(names, ", "), at)
+		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s,\nFootprint: %s},\n",
+			f.decl.Name.Name, f.c, strings.Join(names, ", "), at, footprints[i].literal())
 	}
 	image := ""
 	if ptx != "" {
@@ -376,6 +384,9 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	}
 	if ptx != "" {
 		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free("ptx", programName+"PTX"), p.free("ptx", programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
+	}
+	for _, t := range footprints {
+		fmt.Fprintf(&b, "\n%s", t.text)
 	}
 	for _, l := range loops {
 		if l != nil {
