@@ -168,6 +168,9 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr, use
 			refuse(e.Args[0].Pos(), "dimension %s does not exist; write 0, 1 or 2", v)
 		}
 		f.uses(int(d)+1, e.Pos())
+		if name == "Global" || name == "Block" || name == "Blocks" {
+			f.checks = true // with HALYARD_PARTS these macros use a parameter that GO_FAULTS has as well
+		}
 		return []string{fmt.Sprintf("((i64)%s(%d))", word, d)}
 	}
 	if name == "Shared" {

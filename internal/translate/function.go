@@ -94,7 +94,7 @@ type function struct {
 	busy     bool // it is being translated
 	broken   bool // it has errors
 	together bool // it has barriers or shared memory
-	checks   bool // it, or a function that it calls, has checked indexes
+	checks   bool // it, or a function that it calls, has checked indexes or asks for the thread's place
 
 	bytes    int64     // of its arguments, if it is a kernel
 	dims     int       // how many dimensions of the grid it, or a function that it calls, uses

@@ -1,11 +1,35 @@
 
-/* What halyard kernels writes around indexes. With HALYARD_BOUNDS the first index out of range is written into the last argument of the kernel, and the
+/* What halyard kernels writes at the end of parameters and arguments. With HALYARD_PARTS a launch runs a part of a grid. The last argument of the kernel
+   says which block is the first, and how many blocks the whole grid has. */
+#ifdef HALYARD_PARTS
+typedef struct { u32 first[3], blocks[3]; } go_part_t;
+#define GO_PART , go_part_t go_part
+#define GO_PART_ALONE go_part_t go_part
+#define GO_PASS_PART , go_part
+#define GO_PASS_PART_ALONE go_part
+#undef BLOCK
+#undef BLOCKS
+#undef INDEX
+#ifdef HALYARD_OPENCL
+#define BLOCK(d) (go_part.first[d] + (u64)get_group_id(d))
+#else
+#define BLOCK(d) (go_part.first[d] + halyard_block(d))
+#endif
+#define BLOCKS(d) ((u64)go_part.blocks[d])
+#define INDEX(d) (BLOCK(d) * THREADS(d) + THREAD(d))
+#else
+#define GO_PART
+#define GO_PART_ALONE
+#define GO_PASS_PART
+#define GO_PASS_PART_ALONE
+#endif
+/* What halyard kernels writes around indexes. With HALYARD_BOUNDS the first index out of range is written into the argument before that, and the
    index is 0 instead: what is indexed has at least one element. */
 #ifdef HALYARD_BOUNDS
-#define GO_FAULTS , GLOBAL u32 *go_faults
-#define GO_FAULTS_ALONE GLOBAL u32 *go_faults
-#define GO_PASS , go_faults
-#define GO_PASS_ALONE go_faults
+#define GO_FAULTS , GLOBAL u32 *go_faults GO_PART
+#define GO_FAULTS_ALONE GLOBAL u32 *go_faults GO_PART
+#define GO_PASS , go_faults GO_PASS_PART
+#define GO_PASS_ALONE go_faults GO_PASS_PART
 #define GO_AT(i, n, site) go_at((i64)(i), (i64)(n), site, go_faults)
 #define GO_CELL(i, j, n, m, site) go_cell((i64)(i), (i64)(j), (i64)(n), (i64)(m), site, go_faults)
 FUNCTION void go_wide(GLOBAL u32 *at, i64 v) {
@@ -33,10 +57,10 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 	return 0;
 }
 #else
-#define GO_FAULTS
-#define GO_FAULTS_ALONE
-#define GO_PASS
-#define GO_PASS_ALONE
+#define GO_FAULTS GO_PART
+#define GO_FAULTS_ALONE GO_PART_ALONE
+#define GO_PASS GO_PASS_PART
+#define GO_PASS_ALONE GO_PASS_PART_ALONE
 #define GO_AT(i, n, site) (i)
 #define GO_CELL(i, j, n, m, site) ((i64)((u64)(i) * (u64)(m) + (u64)(j)))
 #endif

@@ -61,7 +61,7 @@
 #define GO_APART (get_local_id(0) < get_local_size(0))
 #else
 #define GO_APART 1
-#define GO_WHOLE(n) ((i64)((get_group_id(0) + 1) * get_local_size(0)) <= (i64)(n))
+#define GO_WHOLE(n) ((i64)((BLOCK(0) + 1) * THREADS(0)) <= (i64)(n))
 #endif
 /* GO_ZERO is a zero that faulty compilers cannot know to be one: that of Intel for CPUs, and Mesa's Rusticl, which compiles to SPIR-V first. Where x is
    between -1 and 0, both give the float of the integer of x a sign. Intel's takes a negation that is needed after a barrier for the same in all threads,
