@@ -21,7 +21,9 @@ type Want struct {
 	own   *owner
 	part  part
 	under *access // the access of the same storage that this is a part of, or nil
-	in    int     // index of its member in the group
+	of    *part   // the elements of that access's want, if Regions returns all of them; else nil
+	in    int32   // index of its member in the group
+	elem  uint32  // bytes of an element
 	err   error   // the reason if the elements cannot be acquired
 	call  string  // see For
 }
@@ -31,7 +33,7 @@ func (b *Buffer[T]) Want(mode coherence.Mode) Want {
 	if b == nil {
 		return Want{}
 	}
-	return Want{s: b.s, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}}
+	return Want{s: b.s, own: b.own, elem: uint32(b.elementSize()), part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}}
 }
 
 // NoWant returns a want for elements that cannot be acquired: [AcquireAll] fails with reason. It is for packages whose types are made of
@@ -120,20 +122,9 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 	if stream == nil {
 		return Leases{}, noStream(op)
 	}
-	if len(wants) == 0 {
-		return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "no buffers")
-	}
-	op = cmp.Or(wants[0].call, op)
-	for i := range wants {
-		if wants[i].err != nil {
-			return Leases{}, wants[i].err
-		}
-		if wants[i].s == nil {
-			return Leases{}, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is not the Want of a buffer", i)
-		}
-		if !validMode(wants[i].part.Mode) {
-			return Leases{}, modeError(op, wants[i].part.Mode)
-		}
+	op, err := checkWants(op, wants)
+	if err != nil {
+		return Leases{}, err
 	}
 	if err := layer.Err(stream); err != nil {
 		return Leases{}, err
@@ -143,6 +134,26 @@ func acquireLeases(ctx context.Context, op string, stream *hal.Stream, wants []W
 		return Leases{}, err
 	}
 	return Leases{g, g.gen.Load()}, nil
+}
+
+// checkWants returns an error if one of the wants cannot be acquired, and the name of the call.
+func checkWants(op string, wants []Want) (call string, err error) {
+	if len(wants) == 0 {
+		return op, hal.Errorf(op, hal.ErrInvalidArgument, "no buffers")
+	}
+	op = cmp.Or(wants[0].call, op)
+	for i := range wants {
+		if wants[i].err != nil {
+			return op, wants[i].err
+		}
+		if wants[i].s == nil {
+			return op, hal.Errorf(op, hal.ErrInvalidArgument, "argument %d is not the Want of a buffer", i)
+		}
+		if !validMode(wants[i].part.Mode) {
+			return op, modeError(op, wants[i].part.Mode)
+		}
+	}
+	return op, nil
 }
 
 // acquireAll is AcquireAll, or ReserveAll, with arguments that were checked before. A nil stream means the host.
@@ -247,7 +258,7 @@ func (g *group) arrange() {
 			}
 		}
 		for _, j := range g.sorted[i : i+n] {
-			g.wants[j].in = len(g.list)
+			g.wants[j].in = int32(len(g.list))
 		}
 		g.list = append(g.list, m)
 		i += n
@@ -456,9 +467,12 @@ func (l Leases) Regions(list []hal.Region) []hal.Region {
 	}
 	for i := range l.g.wants {
 		w := &l.g.wants[i]
-		m := &l.g.list[w.in]
+		m, all := &l.g.list[w.in], &w.part
+		if w.of != nil {
+			all = w.of
+		}
 		m.s.mu.Lock()
-		list = append(list, m.x.replica.region(m.x.mem, w.part.Lo, w.part.Hi))
+		list = append(list, m.x.replica.region(m.x.mem, all.Lo, all.Hi))
 		m.s.mu.Unlock()
 	}
 	return list

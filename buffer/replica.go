@@ -208,7 +208,7 @@ func (s *storage) tighten() {
 	}
 	want := hostmem.Shut
 	s.queue.Opened(func(x *access) {
-		if x.stream == nil {
+		if x.stream == nil && x.place == protocol.Host {
 			want = max(want, hostmem.LevelOf(x.Writes()))
 		}
 	})

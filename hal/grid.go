@@ -16,6 +16,7 @@ type Grid struct {
 	unchecked bool
 	none      bool // the launch does nothing (layer: without)
 	bad       bool // more than three dimensions, or none
+	among     any  // what divides launches among several devices, nil for one (layer: Among)
 }
 
 // Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a

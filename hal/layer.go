@@ -20,7 +20,11 @@ func init() {
 		Dimensions       func(Grid) int
 		Empty            func(Grid) bool
 		None             func(Grid) Grid
+		Among            func(Grid) any
+		Divide           func(g Grid, among any) Grid
+		Resolve          func(*Kernel, Grid) (blocks, block [3]uint32, err error)
 		IsShared         func(Arg) bool
+		Bits             func(Arg) uint64
 		Rename           func(k *Kernel, name string, params []string)
 		KeepsFailures    func(*Stream) bool
 		Idle             func(*Stream) (bool, error)
@@ -36,7 +40,7 @@ func init() {
 		Interrupted      func(op string, ctx context.Context) error
 	}{
 		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
-		Grid.dimensions, Grid.empty, Grid.without, Arg.isShared,
+		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, (*Kernel).resolved, Arg.isShared, Arg.low,
 		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
@@ -156,5 +160,19 @@ func (g Grid) without() Grid {
 	g.none = true
 	return g
 }
+
+func (g Grid) divider() any { return g.among }
+
+func (g Grid) divided(among any) Grid {
+	g.among = among
+	return g
+}
+
+func (k *Kernel) resolved(g Grid) (blocks, block [3]uint32, err error) {
+	blocks, block, _, err = k.s.resolve("launch", &g)
+	return blocks, block, err
+}
+
+func (a Arg) low() uint64 { return a.bits[0] }
 
 func (a Arg) isShared() bool { return a.kind == driver.ParamShared }

@@ -1,5 +1,12 @@
 package kernel
 
+import (
+	"context"
+	"slices"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
 // SetChecking turns the checks of EnvCheck on or off.
 func SetChecking(on bool) { checking.Store(on) }
 
@@ -16,4 +23,22 @@ func Loading(p *Program) bool {
 		}
 	}
 	return false
+}
+
+// SetFootprint gives a kernel a footprint that is written by hand, unless it has one.
+func SetFootprint(k *Kernel, f Footprint) {
+	in := k.p.src.Kernels[k.name]
+	if in.Footprint.Of == nil {
+		in.Footprint = f
+		k.p.src.Kernels[k.name] = in
+	}
+}
+
+// SetLeastPart sets how many threads a part has at least.
+func SetLeastPart(n int) { leastPart = n }
+
+// LaunchPart launches a part of a grid: so many blocks from the first on.
+func LaunchPart(ctx context.Context, k *Kernel, s *hal.Stream, blocks, block, first, count [3]uint32, args ...Arg) error {
+	from := &origin{first, blocks}
+	return k.parts().Launch(ctx, s, gridOf(count, block), append(slices.Clone(args), Struct(from))...)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -27,13 +28,14 @@ type Arg struct {
 	operand Operand
 	buffer  bool
 	mode    coherence.Mode
+	kind    uint8 // the reflect.Kind of a number that Value made
 }
 
 // Value passes a number or a bool: see [hal.Value].
 func Value[T interface {
 	hal.Number | ~complex64 | ~complex128 | ~bool
 }](v T) Arg {
-	return Arg{arg: hal.Value(v)}
+	return Arg{arg: hal.Value(v), kind: uint8(reflect.TypeFor[T]().Kind())}
 }
 
 // Struct passes a structure of fixed layout, or an array of numbers: see [hal.Struct]. It is read at each launch.
@@ -58,6 +60,8 @@ type Kernel struct {
 	name string
 	call string                      // for errors and traces
 	on   atomic.Pointer[[]*onDevice] // replaced, never changed
+
+	divided atomic.Pointer[Kernel] // for parts of grids, nil if there was no launch of one
 }
 
 // onDevice is a kernel on one device.
@@ -129,7 +133,11 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 		return nil, err
 	}
 	if written {
-		layer.Rename(found, k.name, append(slices.Clone(in.Params), "the indexes that HALYARD_CHECK=bounds finds"))
+		names := slices.Clone(in.Params)
+		if k.p.src.looksAtIndexes(dev) {
+			names = append(names, "the indexes that HALYARD_CHECK=bounds finds")
+		}
+		layer.Rename(found, k.name, append(names, "the part of the grid"))
 	}
 	calls := make([]string, len(in.Params))
 	for i, param := range in.Params {
@@ -164,11 +172,15 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func (s *scratch) give() {
+func (s *scratch) clear() {
 	clear(s.wants)
 	clear(s.regions)
 	clear(s.args)
 	s.wants, s.regions, s.args = s.wants[:0], s.regions[:0], s.args[:0]
+}
+
+func (s *scratch) give() {
+	s.clear()
 	scratches.Put(s)
 }
 
@@ -180,6 +192,9 @@ func (s *scratch) give() {
 // const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
 func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
 	const op = "launch"
+	if among := layer.Among(grid); among != nil {
+		return among.(*Split).launch(ctx, k, grid, args)
+	}
 	if stream == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	}
@@ -190,30 +205,13 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if err != nil {
 		return err
 	}
-	if has := layer.Dimensions(grid); has > 0 && has < d.in.Dims {
-		return d.refuse(op, "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension", d.in.Dims-1, d.in.DimsAt, has)
+	if err := d.covers(grid); err != nil {
+		return err
 	}
 	s := scratches.Get().(*scratch)
 	defer s.give()
-	n := 0
-	for i := range args {
-		a := &args[i]
-		if a.buffer {
-			if a.operand == nil {
-				return d.refuse(op, "%s is a nil buffer", d.argument(i))
-			}
-			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
-				return d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
-			}
-			call := k.call
-			if i < len(d.calls) {
-				call = d.calls[i]
-			}
-			s.wants = append(s.wants, a.operand.Want(a.mode).For(call))
-		}
-		if d.passes || !layer.IsShared(a.arg) {
-			n++
-		}
+	if err := d.wants(k.call, s, args); err != nil {
+		return err
 	}
 	var leases buffer.Leases
 	if len(s.wants) > 0 {
@@ -222,7 +220,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		}
 		s.regions = leases.Regions(s.regions)
 	}
-	n = 0
+	n := 0
 	for i := range args {
 		if !args[i].buffer {
 			s.args = append(s.args, args[i].arg)
@@ -260,6 +258,40 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		}
 	}
 	return err
+}
+
+// covers returns an error if the grid has fewer dimensions than the kernel uses.
+func (d *onDevice) covers(grid hal.Grid) error {
+	if has := layer.Dimensions(grid); has > 0 && has < d.in.Dims {
+		return d.refuse("launch", "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension", d.in.Dims-1, d.in.DimsAt, has)
+	}
+	return nil
+}
+
+// wants appends to s.wants one for each buffer among the arguments.
+func (d *onDevice) wants(launch string, s *scratch, args []Arg) error {
+	const op = "launch"
+	n := 0
+	for i := range args {
+		a := &args[i]
+		if a.buffer {
+			if a.operand == nil {
+				return d.refuse(op, "%s is a nil buffer", d.argument(i))
+			}
+			if a.mode != coherence.Read && n < len(d.info.Params) && d.info.Params[n].Const {
+				return d.refuse(op, "%s is passed for writing, but parameter %s is const", d.argument(i), d.param(n))
+			}
+			call := launch
+			if i < len(d.calls) {
+				call = d.calls[i]
+			}
+			s.wants = append(s.wants, a.operand.Want(a.mode).For(call))
+		}
+		if d.passes || !layer.IsShared(a.arg) {
+			n++
+		}
+	}
+	return nil
 }
 
 // release ends the leases of a launch. If bad is not nil, what the kernel wrote is lost. The stream has told that error, so its events do not tell it again.

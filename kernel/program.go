@@ -50,6 +50,8 @@ type Source struct {
 	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with additions in
 	// portable source, so that every device rounds alike.
 	Options map[hal.Language][]string
+
+	parts bool // the kernels run parts of grids
 }
 
 // Written describes a kernel that was written in Go and translated.
@@ -75,6 +77,8 @@ type Program struct {
 	mu    sync.Mutex
 	loads map[*hal.Device]*load // by the device's own handle
 	round atomic.Uint64         // counts the calls of Close
+
+	divided atomic.Pointer[Program] // for parts of grids, nil if there was no launch of one
 }
 
 // load is a program on one device.
@@ -124,6 +128,9 @@ func (p *Program) Close() error {
 	var errs []error
 	for _, m := range ready {
 		errs = append(errs, m.Close())
+	}
+	if q := p.divided.Load(); q != nil {
+		errs = append(errs, q.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -269,6 +276,9 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 		text = Prelude(language) + "#line 1\n" + s.Portable
 		if s.Indexes != nil && checkingBounds.Load() {
 			text = boundsMacro + text
+		}
+		if s.parts {
+			text = partsMacro + text
 		}
 		options = append(slices.Clone(exact[language]), options...)
 	}

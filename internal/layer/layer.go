@@ -20,7 +20,11 @@ var under = slot.Hal.(struct {
 	Dimensions       func(hal.Grid) int
 	Empty            func(hal.Grid) bool
 	None             func(hal.Grid) hal.Grid
+	Among            func(hal.Grid) any
+	Divide           func(g hal.Grid, among any) hal.Grid
+	Resolve          func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)
 	IsShared         func(hal.Arg) bool
+	Bits             func(hal.Arg) uint64
 	Rename           func(k *hal.Kernel, name string, params []string)
 	KeepsFailures    func(*hal.Stream) bool
 	Idle             func(*hal.Stream) (bool, error)
@@ -70,8 +74,22 @@ var Empty = under.Empty
 // None returns the same grid for a launch that makes all checks and then does nothing.
 var None = under.None
 
+// Divide returns the same grid with what package kernel divides launches with, among several devices; nil is for launches on one. Among
+// returns it. Package hal itself ignores it.
+var (
+	Divide = under.Divide
+	Among  = under.Among
+)
+
+// Resolve returns the blocks of the grid and the threads of a block, as a launch of the kernel has them. It makes the checks of a launch
+// that concern the grid.
+var Resolve = under.Resolve
+
 // IsShared reports whether the argument was made by hal.Shared.
 var IsShared = under.IsShared
+
+// Bits returns the first eight bytes of an argument that hal.Value made. Those beyond its size are zero.
+var Bits = under.Bits
 
 // Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first
 // launch.

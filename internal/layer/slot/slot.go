@@ -7,3 +7,6 @@ var Hal any
 
 // Buffer is the same for package internal/awaited. Package buffer sets it.
 var Buffer any
+
+// Parts is the same for package internal/parts. Package buffer sets it.
+var Parts any

@@ -1,0 +1,66 @@
+package buffer
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer/slot"
+	"github.com/go-halyard/halyard/internal/protocol"
+)
+
+// These are the functions that package internal/parts calls; they are documented there.
+func init() {
+	slot.Parts = struct {
+		Cover func(ctx context.Context, wants []Want) (Leases, error)
+		Of    func(cover Leases, i, lo, hi int, mode coherence.Mode) Want
+	}{cover, Leases.part}
+}
+
+// cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
+func cover(ctx context.Context, wants []Want) (Leases, error) {
+	op, err := checkWants("cover", wants)
+	if err != nil {
+		return Leases{}, err
+	}
+	g := groups.Get().(*group)
+	g.op, g.stream, g.reserved = op, nil, true
+	g.wants = append(g.wants[:0], wants...)
+	g.arrange()
+	ready := false
+	defer func() {
+		if !ready { // also if an observer panics
+			g.abandon()
+		}
+	}()
+	for i := range g.list {
+		if err := g.list[i].cover(ctx); err != nil {
+			return Leases{}, err
+		}
+	}
+	ready = true
+	return Leases{g, g.gen.Load()}, nil
+}
+
+func (m *member) cover(ctx context.Context) (err error) {
+	m.s.mu.Lock()
+	defer m.s.unlock()
+	if m.x, err = m.s.admit(ctx, &m.q); err == nil {
+		m.x.replica, m.x.place, m.x.grouped = nil, protocol.NoPlace, true
+	}
+	return err
+}
+
+// part is parts.Of.
+func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
+	w.err = hal.Errorf("acquire", hal.ErrClosed, "the leases were released before")
+	l.live(func() {
+		all := &l.g.wants[i]
+		w = *all
+		n := int((all.part.Hi - all.part.Lo) / uint64(all.elem))
+		lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
+		w.part = part{Lo: all.part.Lo + uint64(lo)*uint64(all.elem), Hi: all.part.Lo + uint64(max(lo, hi))*uint64(all.elem), Mode: protocol.Action(mode)}
+		w.under, w.of = l.g.list[all.in].x, &all.part
+	})
+	return w
+}

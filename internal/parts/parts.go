@@ -1,0 +1,25 @@
+// Package parts lets package kernel divide a launch among several devices as one access: nothing else uses the buffers between its parts. No
+// program needs it, so package buffer does not export it.
+package parts
+
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/internal/layer/slot"
+)
+
+var under = slot.Parts.(struct {
+	Cover func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)
+	Of    func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want
+})
+
+// Cover is [buffer.ReserveAll] without a stream: the leases exclude what those of ReserveAll would, and bring no bytes anywhere. The caller
+// acquires parts of them ([Of]), releases the leases of all parts, and then those that Cover returned.
+var Cover = under.Cover
+
+// Of returns the want for the elements from lo up to but not including hi of the i-th want of a cover, with a mode that the cover's mode
+// includes. Elements beyond its end are left out. The leases of such a want do not wait for the cover and for each other, so parts that write must
+// not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
+var Of = under.Of

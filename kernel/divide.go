@@ -1,0 +1,342 @@
+package kernel
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"reflect"
+	"sync"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
+)
+
+// leastPart is the least threads of a part: fewer are launched on fewer devices.
+var leastPart = 1024
+
+// division is one launch on several devices. It is used again for later launches.
+type division struct {
+	scratch             // wants: one for each buffer among the arguments, with all its elements
+	on      []*onDevice // of each device of the team
+	parts   []part
+	values  []int64
+	blocks  [3]uint32 // of the whole grid
+	block   [3]uint32 // threads
+	trial   *trial    // nil if the launch is not timed
+}
+
+// part is what one device does of a launch.
+type part struct {
+	device  int // index in the team
+	stream  *hal.Stream
+	on      *onDevice
+	grid    hal.Grid
+	origin  origin
+	size    float64 // of the whole grid
+	touch   []Touch // of each buffer among the arguments; there may be more
+	scratch         // wants: at least one for each buffer
+	first   []int   // of each buffer: the index of its first want
+	leases  buffer.Leases
+	faults  *faults
+	err     error // why the kernel was not enqueued, or why it failed
+	done    bool  // the kernel was enqueued
+}
+
+var divisions = sync.Pool{New: func() any { return new(division) }}
+
+func (d *division) give() {
+	d.parts = d.parts[:cap(d.parts)]
+	for i := range d.parts {
+		d.parts[i].clear()
+	}
+	d.scratch.clear()
+	clear(d.on)
+	d.trial = nil
+	divisions.Put(d)
+}
+
+func (p *part) clear() {
+	p.scratch.clear()
+	p.stream, p.on, p.leases, p.faults, p.err, p.done = nil, nil, buffer.Leases{}, nil, nil, false
+	p.first = p.first[:0]
+}
+
+// divide cuts a launch into parts. divided is false if one device should run it, or say what is wrong with it.
+func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (divided bool, err error) {
+	if len(t.streams) < 2 || k == nil || k.p == nil || checking.Load() || layer.Empty(grid) {
+		return false, nil
+	}
+	in := k.p.src.Kernels[k.name]
+	f := &in.Footprint
+	if f.Of == nil || f.Cut == [3]bool{} || len(args) != len(in.Params) {
+		return false, nil
+	}
+	of := k.parts()
+	d.on = resized(d.on, len(t.streams))
+	for i, stream := range t.streams {
+		if d.on[i], err = of.device(ctx, stream.Device()); err != nil {
+			return false, err
+		}
+		blocks, block, err := layer.Resolve(d.on[i].kernel, grid)
+		if err != nil {
+			return false, err
+		}
+		if i == 0 || threads(block) < threads(d.block) {
+			d.blocks, d.block = blocks, block
+		}
+	}
+	on := d.on[0]
+	if err := on.covers(grid); err != nil {
+		return false, err
+	}
+	if err := on.wants(k.call, &d.scratch, args); err != nil {
+		return false, err
+	}
+	if len(d.wants) == 0 || d.aliased(args) {
+		return false, nil
+	}
+	d.values = d.values[:0]
+	for i := range args {
+		d.values = append(d.values, args[i].integer())
+	}
+	for dim := 2; dim >= 0; dim-- {
+		if f.Cut[dim] && d.cut(dim, t, f, args) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// resized returns the list with n elements, which keep their memory.
+func resized[T any](list []T, n int) []T {
+	if n <= cap(list) {
+		return list[:n]
+	}
+	return append(list[:cap(list)], make([]T, n-cap(list))...)
+}
+
+func threads(n [3]uint32) float64 { return float64(n[0]) * float64(n[1]) * float64(n[2]) }
+
+// integer returns a number as [Footprint.Of] takes it.
+func (a *Arg) integer() int64 {
+	if a.buffer {
+		return 0
+	}
+	switch bits := layer.Bits(a.arg); reflect.Kind(a.kind) {
+	case reflect.Int8:
+		return int64(int8(bits))
+	case reflect.Int16:
+		return int64(int16(bits))
+	case reflect.Int32:
+		return int64(int32(bits))
+	case reflect.Bool, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Int64:
+		return int64(bits)
+	}
+	return 0
+}
+
+// aliased reports whether an argument that is written shares elements with another: a footprint knows nothing of that.
+func (d *division) aliased(args []Arg) bool {
+	n := 0
+	for i := range args {
+		if !args[i].buffer {
+			continue
+		}
+		m := 0
+		for j := range i {
+			if !args[j].buffer {
+				continue
+			}
+			if (args[i].mode != coherence.Read || args[j].mode != coherence.Read) && d.wants[n].Overlap(d.wants[m]) > 0 {
+				return true
+			}
+			m++
+		}
+		n++
+	}
+	return false
+}
+
+// cut cuts the grid along one dimension. It reports false if the parts would be too small, or if their writes cannot be told apart.
+func (d *division) cut(dim int, t *team, f *Footprint, args []Arg) bool {
+	n := int(min(float64(len(t.streams)), float64(d.blocks[dim]), threads(d.blocks)*threads(d.block)/float64(leastPart)))
+	if n < 2 {
+		return false
+	}
+	sum, before := 0.0, 0.0
+	for _, share := range t.shares[:n] {
+		sum += share
+	}
+	d.parts = resized(d.parts, n)
+	used, from := 0, uint32(0)
+	for i := range n {
+		before += t.shares[i]
+		to := uint32(math.Round(before / sum * float64(d.blocks[dim])))
+		if i == n-1 {
+			to = d.blocks[dim]
+		}
+		if to <= from {
+			continue
+		}
+		p := &d.parts[used]
+		p.device, p.stream, p.on = i, t.streams[i], d.on[i]
+		p.origin = origin{blocks: d.blocks}
+		p.origin.first[dim] = from
+		count := d.blocks
+		count[dim] = to - from
+		p.size = float64(to-from) / float64(d.blocks[dim])
+		p.grid = gridOf(count, d.block)
+		var box Box
+		for e := range 3 {
+			box.Lo[e] = int(p.origin.first[e]) * int(d.block[e])
+			box.Hi[e] = box.Lo[e] + int(count[e])*int(d.block[e])
+		}
+		p.touch = resized(p.touch, len(args))
+		clear(p.touch)
+		f.Of(box, d.values, p.touch)
+		used, from = used+1, to
+	}
+	d.parts = d.parts[:used]
+	return used > 1 && d.apart(args)
+}
+
+func gridOf(blocks, block [3]uint32) hal.Grid {
+	return hal.Blocks(int(blocks[0]), int(blocks[1]), int(blocks[2])).Of(int(block[0]), int(block[1]), int(block[2]))
+}
+
+// apart reports whether no two parts write to the same span. The elements that they write differ, but a device gets, and makes stale elsewhere, the span.
+func (d *division) apart(args []Arg) bool {
+	n := 0
+	for i := range args {
+		if !args[i].buffer {
+			continue
+		}
+		if args[i].mode != coherence.Read {
+			for j := range d.parts {
+				for _, other := range d.parts[:j] {
+					if w, v := d.parts[j].touch[n].Write, other.touch[n].Write; max(w.Lo, v.Lo) < min(w.Hi, v.Hi) {
+						return false
+					}
+				}
+			}
+		}
+		n++
+	}
+	return true
+}
+
+// launch takes leases on all buffers, on the devices of all parts, and enqueues the parts. A launch that is refused changes no element.
+func (d *division) launch(ctx context.Context, args []Arg) (err error) {
+	cover, err := parts.Cover(ctx, d.wants)
+	if err != nil {
+		return d.on[0].unleased(err, args, d.wants)
+	}
+	enqueued := false
+	for i := range d.parts {
+		if err = d.parts[i].prepare(ctx, cover, args); err != nil {
+			break
+		}
+	}
+	for i := 1; i < len(d.parts) && err == nil; i++ { // the launch of the first part checks its arguments itself
+		p := &d.parts[i]
+		err = p.stream.Launch(p.on.kernel, layer.None(p.grid), p.args...)
+	}
+	for i := range d.parts {
+		p := &d.parts[i]
+		if err != nil && !enqueued {
+			break
+		}
+		d.trial.before(p.device, p.size, p.stream)
+		if p.err = p.stream.Launch(p.on.kernel, p.grid, p.args...); p.err != nil {
+			err = cmp.Or(err, p.err)
+			continue
+		}
+		p.done, enqueued = true, true
+		d.trial.after(p.device, p.stream)
+	}
+	for i := range d.parts {
+		err = cmp.Or(err, d.parts[i].end(ctx, enqueued))
+	}
+	return cmp.Or(err, cover.Release())
+}
+
+// prepare takes the leases of a part, and makes its arguments.
+func (p *part) prepare(ctx context.Context, cover buffer.Leases, args []Arg) (err error) {
+	n := 0
+	for i := range args {
+		if args[i].buffer {
+			p.first = append(p.first, len(p.wants))
+			p.want(cover, n, args[i].mode)
+			n++
+		}
+	}
+	if p.leases, err = buffer.ReserveAll(ctx, p.stream, p.wants...); err != nil {
+		return err
+	}
+	p.regions = p.leases.Regions(p.regions)
+	n = 0
+	for i := range args {
+		if !args[i].buffer {
+			p.args = append(p.args, args[i].arg)
+			continue
+		}
+		p.args = append(p.args, hal.At(p.regions[p.first[n]]))
+		n++
+	}
+	if p.faults, err = p.on.faultsOn(p.stream); err != nil {
+		return err
+	}
+	if p.faults != nil {
+		p.args = append(p.args, hal.At(p.faults.mem.All()))
+	}
+	p.args = append(p.args, hal.Struct(&p.origin))
+	return nil
+}
+
+// want appends the wants of a part for buffer n: what it writes, and what it reads before and behind that. There is always one, because the kernel
+// needs the memory.
+func (p *part) want(cover buffer.Leases, n int, mode coherence.Mode) {
+	r, w := p.touch[n].Read, p.touch[n].Write
+	if mode == coherence.Read {
+		p.wants = append(p.wants, parts.Of(cover, n, r.Lo, r.Hi, coherence.Read))
+		return
+	}
+	mode = coherence.ReadWrite
+	if p.touch[n].Whole {
+		mode = coherence.Overwrite
+	}
+	p.wants = append(p.wants, parts.Of(cover, n, w.Lo, w.Hi, mode))
+	if w.Hi <= w.Lo {
+		w = Span{r.Hi, r.Hi}
+	}
+	if r.Lo < min(r.Hi, w.Lo) {
+		p.wants = append(p.wants, parts.Of(cover, n, r.Lo, min(r.Hi, w.Lo), coherence.Read))
+	}
+	if max(r.Lo, w.Hi) < r.Hi {
+		p.wants = append(p.wants, parts.Of(cover, n, max(r.Lo, w.Hi), r.Hi, coherence.Read))
+	}
+}
+
+// end ends the leases of a part. enqueued says that a part of the launch has been enqueued, perhaps another one.
+func (p *part) end(ctx context.Context, enqueued bool) (err error) {
+	if p.faults != nil {
+		if p.done {
+			err, p.err = p.faults.inspect(ctx, p.stream)
+		}
+		p.faults.close()
+	}
+	switch {
+	case p.leases == buffer.Leases{}:
+		return err
+	case !enqueued:
+		return cmp.Or(err, p.leases.Release())
+	}
+	err = cmp.Or(err, p.leases.Commit())
+	if e := release(p.leases, p.err); p.done {
+		err = cmp.Or(err, e)
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+)
+
+// Split is several devices that do launches together:
+//
+//	split, err := kernel.NewSplit(streams...)
+//	err = k.Launch(ctx, streams[0], split.Grid(hal.Over(n)), args...)
+//
+// The grid is cut into a part for each device. Each device gets the elements that its threads use, as far as they are stale there, and the
+// threads ask for their places as in a launch on one device; so the result is the same. That needs the [Footprint] of a kernel that the command
+// "halyard kernels" translated. On the first device alone runs what cannot be cut: kernels without one or with a [Footprint.Why], small grids, launches
+// that write to overlapping arguments, and, with HALYARD_CHECK=kernels, all.
+//
+// The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see also
+// [Split.SetShares].
+//
+// If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only that
+// device had. Later launches run on the others. A part of a launch that cannot be enqueued when others have been is like one whose kernel fails: the
+// elements that it should have written are lost.
+//
+// Several goroutines may use a Split at once.
+type Split struct {
+	team atomic.Pointer[team] // replaced, never changed
+
+	mu     sync.Mutex
+	fixed  bool      // by SetShares
+	count  int       // launches since the last trial
+	wait   int       // launches between two trials
+	trial  *trial    // not evaluated yet
+	costs  []float64 // of the team: seconds that each device would need for recent launches alone, 0 if not known
+	closed bool
+}
+
+// team is the devices that work, and how they share.
+type team struct {
+	streams []*hal.Stream
+	shares  []float64 // positive
+	gone    error     // why there is no device
+}
+
+const (
+	firstWait = 2    // the first launches compile, and hand out the elements
+	mostWait  = 1024 // launches
+	gain      = 0.9  // a new division has to take less than so much of the time, because it moves elements
+)
+
+// NewSplit returns a Split over the devices of the streams, which stay the program's. It is an error if two are of the same device.
+func NewSplit(streams ...*hal.Stream) (*Split, error) {
+	const op = "split"
+	if len(streams) == 0 {
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "no streams")
+	}
+	t := &team{}
+	for _, stream := range streams {
+		if stream == nil {
+			return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+		}
+		for _, other := range t.streams {
+			if other.Device().Same(stream.Device()) {
+				return nil, hal.Errorf(op, hal.ErrInvalidArgument, "two streams of %s", stream.Device().Name())
+			}
+		}
+		t.streams, t.shares = append(t.streams, stream), append(t.shares, 1)
+	}
+	s := &Split{wait: firstWait, costs: make([]float64, len(streams))}
+	s.team.Store(t)
+	return s, nil
+}
+
+// Grid returns the same grid for launches that are divided. Such a launch uses the streams of the split and ignores the one that it is given.
+func (s *Split) Grid(g hal.Grid) hal.Grid {
+	if s == nil {
+		return g
+	}
+	return layer.Divide(g, s)
+}
+
+// Streams returns the streams of the devices that work, in the order of NewSplit.
+func (s *Split) Streams() []*hal.Stream { return append([]*hal.Stream(nil), s.team.Load().streams...) }
+
+// Shares returns how large the parts of the devices that work are, in the order of Streams. Their sum is 1.
+func (s *Split) Shares() []float64 {
+	t := s.team.Load()
+	sum := 0.0
+	for _, share := range t.shares {
+		sum += share
+	}
+	list := make([]float64, 0, len(t.shares))
+	for _, share := range t.shares {
+		list = append(list, share/sum)
+	}
+	return list
+}
+
+// SetShares sets how large the parts of the devices are, a positive number for each of Streams, and ends the measurements.
+func (s *Split) SetShares(shares ...float64) error {
+	const op = "set shares"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := *s.team.Load()
+	if len(shares) != len(t.streams) {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "%d shares for %d devices", len(shares), len(t.streams))
+	}
+	for _, share := range shares {
+		if !(share > 0) || math.IsInf(share, 0) {
+			return hal.Errorf(op, hal.ErrInvalidArgument, "a share of %v; it must be positive", share)
+		}
+	}
+	t.shares = append([]float64(nil), shares...)
+	s.fixed = true
+	s.team.Store(&t)
+	return nil
+}
+
+// Close gives back what measurements need. Launches after it are not measured. The streams stay open.
+func (s *Split) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	t := s.trial
+	s.trial = nil
+	return t.close()
+}
+
+// launch launches a kernel on the devices of the split.
+func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
+	t, err := s.present()
+	if err != nil {
+		return err
+	}
+	grid = layer.Divide(grid, nil)
+	d := divisions.Get().(*division)
+	defer d.give()
+	divided, err := d.divide(ctx, t, k, grid, args)
+	switch {
+	case err != nil:
+	case divided:
+		d.trial = s.begin(t)
+		err = d.launch(ctx, args)
+		s.timed(d.trial)
+	default:
+		err = k.Launch(ctx, t.streams[0], grid, args...)
+	}
+	if err != nil {
+		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
+	}
+	return err
+}
+
+// present returns the devices that work. It is an error if one was lost since the last call.
+func (s *Split) present() (*team, error) {
+	t := s.team.Load()
+	for _, stream := range t.streams {
+		if layer.Err(stream) != nil {
+			return nil, s.dismiss()
+		}
+	}
+	return t, t.gone
+}
+
+// dismiss leaves out the devices that do not work, and returns why they do not.
+func (s *Split) dismiss() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	old, t := s.team.Load(), &team{}
+	var costs []float64
+	for i, stream := range old.streams {
+		if err := layer.Err(stream); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		t.streams, t.shares, costs = append(t.streams, stream), append(t.shares, old.shares[i]), append(costs, s.costs[i])
+	}
+	err := errors.Join(errs...)
+	if len(errs) == 1 {
+		err = errs[0]
+	}
+	if len(t.streams) == 0 {
+		t.gone = err
+		if old.gone != nil {
+			t.gone = old.gone
+		}
+	}
+	s.costs = costs
+	s.team.Store(t)
+	return err
+}

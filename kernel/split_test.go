@@ -1,0 +1,320 @@
+package kernel_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/divided"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// span returns the elements from lo to hi of a slice of n.
+func span(lo, hi int, n int64) kernel.Span {
+	return kernel.Span{Lo: min(max(lo, 0), int(n)), Hi: min(max(hi, 0), int(n))}
+}
+
+// own is the footprint of a kernel that uses element t.Global(0) of the slices whose lengths are the values with these numbers. The last one is written.
+func own(out bool, lengths ...int) kernel.Footprint {
+	return kernel.Footprint{Cut: [3]bool{true}, Of: func(box kernel.Box, values []int64, touch []kernel.Touch) {
+		for i, n := range lengths {
+			s := span(box.Lo[0], box.Hi[0], values[n])
+			switch {
+			case i < len(lengths)-1:
+				touch[i] = kernel.Touch{Read: s}
+			case out:
+				touch[i] = kernel.Touch{Write: s, Whole: true}
+			default:
+				touch[i] = kernel.Touch{Read: s, Write: s}
+			}
+		}
+	}}
+}
+
+func init() {
+	for name, f := range map[string]kernel.Footprint{
+		"saxpy": own(false, 2, 4),
+		"spread": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			w, h := int(v[0]), int(v[1])
+			lo, hi := min(box.Lo[1], h), min(box.Hi[1], h)
+			touch[0].Read = span((lo-1)*w, (hi+1)*w, v[3])
+			touch[1] = kernel.Touch{Write: span(lo*w, hi*w, v[5]), Whole: box.Lo[0] == 0 && box.Hi[0] >= w}
+		}},
+		"product": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			n := int(v[0])
+			touch[0].Read = span(box.Lo[1]*n, box.Hi[1]*n, v[2])
+			touch[1].Read = span(0, n*n, v[4])
+			touch[2] = kernel.Touch{Write: span(box.Lo[1]*n, box.Hi[1]*n, v[6]), Whole: box.Lo[0] == 0 && box.Hi[0] >= n}
+		}},
+		"pull": {Cut: [3]bool{true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			touch[0].Read = span(0, int(v[2]), v[2])
+			touch[1] = kernel.Touch{Write: span(box.Lo[0], box.Hi[0], v[4]), Whole: true}
+		}},
+		"mandelbrot": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			rows, cols := int(v[1]), int(v[2])
+			touch[0] = kernel.Touch{Write: span(box.Lo[1]*cols, box.Hi[1]*cols, int64(rows*cols)), Whole: box.Lo[0] == 0 && box.Hi[0] >= cols}
+		}},
+		"blur": {Cut: [3]bool{true, true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			rows, cols := int(v[1]), int(v[2])
+			lo, hi := min(box.Lo[1], rows), min(box.Hi[1], rows)
+			touch[0].Read = span((lo-2)*cols, (hi+2)*cols, int64(rows*cols))
+			touch[1] = kernel.Touch{Write: span(lo*cols, hi*cols, int64(rows*cols)), Whole: box.Lo[0] == 0 && box.Hi[0] >= cols}
+		}},
+		"laplace": {Cut: [3]bool{true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			touch[0].Read = span(box.Lo[0]-1, box.Hi[0]+1, v[1])
+			touch[1] = kernel.Touch{Write: span(box.Lo[0], box.Hi[0], v[3]), Whole: true}
+		}},
+		"dot": {Cut: [3]bool{true}, Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			touch[0].Read = span(box.Lo[0]*16, box.Hi[0]*16, v[1])
+			touch[1].Read = span(box.Lo[0]*16, box.Hi[0]*16, v[3])
+			touch[2] = kernel.Touch{Write: span(box.Lo[0], box.Hi[0], v[5]), Whole: true}
+		}},
+		"count": {Why: "divided.go:179: it adds atomically"},
+	} {
+		kernel.SetFootprint(divided.Kernel(name), f)
+	}
+	kernel.SetLeastPart(16)
+}
+
+// queue is a kernel.Queue over a split, which fails the test at the first error.
+type queue struct {
+	t     *testing.T
+	split *kernel.Split
+	grid  hal.Grid
+	whole bool // the grid is q.grid
+}
+
+func (q queue) Launching(_ string, over hal.Grid) (context.Context, *hal.Stream, hal.Grid, bool) {
+	if q.whole {
+		over = q.grid
+	}
+	return ctx, nil, q.split.Grid(over), true
+}
+
+func (q queue) Launched(err error) {
+	q.t.Helper()
+	require.NoError(q.t, err)
+}
+
+func (q queue) of(g hal.Grid) queue {
+	q.grid, q.whole = g, true
+	return q
+}
+
+func newSplit(t *testing.T, streams ...*hal.Stream) *kernel.Split {
+	split, err := kernel.NewSplit(streams...)
+	require.NoError(t, err)
+	ones := make([]float64, len(streams))
+	for i := range ones {
+		ones[i] = 1
+	}
+	require.NoError(t, split.SetShares(ones...))
+	t.Cleanup(func() { assert.NoError(t, split.Close()) })
+	return split
+}
+
+// teams are lists of one to three devices: discrete ones of the host, the host and discrete ones, and all that compile kernels, with one of the host.
+func teams(t *testing.T) (list [][]*hal.Stream) {
+	_, own := devices(t, 3)
+	list = append(list, own[1:2], own[1:3], own[1:4], []*hal.Stream{own[0], own[1]})
+	others := everyStream(t, 0)
+	for i, s := range others {
+		list = append(list, []*hal.Stream{s}, []*hal.Stream{s, own[1]}, []*hal.Stream{own[1], s, own[2]})
+		if i > 0 {
+			list = append(list, []*hal.Stream{others[0], s})
+		}
+	}
+	return list
+}
+
+func names(team []*hal.Stream) string {
+	var list []string
+	for _, s := range team {
+		list = append(list, s.Device().Name())
+	}
+	return strings.Join(list, "+")
+}
+
+func copied(t testing.TB, stats ...buffer.Stats) (n uint64) {
+	for _, s := range stats {
+		n += s.BytesCopied
+	}
+	return n
+}
+
+// Heat on n devices has the same bits as on one. What moves is the parts once, with their halos, and then two rows at each boundary in each step.
+func TestHeatMovesOnlyHalos(t *testing.T) {
+	const width, height, steps = 40, 64, 6
+	start := numbers(rand.New(rand.NewPCG(1, 2)), width*height)
+	run := func(t *testing.T, team []*hal.Stream) (result []float32, first, rest uint64) {
+		q := queue{t: t, split: newSplit(t, team...)}
+		now, next := made(t, start...), made(t, make([]float32, width*height)...)
+		for i := range steps {
+			divided.Spread(q.of(hal.Over(width, height).Of(8, 4)), width, height, now, next)
+			now, next = next, now
+			if i == 0 {
+				first = copied(t, now.Stats(), next.Stats())
+			}
+		}
+		rest = copied(t, now.Stats(), next.Stats()) - first
+		return contents(t, now), first, rest
+	}
+	_, own := devices(t, 1)
+	want, _, _ := run(t, own[1:])
+	for _, team := range teams(t) {
+		t.Run(names(team), func(t *testing.T) {
+			got, first, rest := run(t, team)
+			require.Equal(t, want, got)
+			for _, s := range team {
+				if s.Device().Info().SharesHostMemory {
+					return
+				}
+			}
+			halos := uint64(2 * (len(team) - 1) * width * 4)
+			assert.Equal(t, 4*width*height+halos, first)
+			assert.Equal(t, (steps-1)*halos, rest)
+		})
+	}
+}
+
+// Each program gives the same bits on any devices as on one.
+func TestProgramsAreTheSameOnSeveralDevices(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 64
+	flat, square, other := numbers(rng, 1000), numbers(rng, n*n), numbers(rng, n*n)
+	bodies := make([]divided.Body, 300)
+	for i := range bodies {
+		bodies[i] = divided.Body{At: [2]float32{rng.Float32(), rng.Float32()}}
+	}
+	many := make([]float32, 5000)
+	for i := range many {
+		many[i] = float32(rng.IntN(100))
+	}
+	for name, run := range map[string]func(t *testing.T, q queue) any{
+		"saxpy": func(t *testing.T, q queue) any {
+			x, y := made(t, flat...), made(t, flat...)
+			for range 3 {
+				divided.Saxpy(q.of(hal.Over(len(flat)).Of(16)), 2, x, y)
+			}
+			return contents(t, y)
+		},
+		"product": func(t *testing.T, q queue) any {
+			a, b, c := made(t, square...), made(t, other...), made(t, make([]float32, n*n)...)
+			divided.Product(q.of(hal.Over(n, n).Of(8, 8)), n, a, b, c)
+			divided.Product(q.of(hal.Over(n, n).Of(8, 8)), n, c, b, a)
+			return contents(t, a)
+		},
+		"pull": func(t *testing.T, q queue) any {
+			from, to := made(t, bodies...), made(t, bodies...)
+			for range 4 {
+				divided.Pull(q.of(hal.Over(len(bodies)).Of(32)), 0.01, from, to)
+				from, to = to, from
+			}
+			return contents(t, from)
+		},
+		"mandelbrot": func(t *testing.T, q queue) any {
+			image := made(t, make([]int32, 100*80)...)
+			divided.Mandelbrot(q.of(hal.Over(100, 80).Of(16, 4)), kernel.InRows(image, 100))
+			return contents(t, image)
+		},
+		"blur": func(t *testing.T, q queue) any {
+			from, to := made(t, square...), made(t, make([]float32, n*n)...)
+			for range 3 {
+				divided.Blur(q.of(hal.Over(n, n).Of(8, 8)), kernel.InRows(from, n), kernel.InRows(to, n))
+				from, to = to, from
+			}
+			return contents(t, from)
+		},
+		"cg": gradient,
+		"count": func(t *testing.T, q queue) any {
+			x, bins := made(t, many...), made(t, make([]int32, 10)...)
+			divided.Count(q, x, bins)
+			return contents(t, bins)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, own := devices(t, 1)
+			want := run(t, queue{t: t, split: newSplit(t, own[1:]...)})
+			for _, team := range teams(t) {
+				t.Run(names(team), func(t *testing.T) {
+					require.Equal(t, want, run(t, queue{t: t, split: newSplit(t, team...)}))
+				})
+			}
+		})
+	}
+}
+
+// gradient is a conjugate gradient whose products are summed by the host in a fixed order.
+func gradient(t *testing.T, q queue) any {
+	const n = 2048
+	b := numbers(rand.New(rand.NewPCG(5, 6)), n)
+	x, r, p, ap, sums := made(t, make([]float32, n)...), made(t, b...), made(t, b...), made(t, make([]float32, n)...), made(t, make([]float32, n/16)...)
+	grid, few := q.of(hal.Over(n).Of(64)), q.of(hal.Over(n/16).Of(4))
+	product := func(u, v *buffer.Buffer[float32]) (sum float32) {
+		divided.Dot(few, u, v, sums)
+		for _, s := range contents(t, sums) {
+			sum += s
+		}
+		return sum
+	}
+	rr := product(r, r)
+	for range 10 {
+		divided.Laplace(grid, p, ap)
+		a := rr / product(p, ap)
+		divided.Saxpy(grid, a, p, x)
+		divided.Saxpy(grid, -a, ap, r)
+		next := product(r, r)
+		// p = r + beta*p, by a kernel that there is: p/beta += r/beta would round, so the host does it
+		beta := next / rr
+		rr = next
+		require.NoError(t, p.Update(ctx, func(p []float32) error {
+			return r.View(ctx, func(r []float32) error {
+				for i := range p {
+					p[i] = r[i] + float32(beta*p[i])
+				}
+				return nil
+			})
+		}))
+	}
+	return contents(t, x)
+}
+
+// Launches of several goroutines, and accesses of the host, come one after the other also if they are divided: nobody sees half of one.
+func TestDividedLaunchesAreWhole(t *testing.T) {
+	const n, rounds = 1024, 60
+	_, own := devices(t, 3)
+	split := newSplit(t, own[1:]...)
+	one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
+	require.NoError(t, one.Fill(ctx, 1))
+	q := queue{t: t, split: split}.of(hal.Over(n).Of(16))
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			for range rounds {
+				divided.Saxpy(q, 1, one, y)
+			}
+		})
+		group.Go(func() {
+			for range rounds {
+				assert.NoError(t, y.View(ctx, func(y []float32) error {
+					for i := range y {
+						if y[i] != y[0] {
+							t.Errorf("element %d is %v, and element 0 is %v", i, y[i], y[0])
+							break
+						}
+					}
+					return nil
+				}))
+			}
+		})
+	}
+	group.Wait()
+	assert.Equal(t, float32(3*rounds), contents(t, y)[n-1])
+}

@@ -1,0 +1,139 @@
+package kernel
+
+import (
+	"errors"
+
+	"github.com/go-halyard/halyard/hal"
+)
+
+// trial is a launch whose parts are timed.
+type trial struct {
+	team  *team
+	times []timing // of the devices, in the order of the team
+}
+
+// timing is the events around the kernel of one part, which is so much of the whole grid. The events are nil if the device has no part.
+type timing struct {
+	from, to *hal.Event
+	part     float64
+}
+
+// begin returns a trial if the next launch is to be timed, else nil. First it evaluates the last one.
+func (s *Split) begin(t *team) *trial {
+	if len(t.streams) < 2 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := s.trial; last != nil && last.done() {
+		s.trial = nil
+		s.learn(last)
+		_ = last.close() // the events have served
+	}
+	s.count++
+	if s.count <= s.wait || s.trial != nil || s.fixed || s.closed {
+		return nil
+	}
+	for _, stream := range t.streams {
+		if !stream.Device().Caps().Has(hal.CapTiming) {
+			return nil
+		}
+	}
+	s.count, s.wait = 0, min(2*s.wait, mostWait)
+	return &trial{t, make([]timing, len(t.streams))}
+}
+
+// timed keeps a trial whose launch has been enqueued.
+func (s *Split) timed(t *trial) {
+	if t == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trial != nil || s.closed {
+		_ = t.close()
+		return
+	}
+	s.trial = t
+}
+
+// before and after record events around a part's kernel. Without them there is no measurement, so their errors do not matter.
+func (t *trial) before(device int, part float64, stream *hal.Stream) {
+	if t != nil {
+		t.times[device].part = part
+		t.times[device].from, _ = stream.Record(hal.WithTiming())
+	}
+}
+
+func (t *trial) after(device int, stream *hal.Stream) {
+	if t != nil {
+		t.times[device].to, _ = stream.Record(hal.WithTiming())
+	}
+}
+
+// done reports whether the launch has ended, on all devices.
+func (t *trial) done() bool {
+	for _, m := range t.times {
+		if m.to == nil {
+			continue
+		}
+		if done, err := m.to.Done(); !done && err == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *trial) close() error {
+	if t == nil {
+		return nil
+	}
+	var errs []error
+	for _, m := range t.times {
+		for _, e := range []*hal.Event{m.from, m.to} {
+			if e != nil {
+				errs = append(errs, e.Close())
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// learn takes the times of a trial into account; s.mu is held.
+func (s *Split) learn(t *trial) {
+	now := s.team.Load()
+	if t.team != now || s.fixed {
+		return
+	}
+	for i, m := range t.times {
+		if m.from == nil || m.to == nil {
+			return
+		}
+		took, err := m.to.Elapsed(m.from)
+		if err != nil || took <= 0 {
+			return
+		}
+		s.costs[i] = 0.75*s.costs[i] + took.Seconds()/m.part
+	}
+	if shares := better(now.shares, s.costs); shares != nil {
+		s.team.Store(&team{streams: now.streams, shares: shares})
+	}
+}
+
+// better returns shares with which all devices end at the same time, or nil if these gain too little. A device needs so much time alone as its cost says.
+func better(shares, costs []float64) []float64 {
+	sum, speed, longest := 0.0, 0.0, 0.0
+	for i := range shares {
+		sum += shares[i]
+		speed += 1 / costs[i]
+		longest = max(longest, shares[i]*costs[i])
+	}
+	if 1/speed > gain*longest/sum {
+		return nil
+	}
+	list := make([]float64, 0, len(shares))
+	for i := range shares {
+		list = append(list, 1/costs[i]/speed)
+	}
+	return list
+}
