@@ -13,6 +13,7 @@ import (
 	_ "github.com/go-halyard/halyard/buffer/trace" // obeys HALYARD_TRACE and HALYARD_DEBUG=log
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // Queue is a device, a stream on it, a context, the buffers that were made with it, and the first error of all calls. It may be used by several goroutines
@@ -39,6 +40,9 @@ type core struct {
 	stream *hal.Stream // nil after an error of Open
 	lent   bool        // the stream is the program's
 	first  *first
+
+	others []opened      // the devices besides dev
+	split  *kernel.Split // divides launches; nil if there is one device
 
 	mu     sync.Mutex
 	made   map[uint64]owned // buffers that are not closed
@@ -72,6 +76,10 @@ type first struct {
 
 // Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The names are
 // those of [hal.Open]: "cuda:0", "opencl:gpu", "host". ctx is the context of all waits of the queue: when it ends they end, with an error.
+//
+// With several names, or with "all", which is all GPUs, the queue is over all these devices. A launch whose kernel allows it is divided among them,
+// and each has the elements that its threads use: see [kernel.Split]. The results are the same. If no GPU is found, "all" is the devices of the host
+// that HALYARD_HOST_DEVICES makes, and without these the device that [hal.Default] takes.
 func Open(ctx context.Context, device ...string) *Queue {
 	const op = "Open"
 	q := newQueue(ctx, op)
@@ -80,21 +88,27 @@ func Open(ctx context.Context, device ...string) *Queue {
 		return q
 	}
 	err := error(nil)
-	switch len(device) {
-	case 0:
+	switch {
+	case len(device) == 0:
 		c.dev, err = hal.Default(ctx)
-	case 1:
-		if c.dev, err = hal.Open(ctx, device[0]); err != nil {
-			err = listed(ctx, err)
-		}
+	case len(device) == 1 && device[0] != all:
+		c.dev, err = openNamed(ctx, device[0])
 	default:
-		err = hal.Errorf(op, hal.ErrInvalidArgument, "%d names of devices; a queue has one device", len(device))
+		err = c.openAll(device)
 	}
-	if err == nil {
+	if err == nil && c.stream == nil {
 		c.stream, err = c.dev.NewStream()
 	}
 	c.keep(called(op, err))
 	return q
+}
+
+func openNamed(ctx context.Context, name string) (*hal.Device, error) {
+	dev, err := hal.Open(ctx, name)
+	if err != nil {
+		err = listed(ctx, err)
+	}
+	return dev, err
 }
 
 // listed adds the devices that there are to the error of opening one.
@@ -160,7 +174,7 @@ func newQueue(ctx context.Context, op string) *Queue {
 
 // dropped reports the error of a queue that nobody can ask any more. Package hal gives back its stream and its device, and reports them.
 func (f *first) dropped() {
-	go f.leave(nil)
+	go f.leave()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil && !f.told {
@@ -216,7 +230,7 @@ func (q *Queue) Sync() {
 	const op = "Sync"
 	if c := q.core(); c.begin(op) {
 		defer c.end()
-		c.keep(called(op, c.stream.Sync(c.ctx)))
+		c.keep(called(op, c.sync(c.ctx)))
 	}
 }
 
@@ -290,7 +304,7 @@ func (c *core) drain() error {
 	if c.stream == nil {
 		return nil
 	}
-	return c.stream.Sync(context.WithoutCancel(c.ctx))
+	return c.sync(context.WithoutCancel(c.ctx))
 }
 
 // shut closes what belongs to the queue, the buffers on the caller's goroutine, whose line traces show. failed is an error of the work.
@@ -307,20 +321,24 @@ func (c *core) shut(failed error) {
 		errs = append(errs, err)
 	}
 	go func() { // closing the last handle on a device waits for work
-		dev := c.dev
-		if c.lent {
-			dev = nil
-		} else if c.stream != nil {
-			errs = append(errs, c.stream.Close())
+		var handles []*hal.Device
+		if !c.lent && c.dev != nil {
+			handles = append(handles, c.dev)
+			for _, o := range c.others {
+				handles = append(handles, o.dev)
+			}
+			if c.stream != nil {
+				errs = append(errs, c.closeStreams())
+			}
 		}
-		c.failed = errors.Join(append(errs, c.first.leave(dev))...)
+		c.failed = errors.Join(append(errs, c.first.leave(handles...))...)
 		close(c.ended)
 	}()
 }
 
-// leave ends a queue whose handle on its device is dev, if it has one of its own, and closes all handles that are no longer in use. When no queue is left,
+// leave ends a queue whose own handles on devices these are, and closes all handles that are no longer in use. When no queue is left,
 // what keeps a handle open is the program's, and leave returns the error that names it.
-func (f *first) leave(dev *hal.Device) error {
+func (f *first) leave(handles ...*hal.Device) error {
 	devices.mu.Lock()
 	defer devices.mu.Unlock()
 	if f.open {
@@ -328,9 +346,7 @@ func (f *first) leave(dev *hal.Device) error {
 		devices.queues--
 		devices.ended++
 	}
-	if dev != nil {
-		devices.left = append(devices.left, dev)
-	}
+	devices.left = append(devices.left, handles...)
 	for {
 		ended, left := devices.ended, devices.left
 		devices.left = nil
@@ -356,7 +372,7 @@ func (f *first) leave(dev *hal.Device) error {
 	}
 }
 
-// Device returns the queue's device, nil if Open could not open one.
+// Device returns the queue's device, the first if there are several, nil if Open could not open one.
 func (q *Queue) Device() *hal.Device {
 	if c := q.core(); c != nil {
 		return c.dev
@@ -364,7 +380,7 @@ func (q *Queue) Device() *hal.Device {
 	return nil
 }
 
-// Stream returns the queue's stream, nil if Open could not make one. The program may enqueue work of its own on it.
+// Stream returns the queue's stream, on [Queue.Device], nil if Open could not make one. The program may enqueue work of its own on it.
 func (q *Queue) Stream() *hal.Stream {
 	if c := q.core(); c != nil {
 		return c.stream
@@ -372,12 +388,17 @@ func (q *Queue) Stream() *hal.Stream {
 	return nil
 }
 
-// String returns the device's name: "cuda:0".
+// String returns the device's name, "cuda:0", or those of several devices, "cuda:0+cuda:1".
 func (q *Queue) String() string {
-	if d := q.Device(); d != nil {
-		return d.Name()
+	d := q.Device()
+	if d == nil {
+		return "no device"
 	}
-	return "no device"
+	name := d.Name()
+	for _, o := range q.c.others {
+		name += "+" + o.dev.Name()
+	}
+	return name
 }
 
 // Over returns the queue for one launch with at least n threads in each dimension, in place of the grid that the launcher takes from its data:
@@ -402,6 +423,9 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument, "the data of kernel %s do not say how many threads it needs; launch it on q.Over(n)", kernel))
 		c.end()
 		return nil, nil, grid, false
+	}
+	if c.split != nil {
+		over = c.split.Grid(over)
 	}
 	return c.ctx, c.stream, over, true
 }

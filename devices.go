@@ -1,0 +1,148 @@
+package halyard
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// all is the name for Open that stands for all GPUs.
+const all = "all"
+
+// opened is a device that Open opened, with a stream.
+type opened struct {
+	dev    *hal.Device
+	stream *hal.Stream
+}
+
+// openAll opens devices by name and makes the queue one over all of them. After an error none is open.
+func (c *core) openAll(names []string) (err error) {
+	var list []opened
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, o := range list {
+			if e := hal.CloseAll(o.dev, o.stream); e != nil {
+				err = errors.Join(err, e)
+			}
+		}
+	}()
+	for i, name := range names {
+		if name != all {
+			continue
+		}
+		if len(names) > 1 {
+			return hal.Errorf("Open", hal.ErrInvalidArgument, "name %d of %d is \"all\", which stands alone", i+1, len(names))
+		}
+		if names, err = gpus(c.ctx); err != nil {
+			return err
+		}
+	}
+	var streams []*hal.Stream
+	for _, name := range names {
+		var o opened
+		if o.dev, err = openNamed(c.ctx, name); err == nil {
+			list = append(list, o)
+			o.stream, err = o.dev.NewStream()
+		}
+		if err != nil {
+			return err
+		}
+		list[len(list)-1] = o
+		streams = append(streams, o.stream)
+	}
+	if len(list) > 1 {
+		if c.split, err = kernel.NewSplit(streams...); err != nil {
+			return err
+		}
+	}
+	c.dev, c.stream, c.others = list[0].dev, list[0].stream, list[1:]
+	return nil
+}
+
+// gpus returns the names of the devices that "all" stands for. A GPU that several backends drive is one.
+func gpus(ctx context.Context) (names []string, err error) {
+	infos, err := hal.Devices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []hal.Info
+	for _, info := range infos {
+		if info.Class == hal.ClassGPU && !seen(found, info) {
+			found = append(found, info)
+		}
+	}
+	if len(found) == 0 {
+		for _, info := range infos {
+			if info.Backend == "host" && !info.SharesHostMemory {
+				found = append(found, info)
+			}
+		}
+	}
+	for _, info := range found {
+		names = append(names, info.Name())
+	}
+	if len(names) == 0 {
+		d, err := hal.Default(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = []string{d.Name()}
+		return names, d.Close()
+	}
+	return names, nil
+}
+
+// seen reports whether a device is in the list under the name of another backend.
+func seen(list []hal.Info, d hal.Info) bool {
+	for _, o := range list {
+		switch {
+		case o.Backend == d.Backend: // a backend lists a device once
+		case o.PCI.Known && d.PCI.Known:
+			if o.PCI == d.PCI {
+				return true
+			}
+		case o.UUID != hal.UUID{} && d.UUID != hal.UUID{}:
+			if o.UUID == d.UUID {
+				return true
+			}
+		case o.Model == d.Model:
+			return true
+		}
+	}
+	return false
+}
+
+// Split returns what divides the launches of a queue over several devices, nil if there is one device.
+func (q *Queue) Split() *kernel.Split {
+	if c := q.core(); c != nil {
+		return c.split
+	}
+	return nil
+}
+
+// sync waits for the work on all devices.
+func (c *core) sync(ctx context.Context) error {
+	err := c.stream.Sync(ctx)
+	for _, o := range c.others {
+		if e := o.stream.Sync(ctx); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// closeStreams closes the streams that Open made.
+func (c *core) closeStreams() error {
+	errs := []error{c.stream.Close()}
+	for _, o := range c.others {
+		errs = append(errs, o.stream.Close())
+	}
+	if c.split != nil {
+		errs = append(errs, c.split.Close())
+	}
+	return errors.Join(errs...)
+}

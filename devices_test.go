@@ -1,0 +1,140 @@
+package halyard_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+// add adds 1 to each element, as a kernel that is written in Go does.
+var add = kernel.New(kernel.Source{
+	Go: kernel.Functions{"add": kernel.Go(func(b *kernel.Block) {
+		x := kernel.Slice[float32](b, 0)
+		for t := range grid.Threads(b) {
+			if i := t.Global(0); i < len(x) {
+				x[i]++
+			}
+		}
+	})},
+	Kernels: map[string]kernel.Written{"add": {Params: []string{"x", "len(x)"}, Footprint: kernel.Footprint{
+		Cut: [3]bool{true},
+		Of: func(box kernel.Box, values []int64, touch []kernel.Touch) {
+			s := kernel.Span{Lo: min(box.Lo[0], int(values[1])), Hi: min(box.Hi[0], int(values[1]))}
+			touch[0] = kernel.Touch{Read: s, Write: s}
+		},
+	}}},
+}).Kernel("add")
+
+func addTo(q *halyard.Queue, x *halyard.Buffer[float32]) {
+	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(x))); ok {
+		q.Launched(add.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x)))))
+	}
+}
+
+// everyElement returns whether all elements of x are v.
+func everyElement(t *testing.T, x *halyard.Buffer[float32], v float32) {
+	t.Helper()
+	for i, got := range x.Values() {
+		require.Equal(t, v, got, "element %d", i)
+	}
+}
+
+// A queue over several devices is used as one over one device: only its launches are divided.
+func TestQueueOverSeveralDevices(t *testing.T) {
+	const n = 5 * 4096
+	t.Setenv("HALYARD_HOST_DEVICES", "3")
+	for _, c := range []struct {
+		names []string
+		is    string
+		moved int
+	}{
+		{[]string{"all"}, "host:1+host:2+host:3", n}, // each element to one of the devices
+		{[]string{"host:2", "host:1"}, "host:2+host:1", n},
+		{[]string{"host:3"}, "host:3", n},
+	} {
+		q := halyard.Open(t.Context(), c.names...)
+		require.Equal(t, c.is, q.String())
+		if split := q.Split(); split != nil {
+			require.NoError(t, split.SetShares([]float64{1, 1, 1}[:len(split.Streams())]...))
+		}
+		x := halyard.From(q, make([]float32, n))
+		addTo(q, x)
+		addTo(q, x)
+		q.Sync()
+		require.NoError(t, q.Err())
+		assert.Equal(t, uint64(4*c.moved), x.Buffer().Stats().BytesCopied)
+		everyElement(t, x, 2)
+		x.Set(n-1, 5)
+		assert.Equal(t, float32(5), x.At(n-1))
+		x.Fill(7)
+		addTo(q.Over(n), x)
+		x.Update(func(s []float32) { s[0], s[n-1] = 8, 8 })
+		x.View(func(s []float32) { assert.Equal(t, float32(8), s[n/2]) })
+		upper := x.Slice(n/2, n)
+		addTo(q, upper)
+		everyElement(t, upper, 9)
+		y := halyard.New[float32](q, n)
+		y.CopyFrom(x)
+		addTo(q, y)
+		everyElement(t, y.Slice(0, n/2), 9)
+		everyElement(t, y.Slice(n/2, n), 10)
+		x.Close()
+		require.NoError(t, q.Close())
+	}
+}
+
+// Buffers of a queue over several devices move to the host when it is closed while another queue uses them, and the devices close.
+func TestClosingAQueueOverSeveralDevices(t *testing.T) {
+	const n = 3 * 4096
+	t.Setenv("HALYARD_HOST_DEVICES", "3")
+	q, other := halyard.Open(t.Context(), "all"), halyard.Open(t.Context(), "host:2")
+	x := halyard.From(other, make([]float32, n))
+	addTo(q, x)
+	addTo(other, x)
+	require.NoError(t, q.Close())
+	addTo(other, x)
+	everyElement(t, x, 3)
+	require.NoError(t, other.Close())
+}
+
+func TestWrongNamesOfSeveralDevices(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	for _, c := range []struct {
+		names []string
+		kind  error
+		says  string
+	}{
+		{[]string{"host:1", "host:1"}, hal.ErrInvalidArgument, "two streams of host:1"},
+		{[]string{"all", "host:1"}, hal.ErrInvalidArgument, `name 1 of 2 is "all", which stands alone`},
+		{[]string{"host:1", "host:7"}, hal.ErrOutOfRange, "the devices here are host:0, host:1, host:2"},
+	} {
+		q := halyard.Open(t.Context(), c.names...)
+		x := halyard.New[float32](q, 10)
+		addTo(q, x)
+		require.ErrorIs(t, q.Err(), c.kind)
+		require.ErrorContains(t, q.Err(), c.says)
+		assert.Equal(t, "no device", q.String())
+		assert.Equal(t, q.Err(), q.Close())
+	}
+}
+
+// The first error of a part is the queue's error, with the line of the launch.
+func TestFirstErrorOfADividedLaunch(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	q, other := halyard.Open(t.Context(), "all"), halyard.Open(t.Context(), "host")
+	gone := halyard.New[float32](other, 9000)
+	gone.Close()
+	addTo(q, gone)
+	require.ErrorIs(t, q.Err(), hal.ErrClosed)
+	require.ErrorContains(t, q.Err(), "devices_test.go:")
+	require.ErrorContains(t, q.Err(), "argument x: the buffer is closed")
+	addTo(q, halyard.New[float32](q, 9000))
+	require.ErrorIs(t, q.Close(), hal.ErrClosed)
+	require.NoError(t, other.Close())
+}
