@@ -630,8 +630,14 @@ func (w *rowWriter) same(e ast.Expr, rowKnown bool) (string, bool) {
 		x, ok := w.same(e.Args[0], rowKnown)
 		return name.Name + "(" + x + ")", ok
 	case *ast.BinaryExpr:
-		if e.Op != token.ADD && e.Op != token.SUB && e.Op != token.MUL && !(e.Op == token.QUO && positive(info, e.Y)) {
-			break
+		switch e.Op { // operations that cannot panic
+		case token.ADD, token.SUB, token.MUL, token.AND, token.OR, token.XOR, token.AND_NOT:
+		case token.QUO:
+			if !positive(info, e.Y) {
+				return "", false
+			}
+		default:
+			return "", false
 		}
 		x, ok1 := w.same(e.X, rowKnown)
 		y, ok2 := w.same(e.Y, rowKnown)

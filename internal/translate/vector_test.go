@@ -170,6 +170,7 @@ func TestWhatHasVectors(t *testing.T) {
 		{"y[i] = float32(float64(x[i])*3 + float64(z[i]*z[i]))", ""},
 		{"z[i] = int32(math.Float32bits(x[i]) + uint32(int64(z[i])>>7))", "math.Float32bits does not become a vector beside numbers of 64 bits"},
 		{"for k := range x {\n a = a + x[k]\n}\ny[i] = a", ""},
+		{"first := wide - wide&3\ny[first+i] = x[i+(wide|1)] + x[wide^2+i-wide&^1]", ""},
 		{"y[i] = float32(z[i] / 3)", "package simd has no division of integers"},
 		{"zero := int32(0)\ny[i] = float32(int32(a) / zero)", "package simd has no division of integers"},
 		{"by := -1\ny[i] = float32(int32(a) << by)", "a shift by a negative number would panic"},
