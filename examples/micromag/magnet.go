@@ -115,7 +115,8 @@ func (g *Magnet) Run(seconds float64) {
 		s[now] = min(s[step], s[left])
 	})
 	g.turning(of, g.m, g.k[0])
-	for ahead, before := 1, float32(math.Inf(1)); ahead > 0; {
+	ahead, before, stuck := 1, float32(0), 0
+	for stuck < 20 {
 		for range ahead {
 			Part(g.q, 1./2, g.state, g.m, g.k[0], g.mid)
 			g.turning(of, g.mid, g.k[1])
@@ -129,12 +130,15 @@ func (g *Magnet) Run(seconds float64) {
 			Take(g.q, g.state, g.next, g.k[3], g.m, g.k[0])
 		}
 		s := g.state.Values()
-		if ahead = min(int(math.Ceil(float64(s[left]/s[step]))), 64); ahead > 60 && s[left] == before {
-			g.q.Fail(fmt.Errorf("no step is exact enough, the last one of %g", s[step]))
+		if s[left] == 0 { // also after an error
 			return
 		}
-		before = s[left]
+		if stuck++; s[left] != before {
+			before, stuck = s[left], 0
+		}
+		ahead = max(1, min(int(s[left]/s[step])+1, 64))
 	}
+	g.q.Fail(fmt.Errorf("no step is exact enough, the last one of %g", g.state.At(step)))
 }
 
 // Steps returns how many steps were made, and how many were tried.

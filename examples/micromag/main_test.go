@@ -194,3 +194,11 @@ func TestProblem4(t *testing.T) {
 		return nil
 	})
 }
+
+// A run that cannot go on ends with an error.
+func TestNotANumber(t *testing.T) {
+	q, g := halyard.Open(t.Context(), "host"), permalloy(8)
+	g.Place(q, [3]float64{}) // which has no direction
+	g.Run(1e-12)
+	require.ErrorContains(t, q.Close(), "no step is exact enough")
+}
