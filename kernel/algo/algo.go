@@ -54,7 +54,7 @@ func total[T grid.Number](w *work, x, sum kernel.Vector[T]) {
 }
 
 // Min writes the least element of x into value, and its index into index. Both have one element; value may be one of x. Of equal elements
-// it takes the first. A NaN is taken before any number. If x has no elements the index is -1.
+// it takes the first. A NaN is taken before any number. If x has no elements the index is -1. index may be nil if nobody wants it.
 func Min[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	start(q, "Min", func(w *work) { extreme(w, 0, x, value, index) })
 }
@@ -66,6 +66,9 @@ func Max[T grid.Number](q kernel.Queue, x, value kernel.Vector[T], index kernel.
 
 func extreme[T grid.Number](w *work, most int32, x, value kernel.Vector[T], index kernel.Vector[int64]) {
 	w.check(kernel.Len(value) == 1, "value has %d elements, and the result is one; pass a slice", kernel.Len(value))
+	if index == nil {
+		index = temporary[int64](w, 1)
+	}
 	w.check(kernel.Len(index) == 1, "index has %d elements, and the result is one; pass a slice", kernel.Len(index))
 	w.apart("index", "value", index, value)
 	w.apart("index", "x", index, x)

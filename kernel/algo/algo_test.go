@@ -132,11 +132,14 @@ func extremes[T grid.Number](t *testing.T, q *halyard.Queue) {
 		x, value, index := halyard.From(q, xs), halyard.New[T](q, 2), halyard.New[int64](q, 2)
 		algo.Min(q, x, value.Slice(0, 1), index.Slice(0, 1))
 		algo.Max(q, x, value.Slice(1, 2), index.Slice(1, 2))
-		values, at := value.Values(), index.Values()
+		largest := halyard.New[T](q, 1)
+		algo.Max(q, x, largest, nil)
+		values, at, alone := value.Values(), index.Values(), largest.At(0)
 		x.Close()
 		if q.Err() != nil {
 			return
 		}
+		require.Equal(t, values[1], alone, "without an index")
 		if n == 0 {
 			require.Equal(t, []int64{-1, -1}, at)
 			continue
