@@ -35,7 +35,6 @@ type Magnet struct {
 	k          [4]*halyard.Buffer[float32]
 	cells      *halyard.Buffer[float32] // a number for each cell
 	sum, state *halyard.Buffer[float32]
-	where      *halyard.Buffer[int64]
 }
 
 // powerOfTwo returns the least power of two that is at least n.
@@ -63,8 +62,7 @@ func (g *Magnet) Place(q *halyard.Queue, direction [3]float64) {
 	for c, d := range direction {
 		g.m.Slice(c*n, (c+1)*n).Fill(float32(d / length))
 	}
-	g.cells, g.sum, g.where = halyard.New[float32](q, n), halyard.New[float32](q, 1), halyard.New[int64](q, 1)
-	g.state = halyard.New[float32](q, states)
+	g.cells, g.sum, g.state = halyard.New[float32](q, n), halyard.New[float32](q, 1), halyard.New[float32](q, states)
 	g.state.Set(step, 1e-3)
 }
 
@@ -125,7 +123,7 @@ func (g *Magnet) Run(seconds float64) {
 			Whole(g.q, n, g.state, g.m, g.k[0], g.k[1], g.k[2], g.next)
 			g.turning(of, g.next, g.k[3])
 			Deviation(g.q, n, g.state, g.k[0], g.k[1], g.k[2], g.k[3], g.cells)
-			algo.Max(g.q, g.cells, g.sum, g.where)
+			algo.Max(g.q, g.cells, g.sum, nil)
 			Steer(g.q, float32(g.Tolerance), g.sum, g.state)
 			Take(g.q, g.state, g.next, g.k[3], g.m, g.k[0])
 		}

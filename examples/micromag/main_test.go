@@ -141,12 +141,12 @@ func TestMotion(t *testing.T) {
 		return &Magnet{NX: 5, NY: 3, Cell: [3]float64{4e-9, 5e-9, 3e-9}, Ms: 8e5, A: 1.3e-11, K: 1e5, Axis: [3]float64{0.6, 0, 0.8},
 			Damping: 0.1, MuH: [3]float64{0.1, -0.2, 0.3}, Tolerance: 1e-5}
 	}
-	const seconds = 1e-11
+	const seconds = 4e-12
 	want := exact{magnet(), make([][3]float64, 15)}
 	for i := range want.m {
 		want.m[i] = [3]float64{0.6, 0.8, 0}
 	}
-	want.run(seconds, 50)
+	want.run(seconds, 20)
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		q, g := halyard.On(t.Context(), stream), magnet()
 		g.Place(q, [3]float64{3, 4, 0})
