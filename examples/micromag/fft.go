@@ -12,26 +12,27 @@ const planes = 3
 
 // fft4 does one pass of radix 4 of Stockham's FFT on columns of n complex numbers, whose real and imaginary parts are in two slices. A plane has so
 // many columns beside each other. Before the pass, stride columns are interleaved transforms of n/stride numbers each. cos and sin are those of all n
-// angles of the circle. Threads that are neighbours have neighbouring columns, and so the same angle.
+// angles of the circle. A thread takes four numbers that are n/4 apart, and turns their sums by 0, 1, 2 and 3 times an angle. Threads that are neighbours
+// have neighbouring columns, and so the same angle.
 //
 //halyard:kernel
 func fft4(t grid.Thread, n, columns, stride int, cos, sin, re, im []float32, toRe, toIm grid.Out[float32]) {
 	if x, i, c := t.Global(0), t.Global(1), t.Global(2); x < columns && i < n/4 && c < planes {
-		turn := i - i&(stride-1)
+		angle := i - i&(stride-1)
 		from, far := (c*n+i)*columns+x, n/4*columns
 		sumRe, sumIm := re[from]+re[from+2*far], im[from]+im[from+2*far]
 		awayRe, awayIm := re[from]-re[from+2*far], im[from]-im[from+2*far]
 		nextRe, nextIm := re[from+far]+re[from+3*far], im[from+far]+im[from+3*far]
 		sideRe, sideIm := re[from+far]-re[from+3*far], im[from+far]-im[from+3*far]
-		to, step := (c*n+i+3*turn)*columns+x, stride*columns
+		to, step := (c*n+i+3*angle)*columns+x, stride*columns
 		toRe[to], toIm[to] = sumRe+nextRe, sumIm+nextIm
-		aRe, aIm, cosA, sinA := awayRe+sideIm, awayIm-sideRe, cos[turn], sin[turn]
+		aRe, aIm, cosA, sinA := awayRe+sideIm, awayIm-sideRe, cos[angle], sin[angle]
 		toRe[to+step] = float32(aRe*cosA) + float32(aIm*sinA)
 		toIm[to+step] = float32(aIm*cosA) - float32(aRe*sinA)
-		bRe, bIm, cosB, sinB := sumRe-nextRe, sumIm-nextIm, cos[2*turn], sin[2*turn]
+		bRe, bIm, cosB, sinB := sumRe-nextRe, sumIm-nextIm, cos[2*angle], sin[2*angle]
 		toRe[to+2*step] = float32(bRe*cosB) + float32(bIm*sinB)
 		toIm[to+2*step] = float32(bIm*cosB) - float32(bRe*sinB)
-		cRe, cIm, cosC, sinC := awayRe-sideIm, awayIm+sideRe, cos[3*turn], sin[3*turn]
+		cRe, cIm, cosC, sinC := awayRe-sideIm, awayIm+sideRe, cos[3*angle], sin[3*angle]
 		toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 		toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 	}
@@ -48,11 +49,10 @@ func fft2(t grid.Thread, n, columns int, re, im []float32, toRe, toIm grid.Out[f
 	}
 }
 
-// turn writes rows as columns. from has planes of so many rows, of which the first of those in to are used; rows of to beyond the columns of from
-// are zero.
+// transpose writes rows as columns: the first of them, as many as the result has columns. Rows of the result beyond are zero.
 //
 //halyard:kernel
-func turn(t grid.Thread, rows, columns, toRows, toColumns int, re, im []float32, toRe, toIm grid.Out[float32]) {
+func transpose(t grid.Thread, rows, columns, toRows, toColumns int, re, im []float32, toRe, toIm grid.Out[float32]) {
 	if x, y, c := t.Global(0), t.Global(1), t.Global(2); x < toColumns && y < toRows && c < planes {
 		a, b := float32(0), float32(0)
 		if y < columns {
@@ -64,11 +64,10 @@ func turn(t grid.Thread, rows, columns, toRows, toColumns int, re, im []float32,
 	}
 }
 
-// turnBack writes the first columns of to, which are the rows of from, and adds the rows that from does not have: those of a real field are the
-// conjugates of the others.
+// transposeBack writes columns as rows, and adds the second half of the rows: for a real field they are the conjugates of the first half.
 //
 //halyard:kernel
-func turnBack(t grid.Thread, rows, columns, toRows, toColumns int, re, im []float32, toRe, toIm grid.Out[float32]) {
+func transposeBack(t grid.Thread, rows, columns, toRows, toColumns int, re, im []float32, toRe, toIm grid.Out[float32]) {
 	if x, y, c := t.Global(0), t.Global(1), t.Global(2); x < toColumns && y < toRows && c < planes {
 		column, sign := y, float32(1)
 		if y >= columns {

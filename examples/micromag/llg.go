@@ -171,10 +171,10 @@ func steer(t grid.Thread, tolerance float32, worst, state []float32) {
 	}
 }
 
-// take makes the next magnetisation and its motion those of the step, if it was accepted.
+// accept makes the next magnetisation and its motion those of the step, if it was accepted.
 //
 //halyard:kernel
-func take(t grid.Thread, state, next, k4, m, k1 []float32) {
+func accept(t grid.Thread, state, next, k4, m, k1 []float32) {
 	if i := t.Global(0); i < len(m) && state[accepted] > 0 {
 		m[i], k1[i] = next[i], k4[i]
 	}

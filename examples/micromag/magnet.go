@@ -82,11 +82,11 @@ func (g *Magnet) field(of material, m *halyard.Buffer[float32]) {
 	x, roomX, y, roomY := g.xs[0], g.xs[1], g.ys[0], g.ys[1]
 	Pad(g.q, n, g.px*g.NY, m, x.re, x.im)
 	x = g.inX.transform(g.q, x, roomX)
-	Turn(g.q, g.px, g.NY, g.py, width, x.re, x.im, y.re, y.im)
+	Transpose(g.q, g.px, g.NY, g.py, width, x.re, x.im, y.re, y.im)
 	y = g.inY.transform(g.q, y, roomY)
 	Multiply(g.q, g.py*width, g.tensor, y.re, y.im, float32(-1/float64(g.px*g.py)))
 	y = g.inY.back(g.q, y, other(y, g.ys))
-	TurnBack(g.q, g.py, width, g.px, g.NY, y.re, y.im, roomX.re, roomX.im)
+	TransposeBack(g.q, g.py, width, g.px, g.NY, y.re, y.im, roomX.re, roomX.im)
 	x = g.inX.back(g.q, roomX, g.xs[0])
 	Effective(g.q, g.NX, g.NY, g.px, of, m, x.re, g.h)
 }
@@ -99,8 +99,8 @@ func other(x complexes, of [2]complexes) complexes {
 	return of[0]
 }
 
-// turning makes k what m does in its field.
-func (g *Magnet) turning(of material, m, k *halyard.Buffer[float32]) {
+// torque makes k the motion of m in its field.
+func (g *Magnet) torque(of material, m, k *halyard.Buffer[float32]) {
 	g.field(of, m)
 	Motion(g.q, g.NX*g.NY, of.Damping, m, g.h, k)
 }
@@ -112,20 +112,20 @@ func (g *Magnet) Run(seconds float64) {
 		s[left] = float32(seconds * gamma0 * g.Ms)
 		s[now] = min(s[step], s[left])
 	})
-	g.turning(of, g.m, g.k[0])
+	g.torque(of, g.m, g.k[0])
 	ahead, before, stuck := 1, float32(0), 0
 	for stuck < 20 {
 		for range ahead {
 			Part(g.q, 1./2, g.state, g.m, g.k[0], g.mid)
-			g.turning(of, g.mid, g.k[1])
+			g.torque(of, g.mid, g.k[1])
 			Part(g.q, 3./4, g.state, g.m, g.k[1], g.mid)
-			g.turning(of, g.mid, g.k[2])
+			g.torque(of, g.mid, g.k[2])
 			Whole(g.q, n, g.state, g.m, g.k[0], g.k[1], g.k[2], g.next)
-			g.turning(of, g.next, g.k[3])
+			g.torque(of, g.next, g.k[3])
 			Deviation(g.q, n, g.state, g.k[0], g.k[1], g.k[2], g.k[3], g.cells)
 			algo.Max(g.q, g.cells, g.sum, nil)
 			Steer(g.q, float32(g.Tolerance), g.sum, g.state)
-			Take(g.q, g.state, g.next, g.k[3], g.m, g.k[0])
+			Accept(g.q, g.state, g.next, g.k[3], g.m, g.k[0])
 		}
 		s := g.state.Values()
 		if s[left] == 0 { // also after an error

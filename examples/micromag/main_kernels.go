@@ -56,7 +56,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fft2(t, n, columns, re, im, toRe, toIm)
 		}
 	}),
-	"turn": kernel.Go(func(blk *kernel.Block) {
+	"transpose": kernel.Go(func(blk *kernel.Block) {
 		rows := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		toRows := int(kernel.Number[int64](blk, 2))
@@ -67,18 +67,18 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		toIm := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if turnVectors != nil {
-					row = turnVectors(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+				if transposeVectors != nil {
+					row = transposeVectors(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 				}
-				turnRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+				transposeRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			turn(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+			transpose(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 		}
 	}),
-	"turnBack": kernel.Go(func(blk *kernel.Block) {
+	"transposeBack": kernel.Go(func(blk *kernel.Block) {
 		rows := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		toRows := int(kernel.Number[int64](blk, 2))
@@ -89,15 +89,15 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		toIm := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if turnBackVectors != nil {
-					row = turnBackVectors(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+				if transposeBackVectors != nil {
+					row = transposeBackVectors(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 				}
-				turnBackRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+				transposeBackRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			turnBack(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
+			transposeBack(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 		}
 	}),
 	"effective": kernel.Go(func(blk *kernel.Block) {
@@ -272,7 +272,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			steer(t, tolerance, worst, state)
 		}
 	}),
-	"take": kernel.Go(func(blk *kernel.Block) {
+	"accept": kernel.Go(func(blk *kernel.Block) {
 		state := kernel.Slice[float32](blk, 0)
 		next := kernel.Slice[float32](blk, 2)
 		k4 := kernel.Slice[float32](blk, 4)
@@ -280,39 +280,40 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		k1 := kernel.Slice[float32](blk, 8)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if takeVectors != nil {
-					row = takeVectors(row, state, next, k4, m, k1)
+				if acceptVectors != nil {
+					row = acceptVectors(row, state, next, k4, m, k1)
 				}
-				takeRow(row, state, next, k4, m, k1)
+				acceptRow(row, state, next, k4, m, k1)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			take(t, state, next, k4, m, k1)
+			accept(t, state, next, k4, m, k1)
 		}
 	}),
-}, Indexes: []string{"fft.go:22", "fft.go:23", "fft.go:24", "fft.go:25", "fft.go:27", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:46", "fft.go:47", "fft.go:60", "fft.go:63", "fft.go:78", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]kernel.Written{
-	"fft4":      {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:19"},
-	"fft2":      {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:44"},
-	"turn":      {Code: "k_turn", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:56"},
-	"turnBack":  {Code: "k_turnBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:72"},
-	"effective": {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Dims: 3, DimsAt: "llg.go:36"},
-	"pad":       {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Dims: 2, DimsAt: "llg.go:68"},
-	"multiply":  {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"}},
-	"motion":    {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"}},
-	"energy":    {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"}},
-	"part":      {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"}},
-	"whole":     {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"}},
-	"deviation": {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"}},
-	"steer":     {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"}},
-	"take":      {Code: "k_take", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"}},
+}, Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]kernel.Written{
+	"fft4":          {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:20"},
+	"fft2":          {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:45"},
+	"transpose":     {Code: "k_transpose", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:56"},
+	"transposeBack": {Code: "k_transposeBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:71"},
+	"effective":     {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Dims: 3, DimsAt: "llg.go:36"},
+	"pad":           {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Dims: 2, DimsAt: "llg.go:68"},
+	"multiply":      {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"}},
+	"motion":        {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"}},
+	"energy":        {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"}},
+	"part":          {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"}},
+	"whole":         {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"}},
+	"deviation":     {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"}},
+	"steer":         {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"}},
+	"accept":        {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"}},
 }, Sources: []string{
 	"./ float32,float64,int,iota,len,max,min main",
 	"fft.go fft2 68a0303f53eaafa4",
-	"fft.go fft4 bb18aa082446a100",
+	"fft.go fft4 61355b230b0fc996",
 	"fft.go planes 650bc5af275f0db9",
-	"fft.go turn ebd82a589efbaf0e",
-	"fft.go turnBack 3501db46cd53164f",
+	"fft.go transpose 097d66ca4a4aafac",
+	"fft.go transposeBack d8f09e662afd7701",
+	"llg.go accept b80f69a384fde8cc",
 	"llg.go accepted 2ac92f534d708d42",
 	"llg.go deviation 0f5d05f0be19025d",
 	"llg.go effective 362f890907665993",
@@ -327,7 +328,6 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"llg.go steer 26e43acaf527bcb6",
 	"llg.go step 2ac92f534d708d42",
 	"llg.go steps 2ac92f534d708d42",
-	"llg.go take b4ccf003bacd7031",
 	"llg.go tries 2ac92f534d708d42",
 	"llg.go whole e303aa3dc2fdd974",
 }, Portable: `typedef struct { f32 h_Damping; f32 h_ExchangeX; f32 h_ExchangeY; f32 h_Anisotropy; f32 h_AxisX; f32 h_AxisY; f32 h_AxisZ; f32 h_FieldX; f32 h_FieldY; f32 h_FieldZ; } T_material;
@@ -340,7 +340,7 @@ KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos
 		i64 h_i = ((i64)INDEX(1));
 		i64 h_c = ((i64)INDEX(2));
 		if ((((h_x < h_columns) && (h_i < ((i64)(h_n / ((i64)4))))) && (h_c < ((i64)3)))) {
-			i64 h_turn = ((i64)((u64)h_i - (u64)((i64)(h_i & ((i64)((u64)h_stride - (u64)((i64)1)))))));
+			i64 h_angle = ((i64)((u64)h_i - (u64)((i64)(h_i & ((i64)((u64)h_stride - (u64)((i64)1)))))));
 			i64 h_from = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)) * (u64)h_columns)) + (u64)h_x));
 			i64 h_far = ((i64)((u64)((i64)(h_n / ((i64)4))) * (u64)h_columns));
 			f32 h_sumRe = (h_re[GO_AT(h_from, h_re_n, 0)] + h_re[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)2) * (u64)h_far)))), h_re_n, 0)]);
@@ -351,7 +351,7 @@ KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos
 			f32 h_nextIm = (h_im[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_im_n, 2)] + h_im[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_im_n, 2)]);
 			f32 h_sideRe = (h_re[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_re_n, 3)] - h_re[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_re_n, 3)]);
 			f32 h_sideIm = (h_im[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_im_n, 3)] - h_im[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_im_n, 3)]);
-			i64 h_to = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)) + (u64)((i64)((u64)((i64)3) * (u64)h_turn)))) * (u64)h_columns)) + (u64)h_x));
+			i64 h_to = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)) + (u64)((i64)((u64)((i64)3) * (u64)h_angle)))) * (u64)h_columns)) + (u64)h_x));
 			i64 h_step = ((i64)((u64)h_stride * (u64)h_columns));
 			i64 v_1 = h_to;
 			i64 v_2 = h_to;
@@ -361,20 +361,20 @@ KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos
 			GO_ONCE(h_toIm[GO_AT(v_2, h_toIm_n, 4)]) = v_4;
 			f32 h_aRe = (h_awayRe + h_sideIm);
 			f32 h_aIm = (h_awayIm - h_sideRe);
-			f32 h_cosA = h_cos[GO_AT(h_turn, h_cos_n, 5)];
-			f32 h_sinA = h_sin[GO_AT(h_turn, h_sin_n, 5)];
+			f32 h_cosA = h_cos[GO_AT(h_angle, h_cos_n, 5)];
+			f32 h_sinA = h_sin[GO_AT(h_angle, h_sin_n, 5)];
 			GO_ONCE(h_toRe[GO_AT(((i64)((u64)h_to + (u64)h_step)), h_toRe_n, 6)]) = ((h_aRe * h_cosA) + (h_aIm * h_sinA));
 			GO_ONCE(h_toIm[GO_AT(((i64)((u64)h_to + (u64)h_step)), h_toIm_n, 7)]) = ((h_aIm * h_cosA) - (h_aRe * h_sinA));
 			f32 h_bRe = (h_sumRe - h_nextRe);
 			f32 h_bIm = (h_sumIm - h_nextIm);
-			f32 h_cosB = h_cos[GO_AT(((i64)((u64)((i64)2) * (u64)h_turn)), h_cos_n, 8)];
-			f32 h_sinB = h_sin[GO_AT(((i64)((u64)((i64)2) * (u64)h_turn)), h_sin_n, 8)];
+			f32 h_cosB = h_cos[GO_AT(((i64)((u64)((i64)2) * (u64)h_angle)), h_cos_n, 8)];
+			f32 h_sinB = h_sin[GO_AT(((i64)((u64)((i64)2) * (u64)h_angle)), h_sin_n, 8)];
 			GO_ONCE(h_toRe[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)2) * (u64)h_step)))), h_toRe_n, 9)]) = ((h_bRe * h_cosB) + (h_bIm * h_sinB));
 			GO_ONCE(h_toIm[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)2) * (u64)h_step)))), h_toIm_n, 10)]) = ((h_bIm * h_cosB) - (h_bRe * h_sinB));
 			f32 h_cRe = (h_awayRe - h_sideIm);
 			f32 h_cIm = (h_awayIm + h_sideRe);
-			f32 h_cosC = h_cos[GO_AT(((i64)((u64)((i64)3) * (u64)h_turn)), h_cos_n, 11)];
-			f32 h_sinC = h_sin[GO_AT(((i64)((u64)((i64)3) * (u64)h_turn)), h_sin_n, 11)];
+			f32 h_cosC = h_cos[GO_AT(((i64)((u64)((i64)3) * (u64)h_angle)), h_cos_n, 11)];
+			f32 h_sinC = h_sin[GO_AT(((i64)((u64)((i64)3) * (u64)h_angle)), h_sin_n, 11)];
 			GO_ONCE(h_toRe[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)3) * (u64)h_step)))), h_toRe_n, 12)]) = ((h_cRe * h_cosC) + (h_cIm * h_sinC));
 			GO_ONCE(h_toIm[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)3) * (u64)h_step)))), h_toIm_n, 13)]) = ((h_cIm * h_cosC) - (h_cRe * h_sinC));
 		}
@@ -405,7 +405,7 @@ KERNEL void k_fft2(i64 h_n, i64 h_columns, const GLOBAL f32 *h_re, i64 h_re_n, c
 	}
 }
 
-KERNEL void k_turn(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
+KERNEL void k_transpose(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
 	{
 		i64 h_x = ((i64)INDEX(0));
 		i64 h_y = ((i64)INDEX(1));
@@ -433,7 +433,7 @@ KERNEL void k_turn(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, con
 	}
 }
 
-KERNEL void k_turnBack(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
+KERNEL void k_transposeBack(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
 	{
 		i64 h_x = ((i64)INDEX(0));
 		i64 h_y = ((i64)INDEX(1));
@@ -767,7 +767,7 @@ KERNEL void k_steer(f32 h_tolerance, const GLOBAL f32 *h_worst, i64 h_worst_n, G
 	}
 }
 
-KERNEL void k_take(const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_next, i64 h_next_n, const GLOBAL f32 *h_k4, i64 h_k4_n, GLOBAL f32 *h_m, i64 h_m_n, GLOBAL f32 *h_k1, i64 h_k1_n GO_FAULTS) {
+KERNEL void k_accept(const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_next, i64 h_next_n, const GLOBAL f32 *h_k4, i64 h_k4_n, GLOBAL f32 *h_m, i64 h_m_n, GLOBAL f32 *h_k1, i64 h_k1_n GO_FAULTS) {
 	{
 		i64 h_i = ((i64)INDEX(0));
 		if (((h_i < h_m_n) && (h_state[GO_AT(3, h_state_n, 61)] > 0.0f))) {
@@ -783,20 +783,20 @@ KERNEL void k_take(const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h
 `})
 
 var (
-	fft4Kernel      = kernels.Kernel("fft4")
-	fft2Kernel      = kernels.Kernel("fft2")
-	turnKernel      = kernels.Kernel("turn")
-	turnBackKernel  = kernels.Kernel("turnBack")
-	effectiveKernel = kernels.Kernel("effective")
-	padKernel       = kernels.Kernel("pad")
-	multiplyKernel  = kernels.Kernel("multiply")
-	motionKernel    = kernels.Kernel("motion")
-	energyKernel    = kernels.Kernel("energy")
-	partKernel      = kernels.Kernel("part")
-	wholeKernel     = kernels.Kernel("whole")
-	deviationKernel = kernels.Kernel("deviation")
-	steerKernel     = kernels.Kernel("steer")
-	takeKernel      = kernels.Kernel("take")
+	fft4Kernel          = kernels.Kernel("fft4")
+	fft2Kernel          = kernels.Kernel("fft2")
+	transposeKernel     = kernels.Kernel("transpose")
+	transposeBackKernel = kernels.Kernel("transposeBack")
+	effectiveKernel     = kernels.Kernel("effective")
+	padKernel           = kernels.Kernel("pad")
+	multiplyKernel      = kernels.Kernel("multiply")
+	motionKernel        = kernels.Kernel("motion")
+	energyKernel        = kernels.Kernel("energy")
+	partKernel          = kernels.Kernel("part")
+	wholeKernel         = kernels.Kernel("whole")
+	deviationKernel     = kernels.Kernel("deviation")
+	steerKernel         = kernels.Kernel("steer")
+	acceptKernel        = kernels.Kernel("accept")
 )
 
 // Fft4 launches fft4 on a queue, with as many threads as its data have places for.
@@ -823,28 +823,28 @@ func Fft2On(ctx context.Context, s *hal.Stream, over hal.Grid, n int, columns in
 	return fft2Kernel.Launch(ctx, s, over, kernel.Value(int64(n)), kernel.Value(int64(columns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
-// Turn launches turn on a queue, with as many threads as its data have places for.
-func Turn(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("turn", hal.Over(int(toColumns), int(toRows), 3)); ok {
-		q.Launched(TurnOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm))
+// Transpose launches transpose on a queue, with as many threads as its data have places for.
+func Transpose(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("transpose", hal.Over(int(toColumns), int(toRows), 3)); ok {
+		q.Launched(TransposeOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm))
 	}
 }
 
-// TurnOn launches turn on a stream.
-func TurnOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
-	return turnKernel.Launch(ctx, s, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
+// TransposeOn launches transpose on a stream.
+func TransposeOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
+	return transposeKernel.Launch(ctx, s, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
-// TurnBack launches turnBack on a queue, with as many threads as its data have places for.
-func TurnBack(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("turnBack", hal.Over(int(toColumns), int(toRows), 3)); ok {
-		q.Launched(TurnBackOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm))
+// TransposeBack launches transposeBack on a queue, with as many threads as its data have places for.
+func TransposeBack(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("transposeBack", hal.Over(int(toColumns), int(toRows), 3)); ok {
+		q.Launched(TransposeBackOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm))
 	}
 }
 
-// TurnBackOn launches turnBack on a stream.
-func TurnBackOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
-	return turnBackKernel.Launch(ctx, s, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
+// TransposeBackOn launches transposeBack on a stream.
+func TransposeBackOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) error {
+	return transposeBackKernel.Launch(ctx, s, over, kernel.Value(int64(rows)), kernel.Value(int64(columns)), kernel.Value(int64(toRows)), kernel.Value(int64(toColumns)), kernel.In(re), kernel.Value(int64(kernel.Len(re))), kernel.In(im), kernel.Value(int64(kernel.Len(im))), kernel.Out(toRe), kernel.Value(int64(kernel.Len(toRe))), kernel.Out(toIm), kernel.Value(int64(kernel.Len(toIm))))
 }
 
 // Effective launches effective on a queue, with as many threads as its data have places for.
@@ -955,16 +955,16 @@ func SteerOn(ctx context.Context, s *hal.Stream, over hal.Grid, tolerance float3
 	return steerKernel.Launch(ctx, s, over, kernel.Value(tolerance), kernel.In(worst), kernel.Value(int64(kernel.Len(worst))), kernel.InOut(state), kernel.Value(int64(kernel.Len(state))))
 }
 
-// Take launches take on a queue, with as many threads as its data have places for.
-func Take(q kernel.Queue, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) {
-	if ctx, s, over, ok := q.Launching("take", hal.Over(kernel.Len(m))); ok {
-		q.Launched(TakeOn(ctx, s, over, state, next, k4, m, k1))
+// Accept launches accept on a queue, with as many threads as its data have places for.
+func Accept(q kernel.Queue, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) {
+	if ctx, s, over, ok := q.Launching("accept", hal.Over(kernel.Len(m))); ok {
+		q.Launched(AcceptOn(ctx, s, over, state, next, k4, m, k1))
 	}
 }
 
-// TakeOn launches take on a stream.
-func TakeOn(ctx context.Context, s *hal.Stream, over hal.Grid, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) error {
-	return takeKernel.Launch(ctx, s, over, kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(next), kernel.Value(int64(kernel.Len(next))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.InOut(m), kernel.Value(int64(kernel.Len(m))), kernel.InOut(k1), kernel.Value(int64(kernel.Len(k1))))
+// AcceptOn launches accept on a stream.
+func AcceptOn(ctx context.Context, s *hal.Stream, over hal.Grid, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) error {
+	return acceptKernel.Launch(ctx, s, over, kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(next), kernel.Value(int64(kernel.Len(next))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.InOut(m), kernel.Value(int64(kernel.Len(m))), kernel.InOut(k1), kernel.Value(int64(kernel.Len(k1))))
 }
 
 // fft4Row runs fft4 for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -979,23 +979,23 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 	}
 	end := min(r.End, columns)
 	for x_ := r.First(); x_ < end; x_++ {
-//line fft.go:19
+//line fft.go:20
 		if x, i, c := x_, r.Y, r.Z; x < columns && i < n/4 && c < planes {
-			turn := i - i&(stride-1)
+			angle := i - i&(stride-1)
 			from, far := (c*n+i)*columns+x, n/4*columns
 			sumRe, sumIm := re[from]+re[from+2*far], im[from]+im[from+2*far]
 			awayRe, awayIm := re[from]-re[from+2*far], im[from]-im[from+2*far]
 			nextRe, nextIm := re[from+far]+re[from+3*far], im[from+far]+im[from+3*far]
 			sideRe, sideIm := re[from+far]-re[from+3*far], im[from+far]-im[from+3*far]
-			to, step := (c*n+i+3*turn)*columns+x, stride*columns
+			to, step := (c*n+i+3*angle)*columns+x, stride*columns
 			toRe[to], toIm[to] = sumRe+nextRe, sumIm+nextIm
-			aRe, aIm, cosA, sinA := awayRe+sideIm, awayIm-sideRe, cos[turn], sin[turn]
+			aRe, aIm, cosA, sinA := awayRe+sideIm, awayIm-sideRe, cos[angle], sin[angle]
 			toRe[to+step] = float32(aRe*cosA) + float32(aIm*sinA)
 			toIm[to+step] = float32(aIm*cosA) - float32(aRe*sinA)
-			bRe, bIm, cosB, sinB := sumRe-nextRe, sumIm-nextIm, cos[2*turn], sin[2*turn]
+			bRe, bIm, cosB, sinB := sumRe-nextRe, sumIm-nextIm, cos[2*angle], sin[2*angle]
 			toRe[to+2*step] = float32(bRe*cosB) + float32(bIm*sinB)
 			toIm[to+2*step] = float32(bIm*cosB) - float32(bRe*sinB)
-			cRe, cIm, cosC, sinC := awayRe-sideIm, awayIm+sideRe, cos[3*turn], sin[3*turn]
+			cRe, cIm, cosC, sinC := awayRe-sideIm, awayIm+sideRe, cos[3*angle], sin[3*angle]
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
@@ -1040,7 +1040,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			for at_ := range count {
 				x_ := from + at_
 				_ = x_
-//line fft.go:44
+//line fft.go:45
 				if x, i, c := x_, r.Y, r.Z; (true || x < columns) && (true || i < n/2) && (true || c < planes) {
 					at, far := (c*n+i)*columns+x, n/2*columns
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
@@ -1051,7 +1051,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			x_ = to - 1
 			continue
 		}
-//line fft.go:44
+//line fft.go:45
 		if x, i, c := x_, r.Y, r.Z; x < columns && i < n/2 && c < planes {
 			at, far := (c*n+i)*columns+x, n/2*columns
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
@@ -1061,10 +1061,10 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 	}
 }
 
-// turnRow runs turn for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+// transposeRow runs transpose for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func turnRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
+func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
 	if r.Y >= toRows {
 		return
 	}
@@ -1115,10 +1115,10 @@ func turnRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []
 	}
 }
 
-// turnBackRow runs turnBack for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+// transposeBackRow runs transposeBack for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func turnBackRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
+func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) {
 	if r.Y >= toRows {
 		return
 	}
@@ -1140,7 +1140,7 @@ func turnBackRow(r grid.Row, rows int, columns int, toRows int, toColumns int, r
 			for at := range count {
 				x_ := from_ + at
 				_ = x_
-//line fft.go:72
+//line fft.go:71
 				if x, y, c := x_, r.Y, r.Z; (true || x < toColumns) && (true || y < toRows) && (true || c < planes) {
 					column, sign := y, float32(1)
 					if y >= columns {
@@ -1154,7 +1154,7 @@ func turnBackRow(r grid.Row, rows int, columns int, toRows int, toColumns int, r
 			x_ = to_ - 1
 			continue
 		}
-//line fft.go:72
+//line fft.go:71
 		if x, y, c := x_, r.Y, r.Z; x < toColumns && y < toRows && c < planes {
 			column, sign := y, float32(1)
 			if y >= columns {
@@ -1505,10 +1505,10 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 	}
 }
 
-// takeRow runs take for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
+// acceptRow runs accept for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func takeRow(r grid.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) {
+func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) {
 	from, to := r.First(), r.End
 	from, to = grid.Within(from, to, 0, len(m))
 	from, to = grid.Within(from, to, 0, len(k1))
@@ -1568,17 +1568,17 @@ func takeRow(r grid.Row, state []float32, next []float32, k4 []float32, m []floa
 
 // These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
 var (
-	fft4Vectors      func(grid.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	fft2Vectors      func(grid.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	turnVectors      func(grid.Row, int, int, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	turnBackVectors  func(grid.Row, int, int, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	effectiveVectors func(grid.Row, int, int, int, material, []float32, []float32, grid.Out[float32]) grid.Row
-	padVectors       func(grid.Row, int, int, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	multiplyVectors  func(grid.Row, int, []float32, []float32, []float32, float32) grid.Row
-	motionVectors    func(grid.Row, int, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	energyVectors    func(grid.Row, int, material, []float32, []float32, grid.Out[float32]) grid.Row
-	partVectors      func(grid.Row, float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	wholeVectors     func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	deviationVectors func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	takeVectors      func(grid.Row, []float32, []float32, []float32, []float32, []float32) grid.Row
+	fft4Vectors          func(grid.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	fft2Vectors          func(grid.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	transposeVectors     func(grid.Row, int, int, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	transposeBackVectors func(grid.Row, int, int, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	effectiveVectors     func(grid.Row, int, int, int, material, []float32, []float32, grid.Out[float32]) grid.Row
+	padVectors           func(grid.Row, int, int, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	multiplyVectors      func(grid.Row, int, []float32, []float32, []float32, float32) grid.Row
+	motionVectors        func(grid.Row, int, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	energyVectors        func(grid.Row, int, material, []float32, []float32, grid.Out[float32]) grid.Row
+	partVectors          func(grid.Row, float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
+	wholeVectors         func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
+	deviationVectors     func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
+	acceptVectors        func(grid.Row, []float32, []float32, []float32, []float32, []float32) grid.Row
 )

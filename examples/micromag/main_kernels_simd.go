@@ -15,14 +15,14 @@ func init() {
 	if lanes.Hardware() {
 		fft4Vectors = fft4Lanes
 		fft2Vectors = fft2Lanes
-		turnVectors = turnLanes
-		turnBackVectors = turnBackLanes
+		transposeVectors = transposeLanes
+		transposeBackVectors = transposeBackLanes
 		effectiveVectors = effectiveLanes
 		padVectors = padLanes
 		motionVectors = motionLanes
 		energyVectors = energyLanes
 		partVectors = partLanes
-		takeVectors = takeLanes
+		acceptVectors = acceptLanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		multiplyVectors = multiplyLanes
@@ -82,64 +82,64 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 	fft4Row(r.Until(from), n, columns, stride, cos, sin, re, im, toRe, toIm)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line fft.go:19
+//line fft.go:20
 		i := r.Y
-		turn_2 := (i - (i & (stride - 1)))
-//line fft.go:22
+		angle := (i - (i & (stride - 1)))
+//line fft.go:23
 		sumRe := simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:]))
-//line fft.go:22
+//line fft.go:23
 		sumIm := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
 		awayRe := simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:]))
-//line fft.go:23
+//line fft.go:24
 		awayIm := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
 		nextRe := simd.LoadFloat32s(re4[at:]).Add(simd.LoadFloat32s(re5[at:]))
-//line fft.go:24
+//line fft.go:25
 		nextIm := simd.LoadFloat32s(im6[at:]).Add(simd.LoadFloat32s(im7[at:]))
 		sideRe := simd.LoadFloat32s(re4[at:]).Sub(simd.LoadFloat32s(re5[at:]))
-//line fft.go:25
+//line fft.go:26
 		sideIm := simd.LoadFloat32s(im6[at:]).Sub(simd.LoadFloat32s(im7[at:]))
-//line fft.go:27
+//line fft.go:28
 		v := sumIm.Add(nextIm)
-//line fft.go:27
+//line fft.go:28
 		sumRe.Add(nextRe).Store(toRe8[at:])
-//line fft.go:27
+//line fft.go:28
 		v.Store(toIm9[at:])
 		aRe := awayRe.Add(sideIm)
-//line fft.go:28
+//line fft.go:29
 		aIm := awayIm.Sub(sideRe)
-//line fft.go:28
-		cosA := cos[turn_2]
-//line fft.go:28
+//line fft.go:29
+		cosA := cos[angle]
+//line fft.go:29
 		cosA_all := simd.BroadcastFloat32s(cosA)
-//line fft.go:28
-		sinA := sin[turn_2]
-//line fft.go:28
+//line fft.go:29
+		sinA := sin[angle]
+//line fft.go:29
 		sinA_all := simd.BroadcastFloat32s(sinA)
 		aRe.Mul(cosA_all).Add(aIm.Mul(sinA_all)).Store(toRe10[at:])
 		aIm.Mul(cosA_all).Sub(aRe.Mul(sinA_all)).Store(toIm11[at:])
 		bRe := sumRe.Sub(nextRe)
-//line fft.go:31
+//line fft.go:32
 		bIm := sumIm.Sub(nextIm)
-//line fft.go:31
-		cosB := cos[(2 * turn_2)]
-//line fft.go:31
+//line fft.go:32
+		cosB := cos[(2 * angle)]
+//line fft.go:32
 		cosB_all := simd.BroadcastFloat32s(cosB)
-//line fft.go:31
-		sinB := sin[(2 * turn_2)]
-//line fft.go:31
+//line fft.go:32
+		sinB := sin[(2 * angle)]
+//line fft.go:32
 		sinB_all := simd.BroadcastFloat32s(sinB)
 		bRe.Mul(cosB_all).Add(bIm.Mul(sinB_all)).Store(toRe12[at:])
 		bIm.Mul(cosB_all).Sub(bRe.Mul(sinB_all)).Store(toIm13[at:])
 		cRe := awayRe.Sub(sideIm)
-//line fft.go:34
+//line fft.go:35
 		cIm := awayIm.Add(sideRe)
-//line fft.go:34
-		cosC := cos[(3 * turn_2)]
-//line fft.go:34
+//line fft.go:35
+		cosC := cos[(3 * angle)]
+//line fft.go:35
 		cosC_all := simd.BroadcastFloat32s(cosC)
-//line fft.go:34
-		sinC := sin[(3 * turn_2)]
-//line fft.go:34
+//line fft.go:35
+		sinC := sin[(3 * angle)]
+//line fft.go:35
 		sinC_all := simd.BroadcastFloat32s(sinC)
 		cRe.Mul(cosC_all).Add(cIm.Mul(sinC_all)).Store(toRe14[at:])
 		cIm.Mul(cosC_all).Sub(cRe.Mul(sinC_all)).Store(toIm15[at:])
@@ -183,24 +183,24 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 	fft2Row(r.Until(from), n, columns, re, im, toRe, toIm)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line fft.go:46
+//line fft.go:47
 		v := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
-//line fft.go:46
+//line fft.go:47
 		simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:])).Store(toRe4[at:])
-//line fft.go:46
+//line fft.go:47
 		v.Store(toIm5[at:])
 		v_2 := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
-//line fft.go:47
+//line fft.go:48
 		simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:])).Store(toRe6[at:])
-//line fft.go:47
+//line fft.go:48
 		v_2.Store(toIm7[at:])
 //line main_kernels_simd.go:198
 	}
 	return r.From(from + at)
 }
 
-// turnLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func turnLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
+// transposeLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func transposeLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
 	if r.Y >= toRows {
 		return r
 	}
@@ -219,7 +219,7 @@ func turnLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re 
 	if !lanes.Apart(toRe0, toIm1) || !lanes.Disjoint(toRe0, re) || !lanes.Disjoint(toRe0, im) || !lanes.Disjoint(toIm1, re) || !lanes.Disjoint(toIm1, im) {
 		return r // a thread uses what another one stores
 	}
-	turnRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
+	transposeRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
 	c0 := simd.BroadcastFloat32s(0)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
@@ -258,8 +258,8 @@ func turnLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re 
 	return r.From(from + at)
 }
 
-// turnBackLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func turnBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
+// transposeBackLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func transposeBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
 	if r.Y >= toRows {
 		return r
 	}
@@ -278,37 +278,37 @@ func turnBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns int,
 	if !lanes.Apart(toRe0, toIm1) || !lanes.Disjoint(toRe0, re) || !lanes.Disjoint(toRe0, im) || !lanes.Disjoint(toIm1, re) || !lanes.Disjoint(toIm1, im) {
 		return r // a thread uses what another one stores
 	}
-	turnBackRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
+	transposeBackRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line fft.go:72
+//line fft.go:71
 		y := r.Y
-//line fft.go:72
+//line fft.go:71
 		c := r.Z
 		column := y
-//line fft.go:73
+//line fft.go:72
 		sign := float32(1)
 		if y >= columns {
 			column = (toRows - y)
-//line fft.go:75
+//line fft.go:74
 			sign = float32(-1)
 		}
 		from_2 := ((((c * rows) + x) * columns) + column)
 		if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
-//line fft.go:78
+//line fft.go:77
 			return r.From(from + at) // the row's loop tells
 		}
-//line fft.go:78
+//line fft.go:77
 		if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
-//line fft.go:78
+//line fft.go:77
 			return r.From(from + at) // the row's loop tells
 		}
-//line fft.go:78
+//line fft.go:77
 		v := simd.BroadcastFloat32s(sign).Mul(lanes.GatherFloat32s(im, from_2, columns))
-//line fft.go:78
+//line fft.go:77
 		lanes.GatherFloat32s(re, from_2, columns).Store(toRe0[at:])
-//line fft.go:78
+//line fft.go:77
 		v.Store(toIm1[at:])
 //line main_kernels_simd.go:314
 	}
@@ -749,8 +749,8 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 	return r.From(from + at)
 }
 
-// takeLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func takeLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) grid.Row {
+// acceptLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []float32, k1 []float32) grid.Row {
 	from, to := r.First(), r.End
 	from, to = grid.Within(from, to, 0, len(next))
 	from, to = grid.Within(from, to, 0, len(k4))
@@ -767,7 +767,7 @@ func takeLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 	if !lanes.Apart(m2, next0) || !lanes.Apart(m2, k41) || !lanes.Apart(m2, k13) || !lanes.Disjoint(m2, state) || !lanes.Apart(k13, next0) || !lanes.Apart(k13, k41) || !lanes.Disjoint(k13, state) {
 		return r // a thread uses what another one stores
 	}
-	takeRow(r.Until(from), state, next, k4, m, k1)
+	acceptRow(r.Until(from), state, next, k4, m, k1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at

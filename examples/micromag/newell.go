@@ -2,9 +2,9 @@ package main
 
 import "math"
 
-// newell is what Newell's formulas for the demagnetising tensor of rectangular cells are made of ("A generalization of the demagnetizing tensor for
-// nonuniform magnetization", A. J. Newell, W. Williams, D. J. Dunlop, Journal of Geophysical Research 98, 1993): the potentials f of the parts on the
-// diagonal and g of the others. The part between two cells is the second difference of them in all three directions.
+// newellF and newellG are the potentials of the demagnetising tensor of rectangular cells: f of its parts on the diagonal, here xx, and g of the others,
+// here xy. The part between two cells is the second difference of a potential in all three directions. They are those of A. J. Newell, W. Williams and
+// D. J. Dunlop, "A generalization of the demagnetizing tensor for nonuniform magnetization", Journal of Geophysical Research 98, 1993.
 func newellF(x, y, z float64) float64 {
 	x, y, z = math.Abs(x), math.Abs(y), math.Abs(z)
 	r := math.Sqrt(x*x + y*y + z*z)
