@@ -63,7 +63,7 @@ func (c *core) openAll(names []string) (err error) {
 	return nil
 }
 
-// gpus returns the names of the devices that "all" stands for. A GPU that several backends drive is one.
+// gpus returns the names of the devices that "all" stands for.
 func gpus(ctx context.Context) (names []string, err error) {
 	infos, err := hal.Devices(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func gpus(ctx context.Context) (names []string, err error) {
 	}
 	var found []hal.Info
 	for _, info := range infos {
-		if info.Class == hal.ClassGPU && !seen(found, info) {
+		if info.Class == hal.ClassGPU {
 			found = append(found, info)
 		}
 	}
@@ -94,26 +94,6 @@ func gpus(ctx context.Context) (names []string, err error) {
 		return names, d.Close()
 	}
 	return names, nil
-}
-
-// seen reports whether a device is in the list under the name of another backend.
-func seen(list []hal.Info, d hal.Info) bool {
-	for _, o := range list {
-		switch {
-		case o.Backend == d.Backend: // a backend lists a device once
-		case o.PCI.Known && d.PCI.Known:
-			if o.PCI == d.PCI {
-				return true
-			}
-		case o.UUID != hal.UUID{} && d.UUID != hal.UUID{}:
-			if o.UUID == d.UUID {
-				return true
-			}
-		case o.Model == d.Model:
-			return true
-		}
-	}
-	return false
 }
 
 // Split returns what divides the launches of a queue over several devices, nil if there is one device.
