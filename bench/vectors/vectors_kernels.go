@@ -125,12 +125,18 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"vectors.go:13", "vectors.go:27", "vectors.go:30", "vectors.go:32", "vectors.go:43", "vectors.go:46", "vectors.go:48", "vectors.go:53", "vectors.go:72", "vectors.go:84", "vectors.go:86", "vectors.go:97", "vectors.go:103", "vectors.go:104"}, Kernels: map[string]kernel.Written{
-	"saxpy":      {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
-	"heat":       {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "vectors.go:21"},
-	"attract":    {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66"},
-	"products":   {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}},
-	"price":      {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "vectors.go:21",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
+	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
+	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
+	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16,uint32 vectors",
 	"vectors.go attract 4b35ffd08e3a3cd5",
@@ -492,6 +498,82 @@ func PriceOn(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, vo
 	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
 }
 
+// saxpyFootprint is the Footprint.Of of saxpy.
+func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+	span := i.Span(v[4])
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// heatFootprint is the Footprint.Of of heat.
+func heatFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1)
+	at1 := n.Times(at)
+	at2 := at1.Plus(n)
+	j := grid.Places(box, 0).Below(n)
+	at3 := at2.Plus(j)
+	span := at3.Span(v[4])
+	touch[0] = kernel.Touch{Read: at2.Plus(j.Above(grid.Only(0))).Add(-1).
+		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at3).
+		Or(at1.Plus(j)).
+		Or(at1.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, j)}
+}
+
+// attractFootprint is the Footprint.Of of attract.
+func attractFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[1])
+	i := grid.Places(box, 0).Below(at)
+	k := grid.Only(0).Steps(grid.Only(1), at).When(i)
+	at1 := i.
+		Or(k)
+	span := i.Span(v[9])
+	span1 := i.Span(v[11])
+	span2 := i.Span(v[13])
+	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
+	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
+	touch[2] = kernel.Touch{Read: at1.Span(v[5])}
+	touch[3] = kernel.Touch{Read: k.Span(v[7])}
+	touch[4] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[5] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+	touch[6] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, i)}
+}
+
+// mandelbrotFootprint is the Footprint.Of of mandelbrot.
+func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1)
+	at1 := grid.Places(box, 0).Below(n)
+	span := n.Times(at).Plus(at1).Span(v[3])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, at1)}
+}
+
+// productsFootprint is the Footprint.Of of products.
+func productsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[5])
+	i := grid.Places(box, 0).Below(at)
+	at1 := at.Times(grid.Only(0).Steps(grid.Only(1), grid.Only(v[6]))).Plus(i)
+	span := i.Span(v[5])
+	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
+	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// priceFootprint is the Footprint.Of of price.
+func priceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[9])
+	span1 := i.Span(v[11])
+	touch[0] = kernel.Touch{Read: i.Span(v[3])}
+	touch[1] = kernel.Touch{Read: i.Span(v[5])}
+	touch[2] = kernel.Touch{Read: i.Span(v[7])}
+	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[4] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+}
+
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -517,7 +599,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:521
+//line vectors_kernels.go:603
 				}
 				{
 					at := at + 1
@@ -527,7 +609,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:531
+//line vectors_kernels.go:613
 				}
 			}
 			if at < count {
@@ -537,7 +619,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:541
+//line vectors_kernels.go:623
 			}
 			x_ = to - 1
 			continue
@@ -546,7 +628,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:550
+//line vectors_kernels.go:632
 	}
 }
 
@@ -592,7 +674,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:596
+//line vectors_kernels.go:678
 			}
 			x = to_ - 1
 			continue
@@ -610,7 +692,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:614
+//line vectors_kernels.go:696
 	}
 }
 
@@ -637,7 +719,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:641
+//line vectors_kernels.go:723
 	}
 }
 
@@ -660,7 +742,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:664
+//line vectors_kernels.go:746
 	}
 }
 
@@ -680,7 +762,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:684
+//line vectors_kernels.go:766
 	}
 }
 
@@ -724,7 +806,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:728
+//line vectors_kernels.go:810
 			}
 			x = to - 1
 			continue
@@ -742,7 +824,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:746
+//line vectors_kernels.go:828
 	}
 }
 

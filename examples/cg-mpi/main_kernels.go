@@ -29,7 +29,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:44", "main.go:46", "main.go:49", "main.go:52", "main.go:55", "main.go:57"}, Kernels: map[string]kernel.Written{
-	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:39"},
+	"rowsLaplace": {Code: "k_rowsLaplace", Params: []string{"p", "len(p)", "q", "len(q)", "n", "above", "below"}, Dims: 2, DimsAt: "main.go:39",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: rowsLaplaceFootprint}},
 }, Sources: []string{
 	"./ float32,int,len main",
 	"main.go rowsLaplace 10f3b40e927a4cbd",
@@ -85,6 +86,25 @@ func RowsLaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.V
 	return rowsLaplaceKernel.Launch(ctx, s, over, kernel.In(p), kernel.Value(int64(kernel.Len(p))), kernel.Out(q_), kernel.Value(int64(kernel.Len(q_))), kernel.Value(int64(n)), kernel.Value(int64(above)), kernel.Value(int64(below)))
 }
 
+// rowsLaplaceFootprint is the Footprint.Of of rowsLaplace.
+func rowsLaplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[4])
+	above := grid.Only(v[5])
+	at := n.Times(above)
+	at1 := grid.Only(v[3]).Over(n)
+	i := grid.Places(box, 1).Below(at1)
+	at2 := n.Times(i)
+	at3 := at.Plus(at2)
+	j := grid.Places(box, 0).Below(n)
+	span := at2.Plus(j).Span(v[3])
+	touch[0] = kernel.Touch{Read: at3.Plus(j).
+		Or(at.Plus(n.Times(i.Plus(above).Above(grid.Only(0)).Minus(above).And(i))).Plus(j).Minus(n)).
+		Or(at3.Plus(j.Above(grid.Only(0))).Add(-1)).
+		Or(at3.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at.Plus(n.Times(i.Add(1).Below(grid.Only(v[6]).Plus(at1)).Add(-1))).Plus(n).Plus(j)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
 // rowsLaplaceRow runs rowsLaplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -133,7 +153,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:137
+//line main_kernels.go:157
 			}
 			x = to - 1
 			continue
@@ -158,6 +178,6 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:162
+//line main_kernels.go:182
 	}
 }

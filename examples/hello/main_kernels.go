@@ -30,7 +30,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:18"}, Kernels: map[string]kernel.Written{
-	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 }, Sources: []string{
 	"./ float32,len main",
 	"main.go saxpy c481f69a4506dcef",
@@ -65,6 +66,14 @@ func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x ker
 	return saxpyKernel.Launch(ctx, s, over, kernel.Value(a), kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// saxpyFootprint is the Footprint.Of of saxpy.
+func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+	span := i.Span(v[4])
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -90,7 +99,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line main_kernels.go:94
+//line main_kernels.go:103
 				}
 				{
 					at := at + 1
@@ -100,7 +109,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line main_kernels.go:104
+//line main_kernels.go:113
 				}
 			}
 			if at < count {
@@ -110,7 +119,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line main_kernels.go:114
+//line main_kernels.go:123
 			}
 			x_ = to - 1
 			continue
@@ -119,7 +128,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line main_kernels.go:123
+//line main_kernels.go:132
 	}
 }
 

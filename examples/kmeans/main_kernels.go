@@ -40,8 +40,10 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:30", "main.go:31", "main.go:37", "main.go:38", "main.go:40", "main.go:52", "main.go:53", "main.go:57"}, Kernels: map[string]kernel.Written{
-	"add":  {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}},
-	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}},
+	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
+	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
 }, Sources: []string{
 	"./ float32,len,max main",
 	"main.go add fe16ca5cc9c8c33b",
@@ -226,6 +228,24 @@ func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vecto
 	return moveKernel.Launch(ctx, s, over, kernel.In(sums), kernel.Value(int64(kernel.Len(sums))), kernel.InOut(centres), kernel.Value(int64(kernel.Len(centres))))
 }
 
+// addFootprint is the Footprint.Of of add.
+func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[5])
+	part := grid.Places(box, 0).Below(at)
+	p := part.Steps(at, grid.Only(v[1]))
+	span := part.When(p).Span(v[5])
+	touch[0] = kernel.Touch{Read: p.Span(v[1])}
+	touch[1] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(32)).When(part).When(p).Span(v[3])}
+	touch[2] = kernel.Touch{Read: span, Write: span}
+}
+
+// moveFootprint is the Footprint.Of of move.
+func moveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	c := grid.Places(box, 0).Below(grid.Only(v[3]))
+	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(v[1])).When(c).Span(v[1])}
+	touch[1] = kernel.Touch{Write: c.Span(v[3])}
+}
+
 // addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -251,7 +271,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line main_kernels.go:255
+//line main_kernels.go:275
 	}
 }
 
@@ -273,6 +293,6 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 				centres[c][d] = all[d] / max(all[8], 1)
 			}
 		}
-//line main_kernels.go:277
+//line main_kernels.go:297
 	}
 }

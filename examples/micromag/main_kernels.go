@@ -292,20 +292,34 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"fft.go:23", "fft.go:24", "fft.go:25", "fft.go:26", "fft.go:28", "fft.go:29", "fft.go:30", "fft.go:31", "fft.go:32", "fft.go:33", "fft.go:34", "fft.go:35", "fft.go:36", "fft.go:37", "fft.go:47", "fft.go:48", "fft.go:60", "fft.go:63", "fft.go:77", "llg.go:38", "llg.go:47", "llg.go:49", "llg.go:52", "llg.go:55", "llg.go:58", "llg.go:60", "llg.go:69", "llg.go:71", "llg.go:81", "llg.go:82", "llg.go:83", "llg.go:84", "llg.go:85", "llg.go:94", "llg.go:97", "llg.go:98", "llg.go:99", "llg.go:108", "llg.go:109", "llg.go:110", "llg.go:111", "llg.go:120", "llg.go:129", "llg.go:130", "llg.go:131", "llg.go:132", "llg.go:134", "llg.go:143", "llg.go:144", "llg.go:145", "llg.go:146", "llg.go:147", "llg.go:156", "llg.go:158", "llg.go:160", "llg.go:161", "llg.go:164", "llg.go:165", "llg.go:166", "llg.go:167", "llg.go:170", "llg.go:178", "llg.go:179"}, Kernels: map[string]kernel.Written{
-	"fft4":          {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:20"},
-	"fft2":          {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:45"},
-	"transpose":     {Code: "k_transpose", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:56"},
-	"transposeBack": {Code: "k_transposeBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:71"},
-	"effective":     {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Dims: 3, DimsAt: "llg.go:36"},
-	"pad":           {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Dims: 2, DimsAt: "llg.go:68"},
-	"multiply":      {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"}},
-	"motion":        {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"}},
-	"energy":        {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"}},
-	"part":          {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"}},
-	"whole":         {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"}},
-	"deviation":     {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"}},
-	"steer":         {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"}},
-	"accept":        {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"}},
+	"fft4": {Code: "k_fft4", Params: []string{"n", "columns", "stride", "cos", "len(cos)", "sin", "len(sin)", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:20",
+		Footprint: kernel.Footprint{Why: "fft.go:28: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft4Footprint}},
+	"fft2": {Code: "k_fft2", Params: []string{"n", "columns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:45",
+		Footprint: kernel.Footprint{Why: "fft.go:47: threads may write elements of toRe that threads of another t.Global(2) use", Of: fft2Footprint}},
+	"transpose": {Code: "k_transpose", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:56",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: transposeFootprint}},
+	"transposeBack": {Code: "k_transposeBack", Params: []string{"rows", "columns", "toRows", "toColumns", "re", "len(re)", "im", "len(im)", "toRe", "len(toRe)", "toIm", "len(toIm)"}, Dims: 3, DimsAt: "fft.go:71",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: transposeBackFootprint}},
+	"effective": {Code: "k_effective", Params: []string{"nx", "ny", "px", "of", "m", "len(m)", "demag", "len(demag)", "h", "len(h)"}, Dims: 3, DimsAt: "llg.go:36",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, false, true}, Of: effectiveFootprint}},
+	"pad": {Code: "k_pad", Params: []string{"n", "length", "m", "len(m)", "re", "len(re)", "im", "len(im)"}, Dims: 2, DimsAt: "llg.go:68",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: padFootprint}},
+	"multiply": {Code: "k_multiply", Params: []string{"n", "tensor", "len(tensor)", "re", "len(re)", "im", "len(im)", "scale"},
+		Footprint: kernel.Footprint{Why: "llg.go:82: re is read here where other threads may write it", Of: multiplyFootprint}},
+	"motion": {Code: "k_motion", Params: []string{"n", "damping", "m", "len(m)", "h", "len(h)", "k", "len(k)"},
+		Footprint: kernel.Footprint{Why: "llg.go:97: threads may write elements of k that threads of another t.Global(0) use", Of: motionFootprint}},
+	"energy": {Code: "k_energy", Params: []string{"n", "of", "m", "len(m)", "h", "len(h)", "e", "len(e)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: energyFootprint}},
+	"part": {Code: "k_part", Params: []string{"fraction", "state", "len(state)", "m", "len(m)", "k", "len(k)", "at", "len(at)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: partFootprint}},
+	"whole": {Code: "k_whole", Params: []string{"n", "state", "len(state)", "m", "len(m)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "next", "len(next)"},
+		Footprint: kernel.Footprint{Why: "llg.go:134: threads may write elements of next that threads of another t.Global(0) use", Of: wholeFootprint}},
+	"deviation": {Code: "k_deviation", Params: []string{"n", "state", "len(state)", "k1", "len(k1)", "k2", "len(k2)", "k3", "len(k3)", "k4", "len(k4)", "away", "len(away)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: deviationFootprint}},
+	"steer": {Code: "k_steer", Params: []string{"tolerance", "worst", "len(worst)", "state", "len(state)"},
+		Footprint: kernel.Footprint{Why: "llg.go:156: the index of state does not follow t.Global(0)", Of: steerFootprint}},
+	"accept": {Code: "k_accept", Params: []string{"state", "len(state)", "next", "len(next)", "k4", "len(k4)", "m", "len(m)", "k1", "len(k1)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: acceptFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,iota,len,max,min main",
 	"fft.go fft2 68a0303f53eaafa4",
@@ -967,6 +981,243 @@ func AcceptOn(ctx context.Context, s *hal.Stream, over hal.Grid, state kernel.Ve
 	return acceptKernel.Launch(ctx, s, over, kernel.In(state), kernel.Value(int64(kernel.Len(state))), kernel.In(next), kernel.Value(int64(kernel.Len(next))), kernel.In(k4), kernel.Value(int64(kernel.Len(k4))), kernel.InOut(m), kernel.Value(int64(kernel.Len(m))), kernel.InOut(k1), kernel.Value(int64(kernel.Len(k1))))
 }
 
+// fft4Footprint is the Footprint.Of of fft4.
+func fft4Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := n.Over(grid.Only(4))
+	i := grid.Places(box, 1).Below(at)
+	stride := grid.Only(v[2])
+	at1 := i.Mask(stride.Add(-1))
+	columns := grid.Only(v[1])
+	x := grid.Places(box, 0).Below(columns)
+	c := grid.Places(box, 2).Below(grid.Only(3))
+	at2 := i.Minus(at1).When(x).When(c).
+		Or(i.Times(grid.Only(2)).Minus(at1.Times(grid.Only(2))).When(x).When(c)).
+		Or(i.Times(grid.Only(3)).Minus(at1.Times(grid.Only(3))).When(x).When(c))
+	at3 := n.Times(columns).Times(c)
+	at4 := columns.Times(i)
+	at5 := at3.Plus(at4)
+	at6 := columns.Times(at)
+	at7 := at5.Plus(x).
+		Or(at5.Plus(at6.Times(grid.Only(2))).Plus(x)).
+		Or(at5.Plus(at6).Plus(x)).
+		Or(at5.Plus(at6.Times(grid.Only(3))).Plus(x))
+	at8 := at4.Times(grid.Only(4))
+	at9 := columns.Times(at1).Times(grid.Only(3))
+	at10 := columns.Times(stride)
+	at11 := at3.Plus(at8).Plus(x).Minus(at9).
+		Or(at3.Plus(at10).Plus(at8).Plus(x).Minus(at9)).
+		Or(at3.Plus(at10.Times(grid.Only(2))).Plus(at8).Plus(x).Minus(at9)).
+		Or(at3.Plus(at10.Times(grid.Only(3))).Plus(at8).Plus(x).Minus(at9))
+	touch[0] = kernel.Touch{Read: at2.Span(v[4])}
+	touch[1] = kernel.Touch{Read: at2.Span(v[6])}
+	touch[2] = kernel.Touch{Read: at7.Span(v[8])}
+	touch[3] = kernel.Touch{Read: at7.Span(v[10])}
+	touch[4] = kernel.Touch{Write: at11.Span(v[12])}
+	touch[5] = kernel.Touch{Write: at11.Span(v[14])}
+}
+
+// fft2Footprint is the Footprint.Of of fft2.
+func fft2Footprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	columns := grid.Only(v[1])
+	at := n.Over(grid.Only(2))
+	at1 := n.Times(columns).Times(grid.Places(box, 2).Below(grid.Only(3))).Plus(columns.Times(grid.Places(box, 1).Below(at)))
+	x := grid.Places(box, 0).Below(columns)
+	at2 := at1.Plus(x).
+		Or(at1.Plus(columns.Times(at)).Plus(x))
+	touch[0] = kernel.Touch{Read: at2.Span(v[3])}
+	touch[1] = kernel.Touch{Read: at2.Span(v[5])}
+	touch[2] = kernel.Touch{Write: at2.Span(v[7])}
+	touch[3] = kernel.Touch{Write: at2.Span(v[9])}
+}
+
+// transposeFootprint is the Footprint.Of of transpose.
+func transposeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	columns := grid.Only(v[1])
+	c := grid.Places(box, 2).Below(grid.Only(3))
+	toColumns := grid.Only(v[3])
+	x := grid.Places(box, 0).Below(toColumns)
+	toRows := grid.Only(v[2])
+	y := grid.Places(box, 1).Below(toRows)
+	at := grid.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns))
+	at1 := toRows.Times(toColumns).Times(c).Plus(toColumns.Times(y)).Plus(x)
+	span := at1.Span(v[9])
+	span1 := at1.Span(v[11])
+	touch[0] = kernel.Touch{Read: at.Span(v[5])}
+	touch[1] = kernel.Touch{Read: at.Span(v[7])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, y, x)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, c, y, x)}
+}
+
+// transposeBackFootprint is the Footprint.Of of transposeBack.
+func transposeBackFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	columns := grid.Only(v[1])
+	c := grid.Places(box, 2).Below(grid.Only(3))
+	toColumns := grid.Only(v[3])
+	x := grid.Places(box, 0).Below(toColumns)
+	toRows := grid.Only(v[2])
+	y := grid.Places(box, 1).Below(toRows)
+	at := grid.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns).When(x).When(c).Or(toRows.Minus(y.From(columns)).When(x).When(c))).When(y)
+	at1 := toRows.Times(toColumns).Times(c).Plus(toColumns.Times(y)).Plus(x)
+	span := at1.Span(v[9])
+	span1 := at1.Span(v[11])
+	touch[0] = kernel.Touch{Read: at.Span(v[5])}
+	touch[1] = kernel.Touch{Read: at.Span(v[7])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, y, x)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, c, y, x)}
+}
+
+// effectiveFootprint is the Footprint.Of of effective.
+func effectiveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	ny := grid.Only(v[1])
+	nx := grid.Only(v[0])
+	x := grid.Places(box, 1).Below(nx)
+	at := ny.Times(x)
+	y := grid.Places(box, 0).Below(ny)
+	c := grid.Places(box, 2).Below(grid.Only(3))
+	at1 := nx.Times(ny)
+	at2 := at1.Times(c)
+	at3 := at2.Plus(at)
+	at4 := at3.Plus(y.Above(grid.Only(0)))
+	at5 := at3.Plus(y.Below(ny.Add(-1)))
+	at6 := at2.Plus(ny.Times(x.Above(grid.Only(0)))).Plus(y)
+	at7 := at2.Plus(ny.Times(x.Below(nx.Add(-1))))
+	span := at3.Plus(y).Span(v[9])
+	touch[0] = kernel.Touch{Read: at.Plus(y).When(c).
+		Or(at1.Plus(at).Plus(y).When(c)).
+		Or(at1.Times(grid.Only(2)).Plus(at).Plus(y).When(c)).
+		Or(at4.Add(-1)).
+		Or(at4).
+		Or(at5).
+		Or(at5.Add(1)).
+		Or(at6.Minus(ny)).
+		Or(at6).
+		Or(at7.Plus(ny).Plus(y)).
+		Or(at7.Plus(y)).Span(v[5])}
+	touch[1] = kernel.Touch{Read: ny.Times(grid.Only(v[2])).Times(c).Plus(at).Plus(y).Span(v[7])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, x, y)}
+}
+
+// padFootprint is the Footprint.Of of pad.
+func padFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	c := grid.Places(box, 1).Below(grid.Only(3))
+	length := grid.Only(v[1])
+	i := grid.Places(box, 0).Below(length)
+	i1 := i.Below(n)
+	at := length.Times(c)
+	at1 := at.Plus(i)
+	span := at1.
+		Or(at.Plus(i1)).Span(v[5])
+	span1 := at1.Span(v[7])
+	touch[0] = kernel.Touch{Read: n.Times(c).Plus(i1).Span(v[3])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, c, i)}
+	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, c, i)}
+}
+
+// multiplyFootprint is the Footprint.Of of multiply.
+func multiplyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 0).Below(n)
+	at := i.
+		Or(n.Plus(i)).
+		Or(n.Times(grid.Only(2)).Plus(i))
+	span := at.Span(v[4])
+	span1 := at.Span(v[6])
+	touch[0] = kernel.Touch{Read: at.
+		Or(n.Times(grid.Only(3)).Plus(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// motionFootprint is the Footprint.Of of motion.
+func motionFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 0).Below(n)
+	at := i.
+		Or(n.Plus(i)).
+		Or(n.Times(grid.Only(2)).Plus(i))
+	span := at.Span(v[7])
+	touch[0] = kernel.Touch{Read: at.Span(v[3])}
+	touch[1] = kernel.Touch{Read: at.Span(v[5])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// energyFootprint is the Footprint.Of of energy.
+func energyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 0).Below(n)
+	at := i.
+		Or(n.Plus(i)).
+		Or(n.Times(grid.Only(2)).Plus(i))
+	span := i.Span(v[7])
+	touch[0] = kernel.Touch{Read: at.Span(v[3])}
+	touch[1] = kernel.Touch{Read: at.Span(v[5])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// partFootprint is the Footprint.Of of part.
+func partFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[8]))
+	span := i.Span(v[8])
+	touch[0] = kernel.Touch{Read: grid.Only(2).When(i).Span(v[2])}
+	touch[1] = kernel.Touch{Read: i.Span(v[4])}
+	touch[2] = kernel.Touch{Read: i.Span(v[6])}
+	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// wholeFootprint is the Footprint.Of of whole.
+func wholeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 0).Below(n)
+	at := i.
+		Or(n.Plus(i)).
+		Or(n.Times(grid.Only(2)).Plus(i))
+	span := at.Span(v[12])
+	touch[0] = kernel.Touch{Read: grid.Only(2).When(i).Span(v[2])}
+	touch[1] = kernel.Touch{Read: at.Span(v[4])}
+	touch[2] = kernel.Touch{Read: at.Span(v[6])}
+	touch[3] = kernel.Touch{Read: at.Span(v[8])}
+	touch[4] = kernel.Touch{Read: at.Span(v[10])}
+	touch[5] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// deviationFootprint is the Footprint.Of of deviation.
+func deviationFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 0).Below(n)
+	at := i.
+		Or(n.Plus(i)).
+		Or(n.Times(grid.Only(2)).Plus(i))
+	span := i.Span(v[12])
+	touch[0] = kernel.Touch{Read: grid.Only(2).When(i).Span(v[2])}
+	touch[1] = kernel.Touch{Read: at.Span(v[4])}
+	touch[2] = kernel.Touch{Read: at.Span(v[6])}
+	touch[3] = kernel.Touch{Read: at.Span(v[8])}
+	touch[4] = kernel.Touch{Read: at.Span(v[10])}
+	touch[5] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// steerFootprint is the Footprint.Of of steer.
+func steerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(1))
+	span := grid.Only(0).When(i).
+		Or(grid.Only(5).When(i)).Span(v[4])
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// acceptFootprint is the Footprint.Of of accept.
+func acceptFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[7]))
+	touch[0] = kernel.Touch{Read: grid.Only(3).When(i).Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[3] = kernel.Touch{Write: i.Span(v[7])}
+	touch[4] = kernel.Touch{Write: i.Span(v[9])}
+}
+
 // fft4Row runs fft4 for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -999,7 +1250,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1003
+//line main_kernels.go:1254
 	}
 }
 
@@ -1046,7 +1297,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
 					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
 				}
-//line main_kernels.go:1050
+//line main_kernels.go:1301
 			}
 			x_ = to - 1
 			continue
@@ -1057,7 +1308,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1061
+//line main_kernels.go:1312
 	}
 }
 
@@ -1096,7 +1347,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 					to := (c*toRows+y)*toColumns + x
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
 				}
-//line main_kernels.go:1100
+//line main_kernels.go:1351
 			}
 			x_ = to_ - 1
 			continue
@@ -1111,7 +1362,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1115
+//line main_kernels.go:1366
 	}
 }
 
@@ -1149,7 +1400,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1153
+//line main_kernels.go:1404
 			}
 			x_ = to_ - 1
 			continue
@@ -1163,7 +1414,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1167
+//line main_kernels.go:1418
 	}
 }
 
@@ -1206,7 +1457,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1210
+//line main_kernels.go:1461
 	}
 }
 
@@ -1241,7 +1492,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1245
+//line main_kernels.go:1496
 			}
 			x = to - 1
 			continue
@@ -1253,7 +1504,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1257
+//line main_kernels.go:1508
 	}
 }
 
@@ -1271,7 +1522,7 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1275
+//line main_kernels.go:1526
 	}
 }
 
@@ -1290,7 +1541,7 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1294
+//line main_kernels.go:1545
 	}
 }
 
@@ -1330,7 +1581,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
 					e6[grid.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1334
+//line main_kernels.go:1585
 			}
 			x_ = to - 1
 			continue
@@ -1342,7 +1593,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1346
+//line main_kernels.go:1597
 	}
 }
 
@@ -1373,7 +1624,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1377
+//line main_kernels.go:1628
 				}
 				{
 					at_ := at_ + 1
@@ -1383,7 +1634,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1387
+//line main_kernels.go:1638
 				}
 			}
 			if at_ < count {
@@ -1393,7 +1644,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				if i := x; true || i < len(at) {
 					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 				}
-//line main_kernels.go:1397
+//line main_kernels.go:1648
 			}
 			x = to - 1
 			continue
@@ -1402,7 +1653,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1406
+//line main_kernels.go:1657
 	}
 }
 
@@ -1421,7 +1672,7 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1425
+//line main_kernels.go:1676
 	}
 }
 
@@ -1439,7 +1690,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1443
+//line main_kernels.go:1694
 	}
 }
 
@@ -1478,7 +1729,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1482
+//line main_kernels.go:1733
 			}
 			x = to - 1
 			continue
@@ -1501,7 +1752,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1505
+//line main_kernels.go:1756
 	}
 }
 
@@ -1533,7 +1784,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1537
+//line main_kernels.go:1788
 				}
 				{
 					at := at + 1
@@ -1543,7 +1794,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1547
+//line main_kernels.go:1798
 				}
 			}
 			if at < count {
@@ -1553,7 +1804,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				if i := x; i < len(m) && state[accepted] > 0 {
 					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 				}
-//line main_kernels.go:1557
+//line main_kernels.go:1808
 			}
 			x = to - 1
 			continue
@@ -1562,7 +1813,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1566
+//line main_kernels.go:1817
 	}
 }
 

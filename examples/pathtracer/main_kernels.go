@@ -29,7 +29,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:54", "main.go:62", "main.go:101", "main.go:103", "main.go:105", "main.go:107", "main.go:109", "main.go:132"}, Kernels: map[string]kernel.Written{
-	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "main.go:121"},
+	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "main.go:121",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,min,uint32,uint8 main",
 	"main.go at c04a3019ea46f1f4",
@@ -376,6 +377,19 @@ func TraceOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, hei
 	return traceKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.Value(samples), kernel.In(spheres), kernel.Value(int64(kernel.Len(spheres))), kernel.Out(picture), kernel.Value(int64(kernel.Len(picture))))
 }
 
+// traceFootprint is the Footprint.Of of trace.
+func traceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	x := grid.Places(box, 0)
+	width := grid.Only(v[0])
+	x1 := x.Below(width)
+	y := grid.Places(box, 1).Below(grid.Only(v[1]))
+	at := width.Times(y).Times(grid.Only(4)).Plus(x1.Times(grid.Only(4)))
+	span := at.
+		Or(at.Add(3)).Span(v[6])
+	touch[0] = kernel.Touch{Read: grid.Anything().When(x).Span(v[4])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 4, y, x1)}
+}
+
 // traceRow runs trace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -399,6 +413,6 @@ threads:
 		}
 		sum, i := sum.scale(1/float32(samples)), 4*(y*int(width)+x)
 		picture[i], picture[i+1], picture[i+2], picture[i+3] = uint8(255*root(sum.X)), uint8(255*root(sum.Y)), uint8(255*root(sum.Z)), 255
-//line main_kernels.go:403
+//line main_kernels.go:417
 	}
 }

@@ -223,19 +223,32 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
 }, Indexes: []string{"cg.go:21", "cg.go:24", "cg.go:27", "cg.go:30", "cg.go:32", "cg.go:42", "cg.go:44", "cg.go:48", "cg.go:50", "cg.go:57", "cg.go:58", "cg.go:65", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:15"},
-	"dot":     {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
-	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
-	"spread":  {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12"},
-	"escape":  {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12"},
-	"move":    {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
-	"copies":  {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}},
-	"mul":     {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}},
-	"add":     {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"triad":   {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"inner":   {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
+	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:15",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
+	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
+	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
+	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
+	"mul": {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: mulFootprint}},
+	"add": {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
+	"triad": {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
+	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
@@ -749,6 +762,165 @@ func InnerOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
+// laplaceFootprint is the Footprint.Of of laplace.
+func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 1).Below(n)
+	j := grid.Places(box, 0).Below(n)
+	at := n.Add(-1)
+	at1 := n.Times(i)
+	at2 := at1.Plus(j)
+	span := at2.Span(v[4])
+	touch[0] = kernel.Touch{Read: n.Times(i.Above(grid.Only(0))).Plus(j).Minus(n).
+		Or(n.Times(i.Below(at)).Plus(n).Plus(j)).
+		Or(at1.Plus(j.Above(grid.Only(0))).Add(-1)).
+		Or(at1.Plus(j.Below(at)).Add(1)).
+		Or(at2).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// dotFootprint is the Footprint.Of of dot.
+func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Only(v[1])
+	at1 := grid.Blocks(box, 0)
+	at2 := at.Times(at1)
+	at3 := me.Plus(at2.Over(grid.Between(1, 2147483647)))
+	end := at2.Plus(at).Over(grid.Between(1, 2147483647))
+	i := at3.Steps(grid.Only(64), end.Above(at3.Steps(grid.Only(64), end)))
+	span := at1.When(me.And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at1)}
+}
+
+// advanceFootprint is the Footprint.Of of advance.
+func advanceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	span1 := i.Span(v[3])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: span1, Write: span1}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[3] = kernel.Touch{Read: i.Span(v[7])}
+	touch[4] = kernel.Touch{Read: at.Span(v[9])}
+	touch[5] = kernel.Touch{Read: at.Span(v[11])}
+}
+
+// directFootprint is the Footprint.Of of direct.
+func directFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: at.Span(v[5])}
+	touch[3] = kernel.Touch{Read: at.Span(v[7])}
+}
+
+// spreadFootprint is the Footprint.Of of spread.
+func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 1).Below(n)
+	at := n.Times(i)
+	at1 := at.Plus(n)
+	j := grid.Places(box, 0).Below(n)
+	at2 := at.Plus(j)
+	span := at2.Span(v[4])
+	touch[0] = kernel.Touch{Read: at1.Plus(j.Above(grid.Only(0))).Add(-1).
+		Or(at1.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at1.Plus(j)).
+		Or(at2).
+		Or(at.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// escapeFootprint is the Footprint.Of of escape.
+func escapeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1).Below(n)
+	at1 := grid.Places(box, 0).Below(n)
+	span := n.Times(at).Plus(at1).Span(v[3])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, at1)}
+}
+
+// moveFootprint is the Footprint.Of of move.
+func moveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[6]).Over(grid.Only(4)))
+	at := i.Times(grid.Only(4))
+	k := grid.Only(0).Steps(grid.Only(4), grid.Only(v[2]))
+	at1 := at.
+		Or(at.Add(3))
+	at2 := i.Times(grid.Only(3))
+	span := at2.
+		Or(at2.Add(2)).Span(v[4])
+	span1 := at1.Span(v[6])
+	touch[0] = kernel.Touch{Read: at1.
+		Or(k.When(i)).
+		Or(k.Add(3).When(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 4, i)}
+}
+
+// copiesFootprint is the Footprint.Of of copies.
+func copiesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// mulFootprint is the Footprint.Of of mul.
+func mulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+}
+
+// addFootprint is the Footprint.Of of add.
+func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[5]))
+	span := i.Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// triadFootprint is the Footprint.Of of triad.
+func triadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+}
+
+// nstreamFootprint is the Footprint.Of of nstream.
+func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+}
+
+// innerFootprint is the Footprint.Of of inner.
+func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Only(v[1])
+	at1 := grid.Blocks(box, 0)
+	at2 := at.Times(at1)
+	at3 := me.Plus(at2.Over(grid.Between(1, 2147483647)))
+	end := at2.Plus(at).Over(grid.Between(1, 2147483647))
+	i := at3.Steps(grid.Only(64), end.Above(at3.Steps(grid.Only(64), end)))
+	span := at1.When(me.And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at1)}
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -800,7 +972,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:804
+//line main_kernels.go:976
 			}
 			x = to - 1
 			continue
@@ -824,7 +996,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:828
+//line main_kernels.go:1000
 	}
 }
 
@@ -857,7 +1029,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_, _, _ = tx, ty, tz
 //line cg.go:40
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:861
+//line main_kernels.go:1033
 				mines[tx] = mine
 			}
 		}
@@ -887,7 +1059,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:891
+//line main_kernels.go:1063
 							mines[tx] = mine
 						}
 					}
@@ -907,7 +1079,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:911
+//line main_kernels.go:1083
 						mines[tx] = mine
 					}
 				}
@@ -925,7 +1097,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_ = mine
 //line cg.go:44
 				part[me] = mine
-//line main_kernels.go:929
+//line main_kernels.go:1101
 			}
 		}
 	}
@@ -945,7 +1117,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:949
+//line main_kernels.go:1121
 			}
 		}
 	}
@@ -980,7 +1152,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:984
+//line main_kernels.go:1156
 			}
 			x_ = to - 1
 			continue
@@ -990,7 +1162,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:994
+//line main_kernels.go:1166
 	}
 }
 
@@ -1019,7 +1191,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1023
+//line main_kernels.go:1195
 				}
 				{
 					at := at + 1
@@ -1029,7 +1201,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1033
+//line main_kernels.go:1205
 				}
 			}
 			if at < count {
@@ -1039,7 +1211,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1043
+//line main_kernels.go:1215
 			}
 			x = to - 1
 			continue
@@ -1048,7 +1220,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1052
+//line main_kernels.go:1224
 	}
 }
 
@@ -1097,7 +1269,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1101
+//line main_kernels.go:1273
 			}
 			x = to_ - 1
 			continue
@@ -1115,7 +1287,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1119
+//line main_kernels.go:1291
 	}
 }
 
@@ -1141,7 +1313,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1145
+//line main_kernels.go:1317
 	}
 }
 
@@ -1166,7 +1338,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1170
+//line main_kernels.go:1342
 	}
 }
 
@@ -1195,7 +1367,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1199
+//line main_kernels.go:1371
 				}
 				{
 					at := at + 1
@@ -1205,7 +1377,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1209
+//line main_kernels.go:1381
 				}
 			}
 			if at < count {
@@ -1215,7 +1387,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1219
+//line main_kernels.go:1391
 			}
 			x = to - 1
 			continue
@@ -1224,7 +1396,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1228
+//line main_kernels.go:1400
 	}
 }
 
@@ -1253,7 +1425,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1257
+//line main_kernels.go:1429
 				}
 				{
 					at := at + 1
@@ -1263,7 +1435,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1267
+//line main_kernels.go:1439
 				}
 			}
 			if at < count {
@@ -1273,7 +1445,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1277
+//line main_kernels.go:1449
 			}
 			x = to - 1
 			continue
@@ -1282,7 +1454,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1286
+//line main_kernels.go:1458
 	}
 }
 
@@ -1313,7 +1485,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1317
+//line main_kernels.go:1489
 				}
 				{
 					at := at + 1
@@ -1323,7 +1495,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1327
+//line main_kernels.go:1499
 				}
 			}
 			if at < count {
@@ -1333,7 +1505,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1337
+//line main_kernels.go:1509
 			}
 			x = to - 1
 			continue
@@ -1342,7 +1514,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1346
+//line main_kernels.go:1518
 	}
 }
 
@@ -1373,7 +1545,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1377
+//line main_kernels.go:1549
 				}
 				{
 					at := at + 1
@@ -1383,7 +1555,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1387
+//line main_kernels.go:1559
 				}
 			}
 			if at < count {
@@ -1393,7 +1565,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1397
+//line main_kernels.go:1569
 			}
 			x = to - 1
 			continue
@@ -1402,7 +1574,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1406
+//line main_kernels.go:1578
 	}
 }
 
@@ -1433,7 +1605,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1437
+//line main_kernels.go:1609
 				}
 				{
 					at := at + 1
@@ -1443,7 +1615,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1447
+//line main_kernels.go:1619
 				}
 			}
 			if at < count {
@@ -1453,7 +1625,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1457
+//line main_kernels.go:1629
 			}
 			x = to - 1
 			continue
@@ -1462,7 +1634,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1466
+//line main_kernels.go:1638
 	}
 }
 
@@ -1495,7 +1667,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1499
+//line main_kernels.go:1671
 				mines[tx] = mine
 			}
 		}
@@ -1525,7 +1697,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1529
+//line main_kernels.go:1701
 							mines[tx] = mine
 						}
 					}
@@ -1545,7 +1717,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1549
+//line main_kernels.go:1721
 						mines[tx] = mine
 					}
 				}
@@ -1563,7 +1735,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_ = mine
 //line stream.go:57
 				part[me] = mine
-//line main_kernels.go:1567
+//line main_kernels.go:1739
 			}
 		}
 	}
@@ -1583,7 +1755,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1587
+//line main_kernels.go:1759
 			}
 		}
 	}

@@ -35,7 +35,8 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 		}
 	}),
 }, Indexes: []string{"blackscholes.go:21", "blackscholes.go:27", "blackscholes.go:28"}, Kernels: map[string]kernel.Written{
-	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"}},
+	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int32,len,uint32 blackscholes",
 	"blackscholes.go logarithm 5e66e20a91296c8f",
@@ -170,6 +171,18 @@ func PriceOn(ctx context.Context, s *hal.Stream, over hal.Grid, rate float32, vo
 	return priceKernel.Launch(ctx, s, over, kernel.Value(rate), kernel.Value(volatility), kernel.In(share), kernel.Value(int64(kernel.Len(share))), kernel.In(strike), kernel.Value(int64(kernel.Len(strike))), kernel.In(years), kernel.Value(int64(kernel.Len(years))), kernel.Out(call), kernel.Value(int64(kernel.Len(call))), kernel.Out(put), kernel.Value(int64(kernel.Len(put))))
 }
 
+// priceFootprint is the Footprint.Of of price.
+func priceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[9])
+	span1 := i.Span(v[11])
+	touch[0] = kernel.Touch{Read: i.Span(v[3])}
+	touch[1] = kernel.Touch{Read: i.Span(v[5])}
+	touch[2] = kernel.Touch{Read: i.Span(v[7])}
+	touch[3] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[4] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+}
+
 // priceRow runs price for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -210,7 +223,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:214
+//line blackscholes_kernels.go:227
 			}
 			x = to - 1
 			continue
@@ -228,7 +241,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:232
+//line blackscholes_kernels.go:245
 	}
 }
 

@@ -88,11 +88,16 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11"},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}},
-	"total":   {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
-	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
+	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:72: the index of out does not follow t.Global(0)", Of: totalFootprint}},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 }, Sources: []string{
 	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
@@ -322,6 +327,68 @@ func DirectOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector
 	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
 }
 
+// laplaceFootprint is the Footprint.Of of laplace.
+func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[4])
+	i := grid.Places(box, 1).Below(n)
+	at := n.Times(i)
+	j := grid.Places(box, 0).Below(n)
+	at1 := at.Plus(j)
+	at2 := n.Add(-1)
+	span := at1.Span(v[3])
+	touch[0] = kernel.Touch{Read: at1.
+		Or(n.Times(i.Above(grid.Only(0))).Plus(j).Minus(n)).
+		Or(at.Plus(j.Above(grid.Only(0))).Add(-1)).
+		Or(at.Plus(j.Below(at2)).Add(1)).
+		Or(n.Times(i.Below(at2)).Plus(n).Plus(j)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// productFootprint is the Footprint.Of of product.
+func productFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[6])
+	at := grid.Blocks(box, 0)
+	me := grid.Locals(box, 0)
+	at1 := n.Times(at).Plus(me.Steps(grid.Only(64), n))
+	span := at.When(me.And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
+	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// totalFootprint is the Footprint.Of of total.
+func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	span := grid.Only(0).When(me.And(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: me.Steps(grid.Only(64), grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1)}
+}
+
+// advanceFootprint is the Footprint.Of of advance.
+func advanceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	span1 := i.Span(v[3])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: span1, Write: span1}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[3] = kernel.Touch{Read: i.Span(v[7])}
+	touch[4] = kernel.Touch{Read: at.Span(v[9])}
+	touch[5] = kernel.Touch{Read: at.Span(v[11])}
+}
+
+// directFootprint is the Footprint.Of of direct.
+func directFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: at.Span(v[5])}
+	touch[3] = kernel.Touch{Read: at.Span(v[7])}
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -374,7 +441,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:378
+//line cg_kernels.go:445
 			}
 			x = to - 1
 			continue
@@ -399,7 +466,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:403
+//line cg_kernels.go:470
 	}
 }
 
@@ -432,7 +499,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_, _, _ = tx, ty, tz
 //line kernels.go:38
 				mine := float32(0)
-//line cg_kernels.go:436
+//line cg_kernels.go:503
 				mines[tx] = mine
 			}
 		}
@@ -462,7 +529,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:466
+//line cg_kernels.go:533
 							mines[tx] = mine
 						}
 					}
@@ -482,7 +549,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:486
+//line cg_kernels.go:553
 						mines[tx] = mine
 					}
 				}
@@ -500,13 +567,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				_ = mine
 //line kernels.go:42
 				part[me] = mine
-//line cg_kernels.go:504
+//line cg_kernels.go:571
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:510
+//line cg_kernels.go:577
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
@@ -516,12 +583,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:520
+//line cg_kernels.go:587
 				}
 			}
 		}
 	}
-//line cg_kernels.go:525
+//line cg_kernels.go:592
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -531,7 +598,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:535
+//line cg_kernels.go:602
 			}
 		}
 	}
@@ -565,7 +632,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_, _, _ = tx, ty, tz
 //line kernels.go:60
 				mine := float32(0)
-//line cg_kernels.go:569
+//line cg_kernels.go:636
 				mines[tx] = mine
 			}
 		}
@@ -594,7 +661,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:598
+//line cg_kernels.go:665
 							mines[tx] = mine
 						}
 					}
@@ -614,7 +681,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:618
+//line cg_kernels.go:685
 						mines[tx] = mine
 					}
 				}
@@ -632,13 +699,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				_ = mine
 //line kernels.go:64
 				part[me] = mine
-//line cg_kernels.go:636
+//line cg_kernels.go:703
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:642
+//line cg_kernels.go:709
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -648,12 +715,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line cg_kernels.go:652
+//line cg_kernels.go:719
 				}
 			}
 		}
 	}
-//line cg_kernels.go:657
+//line cg_kernels.go:724
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -663,7 +730,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:667
+//line cg_kernels.go:734
 			}
 		}
 	}
@@ -699,7 +766,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:703
+//line cg_kernels.go:770
 			}
 			x_ = to - 1
 			continue
@@ -710,7 +777,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:714
+//line cg_kernels.go:781
 	}
 }
 
@@ -738,7 +805,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:742
+//line cg_kernels.go:809
 			}
 			x = to - 1
 			continue
@@ -748,7 +815,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:752
+//line cg_kernels.go:819
 	}
 }
 

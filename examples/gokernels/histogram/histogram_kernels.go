@@ -22,7 +22,8 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
-	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}},
+	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
 }, Sources: []string{
 	"./ len,uint32,uint8 histogram",
 	"histogram.go bins fec92da7c61f48b6",
@@ -76,6 +77,14 @@ func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, data kernel.Vect
 	return countKernel.Launch(ctx, s, over, kernel.In(data), kernel.Value(int64(kernel.Len(data))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
+// countFootprint is the Footprint.Of of count.
+func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Sizes(box, 0)
+	span := grid.Locals(box, 0).Steps(at, grid.Only(256)).When(grid.Between(0, 4294967295).Not(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Steps(at.Times(grid.Between(1, 2147483647)), grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -91,7 +100,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:95
+//line histogram_kernels.go:104
 			}
 		}
 	}
@@ -105,7 +114,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:109
+//line histogram_kernels.go:118
 			}
 		}
 	}

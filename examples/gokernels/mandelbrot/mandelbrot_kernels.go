@@ -29,7 +29,8 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19"},
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19",
+		Footprint: kernel.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32 mandelbrot",
 	"mandelbrot.go View 65124b59710a4051",
@@ -88,6 +89,13 @@ func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, v View, rou
 	return mandelbrotKernel.Launch(ctx, s, over, kernel.Struct(&v), kernel.Out(rounds), kernel.Value(int64(kernel.Len(rounds))))
 }
 
+// mandelbrotFootprint is the Footprint.Of of mandelbrot.
+func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	py := grid.Places(box, 1).Below(grid.Between(-2147483648, 2147483647))
+	px := grid.Places(box, 0).Below(grid.Between(-2147483648, 2147483647))
+	touch[0] = kernel.Touch{Write: py.Times(grid.Between(-2147483648, 2147483647)).Plus(px).When(grid.Between(-2147483648, 2147483647).Above(px)).When(grid.Between(-2147483648, 2147483647).Above(py)).Span(v[2])}
+}
+
 // mandelbrotRow runs mandelbrot for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -116,7 +124,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:120
+//line mandelbrot_kernels.go:128
 			}
 			x = to - 1
 			continue
@@ -127,7 +135,7 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:131
+//line mandelbrot_kernels.go:139
 	}
 }
 

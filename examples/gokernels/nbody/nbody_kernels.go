@@ -25,7 +25,8 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, first, old, v, now) })
 	}),
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
-	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
+	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len nbody",
 	"nbody.go block 62c7167daaf9376a",
@@ -136,6 +137,26 @@ func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, first
 	return stepKernel.Launch(ctx, s, over, kernel.Value(dt), kernel.Value(first), kernel.In(old), kernel.Value(int64(kernel.Len(old))), kernel.InOut(v), kernel.Value(int64(kernel.Len(v))), kernel.Out(now), kernel.Value(int64(kernel.Len(now))))
 }
 
+// stepFootprint is the Footprint.Of of step.
+func stepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[7]).Over(grid.Only(4)))
+	at := i.Times(grid.Only(4))
+	at1 := grid.Only(v[1]).Times(grid.Only(4)).Plus(at)
+	n := grid.Only(v[3]).Over(grid.Only(4))
+	at2 := grid.Locals(box, 0).Plus(grid.Only(0).Steps(grid.Only(64), n)).Below(n).Times(grid.Only(4))
+	at3 := i.Times(grid.Only(3))
+	span := at3.
+		Or(at3.Add(2)).Span(v[5])
+	span1 := at.
+		Or(at.Add(3)).Span(v[7])
+	touch[0] = kernel.Touch{Read: at1.
+		Or(at1.Add(3)).
+		Or(at2).
+		Or(at2.Add(3)).Span(v[3])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 4, i)}
+}
+
 // stepPhasesKept holds what the threads of a block of step keep for later phases, a slice for each variable.
 type stepPhasesKept struct {
 	b  []body
@@ -186,7 +207,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:190
+//line nbody_kernels.go:211
 				bs[tx] = b
 				axs[tx] = ax
 				ays[tx] = ay
@@ -196,7 +217,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:200
+//line nbody_kernels.go:221
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -207,7 +228,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:211
+//line nbody_kernels.go:232
 				}
 			}
 		}
@@ -238,7 +259,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:242
+//line nbody_kernels.go:263
 					axs[tx] = ax
 					ays[tx] = ay
 					azs[tx] = az
@@ -246,7 +267,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 			}
 		}
 	}
-//line nbody_kernels.go:250
+//line nbody_kernels.go:271
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((len(now)/4)-firstX, 0))
@@ -275,7 +296,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:279
+//line nbody_kernels.go:300
 			}
 		}
 	}

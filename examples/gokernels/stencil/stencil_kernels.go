@@ -31,7 +31,8 @@ var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"stencil.go:18", "stencil.go:21"}, Kernels: map[string]kernel.Written{
-	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "stencil.go:12"},
+	"smooth": {Code: "k_smooth", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "stencil.go:12",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: smoothFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32 stencil",
 	"stencil.go smooth 132961e30ce4b4b0",
@@ -70,6 +71,26 @@ func Smooth(q kernel.Queue, width int32, height int32, from kernel.Vector[float3
 // SmoothOn launches smooth on a stream.
 func SmoothOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) error {
 	return smoothKernel.Launch(ctx, s, over, kernel.Value(width), kernel.Value(height), kernel.In(from), kernel.Value(int64(kernel.Len(from))), kernel.Out(to), kernel.Value(int64(kernel.Len(to))))
+}
+
+// smoothFootprint is the Footprint.Of of smooth.
+func smoothFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	width := grid.Only(v[0])
+	height := grid.Only(v[1])
+	y := grid.Places(box, 1).Below(height)
+	x := grid.Places(box, 0).Below(width)
+	at := width.Times(y).Plus(x)
+	at1 := width.Times(y.Not(grid.Only(0)).Not(height.Add(-1)))
+	x1 := x.Not(grid.Only(0)).Not(width.Add(-1))
+	at2 := at1.Plus(x1)
+	span := at.
+		Or(at2).Span(v[5])
+	touch[0] = kernel.Touch{Read: at.
+		Or(at2.Add(-1)).
+		Or(at2.Add(1)).
+		Or(at2.Minus(width)).
+		Or(at1.Plus(width).Plus(x1)).Span(v[3])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
 }
 
 // smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -117,7 +138,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:121
+//line stencil_kernels.go:142
 			}
 			x_ = to_ - 1
 			continue
@@ -133,7 +154,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:137
+//line stencil_kernels.go:158
 	}
 }
 

@@ -139,16 +139,26 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:81", "atomics.go:85", "atomics.go:86", "atomics.go:87", "atomics.go:88", "atomics.go:96", "atomics.go:100", "atomics.go:101", "atomics.go:102", "atomics.go:103", "atomics.go:111", "atomics.go:115", "atomics.go:116", "atomics.go:117", "atomics.go:118", "atomics.go:127", "atomics.go:128", "atomics.go:129", "atomics.go:130", "atomics.go:131", "atomics.go:132", "atomics.go:141", "atomics.go:142", "atomics.go:143", "atomics.go:144"}, Kernels: map[string]kernel.Written{
-	"float32s":       {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}},
-	"float64s":       {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:22)"},
-	"int64s":         {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)"},
-	"uint64s":        {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)"},
-	"uint32s":        {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}},
-	"sharedFloat32s": {Code: "k_sharedFloat32s", Params: []string{"x", "len(x)", "cell", "len(cell)"}},
-	"sharedFloat64s": {Code: "k_sharedFloat64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:71)"},
-	"sharedInt64s":   {Code: "k_sharedInt64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:71)"},
-	"bits":           {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:127)"},
-	"special":        {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:143)"},
+	"float32s": {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"},
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float32sFootprint}},
+	"float64s": {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:22)",
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float64sFootprint}},
+	"int64s": {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)",
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: int64sFootprint}},
+	"uint64s": {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)",
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint64sFootprint}},
+	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"},
+		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint32sFootprint}},
+	"sharedFloat32s": {Code: "k_sharedFloat32s", Params: []string{"x", "len(x)", "cell", "len(cell)"},
+		Footprint: kernel.Footprint{Why: "atomics.go:85: threads change elements of cell together, by an atomic function", Of: sharedFloat32sFootprint}},
+	"sharedFloat64s": {Code: "k_sharedFloat64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:71)",
+		Footprint: kernel.Footprint{Why: "atomics.go:100: threads change elements of cell together, by an atomic function", Of: sharedFloat64sFootprint}},
+	"sharedInt64s": {Code: "k_sharedInt64s", Params: []string{"x", "len(x)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:71)",
+		Footprint: kernel.Footprint{Why: "atomics.go:115: threads change elements of cell together, by an atomic function", Of: sharedInt64sFootprint}},
+	"bits": {Code: "k_bits", Params: []string{"x", "len(x)", "none", "len(none)", "signed", "len(signed)"}, Needs: "atomic operations of 64 bits (atomics.go:127)",
+		Footprint: kernel.Footprint{Why: "atomics.go:127: threads change elements of none together, by an atomic function", Of: bitsFootprint}},
+	"special": {Code: "k_special", Params: []string{"x", "len(x)", "cell", "len(cell)", "y", "len(y)", "wide", "len(wide)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:143)",
+		Footprint: kernel.Footprint{Why: "atomics.go:141: threads change elements of cell together, by an atomic function", Of: specialFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int64,iota,len,uint32,uint64 atomics",
 	"atomics.go bits ad0a1d9f04e8672f",
@@ -1012,6 +1022,113 @@ func SpecialOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 	return specialKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(cell), kernel.Value(int64(kernel.Len(cell))), kernel.In(y), kernel.Value(int64(kernel.Len(y))), kernel.InOut(wide), kernel.Value(int64(kernel.Len(wide))))
 }
 
+// float32sFootprint is the Footprint.Of of float32s.
+func float32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	span1 := grid.Only(0).When(i).
+		Or(grid.Only(6).When(i)).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// float64sFootprint is the Footprint.Of of float64s.
+func float64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	span1 := grid.Only(0).When(i).
+		Or(grid.Only(6).When(i)).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// int64sFootprint is the Footprint.Of of int64s.
+func int64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	span1 := grid.Only(0).When(i).
+		Or(grid.Only(6).When(i)).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// uint64sFootprint is the Footprint.Of of uint64s.
+func uint64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	span1 := grid.Only(0).When(i).
+		Or(grid.Only(6).When(i)).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// uint32sFootprint is the Footprint.Of of uint32s.
+func uint32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	span1 := grid.Only(0).When(i).
+		Or(grid.Only(6).When(i)).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// sharedFloat32sFootprint is the Footprint.Of of sharedFloat32s.
+func sharedFloat32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Locals(box, 0).And(grid.Only(0))
+	span := grid.Only(0).When(at).
+		Or(grid.Only(3).When(at)).Span(v[3])
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// sharedFloat64sFootprint is the Footprint.Of of sharedFloat64s.
+func sharedFloat64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Locals(box, 0).And(grid.Only(0))
+	span := grid.Only(0).When(at).
+		Or(grid.Only(3).When(at)).Span(v[3])
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// sharedInt64sFootprint is the Footprint.Of of sharedInt64s.
+func sharedInt64sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Locals(box, 0).And(grid.Only(0))
+	span := grid.Only(0).When(at).
+		Or(grid.Only(3).When(at)).Span(v[3])
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// bitsFootprint is the Footprint.Of of bits.
+func bitsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	at := grid.Only(0).When(i).
+		Or(grid.Only(2).When(i))
+	span := at.Span(v[3])
+	span1 := at.Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[2] = kernel.Touch{Read: span1, Write: span1}
+}
+
+// specialFootprint is the Footprint.Of of special.
+func specialFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	at := grid.Only(0).When(i).
+		Or(grid.Only(1).When(i))
+	span := at.Span(v[3])
+	span1 := at.Span(v[7])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[3] = kernel.Touch{Read: span1, Write: span1}
+}
+
 // float32sRow runs float32s for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -1022,7 +1139,7 @@ func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1026
+//line atomics_kernels.go:1143
 	}
 }
 
@@ -1036,7 +1153,7 @@ func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1040
+//line atomics_kernels.go:1157
 	}
 }
 
@@ -1050,7 +1167,7 @@ func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1054
+//line atomics_kernels.go:1171
 	}
 }
 
@@ -1064,7 +1181,7 @@ func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1068
+//line atomics_kernels.go:1185
 	}
 }
 
@@ -1078,7 +1195,7 @@ func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1082
+//line atomics_kernels.go:1199
 	}
 }
 
@@ -1097,7 +1214,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1101
+//line atomics_kernels.go:1218
 			}
 		}
 	}
@@ -1112,7 +1229,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1116
+//line atomics_kernels.go:1233
 			}
 		}
 	}
@@ -1133,7 +1250,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1137
+//line atomics_kernels.go:1254
 			}
 		}
 	}
@@ -1148,7 +1265,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1152
+//line atomics_kernels.go:1269
 			}
 		}
 	}
@@ -1169,7 +1286,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1173
+//line atomics_kernels.go:1290
 			}
 		}
 	}
@@ -1184,7 +1301,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1188
+//line atomics_kernels.go:1305
 			}
 		}
 	}
@@ -1216,7 +1333,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1220
+//line atomics_kernels.go:1337
 			}
 			x_ = to - 1
 			continue
@@ -1230,7 +1347,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1234
+//line atomics_kernels.go:1351
 	}
 }
 
@@ -1260,7 +1377,7 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1264
+//line atomics_kernels.go:1381
 			}
 			x_ = to - 1
 			continue
@@ -1272,6 +1389,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1276
+//line atomics_kernels.go:1393
 	}
 }

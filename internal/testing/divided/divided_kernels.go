@@ -84,6 +84,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		image := grid.OutMatrixOf(kernel.Slice[int32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mandelbrotVectors != nil {
+					row = mandelbrotVectors(row, image)
+				}
 				mandelbrotRow(row, image)
 			}
 			return
@@ -97,6 +100,9 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if blurVectors != nil {
+					row = blurVectors(row, from, to)
+				}
 				blurRow(row, from, to)
 			}
 			return
@@ -149,16 +155,26 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"divided.go:25", "divided.go:26", "divided.go:27", "divided.go:28", "divided.go:34", "divided.go:48", "divided.go:51", "divided.go:65", "divided.go:67", "divided.go:70", "divided.go:74", "divided.go:79", "divided.go:94", "divided.go:96", "divided.go:103", "divided.go:120", "divided.go:133", "divided.go:135", "divided.go:146", "divided.go:148", "divided.go:151", "divided.go:153", "divided.go:168", "divided.go:170", "divided.go:178"}, Kernels: map[string]kernel.Written{
-	"places":     {Code: "k_places", Params: []string{"nx", "ny", "out", "len(out)"}, Dims: 3, DimsAt: "divided.go:15"},
-	"saxpy":      {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
-	"spread":     {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "divided.go:42"},
-	"product":    {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62"},
-	"pull":       {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110"},
-	"blur":       {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "divided.go:127"},
-	"laplace":    {Code: "k_laplace", Params: []string{"x", "len(x)", "y", "len(y)"}},
-	"dot":        {Code: "k_dot", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"}},
-	"count":      {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"}},
+	"places": {Code: "k_places", Params: []string{"nx", "ny", "out", "len(out)"}, Dims: 3, DimsAt: "divided.go:15",
+		Footprint: kernel.Footprint{Why: "divided.go:25: threads may write elements of out that threads of another t.Global(2) use", Of: placesFootprint}},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "divided.go:42",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
+	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
+	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "divided.go:127",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
+	"laplace": {Code: "k_laplace", Params: []string{"x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: laplaceFootprint}},
+	"dot": {Code: "k_dot", Params: []string{"x", "len(x)", "y", "len(y)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
+	"count": {Code: "k_count", Params: []string{"x", "len(x)", "bins", "len(bins)"},
+		Footprint: kernel.Footprint{Why: "divided.go:178: threads change elements of bins together, by an atomic function", Of: countFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32,len,max,min divided",
 	"divided.go Body 8d09e0fff50e398f",
@@ -596,6 +612,116 @@ func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 	return countKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(bins), kernel.Value(int64(kernel.Len(bins))))
 }
 
+// placesFootprint is the Footprint.Of of places.
+func placesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	nx := grid.Only(v[0])
+	at := nx.Times(grid.Only(v[1])).Times(grid.Places(box, 2)).Times(grid.Only(4)).Plus(nx.Times(grid.Places(box, 1)).Times(grid.Only(4))).Plus(grid.Places(box, 0).Times(grid.Only(4)))
+	touch[0] = kernel.Touch{Write: at.
+		Or(at.Add(3)).Span(v[3])}
+}
+
+// saxpyFootprint is the Footprint.Of of saxpy.
+func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+	span := i.Span(v[4])
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// spreadFootprint is the Footprint.Of of spread.
+func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	width := grid.Only(v[0])
+	height := grid.Only(v[1])
+	y := grid.Places(box, 1).Below(height)
+	x := grid.Places(box, 0).Below(width)
+	at := width.Times(y).Plus(x)
+	at1 := width.Times(y.Not(grid.Only(0)).Not(height.Add(-1)))
+	x1 := x.Not(grid.Only(0)).Not(width.Add(-1))
+	at2 := at1.Plus(x1)
+	span := at.
+		Or(at2).Span(v[5])
+	touch[0] = kernel.Touch{Read: at.
+		Or(at2.Add(-1)).
+		Or(at2.Add(1)).
+		Or(at2.Minus(width)).
+		Or(at1.Plus(width).Plus(x1)).Span(v[3])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+}
+
+// productFootprint is the Footprint.Of of product.
+func productFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	size := grid.Only(v[0])
+	k := grid.Only(0).Steps(grid.Only(8), size)
+	row := grid.Places(box, 1).Below(size)
+	at := size.Times(row)
+	col := grid.Places(box, 0).Below(size)
+	span := at.Plus(col).Span(v[6])
+	touch[0] = kernel.Touch{Read: grid.Locals(box, 0).Plus(k).Below(size).Plus(at).Span(v[2])}
+	touch[1] = kernel.Touch{Read: grid.Locals(box, 1).Plus(k).Below(size).Times(size).Plus(col).Span(v[4])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
+}
+
+// pullFootprint is the Footprint.Of of pull.
+func pullFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+	span := i.Span(v[4])
+	touch[0] = kernel.Touch{Read: i.
+		Or(grid.Only(0).Steps(grid.Only(1), grid.Only(v[2])).When(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// mandelbrotFootprint is the Footprint.Of of mandelbrot.
+func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	row := grid.Places(box, 1).Below(grid.Only(v[1]))
+	col := grid.Places(box, 0).Below(at)
+	span := at.Times(row).Plus(col).Span(v[1] * v[2])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
+}
+
+// blurFootprint is the Footprint.Of of blur.
+func blurFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	i := grid.Places(box, 1).Below(grid.Only(v[4]))
+	at1 := grid.Only(v[1])
+	at2 := grid.Only(v[5])
+	j := grid.Places(box, 0).Below(at2)
+	span := at2.Times(i).Plus(j).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: at.Times(i.Plus(grid.Only(-2).Steps(grid.Only(1), grid.Only(3))).Max(grid.Only(0)).Min(at1.Add(-1)).From(grid.Only(0)).Below(at1)).Plus(j.Below(at)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// laplaceFootprint is the Footprint.Of of laplace.
+func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.
+		Or(i.Above(grid.Only(0)).Add(-1)).
+		Or(i.Add(1).Below(grid.Only(v[1])).Add(-1).Add(1)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// dotFootprint is the Footprint.Of of dot.
+func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[5]))
+	at := i.Times(grid.Only(16))
+	at1 := at.Add(16).Min(grid.Only(v[1]))
+	j := at.Steps(grid.Only(1), at1).Below(at1)
+	j1 := j.When(at1.Above(j))
+	span := i.Span(v[5])
+	touch[0] = kernel.Touch{Read: j1.Span(v[1])}
+	touch[1] = kernel.Touch{Read: j1.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// countFootprint is the Footprint.Of of count.
+func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := grid.Anything().Rest(grid.Only(v[3])).When(i).Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -621,7 +747,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:625
+//line divided_kernels.go:751
 				}
 				{
 					at := at + 1
@@ -631,7 +757,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:635
+//line divided_kernels.go:761
 				}
 			}
 			if at < count {
@@ -641,7 +767,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:645
+//line divided_kernels.go:771
 			}
 			x_ = to - 1
 			continue
@@ -650,7 +776,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:654
+//line divided_kernels.go:780
 	}
 }
 
@@ -699,7 +825,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:703
+//line divided_kernels.go:829
 			}
 			x_ = to_ - 1
 			continue
@@ -715,7 +841,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:719
+//line divided_kernels.go:845
 	}
 }
 
@@ -752,14 +878,14 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 				_, _, _ = tx, ty, tz
 //line divided.go:63
 				sum := float32(0)
-//line divided_kernels.go:756
+//line divided_kernels.go:882
 				sums[tx] = sum
 			}
 		}
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:763
+//line divided_kernels.go:889
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -776,7 +902,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if col < n && k+y < n {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line divided_kernels.go:780
+//line divided_kernels.go:906
 				}
 			}
 		}
@@ -794,13 +920,13 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					for i := 0; i < side; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line divided_kernels.go:798
+//line divided_kernels.go:924
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:804
+//line divided_kernels.go:930
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -815,7 +941,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 				if row < n && col < n {
 					c[row*n+col] = sum
 				}
-//line divided_kernels.go:819
+//line divided_kernels.go:945
 			}
 		}
 	}
@@ -844,7 +970,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:848
+//line divided_kernels.go:974
 	}
 }
 
@@ -870,7 +996,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:874
+//line divided_kernels.go:1000
 	}
 }
 
@@ -894,7 +1020,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:898
+//line divided_kernels.go:1024
 	}
 }
 
@@ -936,7 +1062,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:940
+//line divided_kernels.go:1066
 			}
 			x_ = to - 1
 			continue
@@ -954,7 +1080,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:958
+//line divided_kernels.go:1084
 	}
 }
 
@@ -975,7 +1101,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:979
+//line divided_kernels.go:1105
 	}
 }
 
@@ -1002,7 +1128,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1006
+//line divided_kernels.go:1132
 				}
 				{
 					at := at + 1
@@ -1012,7 +1138,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1016
+//line divided_kernels.go:1142
 				}
 			}
 			if at < count {
@@ -1022,7 +1148,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1026
+//line divided_kernels.go:1152
 			}
 			x_ = to - 1
 			continue
@@ -1031,13 +1157,15 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1035
+//line divided_kernels.go:1161
 	}
 }
 
 // These functions run the front threads of a row as vectors, and return the rest of the row. They are set in divided_kernels_simd.go.
 var (
-	saxpyVectors   func(grid.Row, float32, []float32, []float32) grid.Row
-	spreadVectors  func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
-	laplaceVectors func(grid.Row, []float32, grid.Out[float32]) grid.Row
+	saxpyVectors      func(grid.Row, float32, []float32, []float32) grid.Row
+	spreadVectors     func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	mandelbrotVectors func(grid.Row, grid.OutMatrix[int32]) grid.Row
+	blurVectors       func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
+	laplaceVectors    func(grid.Row, []float32, grid.Out[float32]) grid.Row
 )

@@ -14,9 +14,11 @@ import (
 func init() {
 	if lanes.Hardware() {
 		saxpyVectors = saxpyLanes
+		blurVectors = blurLanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		spreadVectors = spreadLanes
+		mandelbrotVectors = mandelbrotLanes
 		laplaceVectors = laplaceLanes
 	}
 }
@@ -41,7 +43,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:34
 		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
-//line divided_kernels_simd.go:45
+//line divided_kernels_simd.go:47
 	}
 	return r.From(from + at)
 }
@@ -77,7 +79,122 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:51
 		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c0).Store(to4[at:])
-//line divided_kernels_simd.go:81
+//line divided_kernels_simd.go:83
+	}
+	return r.From(from_2 + at)
+}
+
+// mandelbrotLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
+	if r.Y >= image.Rows() {
+		return r
+	}
+	imageRow := image.Span(r.Y, 1)
+	from, to := r.First(), min(r.End, image.Cols())
+	from, to = grid.Within(from, to, 0, len(imageRow))
+	if to-from < lanes.Lanes32().Len() {
+		return r
+	}
+	count_2 := to - from
+	imageRow0 := imageRow[from+0:][:count_2]
+	mandelbrotRow(r.Until(from), image)
+	c0 := simd.BroadcastFloat32s(3)
+	c1 := simd.BroadcastFloat32s(2)
+	c2 := simd.BroadcastFloat32s(0)
+	c3 := simd.BroadcastInt32s(0)
+	c4 := simd.BroadcastInt32s(100)
+	c5 := simd.BroadcastFloat32s(4)
+	c6 := simd.BroadcastInt32s(1)
+	at := 0
+	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		x := from + at
+//line divided.go:110
+		row := r.Y
+//line divided.go:114
+		cx := lanes.Float32s(x).Div(simd.BroadcastFloat32s(float32(image.Cols()))).Mul(c0).Sub(c1)
+//line divided.go:114
+		cy := (((float32(row) / float32(image.Rows())) * float32(2)) - float32(1))
+//line divided.go:114
+		cy_all := simd.BroadcastFloat32s(cy)
+		x_2 := c2
+//line divided.go:115
+		y := c2
+//line divided.go:115
+		n := c3
+		{
+//line divided.go:116
+			live := lanes.All32()
+//line divided.go:116
+			for {
+//line divided.go:116
+				live = live.And(n.Less(c4).And(x_2.Mul(x_2).Add(y.Mul(y)).Less(c5)))
+//line divided.go:116
+				if !lanes.Any32(live) {
+//line divided.go:116
+					break
+				}
+//line divided.go:117
+				v := c1.Mul(x_2).Mul(y).Add(cy_all)
+//line divided.go:117
+				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(cx).IfElse(live, x_2)
+//line divided.go:117
+				y = v.IfElse(live, y)
+				n = n.Add(c6).IfElse(live, n)
+			}
+		}
+//line divided.go:120
+		n.Store(imageRow0[at:])
+//line divided_kernels_simd.go:148
+	}
+	return r.From(from + at)
+}
+
+// blurLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) grid.Row {
+	if r.Y >= to.Rows() {
+		return r
+	}
+	toRow := to.Span(r.Y, 1)
+	from_2, to_2 := r.First(), min(r.End, to.Cols())
+	from_2, to_2 = grid.Within(from_2, to_2, 0, len(toRow))
+	if to_2-from_2 < lanes.Lanes32().Len() {
+		return r
+	}
+	count_2 := to_2 - from_2
+	toRow0 := toRow[from_2+0:][:count_2]
+	if !lanes.Disjoint(toRow0, from.Span(0, from.Rows())) {
+		return r // a thread uses what another one stores
+	}
+	blurRow(r.Until(from_2), from, to)
+	c0 := simd.BroadcastFloat32s(0)
+	c1 := simd.BroadcastFloat32s(5)
+	at := 0
+	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		x := from_2 + at
+//line divided.go:127
+		i := r.Y
+//line divided.go:131
+		sum := c0
+		{
+//line divided.go:132
+			d := int(-2)
+//line divided.go:132
+			for ; d <= 2; d = (d + 1) {
+				i_2 := min(max((i+d), 0), (from.Rows() - 1))
+//line divided.go:133
+				fromRow := from.Span(i_2, 1)
+//line divided.go:133
+				if uint(x) > uint(len(fromRow)) || len(fromRow)-x < lanes.Lanes32().Len() {
+//line divided.go:133
+					return r.From(from_2 + at) // the row's loop tells
+				}
+//line divided.go:133
+				sum = sum.Add(simd.LoadFloat32s(fromRow[x:]))
+			}
+		}
+//line divided.go:135
+		sum.Div(c1).Store(toRow0[at:])
+//line divided_kernels_simd.go:198
 	}
 	return r.From(from_2 + at)
 }
@@ -114,7 +231,7 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 		sum = sum.Sub(simd.LoadFloat32s(x2[at:])).IfElse(on_2, sum)
 //line divided.go:153
 		sum.Store(y3[at:])
-//line divided_kernels_simd.go:118
+//line divided_kernels_simd.go:235
 	}
 	return r.From(from + at)
 }

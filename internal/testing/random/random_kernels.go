@@ -71,10 +71,14 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
-	"numbers":  {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}},
-	"normals":  {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}},
-	"philox":   {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"}},
-	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}},
+	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
+	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
+	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
+	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
 }, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
 	"../../../kernel/grid/rand/rand.go New 8996db93cdfd99df",
@@ -445,6 +449,43 @@ func EstimateOn(ctx context.Context, s *hal.Stream, over hal.Grid, seed uint64, 
 	return estimateKernel.Launch(ctx, s, over, kernel.Value(seed), kernel.Value(points), kernel.InOut(inside), kernel.Value(int64(kernel.Len(inside))))
 }
 
+// numbersFootprint is the Footprint.Of of numbers.
+func numbersFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[3])
+	span1 := i.Span(v[5])
+	span2 := i.Span(v[7])
+	span3 := i.Span(v[9])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, i)}
+	touch[2] = kernel.Touch{Write: span2, Whole: grid.Filled(span2, 1, i)}
+	touch[3] = kernel.Touch{Write: span3, Whole: grid.Filled(span3, 1, i)}
+}
+
+// normalsFootprint is the Footprint.Of of normals.
+func normalsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[2]))
+	span := i.Span(v[2])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// philoxFootprint is the Footprint.Of of philox.
+func philoxFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]).Over(grid.Only(4)))
+	at := i.Times(grid.Only(6))
+	j := grid.Only(0).Steps(grid.Only(1), grid.Only(4))
+	span := i.Times(grid.Only(4)).Plus(j).Span(v[3])
+	touch[0] = kernel.Touch{Read: at.
+		Or(at.Add(5)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// estimateFootprint is the Footprint.Of of estimate.
+func estimateFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	span := grid.Places(box, 0).Below(grid.Only(v[3])).When(grid.Only(0).Steps(grid.Only(1), grid.Only(v[1]))).Span(v[3])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+}
+
 // numbersRow runs numbers for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -462,7 +503,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:466
+//line random_kernels.go:507
 	}
 }
 
@@ -488,7 +529,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:492
+//line random_kernels.go:533
 			}
 			x_ = to - 1
 			continue
@@ -498,7 +539,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:502
+//line random_kernels.go:543
 	}
 }
 
@@ -515,7 +556,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				out[4*i+j] = v
 			}
 		}
-//line random_kernels.go:519
+//line random_kernels.go:560
 	}
 }
 
@@ -534,6 +575,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:538
+//line random_kernels.go:579
 	}
 }

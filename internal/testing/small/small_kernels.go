@@ -106,12 +106,18 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:56", "small.go:57", "small.go:50", "small.go:64"}, Kernels: map[string]kernel.Written{
-	"saxpy":  {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"}},
-	"paint":  {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20"},
-	"pairs":  {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"}},
-	"number": {Code: "k_number", Params: []string{"out", "len(out)"}},
-	"step":   {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"}},
-	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "small.go:63"},
+	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
+	"paint": {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20",
+		Footprint: kernel.Footprint{Why: "small.go:24: the index of image is not t.Global(1) times a number that is the same for all threads, and a rest", Of: paintFootprint}},
+	"pairs": {Code: "k_pairs", Params: []string{"from", "len(from)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pairsFootprint}},
+	"number": {Code: "k_number", Params: []string{"out", "len(out)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numberFootprint}},
+	"step": {Code: "k_step", Params: []string{"dt", "bodies", "len(bodies)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
+	"mirror": {Code: "k_mirror", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "small.go:63",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mirrorFootprint}},
 }, Sources: []string{
 	"./ bool,float32,int,int32,len small",
 	"small.go Body 9b0f473358b1cf90",
@@ -278,6 +284,54 @@ func MirrorOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Mat
 	return mirrorKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(from)), kernel.Value(int64(kernel.RowsOf(from))), kernel.Value(int64(kernel.ColsOf(from))), kernel.Out(kernel.Elements(to)), kernel.Value(int64(kernel.RowsOf(to))), kernel.Value(int64(kernel.ColsOf(to))))
 }
 
+// saxpyFootprint is the Footprint.Of of saxpy.
+func saxpyFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+	span := i.Span(v[4])
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// paintFootprint is the Footprint.Of of paint.
+func paintFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	y := grid.Places(box, 1).Below(grid.Between(-2147483648, 2147483647))
+	x := grid.Places(box, 0).Below(grid.Between(-2147483648, 2147483647))
+	touch[0] = kernel.Touch{Write: y.Times(grid.Between(-2147483648, 2147483647).Above(x)).Plus(x).When(grid.Between(-2147483648, 2147483647).Above(y)).Span(v[2])}
+}
+
+// pairsFootprint is the Footprint.Of of pairs.
+func pairsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]).Over(grid.Only(2)))
+	at := i.Times(grid.Only(2))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: at.
+		Or(at.Add(1)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// numberFootprint is the Footprint.Of of number.
+func numberFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Places(box, 0)
+	span := at.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// stepFootprint is the Footprint.Of of step.
+func stepFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	span := grid.Places(box, 0).Below(grid.Only(v[2])).Span(v[2])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+}
+
+// mirrorFootprint is the Footprint.Of of mirror.
+func mirrorFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 1).Below(grid.Only(v[4]))
+	at := grid.Only(v[5])
+	j := grid.Places(box, 0).Below(at)
+	span := at.Times(i).Plus(j).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: grid.Only(v[2]).Times(i.Below(grid.Only(v[1]))).Plus(at).Minus(j).Add(-1).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
 // saxpyRow runs saxpy for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -303,7 +357,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:307
+//line small_kernels.go:361
 				}
 				{
 					at := at + 1
@@ -313,7 +367,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:317
+//line small_kernels.go:371
 				}
 			}
 			if at < count {
@@ -323,7 +377,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:327
+//line small_kernels.go:381
 			}
 			x_ = to - 1
 			continue
@@ -332,7 +386,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:336
+//line small_kernels.go:390
 	}
 }
 
@@ -364,7 +418,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:368
+//line small_kernels.go:422
 			}
 			x_ = to - 1
 			continue
@@ -375,7 +429,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:379
+//line small_kernels.go:433
 	}
 }
 
@@ -401,7 +455,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:405
+//line small_kernels.go:459
 			}
 			x = to - 1
 			continue
@@ -411,7 +465,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:415
+//line small_kernels.go:469
 	}
 }
 
@@ -435,7 +489,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:439
+//line small_kernels.go:493
 				}
 				{
 					at := at + 1
@@ -443,7 +497,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:447
+//line small_kernels.go:501
 				}
 			}
 			if at < count {
@@ -451,14 +505,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:455
+//line small_kernels.go:509
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:462
+//line small_kernels.go:516
 	}
 }
 
@@ -484,7 +538,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:488
+//line small_kernels.go:542
 				}
 				{
 					at := at + 1
@@ -494,7 +548,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:498
+//line small_kernels.go:552
 				}
 			}
 			if at < count {
@@ -504,7 +558,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:508
+//line small_kernels.go:562
 			}
 			x = to - 1
 			continue
@@ -513,7 +567,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:517
+//line small_kernels.go:571
 	}
 }
 
@@ -543,7 +597,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:547
+//line small_kernels.go:601
 				}
 				{
 					at := at + 1
@@ -553,7 +607,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:557
+//line small_kernels.go:611
 				}
 			}
 			if at < count {
@@ -563,7 +617,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:567
+//line small_kernels.go:621
 			}
 			x = to_ - 1
 			continue
@@ -572,7 +626,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:576
+//line small_kernels.go:630
 	}
 }
 

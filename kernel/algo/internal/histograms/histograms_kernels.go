@@ -55,10 +55,14 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { uint32s(t, x, counts) })
 	}),
 }, Indexes: []string{"kernels.go:17", "kernels.go:28", "kernels.go:70", "kernels.go:72", "kernels.go:32", "kernels.go:78", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]kernel.Written{
-	"zero":    {Code: "k_zero", Params: []string{"counts", "len(counts)"}},
-	"uint8s":  {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
-	"int32s":  {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
-	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"}},
+	"zero": {Code: "k_zero", Params: []string{"counts", "len(counts)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: zeroFootprint}},
+	"uint8s": {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint8sFootprint}},
+	"int32s": {Code: "k_int32s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: int32sFootprint}},
+	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:72: threads change elements of counts together, by an atomic function", Of: uint32sFootprint}},
 }, Sources: []string{
 	"./ int,int32,len,min,uint32,uint8 histograms",
 	"kernels.go add 44be733032b34706",
@@ -262,6 +266,55 @@ func Uint32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 	return uint32sKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.InOut(counts), kernel.Value(int64(kernel.Len(counts))))
 }
 
+// zeroFootprint is the Footprint.Of of zero.
+func zeroFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// uint8sFootprint is the Footprint.Of of uint8s.
+func uint8sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0).Times(grid.Only(8192))
+	at1 := at.Add(8192).Min(grid.Only(v[1]))
+	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+	at2 := at1.Above(i)
+	at3 := grid.Only(1024).Min(grid.Only(v[3]))
+	span := grid.Between(0, 255).When(i).When(at2).When(grid.Places(box, 0)).
+		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
+	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// int32sFootprint is the Footprint.Of of int32s.
+func int32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0).Times(grid.Only(8192))
+	at1 := at.Add(8192).Min(grid.Only(v[1]))
+	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+	at2 := at1.Above(i)
+	at3 := grid.Only(1024).Min(grid.Only(v[3]))
+	span := grid.Between(-2147483648, 2147483647).When(i).When(at2).When(grid.Places(box, 0)).
+		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
+	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
+// uint32sFootprint is the Footprint.Of of uint32s.
+func uint32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0).Times(grid.Only(8192))
+	at1 := at.Add(8192).Min(grid.Only(v[1]))
+	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
+	at2 := at1.Above(i)
+	at3 := grid.Only(1024).Min(grid.Only(v[3]))
+	span := grid.Between(0, 4294967295).When(i).When(at2).When(grid.Places(box, 0)).
+		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
+	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+}
+
 // zeroRow runs zero for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -285,7 +338,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:289
+//line histograms_kernels.go:342
 				}
 				{
 					at := at + 1
@@ -295,7 +348,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:299
+//line histograms_kernels.go:352
 				}
 			}
 			if at < count {
@@ -305,7 +358,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:309
+//line histograms_kernels.go:362
 			}
 			x = to - 1
 			continue
@@ -314,7 +367,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:318
+//line histograms_kernels.go:371
 	}
 }
 
@@ -335,7 +388,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:339
+//line histograms_kernels.go:392
 			}
 		}
 	}
@@ -348,7 +401,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:352
+//line histograms_kernels.go:405
 			}
 		}
 	}
@@ -371,7 +424,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:375
+//line histograms_kernels.go:428
 			}
 		}
 	}
@@ -384,7 +437,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:388
+//line histograms_kernels.go:441
 			}
 		}
 	}
@@ -407,7 +460,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:411
+//line histograms_kernels.go:464
 			}
 		}
 	}
@@ -420,7 +473,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:424
+//line histograms_kernels.go:477
 			}
 		}
 	}
