@@ -191,6 +191,7 @@ func (d *division) cut(dim int, t *team, f *Footprint, args []Arg) bool {
 		p.grid = gridOf(count, d.block)
 		var box Box
 		for e := range 3 {
+			box.Block[e] = int(d.block[e])
 			box.Lo[e] = int(p.origin.first[e]) * int(d.block[e])
 			box.Hi[e] = box.Lo[e] + int(count[e])*int(d.block[e])
 		}
