@@ -25,7 +25,7 @@ func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	r := s.recent.replica
 	if q.stream == nil {
 		r = &s.host.replica
-		if s.host.Bytes == nil || s.guarded || writes && !r.order.Idle() || !r.order.Settled() {
+		if s.host.Bytes == nil || s.guarded || !r.order.Idle() && (writes || !r.order.Settled()) {
 			return false
 		}
 	} else if r == nil || s.recent.stream != q.stream {

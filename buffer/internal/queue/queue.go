@@ -63,7 +63,6 @@ func (e *Entry[V]) IsOpen() bool { return e.open }
 // Queue has the uses of one buffer, open and waiting. Its zero value is empty. It is not safe for concurrent use.
 type Queue[V any] struct {
 	live  []*Entry[V] // those in the trees
-	count int         // number of open uses
 	seq   uint64
 	solo  *Entry[V] // the only use, open and not in the trees yet
 	steps int
@@ -93,7 +92,6 @@ func (q *Queue[V]) Enter(e, other *Entry[V], wait bool) (blocker *Entry[V]) {
 	e.seq = q.seq
 	if q.solo == nil && len(q.live) == 0 {
 		q.solo, e.open = e, true
-		q.count++
 		return nil
 	}
 	if other != nil {
@@ -105,7 +103,6 @@ func (q *Queue[V]) Enter(e, other *Entry[V], wait bool) (blocker *Entry[V]) {
 	q.enlist(e)
 	if blocker == nil {
 		e.open = true
-		q.count++
 	}
 	return blocker
 }
@@ -175,10 +172,7 @@ func (q *Queue[V]) End(e *Entry[V]) {
 	} else if e.enlisted {
 		q.strike(e)
 	}
-	if e.open {
-		e.open = false
-		q.count--
-	}
+	e.open = false
 	if len(e.waiters) == 0 {
 		return
 	}
@@ -252,7 +246,6 @@ func (q *Queue[V]) examine(e *Entry[V]) {
 			return
 		}
 		e.open = true
-		q.count++
 	}
 	close(e.admit)
 	e.admit = nil
@@ -280,10 +273,7 @@ func (e *Entry[V]) leave() {
 
 // Find returns Of of an open entry for which fn returns true, or the zero V.
 func (q *Queue[V]) Find(fn func(V) bool) (none V) {
-	switch e := q.solo; {
-	case q.count == 0:
-		return none
-	case e != nil:
+	if e := q.solo; e != nil {
 		q.steps++
 		if fn(e.Of) {
 			return e.Of
