@@ -85,7 +85,6 @@ type commListing struct {
 	Memory          []string    `json:"memory,omitempty"`     // kinds of memory that are passed to the library
 	Says            []string    `json:"saysMemory,omitempty"` // kinds of memory that the library says it accepts
 	MaxTag          int         `json:"maxTag,omitempty"`
-	LongCounts      bool        `json:"longCounts"`
 	Revokes         bool        `json:"revokes"`
 	SignalsRestored int         `json:"signalsRestored"`
 	Error           *errorEntry `json:"error,omitempty"`
@@ -93,7 +92,7 @@ type commListing struct {
 
 func commListingOf(r mpi.Report) commListing {
 	l := commListing{Engine: r.Name, Library: r.Library, Path: r.Path, ABI: r.ABI, Version: r.Version, Threads: r.Thread.String(), Launcher: r.Launcher,
-		Ranks: r.Size, MaxTag: r.MaxTag, LongCounts: r.LongCounts, Revokes: r.Revokes, SignalsRestored: r.SignalsRestored}
+		Ranks: r.Size, MaxTag: r.MaxTag, Revokes: r.Revokes, SignalsRestored: r.SignalsRestored}
 	for _, m := range []struct {
 		kind comm.MemoryKinds
 		name string
@@ -130,7 +129,7 @@ func (l *commListing) print(out io.Writer) {
 	t.AppendRows([]table.Row{
 		{"engine", l.Engine}, {"library", l.Library}, {"found at", l.Path}, {"ABI", l.ABI}, {"MPI version", l.Version}, {"threads", l.Threads},
 		{"launcher", orNone(l.Launcher)}, {"ranks", l.Ranks}, {"memory passed to it", strings.Join(l.Memory, ", ")}, {"memory it says it accepts", orNone(strings.Join(l.Says, ", "))},
-		{"largest tag", l.MaxTag}, {"64-bit counts", yes[l.LongCounts]}, {"can revoke", yes[l.Revokes]}, {"signal handlers put back", l.SignalsRestored},
+		{"largest tag", l.MaxTag}, {"can revoke", yes[l.Revokes]}, {"signal handlers put back", l.SignalsRestored},
 	})
 	t.Render()
 }

@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/internal/comm/driver"
-	"github.com/go-halyard/halyard/internal/dl"
 )
 
 var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce", driver.Allreduce: "MPI_Iallreduce",
@@ -38,13 +37,13 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 		}
 	}
 	switch o.Call {
-	case driver.Bcast: // with Intel MPI 2021.18 one of more than 2 GiB never ends, not even with MPI_Ibcast_c
+	case driver.Bcast: // with Intel MPI 2021.18 one of more than 2 GiB never ends
 		_, at := c.buffers(&o, false)
-		err = c.inPieces(r, o.Count, func(done, n uint64, _ bool) func(uintptr) uintptr {
+		err = c.inPieces(r, o.Count, func(done, n uint64) func(uintptr) uintptr {
 			return func(h uintptr) uintptr {
 				return c.e.lib.call.Ibcast.Call6(at+uintptr(done), uintptr(n), c.e.lib.handles[typeByte], uintptr(o.Root), c.handle, h)
 			}
-		}, false)
+		})
 	case driver.Reduce, driver.Allreduce, driver.Scan, driver.Exscan:
 		err = c.reduce(r, &o)
 	case driver.ReduceScatter:
@@ -97,8 +96,8 @@ func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err 
 	return true, nil
 }
 
-// narrow makes a call whose counts fit into its parameters. If it fails, the request is recycled.
-func (c *communicator) narrow(r *request, call func(h uintptr) uintptr) error {
+// start makes a call. If it fails, the request is recycled.
+func (c *communicator) start(r *request, call func(h uintptr) uintptr) error {
 	c.e.enter()
 	code := int32(call(address(&r.slot.handle)))
 	c.e.leave()
@@ -137,30 +136,24 @@ func (c *communicator) buffers(o *driver.Collective, inSend bool) (send, recv ui
 func (c *communicator) move(r *request, o *driver.Collective) error {
 	lib := c.e.lib
 	f := &lib.call
-	pick := func(narrow, wide dl.Proc, isWide bool) dl.Proc {
-		if isWide {
-			return wide
-		}
-		return narrow
-	}
 	send, recv := c.buffers(o, o.Call != driver.Scatter)
-	call := func(n, t uintptr, wide bool) uintptr {
+	call := func(n, t uintptr) uintptr {
 		h := address(&r.slot.handle)
 		switch o.Call {
 		case driver.Gather:
-			return pick(f.Igather, f.IgatherC, wide).Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
+			return f.Igather.Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
 		case driver.Scatter:
-			return pick(f.Iscatter, f.IscatterC, wide).Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
+			return f.Iscatter.Call9(send, n, t, recv, n, t, uintptr(o.Root), c.handle, h)
 		case driver.Allgather:
-			return pick(f.Iallgather, f.IallgatherC, wide).Call8(send, n, t, recv, n, t, c.handle, h)
+			return f.Iallgather.Call8(send, n, t, recv, n, t, c.handle, h)
 		default:
-			return pick(f.Ialltoall, f.IalltoallC, wide).Call8(send, n, t, recv, n, t, c.handle, h)
+			return f.Ialltoall.Call8(send, n, t, recv, n, t, c.handle, h)
 		}
 	}
 	if o.Count > c.e.maxCount() {
-		return c.e.long(r, o.Count, f.IgatherC.Valid(), call)
+		return c.e.long(r, o.Count, call)
 	}
-	return c.narrow(r, func(uintptr) uintptr { return call(uintptr(o.Count), lib.handles[typeByte], false) })
+	return c.start(r, func(uintptr) uintptr { return call(uintptr(o.Count), lib.handles[typeByte]) })
 }
 
 // moveParts starts a call whose parts have lengths of their own.
@@ -185,9 +178,8 @@ func (c *communicator) moveParts(r *request, o *driver.Collective) error {
 	default:
 		sent, received = &o.SendParts, &o.RecvParts
 	}
-	wideHere := f.IgathervC.Valid()
 	// place chooses counts and types from this rank's parts alone. Other ranks may choose others: MPI only wants the bytes to agree.
-	a, err := c.e.place(r, wideHere, sent, received)
+	a, err := c.e.place(r, sent, received)
 	defer func() {
 		for _, t := range a.datatype {
 			if t != nil {
@@ -208,22 +200,16 @@ func (c *communicator) moveParts(r *request, o *driver.Collective) error {
 		}
 	}
 	send, recv := c.buffers(o, o.Call != driver.ScatterV)
-	pick := func(narrow, wide dl.Proc) dl.Proc {
-		if a.wide {
-			return wide
-		}
-		return narrow
-	}
-	return c.narrow(r, func(h uintptr) uintptr {
+	return c.start(r, func(h uintptr) uintptr {
 		switch o.Call {
 		case driver.GatherV:
-			return pick(f.Igatherv, f.IgathervC).Call10(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], uintptr(o.Root), c.handle, h)
+			return f.Igatherv.Call10(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], uintptr(o.Root), c.handle, h)
 		case driver.AllgatherV:
-			return pick(f.Iallgatherv, f.IallgathervC).Call9(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
+			return f.Iallgatherv.Call9(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
 		case driver.ScatterV:
-			return pick(f.Iscatterv, f.IscattervC).Call10(send, a.counts[0], a.offsets[0], types[0], recv, uintptr(o.Count/units[1]), types[1], uintptr(o.Root), c.handle, h)
+			return f.Iscatterv.Call10(send, a.counts[0], a.offsets[0], types[0], recv, uintptr(o.Count/units[1]), types[1], uintptr(o.Root), c.handle, h)
 		default:
-			return pick(f.Ialltoallv, f.IalltoallvC).Call10(send, a.counts[0], a.offsets[0], types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
+			return f.Ialltoallv.Call10(send, a.counts[0], a.offsets[0], types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
 		}
 	})
 }
@@ -253,48 +239,37 @@ func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	}
 	inPlace := o.InPlace(c.rank)
 	send, recv := c.buffers(o, true)
-	begin := func(done, n uint64, wide bool) func(uintptr) uintptr {
+	begin := func(done, n uint64) func(uintptr) uintptr {
 		at := uintptr(done * o.Type.Size())
 		from, to := send, recv+at
 		if !inPlace {
 			from += at
 		}
 		return func(h uintptr) uintptr {
-			switch {
-			case o.Call == driver.Reduce && wide:
-				return f.IreduceC.Call8(from, to, uintptr(n), t, op, uintptr(o.Root), c.handle, h)
-			case o.Call == driver.Reduce:
+			switch o.Call {
+			case driver.Reduce:
 				return f.Ireduce.Call8(from, to, uintptr(n), t, op, uintptr(o.Root), c.handle, h)
-			case o.Call == driver.Allreduce && wide:
-				return f.IallreduceC.Call7(from, to, uintptr(n), t, op, c.handle, h)
-			case o.Call == driver.Allreduce:
+			case driver.Allreduce:
 				return f.Iallreduce.Call7(from, to, uintptr(n), t, op, c.handle, h)
-			case o.Call == driver.Exscan && wide:
-				return f.IexscanC.Call7(from, to, uintptr(n), t, op, c.handle, h)
-			case o.Call == driver.Exscan:
+			case driver.Exscan:
 				return f.Iexscan.Call7(from, to, uintptr(n), t, op, c.handle, h)
-			case wide:
-				return f.IscanC.Call7(from, to, uintptr(n), t, op, c.handle, h)
 			default:
 				return f.Iscan.Call7(from, to, uintptr(n), t, op, c.handle, h)
 			}
 		}
 	}
-	return c.inPieces(r, o.Count, begin, f.IreduceC.Valid())
+	return c.inPieces(r, o.Count, begin)
 }
 
-// inPieces starts an operation on count elements. If the count does not fit into a C int, and there is no call with a 64-bit count that works, it starts
-// several calls of MPI. All ranks start the same ones, as they give the same count. begin returns the call for n elements after the first done.
-func (c *communicator) inPieces(r *request, count uint64, begin func(done, n uint64, wide bool) func(h uintptr) uintptr, hasWide bool) error {
+// inPieces starts an operation on count elements. If the count does not fit into a C int, it starts several calls of MPI. All ranks start
+// the same ones, as they give the same count. begin returns the call for n elements after the first done.
+func (c *communicator) inPieces(r *request, count uint64, begin func(done, n uint64) func(h uintptr) uintptr) error {
 	most := c.e.maxCount()
-	if count > most && useWide && hasWide {
-		return c.narrow(r, begin(0, count, true))
-	}
-	if err := c.narrow(r, begin(0, min(count, most), false)); err != nil {
+	if err := c.start(r, begin(0, min(count, most))); err != nil {
 		return err
 	}
 	for done := most; done < count; done += most {
-		c.piece(r, begin(done, min(most, count-done), false))
+		c.piece(r, begin(done, min(most, count-done)))
 	}
 	return nil
 }
@@ -320,13 +295,12 @@ func (c *communicator) piece(r *request, call func(h uintptr) uintptr) {
 	r.pieces = append(r.pieces, p)
 }
 
-// reduceScatter starts ReduceScatter. It refuses a part that is too long for a C int if the library has no calls with 64-bit counts.
+// reduceScatter starts ReduceScatter. It refuses a part that is too long for a C int.
 func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
 	counts := driver.Parts{Counts: o.RecvParts.Counts}
-	wideHere := f.IreduceScatterC.Valid()
-	if most := largest(&counts); most > c.e.maxCount() && !(wideHere && useWide) {
-		err := driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d elements, which needs the counts of MPI 4.0; %s does not have them", most, c.e.lib.text)
+	if most := largest(&counts); most > c.e.maxCount() {
+		err := driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d elements; MPI counts at most %d", most, c.e.maxCount())
 		c.e.recycle(r)
 		return err
 	}
@@ -335,17 +309,13 @@ func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
 		c.e.recycle(r)
 		return err
 	}
-	a, err := c.e.place(r, wideHere, nil, &counts)
+	a, err := c.e.place(r, nil, &counts)
 	if err != nil {
 		c.e.recycle(r)
 		return err
 	}
 	send, recv := c.buffers(o, true)
-	call := f.IreduceScatter
-	if a.wide {
-		call = f.IreduceScatterC
-	}
-	return c.narrow(r, func(h uintptr) uintptr {
-		return call.Call7(send, recv, a.counts[1], c.e.lib.typeOf(o.Type), op, c.handle, h)
+	return c.start(r, func(h uintptr) uintptr {
+		return f.IreduceScatter.Call7(send, recv, a.counts[1], c.e.lib.typeOf(o.Type), op, c.handle, h)
 	})
 }

@@ -93,7 +93,7 @@ func (c *communicator) Isend(p unsafe.Pointer, n uint64, dest, tag int) (driver.
 	if err != nil {
 		return 0, err
 	}
-	return c.begin(r, c.e.lib.call.Isend, c.e.lib.call.IsendC, p, n, dest, tag)
+	return c.begin(r, c.e.lib.call.Isend, p, n, dest, tag)
 }
 
 func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (driver.Request, error) {
@@ -102,18 +102,14 @@ func (c *communicator) Irecv(p unsafe.Pointer, n uint64, source, tag int) (drive
 		return 0, err
 	}
 	r.receive = true
-	return c.begin(r, c.e.lib.call.Irecv, c.e.lib.call.IrecvC, p, n, c.source(source), c.tag(tag))
+	return c.begin(r, c.e.lib.call.Irecv, p, n, c.source(source), c.tag(tag))
 }
 
-// begin begins to send or receive n bytes. wide is the call with a count of 64 bits, for messages that the other cannot count.
-func (c *communicator) begin(r *request, narrow, wide dl.Proc, p unsafe.Pointer, n uint64, peer, tag int) (driver.Request, error) {
+// begin begins to send or receive n bytes.
+func (c *communicator) begin(r *request, call dl.Proc, p unsafe.Pointer, n uint64, peer, tag int) (driver.Request, error) {
 	e, to := c.e, address(&r.slot.handle)
 	if n > e.maxCount() {
-		err := e.long(r, n, wide.Valid(), func(count, datatype uintptr, is64 bool) uintptr {
-			call := narrow
-			if is64 {
-				call = wide
-			}
+		err := e.long(r, n, func(count, datatype uintptr) uintptr {
 			return call.Call7(uintptr(p), count, datatype, uintptr(peer), uintptr(tag), c.handle, to)
 		})
 		if err != nil {
@@ -122,7 +118,7 @@ func (c *communicator) begin(r *request, narrow, wide dl.Proc, p unsafe.Pointer,
 		return r.id(), nil
 	}
 	e.enter()
-	code := int32(narrow.Call7(uintptr(p), uintptr(n), e.lib.handles[typeByte], uintptr(peer), uintptr(tag), c.handle, to))
+	code := int32(call.Call7(uintptr(p), uintptr(n), e.lib.handles[typeByte], uintptr(peer), uintptr(tag), c.handle, to))
 	e.leave()
 	if code != 0 {
 		return 0, e.refused(r, code)

@@ -10,33 +10,21 @@ import (
 // longest is the largest count of a C int. A test makes it smaller.
 var longest uint64 = math.MaxInt32
 
-// useWide says whether calls with 64-bit counts are used where the library has them. A test turns it off.
-var useWide = true
-
 func (e *Engine) maxCount() uint64 { return longest }
 
 // chunkBytes is the size of the datatype that long messages are made of.
 const chunkBytes = 1 << 16
 
-// long makes a call on n bytes, where n does not fit into a C int: with a 64-bit count if hasWide, else on one element of a datatype that
-// is n bytes long. If the call fails, the request is recycled.
-func (e *Engine) long(r *request, n uint64, hasWide bool, call func(count, datatype uintptr, wide bool) uintptr) error {
-	if hasWide && useWide {
-		e.enter()
-		code := int32(call(uintptr(n), e.lib.handles[typeByte], true))
-		e.leave()
-		if code != 0 {
-			return e.refused(r, code)
-		}
-		return nil
-	}
+// long makes a call on n bytes, where n does not fit into a C int: on one element of a datatype that is n bytes long. If the call fails,
+// the request is recycled.
+func (e *Engine) long(r *request, n uint64, call func(count, datatype uintptr) uintptr) error {
 	t, err := e.longType(r.op, n)
 	if err != nil {
 		e.recycle(r)
 		return err
 	}
 	e.enter()
-	code := int32(call(1, e.lib.loadHandle(unsafe.Pointer(t)), false))
+	code := int32(call(1, e.lib.loadHandle(unsafe.Pointer(t))))
 	e.leave()
 	e.freeType(t)
 	if code != 0 {
@@ -107,16 +95,14 @@ func (e *Engine) chunkType(op string) (uintptr, error) {
 	return t, nil
 }
 
-// arrays are counts and offsets in mapped memory, as integers of the size that the call takes.
+// arrays are counts and offsets in mapped memory, as C ints.
 type arrays struct {
 	counts, offsets [2]uintptr // of what is sent, and of what is received
 	datatype        [2]*uint64 // the unit of counts and offsets; nil for MPI_BYTE
-	wide            bool       // integers of 64 bits
 }
 
-// place copies parts to mapped memory that the request keeps. If a count or offset does not fit into a C int, it uses 64-bit integers, and if the
-// library does not have the call for these, C ints that count in larger units.
-func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arrays, err error) {
+// place copies parts to mapped memory that the request keeps. If a count or offset does not fit into a C int, it counts in larger units.
+func (e *Engine) place(r *request, parts ...*driver.Parts) (a arrays, err error) {
 	words := 0
 	var most uint64
 	for _, p := range parts {
@@ -124,15 +110,9 @@ func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arra
 			continue
 		}
 		words += len(p.Counts) + len(p.Offsets)
-		for _, v := range p.Counts {
-			most = max(most, v)
-		}
-		for _, v := range p.Offsets {
-			most = max(most, v)
-		}
+		most = max(most, largest(p))
 	}
-	a.wide = most > e.maxCount() && hasWide && useWide
-	r.arraysSize = uint64(max(words, 1)) * 8
+	r.arraysSize = uint64(max(words, 1)) * 4
 	if r.arrays, err = e.memory.alloc(r.op, r.arraysSize); err != nil {
 		return a, err
 	}
@@ -142,10 +122,11 @@ func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arra
 			continue
 		}
 		unit := uint64(1)
-		if most > e.maxCount() && !a.wide {
+		if most > e.maxCount() {
 			unit = unitOf(p)
 			if largest(p)/unit > e.maxCount() {
-				return a, driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d bytes or begins at that offset, which needs the counts of MPI 4.0; %s does not have them", largest(p), e.lib.text)
+				return a, driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d bytes or begins at that offset; "+
+					"MPI counts at most %d elements of %d bytes, the largest size that divides all parts", largest(p), e.maxCount(), unit)
 			}
 			if a.datatype[i], err = e.unitType(r.op, unit); err != nil {
 				return a, err
@@ -154,13 +135,8 @@ func (e *Engine) place(r *request, hasWide bool, parts ...*driver.Parts) (a arra
 		put := func(values []uint64) uintptr {
 			start := at
 			for _, v := range values {
-				if a.wide {
-					*(*int64)(at) = int64(v)
-					at = unsafe.Add(at, 8)
-				} else {
-					*(*int32)(at) = int32(v / unit)
-					at = unsafe.Add(at, 4)
-				}
+				*(*int32)(at) = int32(v / unit)
+				at = unsafe.Add(at, 4)
 			}
 			return uintptr(start)
 		}

@@ -52,7 +52,6 @@ type Report struct {
 	QueriedCUDA     bool   // MPIX_Query_cuda_support says yes
 	QueriedROCm     bool   // MPIX_Query_rocm_support, or MPICH's call for HIP, says yes
 	SignalsRestored int    // handlers of the program that the library had replaced and that were put back
-	LongCounts      bool   // the library has the calls of MPI 4.0 that count in 64 bits
 	Revokes         bool   // the library has MPIX_Comm_revoke
 }
 
@@ -204,7 +203,6 @@ func (e *Engine) afterInit(provided int) error {
 	e.report.QueriedCUDA = c.QueryCUDA.Valid() && int32(c.QueryCUDA.Call0()) == 1
 	e.report.QueriedROCm = lib.abi == abiOpenMPI && c.QueryROCm.Valid() && int32(c.QueryROCm.Call0()) == 1
 	e.report.MemoryAllocKind = lib.memoryKinds()
-	e.report.LongCounts = c.IsendC.Valid()
 	e.report.Revokes = c.CommRevoke.Valid()
 	if os.Getenv(envGPU) == "1" {
 		if e.report.QueriedCUDA || strings.Contains(e.report.MemoryAllocKind, "cuda") {

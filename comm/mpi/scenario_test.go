@@ -580,30 +580,28 @@ func communicators(r *rank) error {
 	return errors.Join(dup.Free(), shared.Free())
 }
 
-// long does everything with counts that do not fit: with 64-bit counts where the library has them, and without.
+// long does everything with counts that do not fit.
 func long(r *rank) error {
-	defer func(n uint64, w bool) { longest, useWide = n, w }(longest, useWide)
-	for _, wide := range []bool{true, false} {
-		longest, useWide = 8<<10, wide
-		const most = 1<<20 + 13
-		a, b := r.alloc(most), r.alloc(most)
-		for _, n := range []uint64{longest, longest + 1, chunkBytes, chunkBytes + 1, most} {
-			if err := r.exchange(r.w, a, b, n, 4); err != nil {
-				return fmt.Errorf("wide %v: %w", wide, err)
-			}
+	defer func(n uint64) { longest = n }(longest)
+	longest = 8 << 10
+	const most = 1<<20 + 13
+	a, b := r.alloc(most), r.alloc(most)
+	for _, n := range []uint64{longest, longest + 1, chunkBytes, chunkBytes + 1, most} {
+		if err := r.exchange(r.w, a, b, n, 4); err != nil {
+			return err
 		}
-		if err := bcastInPieces(r, a, most); err != nil {
-			return fmt.Errorf("wide %v: %w", wide, err)
-		}
-		if err := truncatedLong(r, a, b); err != nil {
-			return fmt.Errorf("wide %v: %w", wide, err)
-		}
-		if err := collectivesOf(r, 3*8<<10+8, int(longest/8)+8); err != nil {
-			return fmt.Errorf("wide %v: %w", wide, err)
-		}
-		r.e.Free(a, most)
-		r.e.Free(b, most)
 	}
+	if err := bcastInPieces(r, a, most); err != nil {
+		return err
+	}
+	if err := truncatedLong(r, a, b); err != nil {
+		return err
+	}
+	if err := collectivesOf(r, 3*8<<10+8, int(longest/8)+8); err != nil {
+		return err
+	}
+	r.e.Free(a, most)
+	r.e.Free(b, most)
 	return nil
 }
 
@@ -684,7 +682,7 @@ func beyond(r *rank) error {
 	return nil
 }
 
-// bcastInPieces checks that no single call of MPI broadcasts more than an int counts: Intel MPI never ends such a call, even with a 64-bit count.
+// bcastInPieces checks that no single call of MPI broadcasts more than an int counts: Intel MPI never ends such a call.
 func bcastInPieces(r *rank, p unsafe.Pointer, n uint64) error {
 	root := r.w.Size() - 1
 	clear(view[byte](p, int(n)))
@@ -880,7 +878,7 @@ func collectivesOf(r *rank, n, m int) error {
 			clear(out)
 			c := driver.Collective{Call: driver.ReduceScatter, Send: p, Recv: q, Type: driver.Int64, Op: driver.Sum, RecvParts: driver.Parts{Counts: counts}}
 			err := r.collective(c)
-			if uint64(n) > longest && !(useWide && r.e.lib.call.IreduceScatterC.Valid()) {
+			if uint64(n) > longest {
 				if !errors.Is(err, driver.ErrUnsupported) {
 					return fmt.Errorf("ReduceScatter of too many elements: %v", err)
 				}
