@@ -232,6 +232,9 @@ func (f *function) variable(id *ast.Ident) *variable {
 		if v := f.vars[o]; v != nil {
 			return v
 		}
+		if body := f.decl.Body; len(f.p.errs) > 0 && o.Pos() > body.Pos() && o.Pos() < body.End() {
+			refuse(id.Pos(), "") // its declaration was refused
+		}
 		if o.Parent() == f.p.pkg.types.Scope() {
 			refuse(id.Pos(), "%s is a variable of the package; pass it as a parameter, or make it a constant", id.Name)
 		}

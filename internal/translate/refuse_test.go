@@ -72,6 +72,7 @@ var refused = []struct{ text, want string }{
 	{"d := 1; y[0] = int32(t.Global(‹d))", "a dimension must be a constant; write 0, 1 or 2"},
 	{"y[0] = int32(t.Local(‹3))", "dimension 3 does not exist"},
 	{"if len(x) > 0 { s := ‹grid.Shared[[4]int32](t); s[0] = 1 }", "grid.Shared can only be the value of a variable that is declared at the top level"},
+	{"a, b := ‹grid.Shared[[4]int32](t), grid.Shared[[4]int32](t); a[0] = b[0]", "in a statement of its own"},
 	{"grid.Shared[[4]int32](t)[0] = 1", "grid.Shared can only be the value of a variable"},
 	{"s := ‹grid.Shared[int32](t); *s = 1", "grid.Shared needs an array type; use [1]int32"},
 	{"s := grid.Shared[[4]int32](t); s = ‹s", "a pointer can only be a parameter"},
@@ -184,6 +185,11 @@ func TestAllRefusalsAreReported(t *testing.T) {
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 3)
 	assert.Equal(t, []int{39, 40, 42}, []int{all[0].Pos.Line, all[1].Pos.Line, all[2].Pos.Line})
+
+	// What uses a variable whose declaration is refused is not refused, too.
+	_, err = translated(t, around+"//halyard:kernel\nfunc k(t grid.Thread, y []int32) {\n\ta, b := grid.Shared[[4]int32](t), grid.Shared[[4]int32](t)\n\ta[0] = b[0]\n}\n")
+	require.ErrorAs(t, err, &all)
+	require.Len(t, all, 1)
 }
 
 // Whatever the text is, the translator translates it or reports what is wrong.
