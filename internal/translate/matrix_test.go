@@ -83,6 +83,31 @@ func wrong(t grid.Thread, by int, m grid.Matrix[float32], to grid.OutMatrix[floa
 		m.Set(i+by/10, j+by%10, 2)
 	}
 }
+
+//halyard:kernel
+func product(t grid.Thread, a, b grid.Matrix[float32], c grid.OutMatrix[float32]) {
+	sa := grid.Shared[[4][4]float32](t)
+	sb := grid.Shared[[4][4]float32](t)
+	x, y, tx, ty := t.Global(0), t.Global(1), t.Local(0), t.Local(1)
+	sum := float32(0)
+	for k := 0; k < a.Cols(); k += 4 {
+		sa[ty][tx], sb[ty][tx] = 0, 0
+		if y < a.Rows() && k+tx < a.Cols() {
+			sa[ty][tx] = a.At(y, k+tx)
+		}
+		if x < b.Cols() && k+ty < b.Rows() {
+			sb[ty][tx] = b.At(k+ty, x)
+		}
+		t.Barrier()
+		for j := range 4 {
+			sum += sa[ty][j] * sb[j][tx]
+		}
+		t.Barrier()
+	}
+	if y < c.Rows() && x < c.Cols() {
+		c.Set(y, x, sum)
+	}
+}
 `
 
 const matrixRunner = `package main
@@ -164,6 +189,19 @@ func run(ctx context.Context, info hal.Info) {
 		turned[i] /= 3
 	}
 	same(info, "tiles", z.Values(), turned)
+	var products []float32
+	for i := range rows {
+		for k := range rows {
+			sum := float32(0)
+			for j := range cols {
+				sum += at(i, j) * at(k, j)
+			}
+			products = append(products, sum)
+		}
+	}
+	p := halyard.New[float32](q, rows*rows)
+	Product(q.Grid(hal.Over(rows, rows).Of(4, 4)), x, z, p.InRows(rows))
+	same(info, "product", p.Values(), products)
 	m := halyard.From(q, []Cell{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}})
 	counts := halyard.New[int32](q, 6)
 	Cells(q, m.InRows(2), halyard.From(q, []int32{5}), kernel.InRows(counts, 3))
