@@ -79,7 +79,7 @@ func ReadData[T any](r io.Reader, h Header) ([]T, error) {
 	var data []T
 	for len(data) < n {
 		have := len(data)
-		more := min(n-have, max(have, chunk/h.Type.Size))
+		more := min(n-have, max(have, chunk/h.Type.Size, 1))
 		data = slices.Grow(data, more)[:have+more]
 		if _, err := io.ReadFull(r, raw(data[have:])); err != nil {
 			return nil, unread(op, "the elements", err)
@@ -122,7 +122,7 @@ func fits[T any](op string, h Header) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if t != h.Type && (h.Type.Kind != 'b' || t != Type{'u', 1}) {
+	if !t.holds(h.Type) {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are of type %v, not %v", h.Type, t)
 	}
 	return n, nil

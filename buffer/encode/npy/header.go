@@ -70,17 +70,13 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	start := len(dst)
 	b := append(dst, magic...)
 	b = append(b, 1, 0, 0, 0)
-	b = append(b, "{'descr': '"...)
-	switch {
-	case h.Type.unit() == 1:
-		b = append(b, '|')
-	case h.BigEndian:
-		b = append(b, '>')
-	default:
-		b = append(b, '<')
+	b = append(b, "{'descr': "...)
+	if h.Type.Kind == 'V' {
+		b = append(b, h.Type.Fields...)
+	} else {
+		b = append(b, "'"+h.Type.order(h.BigEndian)+h.Type.String()+"'"...)
 	}
-	b = append(b, h.Type.String()...)
-	b = append(b, "', 'fortran_order': "...)
+	b = append(b, ", 'fortran_order': "...)
 	if h.Fortran {
 		b = append(b, "True"...)
 	} else {
@@ -104,7 +100,7 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	const before = len(magic) + 4
 	size := len(b) - start - before
 	if size > math.MaxUint16 {
-		return dst, hal.Errorf("npy header", hal.ErrUnsupported, "%d axes do not fit in a header", len(h.Shape))
+		return dst, hal.Errorf("npy header", hal.ErrUnsupported, "%d axes of %v do not fit in a header", len(h.Shape), h.Type)
 	}
 	binary.LittleEndian.PutUint16(b[start+before-2:], uint16(size))
 	return b, nil

@@ -18,7 +18,6 @@ type literal struct {
 // parse reads the dictionary, whose keys may come in any order, each once.
 func parse(text string, long bool) (h Header, err error) {
 	l := &literal{text: text, long: long}
-	var descr string
 	if err := l.expect("{"); err != nil {
 		return Header{}, err
 	}
@@ -37,7 +36,7 @@ func parse(text string, long bool) (h Header, err error) {
 		}
 		switch key {
 		case "descr":
-			descr, err = l.descr()
+			h.Type, h.BigEndian, err = l.descr()
 		case "fortran_order":
 			h.Fortran, err = l.boolean()
 		case "shape":
@@ -61,8 +60,7 @@ func parse(text string, long bool) (h Header, err error) {
 	if len(seen) != 3 {
 		return Header{}, l.wrong("descr, fortran_order or shape is missing")
 	}
-	h.Type, h.BigEndian, err = parseType(descr)
-	return h, err
+	return h, nil
 }
 
 func (l *literal) wrong(format string, args ...any) error {
@@ -113,11 +111,16 @@ func (l *literal) str() (string, error) {
 	return s[1 : 1+n], nil
 }
 
-func (l *literal) descr() (string, error) {
-	if s := l.rest(); s != "" && (s[0] == '[' || s[0] == '(') {
-		return "", hal.Errorf("read npy header", hal.ErrUnsupported, "records are not supported as elements")
+func (l *literal) descr() (t Type, big bool, err error) {
+	if strings.HasPrefix(l.rest(), "[") {
+		t, err = l.record()
+		return t, bigEndian, err
 	}
-	return l.str()
+	descr, err := l.str()
+	if err != nil {
+		return Type{}, false, err
+	}
+	return parseType(descr)
 }
 
 func (l *literal) boolean() (bool, error) {

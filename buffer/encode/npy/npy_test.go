@@ -103,7 +103,6 @@ func TestBadHeadersAreRefused(t *testing.T) {
 		{"extent too large", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }"), hal.ErrOutOfRange},
 		{"too many bytes", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,), }"), hal.ErrOutOfRange},
 		{"product wraps", file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }"), hal.ErrOutOfRange},
-		{"records", file(1, "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"quarter precision", file(1, "{'descr': '<f1', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"wide boolean", file(1, "{'descr': '<b2', 'fortran_order': False, 'shape': (3,), }"), hal.ErrUnsupported},
 		{"bytes as a key", file(1, "{b'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"), hal.ErrInvalidArgument},

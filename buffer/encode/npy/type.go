@@ -4,18 +4,46 @@ import (
 	"encoding/binary"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f', 'c' or 'b', and its size in bytes. 'b' is a boolean, a byte that is 0 or 1.
+// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f', 'c', 'b' or 'V', and its size in bytes. 'b' is a boolean, a byte that is 0 or 1, and 'V' a
+// record, which is a structure in Go.
 type Type struct {
-	Kind byte
-	Size int
+	Kind   byte
+	Size   int
+	Fields string // of a record, as NumPy describes them: "[('X', '<f4'), ('Y', '<f4')]"
 }
 
-// String returns the type as NumPy writes it, without a byte order: "f4".
-func (t Type) String() string { return string(rune(t.Kind)) + strconv.Itoa(t.Size) }
+// String returns the type as NumPy writes it, without a byte order: "f4". For a record it returns the fields.
+func (t Type) String() string {
+	if t.Kind == 'V' {
+		return t.Fields
+	}
+	return string(rune(t.Kind)) + strconv.Itoa(t.Size)
+}
+
+// holds reports whether elements of a file that have the type o are read as this type: booleans are read as uint8, and the case of the names of
+// fields does not matter.
+func (t Type) holds(o Type) bool {
+	if (o == Type{Kind: 'b', Size: 1}) {
+		o.Kind = 'u'
+	}
+	return t.Kind == o.Kind && t.Size == o.Size && strings.EqualFold(t.Fields, strings.ReplaceAll(o.Fields, "'|b1'", "'|u1'"))
+}
+
+// order returns the character for a byte order in a header.
+func (t Type) order(big bool) string {
+	switch {
+	case t.unit() == 1:
+		return "|"
+	case big:
+		return ">"
+	}
+	return "<"
+}
 
 // known reports whether this package reads and writes the type.
 func (t Type) known() bool {
@@ -28,12 +56,17 @@ func (t Type) known() bool {
 		return t.Size == 2 || t.Size == 4 || t.Size == 8
 	case 'c':
 		return t.Size == 8 || t.Size == 16
+	case 'V':
+		return t.Size > 0 && t.Fields != ""
 	}
 	return false
 }
 
-// unit returns the size of the numbers to which the byte order applies: half of the size for complex numbers.
+// unit returns the size of the numbers to which the byte order applies: half of the size for complex numbers. Records are in this machine's order.
 func (t Type) unit() int {
+	if t.Kind == 'V' {
+		return 1
+	}
 	if t.Kind == 'c' {
 		return t.Size / 2
 	}
@@ -43,12 +76,15 @@ func (t Type) unit() int {
 // half is the path of the package with the floating-point numbers of 16 bits.
 const half = "github.com/go-halyard/halyard/kernel/half"
 
-// typeOf returns the type of T. If T is not a number of fixed size, or a type defined as one, the error is of kind ErrUnsupported.
-func typeOf[T any]() (Type, error) {
-	r := reflect.TypeFor[T]()
+// typeOf returns the type of T: see typeFor.
+func typeOf[T any]() (Type, error) { return typeFor(reflect.TypeFor[T]()) }
+
+// typeFor returns the type of a Go type. If that is no number of fixed size, and no structure of them and of arrays of them, the error is of
+// kind ErrUnsupported.
+func typeFor(r reflect.Type) (Type, error) {
 	if r.PkgPath() == half {
 		if r.Name() == "Float16" {
-			return Type{'f', 2}, nil
+			return Type{Kind: 'f', Size: 2}, nil
 		}
 		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported,
 			"NumPy has no type for a %v; write its bits as uint16, or convert to float32", r)
@@ -63,6 +99,12 @@ func typeOf[T any]() (Type, error) {
 		t.Kind = 'f'
 	case reflect.Complex64, reflect.Complex128:
 		t.Kind = 'c'
+	case reflect.Bool:
+		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported, "a file may have bytes that are no bool in Go; use uint8")
+	case reflect.Struct:
+		return recordOf(r)
+	case reflect.Array:
+		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported, "a %v is no element of an array of NumPy; write its numbers, with an axis more", r)
 	default:
 		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported, "%v is not a number of fixed size", r)
 	}
@@ -88,7 +130,7 @@ func parseType(descr string) (t Type, big bool, err error) {
 	}
 	if len(rest) > 1 && len(rest) <= 3 && rest[1] != '0' {
 		if n, err := strconv.ParseUint(rest[1:], 10, 8); err == nil {
-			t = Type{rest[0], int(n)}
+			t = Type{Kind: rest[0], Size: int(n)}
 		}
 	}
 	if !t.known() {
