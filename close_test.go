@@ -63,7 +63,8 @@ func TestCloseDuringCloseOfAnotherQueue(t *testing.T) {
 	assert.ErrorIs(t, err, hal.ErrClosed, "the device is closed")
 }
 
-// Queues that share buffers close in any order and at the same time. That is never an error, and nothing stays open, also if the contexts end before.
+// Queues that share buffers close in any order and at the same time. That is never an error, and nothing stays open, also if the
+// contexts end before.
 func TestManyQueuesCloseAtOnce(t *testing.T) {
 	for seed := range 60 {
 		r := rand.New(rand.NewPCG(uint64(seed), 34))

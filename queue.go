@@ -57,8 +57,8 @@ type core struct {
 // owned is a buffer of a queue.
 type owned interface{ Close() error }
 
-// devices are the handles of queues that are closed. A handle cannot be closed while a buffer of another queue has memory on it, so each queue that closes
-// tries all of them. There are at most as many that stay as there are such buffers.
+// devices are the handles of queues that are closed. A handle cannot be closed while a buffer of another queue has memory on it, so
+// each queue that closes tries all of them. There are at most as many that stay as there are such buffers.
 var devices struct {
 	mu     sync.Mutex
 	queues int // that have not ended
@@ -260,9 +260,10 @@ func (c *core) end() {
 	}
 }
 
-// Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers, its stream and its handle on the device, and
-// returns the first error of all calls on the queue. If the context ends before, Close returns that, and the rest is done in the background. Closing again
-// returns the first error again. The functions that View and Update run must not call it.
+// Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers, its stream and its
+// handle on the device, and returns the first error of all calls on the queue. If the context ends before, Close returns that, and
+// the rest is done in the background. Closing again returns the first error again. The functions that View and Update run must not
+// call it.
 //
 // Where a buffer of another queue has memory on the device, the handle is closed later, by the Close of that queue. So it is the last
 // queue of a program whose Close returns an error if the program itself has left something open on the device of any.

@@ -4,7 +4,8 @@
 //
 //	HALYARD_HOST_DEVICES=3 go run ./examples/halo
 //
-// The program uses all devices of the machine but the host itself. The variable adds three that the host simulates, with memory of their own.
+// The program uses all devices of the machine but the host itself. The variable adds three that the host simulates, with memory of
+// their own.
 package main
 
 import (
@@ -64,7 +65,8 @@ type part struct {
 // run smooths n numbers on the devices, compares the result with that of the host alone, and prints what was moved.
 func run(ctx context.Context, out io.Writer, devices []string, n, steps int) (err error) {
 	if len(devices) == 0 || n < len(devices) || steps < 1 {
-		return hal.Errorf("halo", hal.ErrInvalidArgument, "%d elements, %d devices, %d steps: each device needs an element, and there is at least one step", n, len(devices), steps)
+		return hal.Errorf("halo", hal.ErrInvalidArgument,
+			"%d elements, %d devices, %d steps: each device needs an element, and there is at least one step", n, len(devices), steps)
 	}
 	host := halyard.Open(ctx, "host:0")
 	defer func() { err = errors.Join(err, host.Close()) }()
@@ -98,7 +100,8 @@ func run(ctx context.Context, out io.Writer, devices []string, n, steps int) (er
 	if !slices.Equal(now.Values(), want.Values()) {
 		return errors.New("the host alone computes other numbers")
 	}
-	_, err = fmt.Fprintf(out, "%d elements on %d devices: first step %d bytes, %d later steps %d bytes, the same as on the host\n", n, len(parts), first, steps-1, rest)
+	_, err = fmt.Fprintf(out, "%d elements on %d devices: first step %d bytes, %d later steps %d bytes, the same as on the host\n",
+		n, len(parts), first, steps-1, rest)
 	return err
 }
 

@@ -74,7 +74,8 @@ func run(ctx context.Context, out io.Writer, parts bool) error {
 		if q.Device().Info().Simulated {
 			kind += " (simulated)"
 		}
-		_, err = fmt.Fprintf(out, "%s: %d bytes copied, the first %d elements add up to %.3f\n", kind, row.Buffer().Stats().BytesCopied, 2*edge, sum)
+		_, err = fmt.Fprintf(out, "%s: %d bytes copied, the first %d elements add up to %.3f\n",
+			kind, row.Buffer().Stats().BytesCopied, 2*edge, sum)
 	}
 	return errors.Join(err, q.Close())
 }

@@ -435,7 +435,8 @@ func (f *function) isShared(e ast.Expr) bool {
 func (f *function) refuseShared(e *ast.CallExpr) {
 	if f.isShared(e) {
 		refuse(e.Pos(), "grid.Shared can only be the value of a variable that is declared at the top level of a kernel, "+
-			"in a statement of its own, and not in a loop, a condition or another function; write x := grid.Shared[[256]float32](t) there, and pass x on")
+			"in a statement of its own, and not in a loop, a condition or another function; "+
+			"write x := grid.Shared[[256]float32](t) there, and pass x on")
 	}
 }
 

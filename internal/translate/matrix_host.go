@@ -10,8 +10,8 @@ import (
 )
 
 // The functions for rows of threads treat an element of a matrix as an element of a slice, which is the matrix's row: m.At(i, j) is
-// m.Span(i, 1)[j]. Span returns no elements for a row that the matrix does not have, so what proves that j is an index of the slice also proves
-// that i is a row.
+// m.Span(i, 1)[j]. Span returns no elements for a row that the matrix does not have, so what proves that j is an index of the slice
+// also proves that i is a row.
 
 // cell is an element of a kernel's parameter that is a matrix.
 type cell struct {
@@ -40,8 +40,11 @@ func (w *rowWriter) cell(e ast.Expr) *cell {
 		return nil
 	}
 	v := w.p.info.ObjectOf(id)
-	if v == nil || matrixOf(v.Type()) == nil || !slices.Contains(w.params, v) || w.writes[v] || len(call.Args) < 2 || pointed && sel.Sel.Name != "Ref" {
+	if v == nil || matrixOf(v.Type()) == nil || !slices.Contains(w.params, v) || w.writes[v] {
 		return nil
+	}
+	if len(call.Args) < 2 || pointed && sel.Sel.Name != "Ref" {
+		return nil // Rows, Cols or Span
 	}
 	return &cell{id, call, sel.Sel.Name}
 }
@@ -52,8 +55,8 @@ func (c *cell) row(w *rowWriter) (string, bool) {
 	return fmt.Sprintf("%s.Span(%s, 1)", c.matrix.Name, a.text()), ok && !a.place
 }
 
-// shown returns the edits that make the call use the view of its row in place of the matrix. They keep both indexes, so that the variables in
-// them are used.
+// shown returns the edits that make the call use the view of its row in place of the matrix. They keep both indexes, so that the
+// variables in them are used.
 func (c *cell) shown(text *printed, now *ast.CallExpr, view, at string) []edit {
 	i, j := now.Args[0], now.Args[1]
 	begin, end := view+"[grid.At(grid.At("+at+", ", ")]"

@@ -36,7 +36,8 @@ func try(f func()) (text string) {
 	return ""
 }
 
-func compare(name string, plain func(grid.Thread, int, matrix, matrix), row func(grid.Row, int, matrix, matrix), front func(grid.Row, int, matrix, matrix) grid.Row) {
+func compare(name string, plain func(grid.Thread, int, matrix, matrix), row func(grid.Row, int, matrix, matrix),
+	front func(grid.Row, int, matrix, matrix) grid.Row) {
 	r := rand.New(rand.NewPCG(5, 5))
 	vectors := 0
 	for range 300 {
@@ -80,8 +81,8 @@ func compare(name string, plain func(grid.Thread, int, matrix, matrix), row func
 }
 `
 
-// Elements of matrices are as fast on the host as those of slices, because the functions for rows treat them alike: they have views and vectors.
-// They do what the threads do one by one, also where the matrices share memory, and where an index is out of range.
+// Elements of matrices are as fast on the host as those of slices, because the functions for rows treat them alike: they have views
+// and vectors. They do what the threads do one by one, also where the matrices share memory, and where an index is out of range.
 func TestMatricesInRows(t *testing.T) {
 	t.Parallel()
 	kernels := []struct{ body, row, why string }{
@@ -101,7 +102,8 @@ func TestMatricesInRows(t *testing.T) {
 	src := "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n"
 	table := "package main\n\nfunc main() {\n"
 	for k, c := range kernels {
-		src += fmt.Sprintf("//halyard:kernel\nfunc k%d(t grid.Thread, n int, a, b grid.Matrix[float32]) {\ni, j := t.Global(1), t.Global(0)\nif i >= b.Rows() || j >= b.Cols() {\nreturn\n}\n%s\n}\n\n", k, c.body)
+		src += fmt.Sprintf("//halyard:kernel\nfunc k%d(t grid.Thread, n int, a, b grid.Matrix[float32]) {\ni, j := t.Global(1), t.Global(0)\n"+
+			"if i >= b.Rows() || j >= b.Cols() {\nreturn\n}\n%s\n}\n\n", k, c.body)
 		table += fmt.Sprintf("compare(\"k%d\", k%[1]d, k%[1]dRow, k%[1]dVectors)\n", k)
 		if c.why != "" {
 			table = strings.Replace(table, fmt.Sprintf("k%dVectors", k), "nil", 1)
@@ -124,7 +126,8 @@ func TestMatricesInRows(t *testing.T) {
 		}
 	}
 	env := vectorBuild(t)
-	dir := module(t, map[string]string{"kernels.go": src, "main.go": matrixRowRunner, "table.go": table + "}\n", "main_kernels.go": string(made.Go), "main_kernels_simd.go": string(made.SIMD)})
+	dir := module(t, map[string]string{"kernels.go": src, "main.go": matrixRowRunner, "table.go": table + "}\n",
+		"main_kernels.go": string(made.Go), "main_kernels_simd.go": string(made.SIMD)})
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), append(env, "GODEBUG=simd=256")...)
 	out, err := cmd.CombinedOutput()

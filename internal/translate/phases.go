@@ -459,7 +459,8 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	info := ph.p.info
 	uneven := func(pos token.Pos) ([]*phase, bool) {
 		return nil, ph.no(pos, "a loop around a barrier must run as often for all threads, and this one may not: its number of rounds can depend on "+
-			"constants, parameters that are numbers, the sizes of slices and matrices, and the size of the grid; pass another number to the kernel")
+			"constants, parameters that are numbers, the sizes of slices and matrices, and the size of the grid; "+
+			"pass another number to the kernel")
 	}
 	switch s := s.(type) {
 	case *ast.ForStmt:

@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// A record is NumPy's word for a structure. The header describes it by a list of its fields, as in [('X', '<f4'), ('At', '<f8', (2,))]. Bytes between two
-// fields are a field without a name.
+// A record is NumPy's word for a structure. The header describes it by a list of its fields, as in [('X', '<f4'), ('At', '<f8',
+// (2,))]. Bytes between two fields are a field without a name.
 
 // recordOf returns the type of a structure of Go.
 func recordOf(t reflect.Type) (Type, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f', 'c', 'b' or 'V', and its size in bytes. 'b' is a boolean, a byte that is 0 or 1, and 'V' a
-// record, which is a structure in Go.
+// Type is the type of an element, by NumPy's letter, 'i', 'u', 'f', 'c', 'b' or 'V', and its size in bytes. 'b' is a boolean, a byte
+// that is 0 or 1, and 'V' a record, which is a structure in Go.
 type Type struct {
 	Kind   byte
 	Size   int
@@ -25,8 +25,8 @@ func (t Type) String() string {
 	return string(rune(t.Kind)) + strconv.Itoa(t.Size)
 }
 
-// holds reports whether elements of a file that have the type o are read as this type: booleans are read as uint8, and the case of the names of
-// fields does not matter.
+// holds reports whether elements of a file that have the type o are read as this type: booleans are read as uint8, and the case of
+// the names of fields does not matter.
 func (t Type) holds(o Type) bool {
 	if (o == Type{Kind: 'b', Size: 1}) {
 		o.Kind = 'u'
@@ -62,7 +62,8 @@ func (t Type) known() bool {
 	return false
 }
 
-// unit returns the size of the numbers to which the byte order applies: half of the size for complex numbers. Records are in this machine's order.
+// unit returns the size of the numbers to which the byte order applies: half of the size for complex numbers. Records are in this
+// machine's order.
 func (t Type) unit() int {
 	if t.Kind == 'V' {
 		return 1
@@ -79,8 +80,8 @@ const half = "github.com/go-halyard/halyard/kernel/half"
 // typeOf returns the type of T: see typeFor.
 func typeOf[T any]() (Type, error) { return typeFor(reflect.TypeFor[T]()) }
 
-// typeFor returns the type of a Go type. If that is no number of fixed size, and no structure of them and of arrays of them, the error is of
-// kind ErrUnsupported.
+// typeFor returns the type of a Go type. If that is no number of fixed size, and no structure of them and of arrays of them, the
+// error is of kind ErrUnsupported.
 func typeFor(r reflect.Type) (Type, error) {
 	if r.PkgPath() == half {
 		if r.Name() == "Float16" {
@@ -104,7 +105,8 @@ func typeFor(r reflect.Type) (Type, error) {
 	case reflect.Struct:
 		return recordOf(r)
 	case reflect.Array:
-		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported, "a %v is no element of an array of NumPy; write its numbers, with an axis more", r)
+		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported,
+			"a %v is no element of an array of NumPy; write its numbers, with an axis more", r)
 	default:
 		return Type{}, hal.Errorf("npy type", hal.ErrUnsupported, "%v is not a number of fixed size", r)
 	}
