@@ -30,42 +30,28 @@ import (
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-// The kernel computes the rows that a rank owns from these rows and the ghosts. The first owned row is row lo of the plate. The plate's border does
-// not change.
-const text = `
-KERNEL void spread(const GLOBAL f32 *now, GLOBAL f32 *next, u32 width, u32 rows, u32 ghosts, u32 lo, u32 height) {
-	u32 x = (u32)INDEX(0), y = (u32)INDEX(1);
-	if (x >= width || y >= rows) return;
-	u64 i = (u64)(y + ghosts) * width + x, to = (u64)y * width + x;
-	if (x == 0 || x == width - 1 || lo + y == 0 || lo + y == height - 1) {
-		next[to] = now[i];
-		return;
-	}
-	next[to] = now[i] + 0.2f * (now[i - 1] + now[i + 1] + now[i - width] + now[i + width] - 4.0f * now[i]);
-}`
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 
-func spreadBlock(b *kernel.Block) {
-	now, next := kernel.Slice[float32](b, 0), kernel.Slice[float32](b, 1)
-	width, rows := int(kernel.Number[uint32](b, 2)), int(kernel.Number[uint32](b, 3))
-	ghosts, lo, height := int(kernel.Number[uint32](b, 4)), int(kernel.Number[uint32](b, 5)), int(kernel.Number[uint32](b, 6))
-	left, right := kernel.Threads(b, 0, width)
-	top, bottom := kernel.Threads(b, 1, rows)
-	for y := top; y < bottom; y++ {
-		for x := left; x < right; x++ {
-			i, to := (y+ghosts)*width+x, y*width+x
-			if x == 0 || x == width-1 || lo+y == 0 || lo+y == height-1 {
-				next[to] = now[i]
-				continue
-			}
-			sum := now[i-1] + now[i+1] + now[i-width] + now[i+width] - float32(4*now[i])
-			next[to] = now[i] + float32(0.2*sum)
-		}
+// spread computes the rows that a rank owns from these rows and the ghosts above and below. The first owned row is row lo of the plate, of as
+// many rows as height. The plate's border does not change.
+//
+//halyard:kernel
+func spread(t grid.Thread, now grid.Matrix[float32], next grid.OutMatrix[float32], above, lo, height int) {
+	y, x := t.Global(1), t.Global(0)
+	if y >= next.Rows() || x >= next.Cols() {
+		return
 	}
+	i := y + above
+	if x == 0 || x == next.Cols()-1 || lo+y == 0 || lo+y == height-1 {
+		next.Set(y, x, now.At(i, x))
+		return
+	}
+	sum := now.At(i, x-1) + now.At(i, x+1) + now.At(i-1, x) + now.At(i+1, x) - float32(4*now.At(i, x))
+	next.Set(y, x, now.At(i, x)+float32(0.2*sum))
 }
-
-var spread = kernel.New(kernel.Source{Name: "heat", Portable: text, Go: kernel.Functions{"spread": kernel.Go(spreadBlock)}}).Kernel("spread")
 
 // plate is what to compute: height rows of width numbers, between a hot row above and a cold one below.
 type plate struct{ width, height, steps int }
@@ -99,13 +85,12 @@ func solve(ctx context.Context, c *comm.Comm, stream *hal.Stream, p plate) (all 
 			return nil, err
 		}
 	}
-	numbers := []kernel.Arg{kernel.Value(uint32(p.width)), kernel.Value(uint32(hi[0] - lo[0])), kernel.Value(uint32(min(lo[0], 1))), kernel.Value(uint32(lo[0])), kernel.Value(uint32(p.height + 2))}
 	for range p.steps {
 		if _, err := now.Exchange(ctx); err != nil {
 			return nil, err
 		}
-		args := append([]kernel.Arg{kernel.In(now.Local()), kernel.Out(next.Owned())}, numbers...)
-		if err := spread.Launch(ctx, stream, hal.Over(p.width, hi[0]-lo[0]), args...); err != nil {
+		from, to := kernel.InRows(now.Local(), p.width), kernel.InRows(next.Owned(), p.width)
+		if err := SpreadOn(ctx, stream, hal.Over(p.width, hi[0]-lo[0]), from, to, min(lo[0], 1), lo[0], p.height+2); err != nil {
 			return nil, err
 		}
 		now, next = next, now
@@ -154,7 +139,7 @@ func run(ctx context.Context, e comm.Engine, p plate, file string) (err error) {
 	c := comm.New(e)
 	open := []io.Closer{c}
 	defer func() { err = errors.Join(err, hal.CloseAll(open...)) }()
-	dev, err := every.ForRank(ctx, c.Rank(), spread)
+	dev, err := every.ForRank(ctx, c.Rank(), spreadKernel)
 	if err != nil {
 		return err
 	}
