@@ -17,8 +17,7 @@ import (
 	"log"
 	"math"
 
-	_ "github.com/go-halyard/halyard/backends"
-	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/mpi"
 	"github.com/go-halyard/halyard/comm/part"
@@ -26,6 +25,7 @@ import (
 	"github.com/go-halyard/halyard/examples/gokernels/cg"
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
@@ -74,26 +74,6 @@ const (
 	between   = 8    // steps between two looks at the residual
 )
 
-// vectors makes buffers, and keeps the first error.
-type vectors struct {
-	made []*buffer.Buffer[float32]
-	err  error
-}
-
-func (v *vectors) add(b *buffer.Buffer[float32], err error) *buffer.Buffer[float32] {
-	if v.err = errors.Join(v.err, err); err == nil {
-		v.made = append(v.made, b)
-	}
-	return b
-}
-
-func (v *vectors) close() (err error) {
-	for _, b := range v.made {
-		err = errors.Join(err, b.Close())
-	}
-	return err
-}
-
 // solve solves the Laplacian of an n×n grid for the right-hand side that right gives.
 func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result, err error) {
 	if n < c.Size() || n < 2 {
@@ -112,64 +92,41 @@ func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result,
 		b[i] = right(res.lo+i/n, i%n)
 	}
 
-	var v vectors
-	defer func() { err = errors.Join(err, v.close()) }()
-	x, q, r := v.add(buffer.New[float32](len(b))), v.add(buffer.New[float32](len(b))), v.add(buffer.From(b))
-	sums, mine := v.add(buffer.New[float32](rows)), v.add(buffer.New[float32](1)) // of each row, and of this rank's rows together
-	rr, next, pq := v.add(buffer.New[float32](1)), v.add(buffer.New[float32](1)), v.add(buffer.New[float32](1))
-	if v.err != nil {
-		return res, v.err
-	}
+	dev := halyard.On(ctx, s)
+	defer func() { err = errors.Join(err, dev.Close()) }()
+	x, q, r := halyard.New[float32](dev, len(b)), halyard.New[float32](dev, len(b)), halyard.From(dev, b)
+	sums, mine := halyard.New[float32](dev, rows), halyard.New[float32](dev, 1) // of each row, and of this rank's rows together
+	rr, next, pq := halyard.New[float32](dev, 1), halyard.New[float32](dev, 1), halyard.New[float32](dev, 1)
 	own := p.Owned()
-	if err := own.CopyIn(ctx, b); err != nil {
-		return res, err
+	dev.Fail(own.CopyIn(ctx, b))
+	dot := func(a, b kernel.Vector[float32], out *halyard.Buffer[float32]) {
+		cg.Product(dev.Grid(hal.Blocks(rows).Of(block)), a, b, sums, n)
+		cg.Total(dev.Grid(hal.Blocks(1).Of(block)), sums, mine)
+		if dev.Err() == nil {
+			dev.Fail(comm.Allreduce(ctx, c, mine.Buffer(), out.Buffer(), comm.Sum))
+		}
 	}
-	dot := func(a, b, out *buffer.Buffer[float32]) error {
-		err := errors.Join(cg.ProductOn(ctx, s, hal.Blocks(rows).Of(block), a, b, sums, n), cg.TotalOn(ctx, s, hal.Blocks(1).Of(block), sums, mine))
-		if err != nil {
-			return err
-		}
-		return comm.Allreduce(ctx, c, mine, out, comm.Sum)
-	}
-	if err := dot(r, r, rr); err != nil {
-		return res, err
-	}
-	first, err := rr.At(ctx, 0)
-	if err != nil {
-		return res, err
-	}
-	for now := first; now > first*tolerance*tolerance; {
-		if _, err := p.Exchange(ctx); err != nil {
-			return res, err
-		}
-		if err := RowsLaplaceOn(ctx, s, hal.Over(n, rows), p.Local(), q, n, above, below); err != nil {
-			return res, err
-		}
-		if err := dot(own, q, pq); err != nil {
-			return res, err
-		}
-		if err := cg.AdvanceOn(ctx, s, hal.Over(len(b)), x, r, own, q, rr, pq); err != nil {
-			return res, err
-		}
-		if err := dot(r, r, next); err != nil {
-			return res, err
-		}
-		if err := cg.DirectOn(ctx, s, hal.Over(len(b)), own, r, next, rr); err != nil {
-			return res, err
-		}
+	dot(r, r, rr)
+	first := rr.At(0)
+	for now := first; now > first*tolerance*tolerance && dev.Err() == nil; {
+		_, err := p.Exchange(ctx)
+		dev.Fail(err)
+		RowsLaplace(dev.Over(n, rows), p.Local(), q, n, above, below)
+		dot(own, q, pq)
+		cg.Advance(dev, x, r, own, q, rr, pq)
+		dot(r, r, next)
+		cg.Direct(dev, own, r, next, rr)
 		rr, next = next, rr
 		if res.steps++; res.steps%between == 0 {
-			if now, err = rr.At(ctx, 0); err != nil {
-				return res, err
-			}
+			now = rr.At(0)
 		}
 		if res.steps > 10*n {
-			return res, fmt.Errorf("no solution after %d steps", res.steps)
+			dev.Fail(fmt.Errorf("no solution after %d steps", res.steps))
 		}
 		res.residual = float32(math.Sqrt(float64(now / first)))
 	}
-	res.x = make([]float32, len(b))
-	return res, x.CopyOut(ctx, res.x)
+	res.x = x.Values()
+	return res, nil
 }
 
 func run(ctx context.Context, e comm.Engine, n int) (err error) {
