@@ -5,9 +5,9 @@
 // runs out, devices that go away, objects that are closed while others use them, signals in the middle of a copy. It counts
 // its actions, the bytes that were wrong, and the handles and goroutines that were left.
 //
-//	go run -tags "cuda hip opencl" ./bench/torture -for 10m
+//	go run -tags "cuda hip opencl vulkan" ./bench/torture -for 10m
 //
-// CUDA and HIP devices are simulated. OpenCL devices are those of the libraries that are installed.
+// CUDA and HIP devices are simulated. OpenCL and Vulkan devices are those of the libraries that are installed.
 package main
 
 import (

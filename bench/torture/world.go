@@ -50,11 +50,11 @@ func newWorld() (w *world, err error) {
 	}
 	ctx := context.Background()
 	for _, r := range hal.List(ctx) {
-		if r.Backend != "opencl" {
+		if r.Backend != "opencl" && r.Backend != "vulkan" {
 			continue
 		}
 		if r.Err != nil {
-			fmt.Fprintln(os.Stderr, "without OpenCL:", r.Err)
+			fmt.Fprintf(os.Stderr, "without %s: %v\n", r.Backend, r.Err)
 		}
 		for _, info := range r.Devices {
 			d, err := hal.Open(ctx, info.Name())
