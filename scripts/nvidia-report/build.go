@@ -26,7 +26,7 @@ type product struct {
 // The commands say which commit they are of, whatever GOFLAGS has.
 var products = []product{
 	{name: "nvidia-report", args: []string{"build", "-trimpath", "-buildvcs=auto"}, path: "./scripts/nvidia-report"},
-	{name: "halyard", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda"}, path: "./cmd/halyard"},
+	{name: "halyard", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda vulkan"}, path: "./cmd/halyard"},
 	{name: "bench", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda"}, path: "./bench/devices"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
 	{name: "saxpy.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/saxpy"},
@@ -36,6 +36,7 @@ var products = []product{
 	{name: "cg.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/gokernels/cg"},
 	{name: "parts.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./scripts/nvidia-report/parts"},
 	{name: "nccl.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda hip"}, path: "./comm/nccl"},
+	{name: "vulkan.test", args: []string{"test", "-c", "-trimpath", "-tags", "vulkan"}, path: "./backends/vulkan"},
 	{name: linkedTest, args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
 }
 

@@ -60,8 +60,9 @@ esac`,
 *TestFormats*) echo "--- PASS: TestFormats (0.1s)"; echo "    --- PASS: TestFormats/cuda:0/ptx (0.1s)" ;;
 *) echo "=== RUN   TestTwoRanksOnOneDevice"; echo "    ranks_test.go:7: there is no NCCL: nowhere"; echo "--- SKIP: TestTwoRanksOnOneDevice (0.0s)" ;;
 esac`,
-	"nccl.test":  `echo "--- PASS: TestOnHardware (0.1s)"`,
-	"nvidia-smi": `echo "A GPU, 1.2, 3 MiB, 9.0"`,
+	"vulkan.test": `echo "--- PASS: TestConformance (0.1s)"`,
+	"nccl.test":   `echo "--- PASS: TestOnHardware (0.1s)"`,
+	"nvidia-smi":  `echo "A GPU, 1.2, 3 MiB, 9.0"`,
 	"python3": `case "$2" in
 cupy) echo '{"4096": {"alloc": {"pool": {"ns/op": 500}}, "copy": {"in-pinned": {"ns/op": 2500}}}}' ;;
 torch) echo '{"unavailable": "ImportError"}' ;;
@@ -191,7 +192,7 @@ func TestShapeOfTheReport(t *testing.T) {
 		}
 	}
 	const parts = "devices conformance backend kernel kernel-formats gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks " +
-		"cupy torch rmm nccl nccl-devices backend-linked benchmarks-linked bench"
+		"cupy torch rmm nccl nccl-devices vulkan backend-linked benchmarks-linked bench"
 	if got := strings.Join(names, " "); got != parts {
 		t.Errorf("the parts are %s", got)
 	}
