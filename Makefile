@@ -2,8 +2,7 @@
 
 SHELL := /bin/sh
 GO ?= go
-TAGS := cuda opencl hip
-# The tag vulkan is not among them: its devices compile no source text, and tests with kernels would choose them where there are no others.
+TAGS := cuda opencl hip vulkan
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REPORT := $(GO) run ./internal/testing/testreport
 # The packages of all modules: of this one, and of those that go.work names, whose paths begin with its own.
@@ -55,7 +54,6 @@ check: lint test cross ## everything that needs nothing but Go
 
 lint: vet ## gofmt, go vet under every set of tags, staticcheck
 	$(STATICCHECK) -tags "$(TAGS)" $(ALL)
-	$(STATICCHECK) -tags vulkan ./backends/...
 	$(STATICCHECK) ./backends/... ./buffer/... ./cmd/... ./hal/... # the others have no files that depend on tags
 
 # Where files depend on tags, by themselves, and on cgo.
@@ -66,10 +64,9 @@ vet:
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	@set -e; for tags in "" "$(TAGS)"; do \
 		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(ALL)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(ALL); \
-	done; for tags in cuda opencl hip; do \
+	done; for tags in cuda opencl hip vulkan; do \
 		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(TAGGED)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(TAGGED); \
 	done
-	CGO_ENABLED=0 $(GO) vet -tags vulkan ./backends/... ./cmd/...
 	@set -e; for tags in "" "$(TAGS)"; do \
 		echo "CGO_ENABLED=1 $(GO) vet -tags '$$tags' $(CGO)"; CGO_ENABLED=1 $(GO) vet -tags "$$tags" $(CGO); \
 	done
@@ -79,15 +76,15 @@ vet:
 
 # How .ci/run goes on with each: docs/support.md. Packages are compiled; of the programs the command alone is linked.
 cross: ## compile for each system without cgo
-	@set -e; export CGO_ENABLED=0; packages() { $(GO) list -tags "$(TAGS) vulkan" -f '{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}' $(ALL); }; \
+	@set -e; export CGO_ENABLED=0; packages() { $(GO) list -tags "$(TAGS)" -f '{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}' $(ALL); }; \
 	for target in linux/amd64=run linux/arm64=emulated windows/amd64=emulated "darwin/arm64=compiled only"; do \
 		echo "$${target%=*} ($${target#*=})"; target=$${target%=*}; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/}; \
-		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) build -tags '$(TAGS) vulkan' with all packages, ./cmd/halyard"; \
-		$(GO) build -tags "$(TAGS) vulkan" $$(packages); $(GO) build -o /dev/null -tags "$(TAGS) vulkan" ./cmd/halyard; \
+		echo "CGO_ENABLED=0 GOOS=$$GOOS GOARCH=$$GOARCH $(GO) build -tags '$(TAGS)' with all packages, ./cmd/halyard"; \
+		$(GO) build -tags "$(TAGS)" $$(packages); $(GO) build -o /dev/null -tags "$(TAGS)" ./cmd/halyard; \
 	done; \
 	export GOOS=linux GOARCH=386; \
-	echo "CGO_ENABLED=0 GOOS=linux GOARCH=386 $(GO) build -tags '$(TAGS) vulkan' with all packages"; $(GO) build -tags "$(TAGS) vulkan" $$(packages)
+	echo "CGO_ENABLED=0 GOOS=linux GOARCH=386 $(GO) build -tags '$(TAGS)' with all packages"; $(GO) build -tags "$(TAGS)" $$(packages)
 
 BENCHTIME ?= 1s
 bench: ## run the benchmarks (BENCHTIME=1s)
