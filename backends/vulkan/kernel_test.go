@@ -202,7 +202,8 @@ func TestPipelinesAreCompiledApart(t *testing.T) {
 			}
 			s, err := d.NewStream(driver.StreamOptions{})
 			must(t, err)
-			return errors.Join(s.(*stream).Launch(k, &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{threads, 1, 1}, Args: args}), s.Sync())
+			l := &driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{threads, 1, 1}, Args: args}
+			return errors.Join(s.(*stream).Launch(k, l), s.Sync())
 		}
 		must(t, launch(put, 1))
 		const callers = 4

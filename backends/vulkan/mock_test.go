@@ -53,7 +53,8 @@ func (m *mock) table() *table {
 
 // facts are those of a device that has nearly all, or anything else.
 func (m *mock) facts() *facts {
-	f := madeUp([]uint32{deviceCPU, deviceDiscreteGPU, deviceIntegratedGPU, m.rng.Uint32N(9)}[m.rng.IntN(4)], memoryType{local | cachedHost, 0}, memoryType{onHost, 0})
+	kind := []uint32{deviceCPU, deviceDiscreteGPU, deviceIntegratedGPU, m.rng.Uint32N(9)}[m.rng.IntN(4)]
+	f := madeUp(kind, memoryType{local | cachedHost, 0}, memoryType{onHost, 0})
 	f.heaps = []memoryHeap{{size: m.number(8 << 30)}}
 	f.maxAllocation = m.number(2 << 30)
 	if m.bad() {
@@ -176,7 +177,8 @@ func TestHostileDriver(t *testing.T) {
 	host := make([]byte, 200<<10)
 	opened, answers := 0, 0
 	for seed := uint64(1); answers < least; seed++ {
-		m := &mock{rng: rand.New(rand.NewPCG(seed, 7)), made: map[uintptr]string{}, mapped: map[uintptr][]byte{}, sizes: map[uintptr]uint64{}}
+		m := &mock{rng: rand.New(rand.NewPCG(seed, 7)),
+			made: map[uintptr]string{}, mapped: map[uintptr][]byte{}, sizes: map[uintptr]uint64{}}
 		m.worse = []float64{0, 0.002, 0.02, 0.2}[seed%4]
 		check := func(err error) bool {
 			var e *driver.Error

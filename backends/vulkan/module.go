@@ -165,8 +165,8 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 	return s.enqueue(op{kind: opLaunch, name: name, launch: x})
 }
 
-// submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the stream may
-// be held up. s.mu is held.
+// submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the
+// stream may be held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 	d, q := s.dev, s.dev.queue
 	var args *stage

@@ -30,8 +30,8 @@ type pipeline struct {
 // mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
 const mostPipelines = 64
 
-// pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending. A new pipeline is compiled by
-// one call, without a lock; calls for the same one wait for it, and no others.
+// pipeline returns the pipeline for a size of block and of shared memory, with one launch more that is pending. A new pipeline is
+// compiled by one call, without a lock; calls for the same one wait for it, and no others.
 func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline, error) {
 	k.mu.Lock()
 	if at := slices.IndexFunc(k.pipelines, func(p *pipeline) bool { return p.block == block && p.shared == shared }); at >= 0 {

@@ -16,8 +16,8 @@ import (
 //
 // A kernel is an entry point of the model GLCompute. Its parameters are the members of its block of push constants, in order: a
 // pointer of the storage class PhysicalStorageBuffer is an address, anything else a value. If the block's only member is a pointer to a
-// structure whose name begins with argumentsName, the parameters are the members of that structure. Constants with the SpecId 0, 1 and 2 are
-// the threads of a block in each dimension; without them the block has the size that the code says. The one with the SpecId 3 is the
+// structure whose name begins with argumentsName, the parameters are the members of that structure. Constants with the SpecId 0, 1 and 2
+// are the threads of a block in each dimension; without them the block has the size that the code says. The one with the SpecId 3 is the
 // number of bytes that a launch adds to the memory which the threads of a block share.
 
 const spirvMagic = 0x07230203
@@ -200,8 +200,8 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 }
 
 // leastArgs is how many words instructions have at least, behind the first, for those that are read.
-var leastArgs = map[uint32]int{opName: 2, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeInt: 3, opTypeFloat: 2, opTypeVector: 3,
-	opTypeArray: 3, opTypeStruct: 1, opTypePointer: 3, opConstant: 3, opVariable: 3, opFunction: 4, opFunctionCall: 3,
+var leastArgs = map[uint32]int{opName: 2, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeInt: 3, opTypeFloat: 2,
+	opTypeVector: 3, opTypeArray: 3, opTypeStruct: 1, opTypePointer: 3, opConstant: 3, opVariable: 3, opFunction: 4, opFunctionCall: 3,
 	opDecorate: 2, opMemberDecorate: 3}
 
 // entry reads an entry point: its name, and the block of push constants among the variables of its interface.

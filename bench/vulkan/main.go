@@ -73,8 +73,8 @@ func run(ctx context.Context) error {
 	}
 	info := dev.Info()
 	var table strings.Builder
-	fmt.Fprintf(&table, "\n%s; %s; Halyard at %s; medians of %d rounds.\n\n| operation | C | Halyard | ratio | lowest to highest |\n|---|--:|--:|--:|--:|\n",
-		time.Now().Format(time.DateOnly), timing.Machine(), timing.Version(), *rounds)
+	fmt.Fprintf(&table, "\n%s; %s; Halyard at %s; medians of %d rounds.\n\n"+
+		"| operation | C | Halyard | ratio | lowest to highest |\n|---|--:|--:|--:|--:|\n", time.Now().Format(time.DateOnly), timing.Machine(), timing.Version(), *rounds)
 	for _, name := range names {
 		t := times[name]
 		var ratios []float64
@@ -82,8 +82,8 @@ func run(ctx context.Context) error {
 			ratios = append(ratios, t[1][i]/t[0][i])
 		}
 		r := timing.Summarize(ratios)
-		fmt.Fprintf(&table, "| %s | %s | %s | %.2f | %.2f - %.2f |\n", name, timing.Duration(timing.Summarize(t[0]).Median), timing.Duration(timing.Summarize(t[1]).Median),
-			r.Median, r.Min, r.Max)
+		c, ours := timing.Summarize(t[0]).Median, timing.Summarize(t[1]).Median
+		fmt.Fprintf(&table, "| %s | %s | %s | %.2f | %.2f - %.2f |\n", name, timing.Duration(c), timing.Duration(ours), r.Median, r.Min, r.Max)
 	}
 	fmt.Fprintf(&table, "\n- %s: %s\n", info.Model, info.Driver)
 	if err := dev.Close(); err != nil {

@@ -61,8 +61,8 @@ func (s *selection) resolve(ctx context.Context, reports []hal.Report) ([]hal.In
 	return chosen, nil
 }
 
-// all returns the devices that hal.Devices lists, and those that it leaves out because another backend shows the same hardware: each has a driver
-// of its own.
+// all returns the devices that hal.Devices lists, and those that it leaves out because another backend shows the same hardware: each has
+// a driver of its own.
 func all(ctx context.Context, reports []hal.Report) ([]hal.Info, error) {
 	listed, err := hal.Devices(ctx)
 	if err != nil || strings.TrimSpace(os.Getenv(hal.EnvDevices)) != "" {

@@ -213,8 +213,8 @@ type Info struct {
 	LowPriority, HighPriority int
 }
 
-// SameHardware reports whether two devices are known to be one piece of hardware, which two backends show: their UUIDs are equal, or their PCI
-// addresses. It reports false for devices of one backend, which are parts of the hardware, and for simulated devices.
+// SameHardware reports whether two devices are known to be one piece of hardware, which two backends show: their UUIDs are equal, or
+// their PCI addresses. It reports false for devices of one backend, which are parts of the hardware, and for simulated devices.
 func (i Info) SameHardware(other Info) bool {
 	if i.Backend == other.Backend || i.Simulated || other.Simulated {
 		return false
