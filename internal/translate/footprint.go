@@ -492,11 +492,32 @@ func (t *footprint) whole(e *intervals, m *param) *filling {
 		if places[each-1]-places[0] != each-1 {
 			continue
 		}
-		if atoms, ok := w.radix(base, fixed(each-1), a.ctx); ok {
+		if atoms, ok := w.radix(base, fixed(each-1), a.ctx); ok && w.independent(base, a.ctx) {
 			return &filling{each, atoms, a.ctx}
 		}
 	}
 	return nil
+}
+
+// independent reports whether a sum and facts have no places of threads in the grid together with those in their blocks.
+func (w *reach) independent(p poly, ctx []fact) bool {
+	seen := map[int]bool{}
+	w.mentioned(p, seen)
+	for _, c := range ctx {
+		w.mentioned(c.q, seen)
+	}
+	var global, inBlock [3]bool
+	for id := range seen {
+		a := w.atoms[id]
+		global[a.dim] = global[a.dim] || a.kind == isPlace
+		inBlock[a.dim] = inBlock[a.dim] || a.kind == isBlock || a.kind == isLocal
+	}
+	for d := range 3 {
+		if global[d] && inBlock[d] {
+			return false
+		}
+	}
+	return true
 }
 
 // radix returns the numbers of which a sum is made, if different numbers give sums that are more than width apart.
