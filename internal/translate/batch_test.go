@@ -2,6 +2,7 @@ package translate
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // batchRunner is the program that runs the kernels of a batch. One process calls the functions themselves for each thread and stores the results. For
@@ -78,7 +81,7 @@ func main() {
 	switch os.Args[1] {
 	case "devices":
 		for _, d := range must(hal.Devices(ctx)) {
-			if d.Backend == "opencl" {
+			if d.Backend == "opencl" || d.Backend == "vulkan" {
 				fmt.Println("DEVICE", d.Name())
 			}
 		}
@@ -115,7 +118,17 @@ func main() {
 		dev := must(hal.Open(ctx, os.Args[2]))
 		c := string(must(os.ReadFile(os.Args[3])))
 		sites := make([]string, 1000)
-		p := kernel.New(kernel.Source{Name: "kernels", Portable: c, Indexes: sites})
+		var code struct {
+			Sum     string
+			Kernels map[string]kernel.Code
+		}
+		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
+		written := map[string]kernel.Written{}
+		for name := range code.Kernels {
+			written[name] = kernel.Written{Code: name}
+		}
+		p := kernel.New(kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: written})
+		p.Compiled(code.Sum, code.Kernels)
 		if os.Args[2] == "host:0" {
 			p = nil
 		} else if err := p.Load(ctx, dev); err != nil {
@@ -381,7 +394,7 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 			return err
 		}
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip", "-ldflags", "-s -w", "-o", "kernels", ".")
+	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-ldflags", "-s -w", "-o", "kernels", ".")
 	build.Dir, build.Env = b.dir, append(os.Environ(), "CGO_ENABLED=0")
 	if *randomWidth != "" {
 		build.Env = append(build.Env, withVectors...)
@@ -432,6 +445,23 @@ func (b *batch) run(ctx context.Context, kernels []text, devices []string) ([]fo
 	return all, nil
 }
 
+// vulkan writes the kernels of a text as modules of SPIR-V.
+func (b *batch) vulkan(c string) error {
+	sum, code, err := codes(c)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Join(b.dir, "vulkan.gob"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return gob.NewEncoder(file).Encode(struct {
+		Sum     string
+		Kernels map[string]kernel.Code
+	}{sum, code})
+}
+
 var errNoCompiler = errors.New("the compiler is not there")
 
 // device runs kernels on a device, or compiles them for an architecture. If the compiler crashes or refuses the whole list, device tries each half.
@@ -450,6 +480,9 @@ func (b *batch) device(ctx context.Context, env []string, d string, kernels []te
 	}
 	const file = "kernels.c"
 	if err := os.WriteFile(filepath.Join(b.dir, file), []byte(c), 0o600); err != nil {
+		return err
+	}
+	if err := b.vulkan(c); err != nil {
 		return err
 	}
 	args := []string{"compile", d, file}

@@ -103,10 +103,10 @@ func requireDevices(t *testing.T, b *batch) {
 	if len(b.devices) > 1 {
 		return
 	}
-	if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
-		t.Fatal("HALYARD_REQUIRE asks for OpenCL, and there is no such device")
+	if required := os.Getenv("HALYARD_REQUIRE"); strings.Contains(required, "opencl") || strings.Contains(required, "vulkan") {
+		t.Fatal("HALYARD_REQUIRE asks for OpenCL or Vulkan, and there is no such device")
 	}
-	t.Skip("there is no OpenCL device to compare with")
+	t.Skip("there is no device of OpenCL or Vulkan to compare with")
 }
 
 // report fails the test because a kernel differs, and logs the smallest kernel that still differs.

@@ -136,7 +136,7 @@ func devicesAgree(ctx context.Context) {
 	}
 	want := run(ctx, host)
 	for _, d := range devices {
-		if d.Backend != "opencl" {
+		if d.Backend != "opencl" && d.Backend != "vulkan" {
 			continue
 		}
 		dev, err := hal.Open(ctx, d.Name())
@@ -224,8 +224,9 @@ func compare(t *testing.T, src string, names []string) string {
 	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kernels.c"), []byte(made.C), 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl cuda hip", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -239,11 +240,16 @@ func compare(t *testing.T, src string, names []string) string {
 	}
 	assert.NotContains(t, string(out), "FAILED", "the kernels are\n%s\nand in C\n%s", src, made.C)
 	t.Log(string(out))
-	if !strings.Contains(string(out), "ran on opencl") {
-		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl") {
-			t.Error("HALYARD_REQUIRE asks for OpenCL, and the kernels ran on no such device")
+	ran := false
+	for _, backend := range []string{"opencl", "vulkan"} {
+		here := strings.Contains(string(out), "ran on "+backend)
+		if !here && strings.Contains(os.Getenv("HALYARD_REQUIRE"), backend) {
+			t.Errorf("HALYARD_REQUIRE asks for %s, and the kernels ran on no such device", backend)
 		}
-		t.Skip("there is no OpenCL device to compare with")
+		ran = ran || here
+	}
+	if !ran {
+		t.Skip("there is no device of OpenCL or Vulkan to compare with")
 	}
 	return string(out)
 }

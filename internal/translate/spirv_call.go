@@ -1,7 +1,9 @@
 package translate
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv"
 )
@@ -190,21 +192,35 @@ func countReturns(s *cStmt) (n int) {
 
 // mathCalled writes a function of package math. Those that GLSL.std.450 has without an error are its.
 func (f *spirvFunction) mathCalled(e *cExpr) cValue {
-	x := f.value(e.args[0])
-	t := x.typ
+	t := f.typeOf(e.args[0])
 	typ := f.emitter.value(t)
 	glsl := map[string]uint32{"sqrt": spirv.GLSLSqrt, "floor": spirv.GLSLFloor, "ceil": spirv.GLSLCeil, "trunc": spirv.GLSLTrunc, "rint": spirv.GLSLRoundEven,
 		"fabs": spirv.GLSLFAbs}
 	if n := glsl[e.text]; n != 0 {
-		return cValue{f.float(spirv.OpExtInst, typ, f.m.GLSL(), n, x.id), t}
+		return cValue{f.float(spirv.OpExtInst, typ, f.m.GLSL(), n, f.value(e.args[0]).id), t}
 	}
 	if e.text == "copysign" {
-		y := f.convert(f.value(e.args[1]), t)
+		x, y := f.value(e.args[0]), f.convert(f.value(e.args[1]), t)
 		word, sign := f.m.Int(t.bits), uint64(1)<<(t.bits-1)
 		size := f.c.Op(spirv.OpBitwiseAnd, word, f.c.Op(spirv.OpBitcast, word, x.id), f.m.Const(t.bits, sign-1))
 		from := f.c.Op(spirv.OpBitwiseAnd, word, f.c.Op(spirv.OpBitcast, word, y), f.m.Const(t.bits, sign))
 		return cValue{f.c.Op(spirv.OpBitcast, typ, f.c.Op(spirv.OpBitwiseOr, word, size, from)), t}
 	}
-	cFail("%s of %s", e.text, t.name)
+	name := strings.ToLower(e.text)
+	if t.kind != cFloat {
+		cFail("%s of a %s has no translation for Vulkan", name, t.name)
+	}
+	if def := f.p.functions[fmt.Sprintf("vk_%s_%d", name, t.bits)]; def != nil {
+		return f.called(def, e.args)
+	}
+	// The function for f64, rounded.
+	if def := f.p.functions["vk_"+name+"_64"]; def != nil && t.bits == 32 {
+		f64, args := cNumbers["f64"], []*cExpr(nil)
+		for _, x := range e.args {
+			args = append(args, &cExpr{op: "cast", typ: f64, args: []*cExpr{x}})
+		}
+		return cValue{f.convert(f.called(def, args), t), t}
+	}
+	cFail("math.%s has no translation for Vulkan; write a function of this package that computes it", goNames[e.text])
 	return cValue{}
 }

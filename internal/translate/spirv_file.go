@@ -2,6 +2,7 @@ package translate
 
 import (
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"go/format"
@@ -15,6 +16,18 @@ import (
 // VulkanName returns the name of the generated file with SPIR-V of a package with that name.
 func VulkanName(pkg string) string { return pkg + "_kernels_vulkan.go" }
 
+//go:embed vulkan/math.h
+var mathText string
+
+// goNames are the names in package math, by those in C.
+var goNames = map[string]string{}
+
+func init() {
+	for name, c := range mathNames {
+		goNames[c] = name
+	}
+}
+
 // boundsText returns the functions of the prelude that check indexes.
 func boundsText() string {
 	_, text, _ := strings.Cut(kernel.Prelude(hal.LanguageHIP), "#ifdef HALYARD_BOUNDS\n")
@@ -22,8 +35,9 @@ func boundsText() string {
 	return text
 }
 
-// Modules returns the kernels of a text as modules of SPIR-V, by their names in C. checked says whether they check indexes.
-func Modules(c string, checked bool) (modules map[string][]uint32, lacks map[string]error, err error) {
+// modules returns the kernels of a text as modules of SPIR-V, by their names in C, and why others have none. checked says whether they check indexes.
+func modules(c string, checked bool) (made map[string][]uint32, lacks map[string]error, err error) {
+	c = mathText + c
 	if checked {
 		c = boundsText() + c
 	}
@@ -31,7 +45,7 @@ func Modules(c string, checked bool) (modules map[string][]uint32, lacks map[str
 	if err != nil {
 		return nil, nil, fmt.Errorf("the translation to C cannot be read, which is a bug of halyard kernels: %w", err)
 	}
-	modules, lacks = map[string][]uint32{}, map[string]error{}
+	made, lacks = map[string][]uint32{}, map[string]error{}
 	for name, f := range p.functions {
 		if !f.kernel {
 			continue
@@ -39,32 +53,49 @@ func Modules(c string, checked bool) (modules map[string][]uint32, lacks map[str
 		if words, err := p.spirvOf(name); err != nil {
 			lacks[name] = err
 		} else {
-			modules[name] = words
+			made[name] = words
 		}
 	}
-	return modules, lacks, nil
+	return made, lacks, nil
+}
+
+// codes returns the sum of a text, and its kernels by their names in C.
+func codes(c string) (sum string, kernels map[string]kernel.Code, err error) {
+	plain, lacks, err := modules(c, false)
+	if err != nil {
+		return "", nil, err
+	}
+	checked, _, err := modules(c, true)
+	if err != nil {
+		return "", nil, err
+	}
+	kernels = map[string]kernel.Code{}
+	for name, words := range plain {
+		kernels[name] = kernel.Code{Words: spirv.Pack(words), Checked: spirv.Pack(checked[name])}
+	}
+	for name, why := range lacks {
+		kernels[name] = kernel.Code{Lacks: why.Error()}
+	}
+	all := sha256.Sum256([]byte(c))
+	return hex.EncodeToString(all[:8]), kernels, nil
 }
 
 // vulkan returns the file that gives the program its kernels for devices of Vulkan.
 func (p *Package) vulkan(c string, kernels []*function) ([]byte, error) {
-	plain, lacks, err := Modules(c, false)
+	sum, code, err := codes(c)
 	if err != nil {
 		return nil, err
 	}
-	checked, _, err := Modules(c, true)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(c))
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", generatedBy, p.Name)
-	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), hex.EncodeToString(sum[:8]))
+	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sum)
 	for _, f := range kernels {
-		if why := lacks[f.c]; why != nil {
-			fmt.Fprintf(&b, "\t\t%q: {Lacks: %q},\n", f.decl.Name.Name, why)
+		k := code[f.c]
+		if k.Lacks != "" {
+			fmt.Fprintf(&b, "\t\t%q: {Lacks: %q},\n", f.decl.Name.Name, k.Lacks)
 			continue
 		}
-		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`},\n", f.decl.Name.Name, spirv.Pack(plain[f.c]), spirv.Pack(checked[f.c]))
+		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`},\n", f.decl.Name.Name, k.Words, k.Checked)
 	}
 	b.WriteString("\t})\n}\n")
 	src, err := format.Source([]byte(b.String()))

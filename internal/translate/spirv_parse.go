@@ -137,6 +137,8 @@ type cProgram struct {
 	at     int
 }
 
+var cComment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+
 var cToken = regexp.MustCompile(`[A-Za-z_]\w*|0[xX][0-9a-fA-F]+[uUlL]*|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[fuUlL]*|<<=|>>=|[-+*/%&|^<>=!]=|&&|\|\||<<|>>|\+\+|--|[^\s]`)
 
 // parseC reads a text.
@@ -151,7 +153,7 @@ func parseC(text string, bounds bool) (p *cProgram, err error) {
 			err = bad
 		}
 	}()
-	for _, t := range cToken.FindAllString(preprocessed(text, bounds), -1) {
+	for _, t := range cToken.FindAllString(cComment.ReplaceAllString(preprocessed(text, bounds), ""), -1) {
 		args := ""
 		switch {
 		case t == "GO_FAULTS" && bounds:
@@ -223,7 +225,7 @@ func (p *cProgram) peek(i int) string {
 
 func (p *cProgram) next() string {
 	t := p.peek(0)
-	p.at++
+	p.at = min(p.at+1, len(p.tokens))
 	return t
 }
 
@@ -289,7 +291,7 @@ func (p *cProgram) declaration() {
 	}
 	if p.accept("typedef") {
 		if !p.accept("struct") { // it only lets a compiler check the size of a type
-			for p.next() != ";" {
+			for p.at < len(p.tokens) && p.next() != ";" {
 			}
 			return
 		}
@@ -563,7 +565,12 @@ func (p *cProgram) expanded(e *cExpr) *cExpr {
 	case "GO_CUT":
 		return &cExpr{op: "cast", typ: e.typ, args: e.args}
 	case "GO_F32":
-		return cast("f32", e.args[0])
+		if e.args[0].op != "num" {
+			return cast("f32", e.args[0])
+		}
+		// A divisor: Mesa divides by a zero that it knows to be one and gives anything. A grid has blocks, but no compiler counts on it.
+		none := cast("u32", two("==", &cExpr{op: "call", text: "BLOCKS", args: []*cExpr{num("0")}}, num("0")))
+		return &cExpr{op: "call", text: "BITS_F32", args: []*cExpr{none}}
 	case "GO_NOT":
 		return &cExpr{op: "cast", typ: e.typ, args: []*cExpr{{op: "~", args: e.args}}}
 	case "GO_MINUS":

@@ -1,0 +1,70 @@
+package spirv
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// doubling is a kernel without parameters that computes 2 * 3 and leaves it.
+func doubling() *Module {
+	m := New()
+	c, _ := m.Function(m.Type(OpTypeVoid))
+	i := m.Int(32)
+	v := c.Variable(i)
+	c.Do(OpStore, v, c.Op(OpIMul, i, m.Const(32, 2), m.Const(32, 3)))
+	c.Do(OpReturn)
+	c.Do(OpStore, v, m.Const(32, 2)) // never reached, so it is left out
+	c.End()
+	m.Entry("k_double", c.ID)
+	return m
+}
+
+func TestModuleAsText(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, `OpCapability 1
+OpCapability 5347
+OpMemoryModel 5348 1
+OpEntryPoint 5 %2 "k_double"
+OpExecutionMode %2 17 1 1 1
+%1 = OpTypeVoid
+%4 = OpTypeFunction %1
+%5 = OpTypeInt 32 0
+%7 = OpTypePointer 7 %5
+%8 = OpConstant %5 2
+%9 = OpConstant %5 3
+%2 = OpFunction %1 0 %4
+%3 = OpLabel
+%6 = OpVariable %7 7
+%10 = OpIMul %5 %8 %9
+OpStore %6 %10
+OpReturn
+OpFunctionEnd
+`, Text(doubling().Words()))
+}
+
+// What is packed comes back, and what is damaged is an error and no panic.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	words := doubling().Words()
+	packed := Pack(words)
+	data, err := Unpack(packed)
+	require.NoError(t, err)
+	var want []byte
+	for _, w := range words {
+		want = binary.LittleEndian.AppendUint32(want, w)
+	}
+	assert.Equal(t, want, data)
+	assert.Less(t, len(packed), len(data)/2)
+	for n := range len(packed) - 4 {
+		if n%4 == 0 {
+			continue
+		}
+		_, err := Unpack(packed[:n])
+		assert.Error(t, err, "%d of %d bytes", n, len(packed))
+	}
+	_, err = Unpack("////")
+	assert.Error(t, err)
+}

@@ -1,0 +1,136 @@
+package translate
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/spirv"
+)
+
+// validator returns the path of spirv-val, or skips the test.
+func validator(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("HALYARD_TEST_SPIRV_VAL")
+	if path == "" {
+		path = "spirv-val"
+	}
+	path, err := exec.LookPath(path)
+	if err != nil {
+		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "vulkan") {
+			t.Fatalf("HALYARD_REQUIRE asks for Vulkan: %v", err)
+		}
+		t.Skip(err)
+	}
+	return path
+}
+
+// valid checks the modules of a text with spirv-val, and returns how many there are.
+func valid(t *testing.T, val, what, c string) (n int) {
+	t.Helper()
+	for _, checked := range []bool{false, true} {
+		made, lacks, err := modules(c, checked)
+		require.NoError(t, err, what)
+		assert.Empty(t, lacks, what)
+		for name, words := range made {
+			var data []byte
+			for _, w := range words {
+				data = binary.LittleEndian.AppendUint32(data, w)
+			}
+			file := filepath.Join(t.TempDir(), name)
+			require.NoError(t, os.WriteFile(file, data, 0o600))
+			if out, err := exec.Command(val, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
+				t.Errorf("%s, kernel %s, indexes checked: %v: %s\n%s", what, name, checked, out, spirv.Text(words))
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// The modules of all kernels of this repository, and of random ones, are valid.
+func TestModulesAreValid(t *testing.T) {
+	t.Parallel()
+	val, n := validator(t), 0
+	portable := regexp.MustCompile("(?s)Portable: `(.*?)`")
+	require.NoError(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && d.Name() != "../.." {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, "_kernels.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if m := portable.FindSubmatch(text); m != nil {
+			n += valid(t, val, path, string(m[1]))
+		}
+		return err
+	}))
+	assert.Greater(t, n, 200)
+	imp, err := imports()
+	require.NoError(t, err)
+	for seed := range uint64(10) {
+		made, err := translatedWith(imp, head+random(seed, 0))
+		require.NoError(t, err)
+		valid(t, val, fmt.Sprint("seed ", seed), made.C)
+	}
+}
+
+// Each function of package math has a translation.
+func TestModulesOfMath(t *testing.T) {
+	t.Parallel()
+	val := validator(t)
+	for name, c := range mathNames {
+		if c == "" {
+			continue
+		}
+		for _, width := range []string{"f32", "f64"} {
+			x, second := "x[0]", ""
+			if slices.Contains(twoArguments, name) {
+				second = ", x[1]"
+			}
+			valid(t, val, name, fmt.Sprintf("KERNEL void k_f(GLOBAL %s *x, i64 x_n GO_FAULTS) {\n\tx[0] = %s(%s%s);\n}\n", width, c, x, second))
+		}
+	}
+}
+
+// A text that the translator did not write, or that is cut off, is an error and no panic.
+func TestTextsThatAreNone(t *testing.T) {
+	t.Parallel()
+	const whole = `typedef struct { f32 a[4]; } T_4_f32;
+FUNCTION i32 f_g(i32 h_x) { return h_x > 0 ? h_x : -h_x; }
+KERNEL void k_f(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
+	T_4_f32 v_1 = {0};
+	for (i64 i = 0; i < 4; i++) {
+		v_1.a[GO_AT(i, 4, 0)] = 1.5f;
+	}
+	h_x[0] = f_g((i32)v_1.a[1]);
+}
+`
+	_, lacks, err := modules(whole, false)
+	require.NoError(t, err)
+	require.Empty(t, lacks)
+	tokens := cToken.FindAllString(whole, -1)
+	for i := range tokens {
+		_, err := parseC(strings.Join(tokens[:i], " "), i%2 == 0)
+		if open := strings.Count(strings.Join(tokens[:i], ""), "{") - strings.Count(strings.Join(tokens[:i], ""), "}"); open > 0 {
+			assert.Error(t, err, "%d tokens", i)
+		}
+		for _, other := range []string{"", "(", "}", "h_none", "5", ";"} {
+			_, _ = parseC(strings.Join(slices.Concat(tokens[:i], []string{other}, tokens[i+1:]), " "), false)
+		}
+	}
+	_, lacks, err = modules("KERNEL void k_f(GLOBAL f64 *x) { x[0] = tgamma(x[0]); }", false)
+	require.NoError(t, err)
+	assert.ErrorContains(t, lacks["k_f"], "has no translation for Vulkan; write a function")
+}
