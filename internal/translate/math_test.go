@@ -73,7 +73,7 @@ func main() {
 		xs, ys = append(xs, wide()), append(ys, wide())
 	}
 	for _, d := range must(hal.Devices(ctx)) {
-		if d.Backend == "host" && d.Name() != "host:0" || d.Backend != "host" && d.Backend != "opencl" {
+		if d.Backend == "host" && d.Name() != "host:0" || d.Backend != "host" && d.Backend != "opencl" && d.Backend != "vulkan" {
 			continue
 		}
 		s := must(must(hal.Open(ctx, d.Name())).NewStream())
@@ -81,6 +81,8 @@ func main() {
 		switch about := strings.ToLower(d.Model + d.Vendor + d.Driver); {
 		case d.Backend == "host":
 			what = "host"
+		case d.Backend == "vulkan":
+			what = "vulkan"
 		case strings.Contains(about, "portable computing"):
 			what = "pocl"
 		case strings.Contains(about, "intel"):
@@ -211,7 +213,8 @@ func TestMathBounds(t *testing.T) {
 	made, err := translatedWith(imp, kernels.String())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main_kernels.go"), made.Go, 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl", "-o", "kernels", ".")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main_kernels_vulkan.go"), made.Vulkan, 0o600))
+	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl vulkan", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -233,7 +236,7 @@ func TestMathBounds(t *testing.T) {
 			continue
 		}
 		measured++
-		bound, column := 0.0, map[string]int{"pocl": 0, "intel": 2}[device]
+		bound, column := 0.0, map[string]int{"pocl": 0, "intel": 2, "vulkan": 4}[device]
 		if width == 64 {
 			column++
 		}
@@ -249,20 +252,21 @@ func TestMathBounds(t *testing.T) {
 	requireDevices(t, &batch{devices: make([]string, devices)})
 }
 
-// readBounds reads the table of the guide: for each function how far PoCL may be from the host for float32 and float64, and then how far Intel may be.
-func readBounds(t *testing.T) map[string][4]float64 {
+// readBounds reads the table of the guide: for each function how far PoCL may be from the host for float32 and float64, then how far Intel may be,
+// and then how far devices of Vulkan may be.
+func readBounds(t *testing.T) map[string][6]float64 {
 	text, err := os.ReadFile("../../docs/guide/go-kernels.md")
 	require.NoError(t, err)
-	rows := regexp.MustCompile("(?m)^\\| (`[A-Z].*`) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\|").FindAllStringSubmatch(string(text), -1)
-	bounds := map[string][4]float64{}
+	rows := regexp.MustCompile("(?m)^\\| (`[A-Z].*`) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\|").FindAllStringSubmatch(string(text), -1)
+	bounds := map[string][6]float64{}
 	for _, row := range rows {
-		var four [4]float64
-		for i := range four {
-			four[i], err = strconv.ParseFloat(row[2+i], 64)
+		var six [6]float64
+		for i := range six {
+			six[i], err = strconv.ParseFloat(row[2+i], 64)
 			require.NoError(t, err)
 		}
 		for _, name := range strings.Split(row[1], ", ") {
-			bounds[strings.Trim(name, "`")] = four
+			bounds[strings.Trim(name, "`")] = six
 		}
 	}
 	return bounds
