@@ -1,0 +1,97 @@
+//go:build vulkan
+
+package kernel_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/go-halyard/halyard/backends/vulkan"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// idle returns a kernel that does nothing, packed. It says that it needs a capability.
+func idle(name string, capability uint32) string {
+	m := spirv.New()
+	m.Need(capability)
+	c, _ := m.Function(m.Type(spirv.OpTypeVoid))
+	c.Do(spirv.OpReturn)
+	c.End()
+	m.Entry(name, c.ID)
+	return spirv.Pack(m.Words())
+}
+
+// onVulkan returns a stream of the first device of Vulkan, or skips the test.
+func onVulkan(t *testing.T) *hal.Stream {
+	t.Helper()
+	dev, err := hal.Open(t.Context(), "vulkan:0")
+	if err != nil {
+		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "vulkan") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+	s, err := dev.NewStream()
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return s
+}
+
+// program returns a program of kernels with these modules, or reasons why there is none.
+func compiledProgram(codes map[string]kernel.Code) *kernel.Program {
+	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]kernel.Written{}}
+	for name := range codes {
+		src.Kernels[name] = kernel.Written{Code: "k_" + name}
+	}
+	p := kernel.New(src)
+	sum := sha256.Sum256([]byte(src.Portable))
+	p.Compiled(hex.EncodeToString(sum[:8]), codes)
+	return p
+}
+
+// A kernel that a device of Vulkan cannot run fails when it is launched, with its name and the reason, and keeps no other from it.
+func TestEachKernelIsAModule(t *testing.T) {
+	s := onVulkan(t)
+	const linkage = 5 // no device has it
+	p := compiledProgram(map[string]kernel.Code{
+		"fine":   {Words: idle("k_fine", spirv.Shader)},
+		"needs":  {Words: idle("k_needs", linkage)},
+		"cannot": {Lacks: "k.go:7: there is no such operation"},
+	})
+	launch := func(p *kernel.Program, name string) error {
+		return p.Kernel(name).Launch(t.Context(), s, hal.Over(1))
+	}
+	assert.NoError(t, launch(p, "fine"))
+	for name, says := range map[string]string{"needs": "kernel needs cannot run on the device: the module needs capability 5",
+		"cannot": "kernel cannot cannot run on the device: k.go:7: there is no such operation"} {
+		err := launch(p, name)
+		assert.ErrorIs(t, err, hal.ErrUnsupported)
+		assert.ErrorContains(t, err, says)
+	}
+	assert.ErrorIs(t, launch(p, "other"), hal.ErrNotFound)
+	assert.NoError(t, p.Close())
+	assert.NoError(t, launch(p, "fine"), "it is loaded anew")
+	assert.NoError(t, s.Sync(t.Context()))
+	assert.NoError(t, p.Close())
+
+	none := compiledProgram(map[string]kernel.Code{"needs": {Words: idle("k_needs", linkage)}})
+	assert.ErrorContains(t, none.Load(t.Context(), s.Device()), "kernel needs cannot run on the device")
+	damaged := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", spirv.Shader)}, "damaged": {Words: "////"}})
+	assert.ErrorContains(t, damaged.Load(t.Context(), s.Device()), "kernel damaged: the text is no packed module")
+	other := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", spirv.Shader)}})
+	other.Compiled("0123456789abcdef", map[string]kernel.Code{"fine": {Words: idle("k_fine", spirv.Shader)}})
+	assert.ErrorContains(t, other.Load(t.Context(), s.Device()), "the generated files of p were not written together; run go generate")
+	text := kernel.New(kernel.Source{Name: "p", Portable: "KERNEL void k_p(GLOBAL f32 *x) {}"})
+	err := text.Load(t.Context(), s.Device())
+	assert.ErrorIs(t, err, hal.ErrUnsupported)
+	assert.ErrorContains(t, err, "Vulkan's drivers compile no text: write the kernels in Go, run halyard kernels, and build with the tag vulkan")
+}
