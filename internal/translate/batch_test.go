@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/go-halyard/halyard/kernel"
 )
 
 // batchRunner is the program that runs the kernels of a batch. One process calls the functions themselves for each thread and stores the results. For
@@ -447,7 +445,7 @@ func (b *batch) run(ctx context.Context, kernels []text, devices []string) ([]fo
 
 // vulkan writes the kernels of a text as modules of SPIR-V.
 func (b *batch) vulkan(c string) error {
-	sum, code, err := codes(c)
+	sum, all, err := codes(c)
 	if err != nil {
 		return err
 	}
@@ -458,8 +456,8 @@ func (b *batch) vulkan(c string) error {
 	defer file.Close()
 	return gob.NewEncoder(file).Encode(struct {
 		Sum     string
-		Kernels map[string]kernel.Code
-	}{sum, code})
+		Kernels map[string]code
+	}{sum, all})
 }
 
 var errNoCompiler = errors.New("the compiler is not there")

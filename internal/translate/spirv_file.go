@@ -8,9 +8,7 @@ import (
 	"go/format"
 	"strings"
 
-	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/spirv"
-	"github.com/go-halyard/halyard/kernel"
 )
 
 // VulkanName returns the name of the generated file with SPIR-V of a package with that name.
@@ -18,6 +16,11 @@ func VulkanName(pkg string) string { return pkg + "_kernels_vulkan.go" }
 
 //go:embed vulkan/math.h
 var mathText string
+
+// boundsText has the functions of kernel/prelude/bounds.h, which check indexes.
+//
+//go:embed vulkan/bounds.h
+var boundsText string
 
 // goNames are the names in package math, by those in C.
 var goNames = map[string]string{}
@@ -28,18 +31,11 @@ func init() {
 	}
 }
 
-// boundsText returns the functions of the prelude that check indexes.
-func boundsText() string {
-	_, text, _ := strings.Cut(kernel.Prelude(hal.LanguageHIP), "#ifdef HALYARD_BOUNDS\n")
-	text, _, _ = strings.Cut(text, "#else\n")
-	return text
-}
-
 // modules returns the kernels of a text as modules of SPIR-V, by their names in C, and why others have none. checked says whether they check indexes.
 func modules(c string, checked bool) (made map[string][]uint32, lacks map[string]error, err error) {
 	c = mathText + c
 	if checked {
-		c = boundsText() + c
+		c = boundsText + c
 	}
 	p, err := parseC(c, checked)
 	if err != nil {
@@ -59,8 +55,11 @@ func modules(c string, checked bool) (made map[string][]uint32, lacks map[string
 	return made, lacks, nil
 }
 
+// code is a kernel.Code.
+type code struct{ Words, Checked, Lacks string }
+
 // codes returns the sum of a text, and its kernels by their names in C.
-func codes(c string) (sum string, kernels map[string]kernel.Code, err error) {
+func codes(c string) (sum string, kernels map[string]code, err error) {
 	plain, lacks, err := modules(c, false)
 	if err != nil {
 		return "", nil, err
@@ -69,20 +68,20 @@ func codes(c string) (sum string, kernels map[string]kernel.Code, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	kernels = map[string]kernel.Code{}
+	kernels = map[string]code{}
 	for name, words := range plain {
-		kernels[name] = kernel.Code{Words: spirv.Pack(words), Checked: spirv.Pack(checked[name])}
+		kernels[name] = code{Words: spirv.Pack(words), Checked: spirv.Pack(checked[name])}
 	}
 	for name, why := range lacks {
-		kernels[name] = kernel.Code{Lacks: why.Error()}
+		kernels[name] = code{Lacks: why.Error()}
 	}
-	all := sha256.Sum256([]byte(c))
-	return hex.EncodeToString(all[:8]), kernels, nil
+	whole := sha256.Sum256([]byte(c))
+	return hex.EncodeToString(whole[:8]), kernels, nil
 }
 
 // vulkan returns the file that gives the program its kernels for devices of Vulkan.
 func (p *Package) vulkan(c string, kernels []*function) ([]byte, error) {
-	sum, code, err := codes(c)
+	sum, all, err := codes(c)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func (p *Package) vulkan(c string, kernels []*function) ([]byte, error) {
 	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", generatedBy, p.Name)
 	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sum)
 	for _, f := range kernels {
-		k := code[f.c]
+		k := all[f.c]
 		if k.Lacks != "" {
 			fmt.Fprintf(&b, "\t\t%q: {Lacks: %q},\n", f.decl.Name.Name, k.Lacks)
 			continue

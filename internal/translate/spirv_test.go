@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // validator returns the path of spirv-val, or skips the test.
@@ -102,6 +104,12 @@ func TestModulesOfMath(t *testing.T) {
 			valid(t, val, name, fmt.Sprintf("KERNEL void k_f(GLOBAL %s *x, i64 x_n GO_FAULTS) {\n\tx[0] = %s(%s%s);\n}\n", width, c, x, second))
 		}
 	}
+}
+
+// The text for Vulkan checks indexes as that for other devices does.
+func TestBoundsAreThoseOfThePrelude(t *testing.T) {
+	t.Parallel()
+	assert.Contains(t, kernel.Prelude(hal.LanguageHIP), boundsText)
 }
 
 // A text that the translator did not write, or that is cut off, is an error and no panic.

@@ -66,7 +66,6 @@ var Rules = []Rule{
 	{"internal/layout", nil, "hal and buffer import it"},
 	{"internal/model", []string{"buffer", "coherence", "hal"}, "it uses a buffer as programs do"},
 	{"internal/spirv", nil, "kernel and the command use it"},
-	{"internal/translate", []string{"internal/...", "hal", "kernel"}, "it reads the support functions that kernel gives to compilers"},
 	{"internal/tracefile", []string{"buffer", "hal", "internal/protocol"}, "it reads what buffer/trace has written, for the command and for tests"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/gpuaware", []string{"internal/comm/driver", "hal"}, "an engine does not know that buffers exist"},
