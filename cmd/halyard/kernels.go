@@ -19,8 +19,8 @@ import (
 
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
-	print, check, verbose bool
-	ptx                   string
+	check, verbose bool
+	print, ptx     string
 }
 
 func newKernels() *cobra.Command {
@@ -32,17 +32,20 @@ func newKernels() *cobra.Command {
 beside them, into a Go file PACKAGE_kernels.go, with one function for each kernel that launches it.
 A test in PACKAGE_kernels_test.go fails if a kernel has changed since. Kernels whose threads the
 processor can run as vectors have a function more, in PACKAGE_kernels_simd.go, which Go 1.27 and
-later build with GOEXPERIMENT=simd. Such files without kernels are removed.
+later build with GOEXPERIMENT=simd. PACKAGE_kernels_vulkan.go has them as SPIR-V for devices of Vulkan,
+and is built with the tag vulkan. Such files without kernels are removed.
 A PACKAGE is named as for the go command: a folder such as ./physics, or a pattern such as ./... .
 Without an argument, the package in the current folder is translated. The go command must be on the path.`,
 		Example: `  halyard kernels ./physics
   halyard kernels --print ./physics
+  halyard kernels --print=spirv ./physics
   halyard kernels --check ./...
   halyard kernels --ptx compute_70 ./physics`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), args) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.print, "print", false, "print the translation, and write nothing")
+	f.StringVar(&o.print, "print", "", "print the translation, and write nothing: `c`, or spirv for the modules of Vulkan")
+	f.Lookup("print").NoOptDefVal = "c"
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say for each kernel whether threads run as vectors on the host, and if not, what keeps them from it")
 	f.BoolVar(&o.check, "check", false, "write nothing; fail if a file differs from what would be written, and show how, or if it belongs to no kernel")
@@ -50,8 +53,11 @@ Without an argument, the package in the current folder is translated. The go com
 }
 
 func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
-	if o.print && o.check {
+	if o.print != "" && o.check {
 		return usage("--print and --check cannot be used together")
+	}
+	if o.print != "" && o.print != "c" && o.print != "spirv" {
+		return usage("--print=%s: write c or spirv", o.print)
 	}
 	if o.ptx != "" && !strings.HasPrefix(o.ptx, "compute_") {
 		return usage("--ptx %s: name an architecture such as compute_70", o.ptx)
@@ -100,8 +106,12 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		if made.File == "" {
 			continue
 		}
-		if o.print {
-			if _, err := fmt.Fprint(out, made.C); err != nil {
+		if o.print != "" {
+			text := made.C
+			if o.print == "spirv" {
+				text = made.Assembly
+			}
+			if _, err := fmt.Fprint(out, text); err != nil {
 				return err
 			}
 			continue
@@ -130,7 +140,7 @@ type writer struct {
 // remove removes a file that belongs to no kernel.
 func (w *writer) remove(file string) error {
 	switch {
-	case w.o.print:
+	case w.o.print != "":
 		return nil
 	case w.o.check:
 		fmt.Fprintf(w.out, "%s belongs to no kernel; run halyard kernels, which removes it\n", short(w.dir, file))

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/spirv"
 )
 
 // batchRunner is the program that runs the kernels of a batch. One process calls the functions themselves for each thread and stores the results. For
@@ -454,10 +456,18 @@ func (b *batch) vulkan(c string) error {
 		return err
 	}
 	defer file.Close()
+	type packed struct{ Words, Checked, Lacks string }
+	made := map[string]packed{}
+	for name, k := range all {
+		made[name] = packed{Lacks: k.lacks}
+		if k.lacks == "" {
+			made[name] = packed{spirv.Pack(k.words), spirv.Pack(k.checked), ""}
+		}
+	}
 	return gob.NewEncoder(file).Encode(struct {
 		Sum     string
-		Kernels map[string]code
-	}{sum, all})
+		Kernels map[string]packed
+	}{sum, made})
 }
 
 var errNoCompiler = errors.New("the compiler is not there")

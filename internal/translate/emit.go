@@ -33,6 +33,7 @@ type Output struct {
 
 	Vulkan     []byte // the generated file with SPIR-V for devices of Vulkan
 	VulkanFile string // its path
+	Assembly   string // the modules in it, as text
 
 	Loops []Loop // how the host runs each kernel
 
@@ -97,7 +98,7 @@ func (p *Package) Translate() (*Output, error) {
 	if err := p.generate(made, ptx, kernels, launchers, g.sites, sources); err != nil {
 		return nil, err
 	}
-	if made.Vulkan, err = p.vulkan(c, kernels); err != nil {
+	if made.Vulkan, made.Assembly, err = p.vulkan(c, kernels); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {

@@ -55,8 +55,11 @@ func modules(c string, checked bool) (made map[string][]uint32, lacks map[string
 	return made, lacks, nil
 }
 
-// code is a kernel.Code.
-type code struct{ Words, Checked, Lacks string }
+// code is a kernel for devices of Vulkan, or why there is none.
+type code struct {
+	words, checked []uint32
+	lacks          string
+}
 
 // codes returns the sum of a text, and its kernels by their names in C.
 func codes(c string) (sum string, kernels map[string]code, err error) {
@@ -70,36 +73,39 @@ func codes(c string) (sum string, kernels map[string]code, err error) {
 	}
 	kernels = map[string]code{}
 	for name, words := range plain {
-		kernels[name] = code{Words: spirv.Pack(words), Checked: spirv.Pack(checked[name])}
+		kernels[name] = code{words: words, checked: checked[name]}
 	}
 	for name, why := range lacks {
-		kernels[name] = code{Lacks: why.Error()}
+		kernels[name] = code{lacks: why.Error()}
 	}
 	whole := sha256.Sum256([]byte(c))
 	return hex.EncodeToString(whole[:8]), kernels, nil
 }
 
-// vulkan returns the file that gives the program its kernels for devices of Vulkan.
-func (p *Package) vulkan(c string, kernels []*function) ([]byte, error) {
+// vulkan returns the file that gives the program its kernels for devices of Vulkan, and their modules as text.
+func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly string, err error) {
 	sum, all, err := codes(c)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var b strings.Builder
+	var b, text strings.Builder
 	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", generatedBy, p.Name)
 	fmt.Fprintf(&b, "func init() {\n\t%s.Compiled(%q, map[string]kernel.Code{\n", p.free("program", "kernels"), sum)
 	for _, f := range kernels {
-		k := all[f.c]
-		if k.Lacks != "" {
-			fmt.Fprintf(&b, "\t\t%q: {Lacks: %q},\n", f.decl.Name.Name, k.Lacks)
+		k, name := all[f.c], f.decl.Name.Name
+		if k.lacks != "" {
+			why := fmt.Sprintf("%s: %s", p.line(f.decl.Pos()), k.lacks)
+			fmt.Fprintf(&b, "\t\t%q: {Lacks: %q},\n", name, why)
+			fmt.Fprintf(&text, "; kernel %s has no module: %s\n", name, why)
 			continue
 		}
-		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`},\n", f.decl.Name.Name, k.Words, k.Checked)
+		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`},\n", name, spirv.Pack(k.words), spirv.Pack(k.checked))
+		fmt.Fprintf(&text, "; kernel %s\n%s", name, spirv.Text(k.words))
 	}
 	b.WriteString("\t})\n}\n")
-	src, err := format.Source([]byte(b.String()))
+	file, err = format.Source([]byte(b.String()))
 	if err != nil {
-		return nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
+		return nil, "", fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
-	return src, nil
+	return file, text.String(), nil
 }
