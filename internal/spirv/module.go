@@ -192,6 +192,7 @@ type Code struct {
 	ID           ID
 	head         []uint32
 	variables    []uint32
+	early        []uint32
 	body         []uint32
 	first, block ID   // the first block, and the one that is being written
 	Dead         bool // the block has ended: what follows is never reached
@@ -214,7 +215,7 @@ func (m *Module) Function(result ID, params ...ID) (*Code, []ID) {
 // End adds the function to the module.
 func (c *Code) End() {
 	label := put(nil, OpLabel, c.first)
-	c.m.functions = slices.Concat(c.m.functions, c.head, label, c.variables, c.body, put(nil, OpFunctionEnd))
+	c.m.functions = slices.Concat(c.m.functions, c.head, label, c.variables, c.early, c.body, put(nil, OpFunctionEnd))
 }
 
 // Op appends an instruction with a result.
@@ -223,6 +224,13 @@ func (c *Code) Op(op Op, typ ID, args ...uint32) ID {
 	if !c.Dead {
 		c.body = put(c.body, op, append([]uint32{typ, id}, args...)...)
 	}
+	return id
+}
+
+// Early is Op at the beginning of the function, behind its variables.
+func (c *Code) Early(op Op, typ ID, args ...uint32) ID {
+	id := c.m.ID()
+	c.early = put(c.early, op, append([]uint32{typ, id}, args...)...)
 	return id
 }
 

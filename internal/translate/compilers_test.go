@@ -171,3 +171,38 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	}
 	requireDevices(t, b)
 }
+
+// Mesa's Vulkan driver for processors leaves out a product with a zero that it knows to be one, with the sign of the result, and a quotient.
+func TestZerosThatACompilerKnows(t *testing.T) {
+	t.Parallel()
+	var kernels []text
+	for _, body := range []string{
+		"r := f64(float64(w) * 0)",
+		"r := f32(w * 0)",
+		"r := f32(w / 0)",
+		"r := f32(0 / w)",
+		"v := float32(0); r := f32(v * w)",
+		"var v struct {\n\t\ta [2]float32\n\t\tb float64\n\t}; r := f32(v.a[1]*w) + f64(v.b*float64(w))",
+		"v := 0.0; r := f64(float64(w) / v)",
+	} {
+		kernels = append(kernels, text{8001060, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	w := f[i]
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	y[i] = r
+}
+`})
+	}
+	b := newBatch(t)
+	all, err := b.run(t.Context(), kernels, b.devices)
+	require.NoError(t, err)
+	for k, f := range all {
+		assert.Equal(t, found{}, f, kernels[k].src)
+	}
+	requireDevices(t, b)
+}

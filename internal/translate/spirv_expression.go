@@ -40,6 +40,9 @@ func (f *spirvFunction) value(e *cExpr) cValue {
 	case "call":
 		return f.call(e)
 	case "cast":
+		if x := e.args[0]; x.op == "num" && x.text == "0" && e.typ.kind == cFloat {
+			return cValue{f.zero(e.typ), e.typ}
+		}
 		x := f.value(e.args[0])
 		if e.typ.kind == cVoid {
 			return x
@@ -69,6 +72,48 @@ func (f *spirvFunction) value(e *cExpr) cValue {
 	return f.binary(e.op, f.value(e.args[0]), f.value(e.args[1]))
 }
 
+// zero returns a float that is 0. Mesa's drivers for processors would leave out products with a zero that they know to be one, with the sign that the result
+// has, and quotients, with any result. They do not know that a grid has blocks.
+func (f *spirvFunction) zero(t *cType) spirv.ID {
+	if f.zeros[t] != 0 {
+		return f.zeros[t]
+	}
+	if f.zeros == nil {
+		f.zeros = map[*cType]spirv.ID{}
+	}
+	u32, f32 := f.m.Int(32), cNumbers["f32"]
+	if t.bits == 64 {
+		f.zeros[t] = f.c.Early(spirv.OpFConvert, f.m.Float(64), f.zero(f32))
+		return f.zeros[t]
+	}
+	all := f.c.Early(spirv.OpLoad, f.m.Type(spirv.OpTypeVector, u32, 3), f.input(spirv.NumWorkgroups))
+	none := f.c.Early(spirv.OpIEqual, f.m.Bool(), f.c.Early(spirv.OpCompositeExtract, u32, all, 0), f.m.Const(32, 0))
+	f.zeros[t] = f.c.Early(spirv.OpSelect, f.m.Float(32), none, f.m.ConstFloat(32, 1), f.m.ConstFloat(32, 0))
+	return f.zeros[t]
+}
+
+// zeroOf returns the zero of a type. Of large arrays no driver knows the elements.
+func (f *spirvFunction) zeroOf(t *cType) spirv.ID {
+	switch {
+	case t.kind == cFloat:
+		return f.zero(t)
+	case !t.hasFloat() || t.size() > 256:
+		return f.m.Null(f.emitter.value(t))
+	}
+	var parts []spirv.ID
+	for range t.n {
+		parts = append(parts, f.zeroOf(t.elem))
+	}
+	for _, m := range t.fields {
+		if m.typ.kind == cInt {
+			parts = append(parts, f.m.Null(f.part(m.typ)))
+		} else {
+			parts = append(parts, f.zeroOf(m.typ))
+		}
+	}
+	return f.c.Op(spirv.OpCompositeConstruct, f.part(t), parts...)
+}
+
 // literal returns a number of the text, in the type that C gives it.
 func (f *spirvFunction) literal(text string) cValue {
 	if !strings.HasPrefix(text, "0x") && strings.ContainsAny(text, ".e") {
@@ -77,6 +122,9 @@ func (f *spirvFunction) literal(text string) cValue {
 			t, text = cNumbers["f32"], text[:len(text)-1]
 		}
 		v, _ := strconv.ParseFloat(text, t.bits)
+		if v == 0 {
+			return cValue{f.zero(t), t}
+		}
 		return cValue{f.m.ConstFloat(t.bits, v), t}
 	}
 	digits := strings.TrimRight(text, "uUlL")

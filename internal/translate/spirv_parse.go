@@ -565,12 +565,7 @@ func (p *cProgram) expanded(e *cExpr) *cExpr {
 	case "GO_CUT":
 		return &cExpr{op: "cast", typ: e.typ, args: e.args}
 	case "GO_F32":
-		if e.args[0].op != "num" {
-			return cast("f32", e.args[0])
-		}
-		// A divisor: Mesa divides by a zero that it knows to be one and gives anything. A grid has blocks, but no compiler counts on it.
-		none := cast("u32", two("==", &cExpr{op: "call", text: "BLOCKS", args: []*cExpr{num("0")}}, num("0")))
-		return &cExpr{op: "call", text: "BITS_F32", args: []*cExpr{none}}
+		return cast("f32", e.args[0])
 	case "GO_NOT":
 		return &cExpr{op: "cast", typ: e.typ, args: []*cExpr{{op: "~", args: e.args}}}
 	case "GO_MINUS":

@@ -11,6 +11,7 @@ type spirvFunction struct {
 	result     *cType
 	scopes     []map[string]*cPlace
 	constructs []*construct
+	zeros      map[*cType]spirv.ID
 	inlined    []*inlined // functions that are written out in this one, the innermost last
 }
 
@@ -98,7 +99,7 @@ func (f *spirvFunction) statement(s *cStmt) {
 // initial returns the value of an expression in a type.
 func (f *spirvFunction) initial(x *cExpr, t *cType) spirv.ID {
 	if x.op == "{0}" {
-		return f.m.Null(f.emitter.value(t))
+		return f.zeroOf(t)
 	}
 	return f.convert(f.value(x), t)
 }
