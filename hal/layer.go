@@ -2,6 +2,7 @@ package hal
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/wait"
@@ -24,7 +25,7 @@ func init() {
 		Divide           func(g Grid, among any) Grid
 		Resolve          func(*Kernel, Grid) (blocks, block [3]uint32, err error)
 		IsShared         func(Arg) bool
-		Bits             func(Arg) uint64
+		Integer          func(a Arg, signed bool) int64
 		Rename           func(k *Kernel, name string, params []string)
 		KeepsFailures    func(*Stream) bool
 		Idle             func(*Stream) (bool, error)
@@ -40,7 +41,7 @@ func init() {
 		Interrupted      func(op string, ctx context.Context) error
 	}{
 		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
-		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, (*Kernel).resolved, Arg.isShared, Arg.low,
+		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, (*Kernel).resolved, Arg.isShared, Arg.integer,
 		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
@@ -173,6 +174,23 @@ func (k *Kernel) resolved(g Grid) (blocks, block [3]uint32, err error) {
 	return blocks, block, err
 }
 
-func (a Arg) low() uint64 { return a.bits[0] }
+func (a Arg) integer(signed bool) int64 {
+	p := unsafe.Pointer(&a.bits)
+	switch {
+	case a.size == 1 && signed:
+		return int64(*(*int8)(p))
+	case a.size == 1:
+		return int64(*(*uint8)(p))
+	case a.size == 2 && signed:
+		return int64(*(*int16)(p))
+	case a.size == 2:
+		return int64(*(*uint16)(p))
+	case a.size == 4 && signed:
+		return int64(*(*int32)(p))
+	case a.size == 4:
+		return int64(*(*uint32)(p))
+	}
+	return *(*int64)(p)
+}
 
 func (a Arg) isShared() bool { return a.kind == driver.ParamShared }

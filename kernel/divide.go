@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"reflect"
 	"sync"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -100,7 +99,7 @@ func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid
 	}
 	d.values = d.values[:0]
 	for i := range args {
-		d.values = append(d.values, args[i].integer())
+		d.values = append(d.values, args[i].integer(of.types[i]))
 	}
 	for dim := 2; dim >= 0; dim-- {
 		if f.Cut[dim] && d.cut(dim, t, f, args) {
@@ -119,24 +118,6 @@ func resized[T any](list []T, n int) []T {
 }
 
 func threads(n [3]uint32) float64 { return float64(n[0]) * float64(n[1]) * float64(n[2]) }
-
-// integer returns a number as [Footprint.Of] takes it.
-func (a *Arg) integer() int64 {
-	if a.buffer {
-		return 0
-	}
-	switch bits := layer.Bits(a.arg); reflect.Kind(a.kind) {
-	case reflect.Int8:
-		return int64(int8(bits))
-	case reflect.Int16:
-		return int64(int16(bits))
-	case reflect.Int32:
-		return int64(int32(bits))
-	case reflect.Bool, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Int64:
-		return int64(bits)
-	}
-	return 0
-}
 
 // aliased reports whether an argument that is written shares elements with another: a footprint knows nothing of that.
 func (d *division) aliased(args []Arg) bool {

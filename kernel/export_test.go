@@ -42,3 +42,11 @@ func LaunchPart(ctx context.Context, k *Kernel, s *hal.Stream, blocks, block, fi
 	from := &origin{first, blocks}
 	return k.parts().Launch(ctx, s, gridOf(count, block), append(slices.Clone(args), Struct(from))...)
 }
+
+// Integers returns the values of a kernel's arguments as a footprint gets them.
+func Integers(k *Kernel, args ...Arg) (list []int64) {
+	for i, typ := range k.parts().types {
+		list = append(list, args[i].integer(typ))
+	}
+	return list
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -28,14 +27,13 @@ type Arg struct {
 	operand Operand
 	buffer  bool
 	mode    coherence.Mode
-	kind    uint8 // the reflect.Kind of a number that Value made
 }
 
 // Value passes a number or a bool: see [hal.Value].
 func Value[T interface {
 	hal.Number | ~complex64 | ~complex128 | ~bool
 }](v T) Arg {
-	return Arg{arg: hal.Value(v), kind: uint8(reflect.TypeFor[T]().Kind())}
+	return Arg{arg: hal.Value(v)}
 }
 
 // Struct passes a structure of fixed layout, or an array of numbers: see [hal.Struct]. It is read at each launch.
@@ -62,6 +60,7 @@ type Kernel struct {
 	on   atomic.Pointer[[]*onDevice] // replaced, never changed
 
 	divided atomic.Pointer[Kernel] // for parts of grids, nil if there was no launch of one
+	types   []string               // of the arguments, in C; only for parts of grids
 }
 
 // onDevice is a kernel on one device.

@@ -2,8 +2,10 @@ package kernel
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // partsMacro makes the translation of a Go kernel run a part of a grid: see prelude/bounds.h.
@@ -36,8 +38,38 @@ func (k *Kernel) parts() *Kernel {
 	if q := k.divided.Load(); q != nil {
 		return q
 	}
-	k.divided.CompareAndSwap(nil, k.p.parts().Kernel(k.name))
+	q := k.p.parts().Kernel(k.name)
+	q.types = q.p.src.types(k.name)
+	k.divided.CompareAndSwap(nil, q)
 	return k.divided.Load()
+}
+
+// types returns the C types of a launch's arguments, as the translation has them: "i32", "const GLOBAL f32 *". Without a translation all are "i64".
+func (s *Source) types(name string) []string {
+	in := s.Kernels[name]
+	list := make([]string, len(in.Params))
+	_, text, _ := strings.Cut(s.Portable, "KERNEL void "+in.Code+"(")
+	text, _, _ = strings.Cut(text, " GO_FAULTS")
+	params := strings.Split(text, ",")
+	for i := range list {
+		list[i] = "i64"
+		if text != "" && i < len(params) {
+			param := strings.TrimSpace(params[i])
+			list[i] = strings.TrimSpace(param[:strings.LastIndexAny(param, " *")+1])
+		}
+	}
+	return list
+}
+
+// integer returns an argument as [Footprint.Of] takes it: 0 if it is not an integer.
+func (a *Arg) integer(typ string) int64 {
+	switch typ {
+	case "i8", "i16", "i32", "i64":
+		return layer.Integer(a.arg, true)
+	case "u8", "u16", "u32", "u64":
+		return layer.Integer(a.arg, false)
+	}
+	return 0
 }
 
 // ofParts returns a function that runs blocks of a part of a grid as f runs those of the whole.

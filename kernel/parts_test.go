@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	_ "github.com/go-halyard/halyard/backends"
@@ -122,4 +123,18 @@ func compare[T buffer.Element](t *testing.T, rng *rand.Rand, s *hal.Stream, name
 		require.NoError(t, kernel.LaunchPart(ctx, k, s, size, block, b.first, b.count, args(got)...))
 	}
 	require.Equal(t, contents(t, want), contents(t, got), name)
+}
+
+// A footprint gets integers as the kernel gets them, by the types in its translation, and 0 for other numbers.
+func TestFootprintsGetIntegers(t *testing.T) {
+	p := kernel.New(kernel.Source{
+		Portable: "KERNEL void k_f(i8 h_a, u8 h_b, i32 h_c, u32 h_d, const GLOBAL f32 *h_e, i64 h_e_n, u64 h_f, f32 h_g, u16 h_h, i16 h_i GO_FAULTS) {}",
+		Kernels:  map[string]kernel.Written{"f": {Code: "k_f", Params: make([]string, 10)}, "g": {Code: "k_g", Params: make([]string, 1)}},
+	})
+	defer p.Close()
+	m1, v := int64(-1), kernel.Value[int64]
+	assert.Equal(t, []int64{-1, 255, -1, 1<<32 - 1, 0, 7, -1, 0, 1<<16 - 1, -1}, kernel.Integers(p.Kernel("f"), kernel.Value(int8(-1)), kernel.Value(uint8(255)),
+		kernel.Value(int32(-1)), kernel.Value(uint32(1<<32-1)), kernel.Value(float32(3)), v(7), kernel.Value(uint64(m1)), kernel.Value(float32(3)),
+		kernel.Value(uint16(1<<16-1)), kernel.Value(int16(-1))))
+	assert.Equal(t, []int64{-5}, kernel.Integers(p.Kernel("g"), kernel.Value(int32(-5))), "a kernel without a translation")
 }

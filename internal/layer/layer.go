@@ -24,7 +24,7 @@ var under = slot.Hal.(struct {
 	Divide           func(g hal.Grid, among any) hal.Grid
 	Resolve          func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)
 	IsShared         func(hal.Arg) bool
-	Bits             func(hal.Arg) uint64
+	Integer          func(a hal.Arg, signed bool) int64
 	Rename           func(k *hal.Kernel, name string, params []string)
 	KeepsFailures    func(*hal.Stream) bool
 	Idle             func(*hal.Stream) (bool, error)
@@ -88,8 +88,8 @@ var Resolve = under.Resolve
 // IsShared reports whether the argument was made by hal.Shared.
 var IsShared = under.IsShared
 
-// Bits returns the first eight bytes of an argument that hal.Value made. Those beyond its size are zero.
-var Bits = under.Bits
+// Integer returns an integer that hal.Value made.
+var Integer = under.Integer
 
 // Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first
 // launch.
