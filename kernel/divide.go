@@ -173,8 +173,8 @@ func (d *division) cut(dim int, t *team, f *Footprint, args []Arg) bool {
 		var box Box
 		for e := range 3 {
 			box.Block[e] = int(d.block[e])
-			box.Lo[e] = int(p.origin.first[e]) * int(d.block[e])
-			box.Hi[e] = box.Lo[e] + int(count[e])*int(d.block[e])
+			box.Lo[e] = int(p.origin.first[e]) * box.Block[e]
+			box.Hi[e] = box.Lo[e] + int(count[e])*box.Block[e]
 		}
 		p.touch = resized(p.touch, len(args))
 		clear(p.touch)
