@@ -177,9 +177,11 @@ func TestHeatMovesOnlyHalos(t *testing.T) {
 					return
 				}
 			}
-			halos := uint64(2 * (len(team) - 1) * width * 4)
-			assert.Equal(t, 4*width*height+halos, first)
-			assert.Equal(t, (steps-1)*halos, rest)
+			rows := uint64(2 * (len(team) - 1)) // of which the corners need not move
+			for moved, steps := range map[uint64]uint64{first - 4*width*height: 1, rest: steps - 1} {
+				assert.LessOrEqual(t, moved, steps*rows*width*4)
+				assert.GreaterOrEqual(t, moved, steps*rows*(width-2)*4)
+			}
 		})
 	}
 }

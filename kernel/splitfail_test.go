@@ -1,0 +1,155 @@
+package kernel_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/divided"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// failing is a backend with three discrete devices; the left-th call of the second one fails.
+type failing struct {
+	hooked.Backend
+	left atomic.Int64
+	kind error
+}
+
+const fails = 2 // the number of the device
+
+func newFailing(kind error) *failing {
+	b := &failing{kind: kind}
+	b.Backend.Backend = host.New(host.Options{Name: fmt.Sprintf("failing%d", backends.Add(1)), Discrete: 3})
+	b.Call = func(op string, device int) error {
+		if device != fails || b.left.Load() <= 0 || b.left.Add(-1) != 0 {
+			return nil
+		}
+		return &driver.Error{Op: op, Backend: b.Name(), Device: device, Kind: b.kind, Detail: "made to fail"}
+	}
+	return b
+}
+
+func (b *failing) streams(t *testing.T) (streams []*hal.Stream) {
+	for i := range 3 {
+		d, err := hal.OpenWith(ctx, b, i+1)
+		require.NoError(t, err)
+		s, err := d.NewStream()
+		require.NoError(t, err)
+		t.Cleanup(func() { _, _ = s.Close(), d.Close() })
+		streams = append(streams, s)
+	}
+	return streams
+}
+
+// If a call of a device fails, the launch fails with an error that names the device. Then each element has its value of before or of after the launch, or it
+// is lost. A device that was lost is left out of later launches, and the others run them.
+func TestDeviceFailsInADividedLaunch(t *testing.T) {
+	const n, part = 480, 160
+	for i, kind := range []error{hal.ErrDeviceLost, hal.ErrInvalidArgument, hal.ErrDeviceLost, hal.ErrInvalidArgument} {
+		failed, before := 0, i/2 // launches before
+		for call := int64(1); call < 100; call++ {
+			b := newFailing(kind)
+			streams := b.streams(t)
+			split := newSplit(t, streams...)
+			grid := split.Grid(hal.Over(n).Of(16))
+			one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
+			require.NoError(t, one.Fill(ctx, 1))
+			launch := func() error {
+				return divided.SaxpyOn(ctx, nil, grid, 1, one, y)
+			}
+			for range before {
+				require.NoError(t, launch())
+			}
+			b.left.Store(call)
+			err := launch()
+			if b.left.Load() > 0 { // it makes no so many calls
+				b.left.Store(0)
+				require.NoError(t, err)
+				break
+			}
+			seen := map[float32]bool{}
+			for from := 0; from < n; from += part {
+				values, e := sliceOf(y, from, from+part)
+				if e != nil {
+					require.ErrorIs(t, e, hal.ErrDeviceLost)
+					require.True(t, from == part, "the elements of another device are lost")
+					continue
+				}
+				want := float32(before + 1)
+				if err != nil && values[0] != want {
+					want--
+				}
+				seen[want] = true
+				for i, v := range values {
+					require.Equal(t, want, v, "call %d, element %d", call, from+i)
+				}
+			}
+			require.Less(t, len(seen), 2, "call %d: parts have run, and others are as before", call)
+			if err == nil {
+				continue // the failure was found only now, or did not matter
+			}
+			failed++
+			require.ErrorIs(t, err, kind)
+			require.ErrorContains(t, err, streams[1].Device().Name())
+			if errors.Is(kind, hal.ErrDeviceLost) {
+				assert.Len(t, split.Streams(), 2)
+			}
+			require.NoError(t, y.Fill(ctx, 5))
+			require.NoError(t, one.Fill(ctx, 1))
+			require.NoError(t, launch(), "call %d: a launch on the devices that work", call)
+			for i, v := range contents(t, y) {
+				require.Equal(t, float32(6), v, "element %d", i)
+			}
+		}
+		assert.Greater(t, failed, 0)
+	}
+}
+
+func sliceOf(b *buffer.Buffer[float32], lo, hi int) (values []float32, err error) {
+	part, err := b.Slice(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	values = make([]float32, hi-lo)
+	return values, part.CopyOut(ctx, values)
+}
+
+// When all devices are lost, every launch says why.
+func TestAllDevicesOfASplitAreGone(t *testing.T) {
+	_, streams := devices(t, 2)
+	split := newSplit(t, streams[1:]...)
+	x, y := made(t, ramp(100)...), made(t, ramp(100)...)
+	for _, s := range streams[1:] {
+		require.NoError(t, s.Close())
+	}
+	for range 3 {
+		require.ErrorIs(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(100)), 1, x, y), hal.ErrClosed)
+	}
+	assert.Empty(t, split.Streams())
+	assert.Equal(t, ramp(100), contents(t, y))
+}
+
+func TestSplitsRefuseBadArguments(t *testing.T) {
+	_, streams := devices(t, 2)
+	for _, list := range [][]*hal.Stream{nil, {nil}, {streams[1], streams[1]}} {
+		_, err := kernel.NewSplit(list...)
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	}
+	split := newSplit(t, streams[1:]...)
+	for _, shares := range [][]float64{{1}, {1, 0}, {1, -1}, nil} {
+		require.ErrorIs(t, split.SetShares(shares...), hal.ErrInvalidArgument)
+	}
+	assert.Equal(t, []float64{0.5, 0.5}, split.Shares())
+	require.NoError(t, split.SetShares(3, 1))
+	assert.Equal(t, []float64{0.75, 0.25}, split.Shares())
+}
