@@ -53,8 +53,9 @@ func (m *member) cover(ctx context.Context) (err error) {
 
 // part is parts.Of.
 func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
-	w.err = hal.Errorf("acquire", hal.ErrClosed, "the leases were released before")
+	live := false
 	l.live(func() {
+		live = true
 		all := &l.g.wants[i]
 		w = *all
 		n := int((all.part.Hi - all.part.Lo) / uint64(all.elem))
@@ -62,5 +63,8 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 		w.part = part{Lo: all.part.Lo + uint64(lo)*uint64(all.elem), Hi: all.part.Lo + uint64(max(lo, hi))*uint64(all.elem), Mode: protocol.Action(mode)}
 		w.under, w.of = l.g.list[all.in].x, &all.part
 	})
+	if !live {
+		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
+	}
 	return w
 }

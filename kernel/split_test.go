@@ -2,17 +2,23 @@ package kernel_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/divided"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -319,4 +325,115 @@ func TestDividedLaunchesAreWhole(t *testing.T) {
 	}
 	group.Wait()
 	assert.Equal(t, float32(3*rounds), contents(t, y)[n-1])
+}
+
+// The shares follow the times that devices take. They change rarely, not at all where little is gained, and the results stay the same.
+func TestSharesFollowTimes(t *testing.T) {
+	const n = 1600
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: fmt.Sprintf("timed%d", backends.Add(1)), Discrete: 2})}
+	costs := []float64{1, 1} // seconds for a whole launch
+	var split *kernel.Split
+	b.Elapsed = func(e, _ *hooked.Event) (time.Duration, error) {
+		i := e.Device.Info().Ordinal - 1
+		return time.Duration(float64(time.Second) * costs[i] * split.Shares()[i]), nil
+	}
+	b.Info = func(i driver.Info) driver.Info {
+		i.Caps |= driver.CapTiming
+		return i
+	}
+	var streams []*hal.Stream
+	for i := range 2 {
+		d, err := hal.OpenWith(ctx, b, i+1)
+		require.NoError(t, err)
+		s, err := d.NewStream()
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, hal.CloseAll(d, s)) })
+		streams = append(streams, s)
+	}
+	split, err := kernel.NewSplit(streams...)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, split.Close()) }()
+	one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
+	require.NoError(t, one.Fill(ctx, 1))
+	launches, changes := 0, 0
+	run := func(times int) {
+		last := split.Shares()
+		for range times {
+			require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, one, y))
+			for _, s := range streams {
+				require.NoError(t, s.Sync(ctx))
+			}
+			launches++
+			if now := split.Shares(); !slices.Equal(last, now) {
+				last, changes = now, changes+1
+			}
+		}
+	}
+	run(40)
+	assert.Zero(t, changes, "devices that are equally fast")
+	costs[1] = 1.1
+	run(200)
+	assert.Zero(t, changes, "a small difference")
+	costs[1] = 3
+	run(5000)
+	assert.InDelta(t, 0.75, split.Shares()[0], 0.05)
+	assert.NotZero(t, changes)
+	assert.LessOrEqual(t, changes, 4)
+	assert.Equal(t, float32(launches), contents(t, y)[n-1])
+	require.NoError(t, split.SetShares(1, 1))
+	run(1000)
+	assert.Equal(t, []float64{0.5, 0.5}, split.Shares(), "shares that the program has set stay")
+}
+
+// A divided launch allocates nothing in a steady state, also if neighbours exchange rows.
+func TestDividedLaunchAllocatesLittle(t *testing.T) {
+	if raceEnabled {
+		t.Skip("pools forget at random under the race detector")
+	}
+	launch, sync := heatSteps(t, 2)
+	for range 100 {
+		launch()
+	}
+	sync()
+	assert.InDelta(t, 0, testing.AllocsPerRun(200, func() { launch(); sync() }), 3)
+}
+
+// heatSteps returns a step of heat on discrete devices of the host.
+func heatSteps(t testing.TB, n int) (launch, sync func()) {
+	const width, height = 64, 64
+	_, streams := devices(t, n)
+	split, err := kernel.NewSplit(streams[1:]...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, split.Close()) })
+	require.NoError(t, split.SetShares([]float64{1, 1, 1}[:n]...))
+	grid := split.Grid(hal.Over(width, height).Of(16, 16))
+	now, next := made(t, make([]float32, width*height)...), made(t, make([]float32, width*height)...)
+	launch = func() {
+		if err := divided.SpreadOn(ctx, nil, grid, width, height, now, next); err != nil {
+			t.Fatal(err)
+		}
+		now, next = next, now
+	}
+	sync = func() {
+		for _, s := range streams {
+			if err := s.Sync(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return launch, sync
+}
+
+// BenchmarkDividedLaunch is a step of heat on one, two and three discrete devices of the host; each ends before the next.
+func BenchmarkDividedLaunch(b *testing.B) {
+	for n := 1; n <= 3; n++ {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			launch, sync := heatSteps(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				launch()
+				sync()
+			}
+		})
+	}
 }
