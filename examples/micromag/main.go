@@ -39,11 +39,11 @@ func relax(q *halyard.Queue, g *Magnet) {
 type reversal struct {
 	muH       [3]float64        // in T
 	published [10][2][3]float64 // averages after 0.1 ns, 0.2 ns and so on: of a solution on a fine mesh, and on a coarse one
-	mumax     [3]float64        // what mumax3 expects after 1 ns, on 128×32 cells
+	others    string            // what other programs have after 1 ns
 }
 
 // The published solutions are those of G. Albuquerque, J. Miltat and A. Thiaville on the pages of the problem, on two meshes. How much they differ shows
-// how much an average is worth.
+// how much an average is worth. The averages of mumax3 are those that its own test expects, those of OOMMF are in the examples of fidimag.
 var reversals = []reversal{
 	{[3]float64{-24.6e-3, 4.3e-3, 0}, [10][2][3]float64{
 		{{0.5274, 0.6620, -0.0825}, {0.5188, 0.6658, -0.0857}},
@@ -56,7 +56,7 @@ var reversals = []reversal{
 		{{-0.9620, -0.1617, -0.0038}, {-0.9614, -0.1537, -0.0239}},
 		{{-0.9338, 0.3071, -0.0396}, {-0.9233, 0.3574, -0.0299}},
 		{{-0.9812, 0.1579, 0.0383}, {-0.9863, 0.0960, 0.0462}},
-	}, [3]float64{-0.9846, 0.1260, 0.0433}},
+	}, "mumax3 [-0.9846  0.1260  0.0433] on 128×32 cells, OOMMF [-0.9845  0.1274  0.0432] on 200×50"},
 	{[3]float64{-35.5e-3, -6.3e-3, 0}, [10][2][3]float64{
 		{{0.5629, -0.1771, 0.0366}, {0.5580, -0.1908, 0.0386}},
 		{{-0.4765, 0.3228, 0.0007}, {-0.4765, 0.3389, -0.0054}},
@@ -68,7 +68,7 @@ var reversals = []reversal{
 		{{-0.9639, 0.0240, -0.0435}, {-0.9549, 0.0283, -0.0700}},
 		{{-0.9462, -0.1096, 0.0292}, {-0.9552, -0.0649, 0.0503}},
 		{{-0.9710, -0.0859, 0.0019}, {-0.9652, -0.1163, -0.0084}},
-	}, [3]float64{-0.9692, -0.1204, -0.0053}},
+	}, "mumax3 [-0.9692 -0.1204 -0.0053] on 128×32 cells"},
 }
 
 func main() {
@@ -79,7 +79,7 @@ func main() {
 	g, begin := permalloy(*cells), time.Now()
 	relax(q, g)
 	made, tried := g.Steps()
-	fmt.Printf("%v: %d×%d cells\ns-state      %7.4f   after %d of %d steps, %.1f s; mumax3 [ 0.9670  0.1253  0.0000]\n",
+	fmt.Printf("%v: %d×%d cells\ns-state      %7.4f   after %d of %d steps, %.1f s; mumax3 [ 0.9670  0.1253  0.0000] on 128×32 cells\n",
 		q, g.NX, g.NY, g.Average(), made, tried, time.Since(begin).Seconds())
 	start := halyard.New[float32](q, g.m.Len())
 	start.CopyFrom(g.m)
@@ -100,8 +100,8 @@ func main() {
 		}
 		last, lastTried := made, tried
 		made, tried = g.Steps()
-		fmt.Printf("at most %.4f outside of what the two span; mumax3 after 1 ns %7.4f; %d of %d steps, %.1f s\n",
-			beyond, r.mumax, made-last, tried-lastTried, time.Since(begin).Seconds())
+		fmt.Printf("at most %.4f outside of what the two span; %d of %d steps, %.1f s; after 1 ns others have\n%s\n",
+			beyond, made-last, tried-lastTried, time.Since(begin).Seconds(), r.others)
 	}
 	if err := q.Close(); err != nil {
 		log.Fatal(err)
