@@ -43,16 +43,26 @@ func init() {
 	}
 }
 
-// patternSize is the length in bytes of what an Out is filled with before a checked launch. No kernel writes it by chance.
-const patternSize = 16
+// newPattern returns what an Out is filled with before a checked launch. As float32 or float64 all of it is NaN. Any four bytes in a row have the highest
+// byte of a float32, which no number below 1e38 has, so a kernel that writes such numbers never writes them by chance, however often it is launched.
+func newPattern() (pattern [16]byte) {
+	for i := range pattern {
+		switch b := byte(rand.Uint32()); i % 4 {
+		case 2:
+			pattern[i] = b | 0xf0
+		case 3:
+			pattern[i] = 0x7f
+		default:
+			pattern[i] = b
+		}
+	}
+	return pattern
+}
 
 // launchChecked is the end of Launch, with checks before and after the kernel.
 func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases, faults *faults) error {
 	const op = "launch"
-	var pattern [patternSize]byte
-	for i := range pattern {
-		pattern[i] = byte(rand.Uint32())
-	}
+	pattern := newPattern()
 	seed := maphash.MakeSeed()
 	hashes := make([]uint64, len(s.regions))
 	which := make([]int, 0, len(s.regions)) // the argument of each region
@@ -97,7 +107,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 			if fresh(r) {
 				b := make([]byte, s.regions[r].Len)
 				for i := range b {
-					b[i] = pattern[i%patternSize]
+					b[i] = pattern[i%len(pattern)]
 				}
 				if err := stream.CopyIn(s.regions[r], b); err != nil {
 					return true, err

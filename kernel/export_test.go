@@ -13,6 +13,9 @@ func SetChecking(on bool) { checking.Store(on) }
 // SetCheckingBounds makes launches check indexes, or not.
 func SetCheckingBounds(on bool) { checkingBounds.Store(on) }
 
+// NewPattern returns what an Out is filled with before a checked launch.
+func NewPattern() [16]byte { return newPattern() }
+
 // Loading reports whether the program is being loaded somewhere.
 func Loading(p *Program) bool {
 	p.mu.Lock()

@@ -2,8 +2,10 @@ package kernel_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -385,6 +387,20 @@ func TestCheckedLaunches(t *testing.T) {
 		before := contents(t, y)
 		require.Error(t, p.Kernel("add").Launch(ctx, s, hal.Over(64).Of(1<<20), kernel.In(x), kernel.Out(y)))
 		assert.Equal(t, before, contents(t, y), "a refused launch changes nothing")
+	}
+}
+
+// Programs that write many floats in checking mode write four bytes of a random pattern now and then.
+func TestPatternIsNoNumber(t *testing.T) {
+	for range 100 {
+		p := kernel.NewPattern()
+		for i := 0; i < len(p); i += 4 {
+			assert.True(t, math.IsNaN(float64(math.Float32frombits(binary.LittleEndian.Uint32(p[i:])))), "%x", p)
+			assert.Equal(t, byte(0x7f), p[i+3])
+		}
+		for i := 0; i < len(p); i += 8 {
+			assert.True(t, math.IsNaN(math.Float64frombits(binary.LittleEndian.Uint64(p[i:]))), "%x", p)
+		}
 	}
 }
 
