@@ -75,6 +75,9 @@ func main() {
 	cells := flag.Int("cells", 128, "cells along the film, and four times those across it")
 	tenths := flag.Int("tenths", 10, "tenths of a nanosecond, 10 at most")
 	flag.Parse()
+	if *cells < 4 {
+		log.Fatal("-cells must be at least 4")
+	}
 	q := halyard.Open(context.Background())
 	g, begin := permalloy(*cells), time.Now()
 	relax(q, g)
