@@ -250,9 +250,15 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	for i, f := range kernels {
 		v, why := p.vectors(f, loops[i])
 		vectors[i] = v
-		made.Loops = append(made.Loops, Loop{f.decl.Name.Name, p.Fset.Position(f.decl.Pos()), v != nil, why})
+		made.Loops = append(made.Loops, Loop{f.decl.Name.Name, p.Fset.Position(f.decl.Pos()), v != nil || loops[i] != nil && len(loops[i].parts) > 0, why})
 	}
-	if made.SIMD, err = p.simd(vectors); err != nil {
+	all := vectors
+	for _, l := range loops {
+		if l != nil {
+			all = append(all, l.parts...)
+		}
+	}
+	if made.SIMD, err = p.simd(all); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "%s\n\npackage %s\n\nimport (\n\t\"context\"\n%s\n", generatedBy, p.Name, imports)
@@ -395,10 +401,10 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		}
 	}
 	if made.SIMD != nil {
-		fmt.Fprintf(&b, "\n// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in %s.\nvar (\n", SIMDName(p.Name))
-		for _, v := range vectors {
+		fmt.Fprintf(&b, "\n// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in %s.\nvar (\n", SIMDName(p.Name))
+		for _, v := range all {
 			if v != nil {
-				fmt.Fprintf(&b, "\t%s func(grid.Row%s) grid.Row\n", v.hook, v.types)
+				fmt.Fprintf(&b, "\t%s %s\n", v.hook, v.typ)
 			}
 		}
 		b.WriteString(")\n")

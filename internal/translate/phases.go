@@ -95,7 +95,7 @@ func (w *rowWriter) phases() *rows {
 		b.WriteString(loops.String())
 	}
 	b.WriteString("}\n")
-	return &rows{name: name, args: args, imports: w.imports, text: b.String()}
+	return &rows{name: name, args: args, imports: w.imports, text: b.String(), parts: ph.parts, noVectors: ph.noVectors}
 }
 
 // phase is a list of statements without a barrier, or a loop that contains phases.
@@ -110,6 +110,7 @@ type phase struct {
 	inside []*phase
 	last   bool    // it is the kernel's last phase
 	rounds *rounds // not nil for a loop whose rounds the threads may take together; inside is then one round, or the whole loop
+	alone  bool    // it has no vectors: it is the whole loop, for threads that cannot take the rounds together
 }
 
 // definition is a part of a statement that declares variables.
@@ -145,6 +146,12 @@ type phaseWriter struct {
 	rows               map[types.Object]string // the names, in a phase, of the values that a row of threads keeps
 	local, first       [3]string
 	global             [3]bool // whether first is needed
+
+	// of phases as vectors
+	parts     []*vectors
+	noVectors *Error      // why a phase has none
+	inParts   bool        // the text that is written is that of a part
+	passed    [][2]string // numbers that the part takes: their names, and the texts of a phase
 }
 
 func (ph *phaseWriter) pool(name string) string { return ph.p.free("pool", name+"Pool") }
@@ -246,7 +253,7 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 		if r := ph.roundsOf(s); r != nil && ph.together && !slices.ContainsFunc(now.stmts, returns) {
 			end()
 			round := &phase{stmts: r.loop.Body.List, runs: [][]ast.Stmt{r.loop.Body.List}, declares: map[types.Object]bool{}, rounds: r}
-			whole := &phase{stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, declares: map[types.Object]bool{}}
+			whole := &phase{stmts: []ast.Stmt{s}, runs: [][]ast.Stmt{{s}}, declares: map[types.Object]bool{}, alone: true}
 			all, ph.all = append(all, &phase{rounds: r, inside: []*phase{round, whole}}), append(ph.all, whole, round)
 			continue
 		}
@@ -681,15 +688,21 @@ func (ph *phaseWriter) share() bool {
 // used returns the variables that the statements of a phase use.
 func (ph *phaseWriter) used(p *phase) (all []types.Object) {
 	for _, s := range p.stmts {
-		ast.Inspect(s, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				if v := ph.p.info.ObjectOf(id); v != nil && !slices.Contains(all, v) {
-					all = append(all, v)
-				}
-			}
-			return true
-		})
+		all = append(all, ph.usedIn(s)...)
 	}
+	return all
+}
+
+// usedIn returns the variables in a node, in the order of the text.
+func (ph *phaseWriter) usedIn(n ast.Node) (all []types.Object) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v := ph.p.info.ObjectOf(id); v != nil {
+				all = append(all, v)
+			}
+		}
+		return true
+	})
 	return all
 }
 
@@ -771,10 +784,12 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 		if !ok {
 			break
 		}
-		switch method {
-		case "Local":
+		switch {
+		case ph.inParts && method != "Barrier":
+			return []edit{ph.text.replace(now, ph.inPart(method, d))}
+		case method == "Local":
 			return []edit{ph.text.replace(now, ph.local[d])}
-		case "Global":
+		case method == "Global":
 			ph.global[d] = true
 			return []edit{ph.text.replace(now, fmt.Sprintf("(%s + %s)", ph.first[d], ph.local[d]))}
 		default:
@@ -807,19 +822,23 @@ func (ph *phaseWriter) change(was, now ast.Node) []edit {
 
 // writePhase writes the loops over the threads around the statements of a phase.
 func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
-	uses := ph.used(p)
 	var load, store, rows []string
+	loads, stores := ph.keptIn(p)
+	for _, v := range loads {
+		load = append(load, v.Name(), fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]))
+	}
+	for _, v := range stores {
+		store = append(store, fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]), v.Name())
+	}
 	for _, v := range ph.keeps {
-		if !slices.Contains(uses, v) {
-			continue
+		if slices.Contains(loads, v) || slices.Contains(stores, v) {
+			rows = append(rows, fmt.Sprintf("%s := %s.%s[%%s:][:%%s]\n", ph.rows[v], ph.kept, v.Name()))
 		}
-		rows = append(rows, fmt.Sprintf("%s := %s.%s[%%s:][:%%s]\n", ph.rows[v], ph.kept, v.Name()))
-		if !p.declares[v] {
-			load = append(load, v.Name(), fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]))
-		}
-		if p.declares[v] || ph.changes(p, v) {
-			store = append(store, fmt.Sprintf("%s[%s]", ph.rows[v], ph.local[0]), v.Name())
-		}
+	}
+	var v *vectors
+	var args string
+	if p.rounds == nil {
+		v, args = ph.vectors(p)
 	}
 	label := ""
 	if slices.ContainsFunc(p.stmts, returns) {
@@ -830,7 +849,7 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		return false
 	}
 	fmt.Fprintf(b, "for %s := range int(%s.Size[2]) {\nfor %s := range int(%[2]s.Size[1]) {\n", ph.local[2], ph.block, ph.local[1])
-	if len(rows) > 0 {
+	if len(rows) > 0 || v != nil {
 		count := ph.fresh("count")
 		fmt.Fprintf(b, "%s := %s\n", count, end)
 		end = count
@@ -838,6 +857,9 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		for _, row := range rows {
 			fmt.Fprintf(b, row, first, count)
 		}
+	}
+	if v != nil {
+		fmt.Fprintf(b, "if %s == nil || !%[1]s(%s%s) {\n", v.hook, args, end)
 	}
 	fmt.Fprintf(b, "%sfor %s := range %s {\n_, _, _ = %[2]s, %[4]s, %[5]s\n", label, ph.local[0], end, ph.local[1], ph.local[2])
 	if r := p.rounds; r != nil {
@@ -865,11 +887,29 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		b.WriteString("}\n")
 	}
 	fmt.Fprintf(b, "%s\n", backHere)
-	if !p.last {
-		ph.pairs(b, store, "=")
+	ph.pairs(b, store, "=")
+	if v != nil {
+		b.WriteString("}\n")
 	}
 	b.WriteString("}\n}\n}\n")
 	return true
+}
+
+// keptIn returns the variables that the threads keep from phase to phase, and that a phase takes from there and puts there.
+func (ph *phaseWriter) keptIn(p *phase) (load, store []types.Object) {
+	uses := ph.used(p)
+	for _, v := range ph.keeps {
+		if !slices.Contains(uses, v) {
+			continue
+		}
+		if !p.declares[v] {
+			load = append(load, v)
+		}
+		if (p.declares[v] || ph.changes(p, v)) && !p.last {
+			store = append(store, v)
+		}
+	}
+	return load, store
 }
 
 // returns reports whether a statement contains a return.
@@ -892,8 +932,8 @@ func (ph *phaseWriter) pairs(b *strings.Builder, list []string, op string) {
 	}
 }
 
-// writeAgain writes the definitions of the variables that statements or expressions use, and that are computed again in each phase.
-func (ph *phaseWriter) writeAgain(b *strings.Builder, list ...ast.Stmt) bool {
+// needsAgain returns the variables that statements or expressions use, and that are computed again in each phase.
+func (ph *phaseWriter) needsAgain(list ...ast.Stmt) (needed []types.Object) {
 	again := map[types.Object]bool{}
 	var need func(e ast.Node)
 	need = func(e ast.Node) {
@@ -911,9 +951,16 @@ func (ph *phaseWriter) writeAgain(b *strings.Builder, list ...ast.Stmt) bool {
 		need(s)
 	}
 	for _, v := range ph.order {
-		if !again[v] {
-			continue
+		if again[v] {
+			needed = append(needed, v)
 		}
+	}
+	return needed
+}
+
+// writeAgain writes the definitions of these variables.
+func (ph *phaseWriter) writeAgain(b *strings.Builder, list ...ast.Stmt) bool {
+	for _, v := range ph.needsAgain(list...) {
 		value, ok := ph.values([]ast.Expr{ph.again[v]})
 		if !ok {
 			return false

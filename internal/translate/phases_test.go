@@ -38,6 +38,8 @@ var phaseKernels = []struct{ name, body string }{
 	{"guardsCount", "s := grid.Shared[[64]uint32](t)\nif grid.AtomicAdd(&s[1], 1) < 100 && t.Local(0) < 2 {\n\ts[2+t.Local(0)] = 7\n}\nt.Barrier()\ny[t.Global(0)] = int32(s[1] + s[2])"},
 	{"guardsBeyond", "s := grid.Shared[[8]int32](t)\nif x[6+t.Local(0)] > -9 && t.Local(0) < 2 {\n\ts[t.Local(0)] = n\n}\nt.Barrier()\ny[t.Global(0)] = s[1]"},
 	{"roundsHide", "s := grid.Shared[[64]int32](t)\nmine, other := int32(1), int32(2)\nfor i := t.Local(0); i < len(x); i += t.Size(0) {\n\tmine += x[i] * other\n\tmine, twice := x[i]*5, n*3\n\tother += mine + twice\n\ti := other*2\n\tother -= i/3\n}\ns[t.Local(0)] = mine\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)] + other"},
+	{"wide", "s := grid.Shared[[64]int32](t)\nme, mine := t.Local(0), n\nif t.Global(0) < len(x) {\n\tmine += x[t.Global(0)]\n}\ns[me] = mine * 3\nt.Barrier()\nfor h := t.Size(0) / 2; h > 0; h /= 2 {\n\tif me < h {\n\t\ts[me] += s[me+h] - mine\n\t}\n\tt.Barrier()\n\tif s[me] > 5 && me != 3 {\n\t\tmine -= s[me]\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = mine + s[me]"},
+	{"wideRounds", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nt.Barrier()\nmine, most := int32(0), int32(-99)\nfor i := t.Local(0); i < 40; i += t.Size(0) - 3 {\n\tif s[i] > n-2 {\n\t\tmine = mine*3 + s[i] + int32(i)\n\t}\n\tmost = max(most, s[i]+mine)\n}\nt.Barrier()\ny[t.Global(0)] = mine + most"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
@@ -123,7 +125,7 @@ func main() {
 		fmt.Println("FAILED: not in phases")
 	}
 	for _, c := range comparisons {
-		for _, size := range [][3]uint32{{8, 1, 1}, {4, 2, 1}, {2, 2, 2}, {1, 1, 1}, {20, 1, 1}, {18, 2, 1}} {
+		for _, size := range [][3]uint32{{8, 1, 1}, {4, 2, 1}, {2, 2, 2}, {1, 1, 1}, {20, 1, 1}, {18, 2, 1}, {16, 1, 1}, {8, 2, 2}} {
 			for index := range uint32(3) {
 				results := [2][]int32{}
 				failed := [2]string{}
@@ -173,15 +175,23 @@ func TestPhases(t *testing.T) {
 	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
-	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
+	require.NoError(t, os.WriteFile(made.SIMDFile, made.SIMD, 0o600))
+	for _, parts := range []string{"halvesPhase1Lanes(h int, s []int32,", "wideRoundsPhase3Lanes(round int,", "widePhase4Lanes("} {
+		assert.Contains(t, string(made.SIMD), parts)
+	}
+	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}, {"vectors", "128"}, {"vectors", "256"}} {
 		cmd := exec.Command("go", args...)
+		if args[0] == "vectors" {
+			cmd = exec.Command("go", "run", "-mod=mod", ".")
+			cmd.Env = append(os.Environ(), append(vectorBuild(t), "GODEBUG=simd="+args[1])...)
+		}
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s\n%s", out, made.Go)
-		if args[0] == "run" {
-			assert.NotContains(t, string(out), "FAILED", "%s", made.Go)
+		if args[0] != "vet" {
+			assert.NotContains(t, string(out), "FAILED", "%s\n%s", made.Go, made.SIMD)
 			assert.Equal(t, len(phaseKernels), strings.Count(string(out), "compared"))
-			assert.Equal(t, 18, strings.Count(string(out), "failed as expected: outside"))
+			assert.Equal(t, 24, strings.Count(string(out), "failed as expected: outside"))
 		}
 	}
 }

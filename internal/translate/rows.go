@@ -28,6 +28,10 @@ type rows struct {
 	limits       []limit
 	truths       map[ast.Node]bool // comparisons whose results are known for threads below the limits that are not at an edge
 	edges, never []string          // as those of inner
+
+	// of a kernel with barriers
+	parts     []*vectors // phases as vectors
+	noVectors *Error     // why a phase has none
 }
 
 // rows returns the function for a kernel, or nil if none can be written: for instance because a name in the body would mean something else there,

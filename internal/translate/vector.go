@@ -30,8 +30,8 @@ import (
 
 // vectors is the function for a kernel.
 type vectors struct {
-	hook    string // the variable through which the launcher calls it
-	types   string // of its parameters after the row, each with a comma in front
+	hook    string // the variable through which it is called
+	typ     string // of it
 	name    string
 	imports map[string]string
 	text    string
@@ -44,6 +44,7 @@ type laneWriter struct {
 	w       *rowWriter
 	p       *Package
 	row     *rows
+	part    *part           // if the function is for a phase
 	bits    int             // of a lane
 	differs map[string]bool // variables that differ between lanes, and loops and functions that lanes leave at different times
 	again   bool            // this try has learnt something
@@ -66,6 +67,7 @@ type laneWriter struct {
 	stored   bool                        // a store may come before what is written next
 	from, to string
 	count    string
+	end      string
 	at, x    string // where the vector begins: in the views, and in the grid
 	label    string
 	path     string // of the calls around, which tells variables of two calls of a function apart
@@ -112,6 +114,7 @@ type laneVar struct {
 	depth int    // how many narrowings were around its declaration
 	basic types.BasicKind
 	exact constant.Value // of a constant
+	still bool           // as that of its value
 }
 
 // how is in what way a value depends on the thread.
@@ -130,6 +133,7 @@ type laneValue struct {
 	step  string // of leads: the number by which lanes differ, a text that means the same everywhere, or "" for 1
 	basic types.BasicKind
 	exact constant.Value // of a constant
+	still bool           // all threads of all vectors have it, and its text can stand before the first of them
 }
 
 // narrowing is a place from which fewer lanes run: those that are left out may come back, and would see what was assigned since.
@@ -161,11 +165,22 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
 	no := func(pos token.Pos, format string, args ...any) (*vectors, *Error) {
 		return nil, &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
 	}
-	if f.together {
-		return no(f.decl.Pos(), "this kernel has barriers or shared memory")
-	}
 	if row == nil {
 		return no(f.decl.Pos(), "this kernel has no function for a row of threads")
+	}
+	if f.together {
+		if row.noVectors == nil {
+			return no(f.decl.Pos(), "nothing between the barriers of this kernel is for all threads")
+		}
+		return nil, row.noVectors
+	}
+	return p.vectorsOf(f, row, nil)
+}
+
+// vectorsOf returns the function for a kernel, or for a part of one, or the reason why it has none.
+func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *Error) {
+	no := func(pos token.Pos, format string, args ...any) (*vectors, *Error) {
+		return nil, &Error{p.Fset.Position(pos), fmt.Sprintf(format, args...)}
 	}
 	w := row.writer
 	if w.hidden || w.hidesGrid {
@@ -178,7 +193,7 @@ func (p *Package) vectors(f *function, row *rows) (v *vectors, why *Error) {
 		}
 	}
 	w.settle()
-	l := &laneWriter{w: w, p: p, row: row, bits: 32, differs: map[string]bool{}, fused: p.fuses(f.decl)}
+	l := &laneWriter{w: w, p: p, row: row, part: of, bits: 32, differs: map[string]bool{}, fused: p.fuses(f.decl)}
 	for range 64 { // each try knows more than the one before; programs need a few
 		var r refusal
 		v, r = l.try()
@@ -256,7 +271,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
 	params, kinds, args := l.parameters()
 	l.from, l.to, l.count, l.at = l.fresh("from"), l.fresh("to"), l.fresh("count"), l.fresh("at")
-	l.x, l.label = l.fresh("x"), l.fresh("vectors")
+	l.x, l.label, l.end = l.fresh("x"), l.fresh("vectors"), l.fresh("end")
 	l.frozen[l.x] = true
 	for _, obj := range w.params {
 		if obj == nil || obj == w.thread || obj.Name() == "_" {
@@ -265,7 +280,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 		b, isNumber := obj.Type().Underlying().(*types.Basic)
 		if !w.writes[obj] {
 			if isNumber {
-				l.vars[obj] = &laneVar{name: obj.Name(), basic: b.Kind(), key: "parameter"}
+				l.vars[obj] = &laneVar{name: obj.Name(), basic: b.Kind(), key: "parameter", still: l.part == nil || l.part.rounds == nil || obj.Name() != l.part.rounds.round}
 				_, named := types.Unalias(obj.Type()).(*types.Named)
 				l.frozen[obj.Name()] = !named
 			}
@@ -287,10 +302,22 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	if !stores && !slices.ContainsFunc(l.spread, func(v laneSpread) bool { return v.stored }) {
 		refuse(w.f.decl.Pos(), "this kernel stores nothing at its threads' places")
 	}
+	if l.part != nil {
+		n := 1
+		for p := l.row.name; l.p.names[fmt.Sprintf("hook %sPhase%dVectors", p, n)] != ""; n++ {
+		}
+		phase := fmt.Sprintf("%sPhase%d", l.row.name, n)
+		hook, name := l.p.free("hook", phase+"Vectors"), l.p.free("vectors", phase+"Lanes")
+		result := "bool"
+		if l.part.rounds != nil {
+			kinds, result = kinds+", int, int", "int"
+		}
+		return &vectors{hook, fmt.Sprintf("func(%s, int) %s", strings.TrimPrefix(kinds, ", "), result), name, l.imports, l.partFunction(name, params), l.fused}, refusal{}
+	}
 	kernel := strings.TrimRight(strings.TrimSuffix(l.row.name, "_"), "_")
 	kernel = strings.TrimSuffix(kernel, "Row")
 	hook, name := l.p.free("hook", kernel+"Vectors", l.w.f.argNames...), l.p.free("vectors", kernel+"Lanes", l.w.f.argNames...)
-	return &vectors{hook, kinds, name, l.imports, l.function(name, params, args), l.fused}, refusal{}
+	return &vectors{hook, fmt.Sprintf("func(grid.Row%s) grid.Row", kinds), name, l.imports, l.function(name, params, args), l.fused}, refusal{}
 }
 
 // parameters returns the function's parameters, their types, and the arguments of a call with the same, each with a comma in front.
@@ -350,11 +377,7 @@ func (l *laneWriter) function(name, params, args string) string {
 		fmt.Fprintf(&b, "if %s {\nreturn %s // a thread uses what another one stores\n}\n", apart, w.row)
 	}
 	fmt.Fprintf(&b, "%s(%s.Until(%s)%s)\n", l.row.name, w.row, l.from, args)
-	for _, h := range l.hoisted {
-		if mentioned(lines, h.name) {
-			b.WriteString(h.text + "\n")
-		}
-	}
+	b.WriteString(l.before(lines))
 	fmt.Fprintf(&b, "%s := 0\n", l.at)
 	if mentioned(lines, l.label) {
 		fmt.Fprintf(&b, "%s:\n", l.label)
@@ -363,6 +386,13 @@ func (l *laneWriter) function(name, params, args string) string {
 	if mentioned(lines, l.x) {
 		fmt.Fprintf(&b, "%s := %s + %s\n", l.x, l.from, l.at)
 	}
+	fmt.Fprintf(&b, "%s}\nreturn %s.From(%s + %s)\n}\n", l.withLines(lines), w.row, l.from, l.at)
+	return head + l.rowsOf(b.String()) + b.String()
+}
+
+// withLines returns the text of lines with the line numbers of the kernel's file.
+func (l *laneWriter) withLines(lines []laneLine) string {
+	var b strings.Builder
 	file, line := "", 0
 	for _, t := range lines {
 		if pos := l.p.Fset.Position(t.pos); t.text[0] != '}' && (filepath.Base(pos.Filename) != file || pos.Line != line) {
@@ -372,8 +402,8 @@ func (l *laneWriter) function(name, params, args string) string {
 		b.WriteString(t.text + "\n")
 		line++
 	}
-	fmt.Fprintf(&b, "%s\n}\nreturn %s.From(%s + %s)\n}\n", backHere, w.row, l.from, l.at)
-	return head + l.rowsOf(b.String()) + b.String()
+	b.WriteString(backHere + "\n")
+	return b.String()
 }
 
 // needed returns the lines without those that only assign to variables that no other line uses: Go refuses such variables.
@@ -395,6 +425,18 @@ func (l *laneWriter) needed() []laneLine {
 	return slices.DeleteFunc(lines, func(t laneLine) bool {
 		return t.keep && slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && mentions(o.text, t.name) })
 	})
+}
+
+// before returns the text of what lines use of l.hoisted.
+func (l *laneWriter) before(lines []laneLine) (text string) {
+	lines = slices.Clone(lines)
+	for _, h := range slices.Backward(l.hoisted) {
+		if mentioned(lines, h.name) {
+			lines = append(lines, h)
+			text = h.text + "\n" + text
+		}
+	}
+	return text
 }
 
 func mentioned(lines []laneLine, name string) bool {
@@ -430,12 +472,14 @@ func (l *laneWriter) apart() (found []string) {
 			continue
 		}
 		for j, v := range l.views {
-			if i != j && !(v.stored && j < i) && !slices.Contains(all, v.slice) {
+			if i != j && !(v.stored && j < i) && !slices.Contains(all, v.slice) && !l.alone(s.slice, v.slice) {
 				found = append(found, fmt.Sprintf("!lanes.Apart(%s, %s)", s.name, v.name))
 			}
 		}
 		for _, slice := range all {
-			found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.name, slice))
+			if !l.alone(s.slice, slice) {
+				found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.name, slice))
+			}
 		}
 	}
 	for _, v := range l.views {
@@ -446,12 +490,17 @@ func (l *laneWriter) apart() (found []string) {
 			continue
 		}
 		for _, slice := range unique(all) {
-			if slice != s.slice {
+			if slice != s.slice && !l.alone(s.slice, slice) {
 				found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.slice, slice))
 			}
 		}
 	}
 	return unique(found)
+}
+
+// alone reports whether two slices share no memory because one of them is not the program's.
+func (l *laneWriter) alone(a, b string) bool {
+	return l.part != nil && a != b && (slices.Contains(l.part.private, a) || slices.Contains(l.part.private, b))
 }
 
 // own refuses a kernel that stores elements with a step between them, if an element could be another thread's, too.
@@ -536,6 +585,11 @@ func (l *laneWriter) declare(obj types.Object, v laneValue) {
 	if l.differs[n.key] {
 		n.how = differ
 		v.text = l.vector(v)
+	}
+	if !written && v.how == alike && v.still && n.how == alike {
+		l.hoisted = append(l.hoisted, laneLine{text: n.name + " := " + v.text, name: n.name})
+		n.still = true
+		return
 	}
 	l.put(n.name, ":=", v.text)
 	if number := numbers[n.basic]; !written && n.how == alike && !number.truth && number.bits <= l.bits {
@@ -683,7 +737,7 @@ func (l *laneWriter) vector(v laneValue) string {
 			f, _ := constant.Float32Val(v.exact)
 			v.exact = constant.MakeFloat64(float64(f))
 		}
-		return l.broadcast(l.vectorName(v.basic), laneValue{text: basicText(wide, v.text), basic: wide, exact: v.exact})
+		return l.broadcast(l.vectorName(v.basic), laneValue{text: basicText(wide, v.text), basic: wide, exact: v.exact, still: v.still})
 	}
 	name := l.vectorOf(v.basic)
 	switch v.how {
@@ -716,7 +770,7 @@ func (l *laneWriter) wide(kind types.BasicKind) types.BasicKind {
 	return types.Uint32
 }
 
-// broadcast returns a vector with the same number in each lane. Vectors of constants and of parameters are made once.
+// broadcast returns a vector with the same number in each lane. Vectors of numbers that all vectors have are made once.
 func (l *laneWriter) broadcast(name string, v laneValue) string {
 	if v.exact != nil { // the function's parameter gives it its type
 		v.text = literal(v.exact, v.basic)
@@ -725,7 +779,7 @@ func (l *laneWriter) broadcast(name string, v laneValue) string {
 	if was := l.named[text]; was != "" {
 		return was
 	}
-	if v.exact == nil && !l.isParameter(v.text) {
+	if v.exact == nil && !v.still {
 		return text
 	}
 	base := "c"
@@ -735,13 +789,6 @@ func (l *laneWriter) broadcast(name string, v laneValue) string {
 	l.named[text] = l.fresh(fmt.Sprintf("%s%d", base, len(l.hoisted)))
 	l.hoisted = append(l.hoisted, laneLine{text: l.named[text] + " := " + text, name: l.named[text]})
 	return l.named[text]
-}
-
-// isParameter reports whether a text is the name of a parameter that is never changed.
-func (l *laneWriter) isParameter(text string) bool {
-	return slices.ContainsFunc(l.w.params, func(v types.Object) bool {
-		return v != nil && v.Name() == text && v != l.w.thread && l.vars[v] != nil && l.vars[v].key == "parameter"
-	})
 }
 
 // basicText returns a conversion to a predeclared type.
