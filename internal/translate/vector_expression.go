@@ -29,7 +29,7 @@ func (l *laneWriter) expr(e ast.Expr) laneValue {
 	info := l.p.info
 	if c := info.Types[e].Value; c != nil {
 		kind := l.kindOf(e)
-		return laneValue{text: constantText(c, kind), basic: kind, exact: c}
+		return laneValue{text: constantText(c, kind), basic: kind, exact: c, still: true}
 	}
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -43,7 +43,7 @@ func (l *laneWriter) expr(e ast.Expr) laneValue {
 					text = basicText(v.basic, text)
 				}
 			}
-			return laneValue{text: text, how: v.how, step: v.step, basic: v.basic, exact: v.exact}
+			return laneValue{text: text, how: v.how, step: v.step, basic: v.basic, exact: v.exact, still: v.still}
 		}
 	case *ast.SelectorExpr:
 		return l.field(e)
@@ -90,7 +90,7 @@ func (l *laneWriter) field(e *ast.SelectorExpr) laneValue {
 	if !ok || !slices.Contains(l.w.params, l.p.info.ObjectOf(id)) || l.w.writes[l.p.info.ObjectOf(id)] {
 		refuse(e.Pos(), "only fields of a kernel's parameters are used in vectors; use variables that are numbers")
 	}
-	return laneValue{text: basicText(kind, id.Name+"."+text), basic: kind}
+	return laneValue{text: basicText(kind, id.Name+"."+text), basic: kind, still: true}
 }
 
 func (l *laneWriter) unary(e *ast.UnaryExpr) laneValue {
@@ -99,7 +99,7 @@ func (l *laneWriter) unary(e *ast.UnaryExpr) laneValue {
 	case e.Op != token.SUB && e.Op != token.ADD && e.Op != token.XOR && e.Op != token.NOT:
 		refuse(e.Pos(), "%s does not become a vector", e.Op)
 	case v.how == alike:
-		return laneValue{text: "(" + e.Op.String() + v.text + ")", basic: kind}
+		return laneValue{text: "(" + e.Op.String() + v.text + ")", basic: kind, still: v.still}
 	case e.Op == token.ADD:
 		return v
 	case e.Op == token.NOT:
@@ -156,7 +156,7 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 	}
 	switch {
 	case x.how == alike && y.how == alike:
-		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: kind}
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: kind, still: x.still && y.still}
 	case x.how != differ && y.how != differ:
 		if v, ok := l.led(op, x, y, kind); ok {
 			return v
@@ -249,11 +249,14 @@ func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 	op := e.Op
 	switch {
 	case x.how == alike && y.how == alike:
-		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool}
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool, still: x.still && y.still}
 	case x.how == alike && y.how == leads && y.step == "":
 		x, y, op = y, x, turned[op]
 		fallthrough
 	case x.how == leads && x.step == "" && y.how == alike:
+		if op != token.EQL && op != token.NEQ {
+			return laneValue{text: fmt.Sprintf("lanes.%s%d(%s, %s)", laneComparisons[op], l.bits, x.text, y.text), how: differ, basic: types.Bool}
+		}
 		return laneValue{text: fmt.Sprintf("lanes.Lanes%d().%s(lanes.Against%[1]d(%[3]s, %[4]s))", l.bits, laneComparisons[op], x.text, y.text), how: differ, basic: types.Bool}
 	case x.how == leads && y.how == leads && x.step == y.step && (op == token.EQL || op == token.NEQ):
 		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, y.text), basic: types.Bool}
@@ -292,7 +295,7 @@ func (l *laneWriter) both(e *ast.BinaryExpr) laneValue {
 	case x.how == alike && len(l.lines) > before:
 		refuse(e.Y.Pos(), "this is evaluated only after what stands before %s; use an if statement", e.Op)
 	case x.how == alike && y.how == alike:
-		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, e.Op, y.text), basic: types.Bool}
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, e.Op, y.text), basic: types.Bool, still: x.still && y.still}
 	}
 	method := "And"
 	if e.Op == token.LOR {
@@ -325,7 +328,7 @@ func (l *laneWriter) shift(op token.Token, x laneValue, count ast.Expr, kind typ
 		refuse(count.Pos(), "a shift by a negative number would panic; convert the number to an unsigned type")
 	}
 	if x.how == alike {
-		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, n.text), basic: kind}
+		return laneValue{text: fmt.Sprintf("(%s %s %s)", x.text, op, n.text), basic: kind, still: x.still && n.still}
 	}
 	v, name := l.vector(x), l.vectorName(kind)
 	direction := "Left"
@@ -426,7 +429,9 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 			if !slices.Contains(l.fits, fits) {
 				l.fits = append(l.fits, fits)
 			}
-			return laneValue{text: fmt.Sprintf("%s[%s]", v.Name(), at.text), basic: kind}
+			// In the rounds of a loop the index changes from round to round.
+			still := l.part == nil || l.part.rounds == nil
+			return laneValue{text: fmt.Sprintf("%s[%s]", v.Name(), at.text), basic: kind, still: still && at.still}
 		}
 	}
 	if l.stored {
@@ -530,7 +535,7 @@ func (l *laneWriter) call(e *ast.CallExpr) laneValue {
 		if dim, ok := l.w.place(e); ok && dim == 0 {
 			return laneValue{text: l.x, how: leads, basic: types.Int}
 		} else if ok {
-			return laneValue{text: l.w.row + "." + dims[dim], basic: types.Int}
+			return laneValue{text: l.w.row + "." + dims[dim], basic: types.Int, still: true}
 		}
 		if m, method := l.w.f.size(e); m != nil && slices.Contains(l.w.params, m) && !l.w.writes[m] {
 			return laneValue{text: m.Name() + "." + method + "()", basic: types.Int}
@@ -564,14 +569,14 @@ func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
 		if ok && l.path == "" && slices.Contains(l.w.params, l.p.info.ObjectOf(id)) && !l.w.writes[l.p.info.ObjectOf(id)] {
 			text := "len(" + id.Name + ")"
 			l.frozen[text] = true
-			return laneValue{text: text, basic: types.Int}
+			return laneValue{text: text, basic: types.Int, still: true}
 		}
 	case "min", "max":
 		v := l.expr(e.Args[0])
 		for _, arg := range e.Args[1:] {
 			y := l.expr(arg)
 			if v.how == alike && y.how == alike {
-				v = laneValue{text: fmt.Sprintf("%s(%s, %s)", name, v.text, y.text), basic: kind}
+				v = laneValue{text: fmt.Sprintf("%s(%s, %s)", name, v.text, y.text), basic: kind, still: v.still && y.still}
 				continue
 			}
 			v.basic, y.basic = kind, kind
@@ -591,10 +596,10 @@ func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
 // math returns the result of a function of package math.
 func (l *laneWriter) math(e *ast.CallExpr, name string) laneValue {
 	var args []laneValue
-	scalar := true
+	scalar, still := true, true
 	for _, a := range e.Args {
 		args = append(args, l.expr(a))
-		scalar = scalar && args[len(args)-1].how == alike
+		scalar, still = scalar && args[len(args)-1].how == alike, still && args[len(args)-1].still
 	}
 	kind := l.kindOf(e)
 	if scalar {
@@ -603,7 +608,7 @@ func (l *laneWriter) math(e *ast.CallExpr, name string) laneValue {
 		for i := range args {
 			texts[i] = args[i].text
 		}
-		return laneValue{text: fmt.Sprintf("math.%s(%s)", name, strings.Join(texts, ", ")), basic: kind}
+		return laneValue{text: fmt.Sprintf("math.%s(%s)", name, strings.Join(texts, ", ")), basic: kind, still: still}
 	}
 	method := map[string]string{"Sqrt": "Sqrt", "Abs": "Abs", "Float32bits": "ToBits", "Float64bits": "ToBits", "Float32frombits": "BitsToFloat32", "Float64frombits": "BitsToFloat64"}[name]
 	if method == "" {
@@ -629,7 +634,7 @@ func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 	from, into := numbers[v.basic], numbers[kind]
 	switch {
 	case v.how == alike:
-		return laneValue{text: basicText(kind, v.text), basic: kind}
+		return laneValue{text: basicText(kind, v.text), basic: kind, still: v.still}
 	case v.how == leads && kind == types.Int:
 		return v
 	case v.how == leads && v.step != "" && into.bits < 64:
