@@ -31,10 +31,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
 }, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]kernel.Written{
-	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
-	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
+	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
+	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}},
 }, Sources: []string{
 	"./ float32 main",
 	"barriers.go bitonic 04c147046d172142",
@@ -145,22 +143,6 @@ func BitonicOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 	return bitonicKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
-// treeSumFootprint is the Footprint.Of of treeSum.
-func treeSumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-}
-
-// bitonicFootprint is the Footprint.Of of bitonic.
-func bitonicFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Places(box, 0)
-	span := at.Span(v[3])
-	touch[0] = kernel.Touch{Read: at.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-}
-
 // treeSumPhases runs treeSum for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -170,33 +152,39 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 	part := &part_
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-				me := tx
+			count := int(b.Size[0])
+			if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(firstX, part[:], x, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line barriers.go:16
-				part[me] = x[(firstX + tx)]
-//line main_kernels.go:179
+					part[me] = x[(firstX + tx)]
+//line main_kernels.go:163
+				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:185
+//line main_kernels.go:170
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
-					_, _, _ = tx, ty, tz
-					me := tx
+				count_ := min(int(b.Size[0]), max((half)-0, 0))
+				if treeSumPhase2Vectors == nil || !treeSumPhase2Vectors(half, part[:], count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						me := tx
 //line barriers.go:19
-					if me < half {
-						part[me] += part[me+half]
+						if me < half {
+							part[me] += part[me+half]
+						}
+//line main_kernels.go:182
 					}
-//line main_kernels.go:195
 				}
 			}
 		}
 	}
-//line main_kernels.go:200
+//line main_kernels.go:188
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -206,7 +194,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:210
+//line main_kernels.go:198
 			}
 		}
 	}
@@ -221,21 +209,24 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 	part := &part_
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-				me := tx
+			count := int(b.Size[0])
+			if bitonicPhase1Vectors == nil || !bitonicPhase1Vectors(firstX, part[:], x, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line barriers.go:34
-				part[me] = x[(firstX + tx)]
-//line main_kernels.go:230
+					part[me] = x[(firstX + tx)]
+//line main_kernels.go:220
+				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:236
+//line main_kernels.go:227
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:239
+//line main_kernels.go:230
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -245,23 +236,34 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:249
+//line main_kernels.go:240
 					}
 				}
 			}
 		}
-//line main_kernels.go:254
+//line main_kernels.go:245
 	}
-//line main_kernels.go:256
+//line main_kernels.go:247
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-				me := tx
+			count_ := int(b.Size[0])
+			if bitonicPhase2Vectors == nil || !bitonicPhase2Vectors(firstX, y, part[:], count_) {
+				for tx := range count_ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line barriers.go:44
-				y[(firstX + tx)] = part[me]
-//line main_kernels.go:264
+					y[(firstX + tx)] = part[me]
+//line main_kernels.go:257
+				}
 			}
 		}
 	}
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
+var (
+	treeSumPhase1Vectors func(int, []float32, []float32, int) bool
+	treeSumPhase2Vectors func(int, []float32, int) bool
+	bitonicPhase1Vectors func(int, []float32, []float32, int) bool
+	bitonicPhase2Vectors func(int, grid.Out[float32], []float32, int) bool
+)

@@ -828,7 +828,7 @@ threads:
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in vectors_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in vectors_kernels_simd.go.
 var (
 	saxpyVectors      func(grid.Row, float32, []float32, []float32) grid.Row
 	heatVectors       func(grid.Row, int, []float32, grid.Out[float32]) grid.Row

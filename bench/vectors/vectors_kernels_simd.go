@@ -82,10 +82,10 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 		left := c0
 //line vectors.go:25
 		right := c0
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
+		on := lanes.Greater32(x, 0)
 		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
 //line vectors.go:29
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (n - 1)))
+		on_2 := lanes.Less32(x, (n - 1))
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line vectors.go:32
 		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
@@ -188,54 +188,51 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 	count := to - from
 	out0 := out[from+(r.Y*int(n)):][:count]
 	mandelbrotRow(r.Until(from), n, limit, out)
-	c0 := simd.BroadcastFloat32s(-1.7)
-	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastInt32s(0)
-	all3 := simd.BroadcastInt32s(limit)
-	c4 := simd.BroadcastFloat32s(4)
-	c5 := simd.BroadcastFloat32s(2)
-	c6 := simd.BroadcastInt32s(1)
+	step := (float32(2.4) / float32(n))
+	all1 := simd.BroadcastFloat32s(step)
+	c2 := simd.BroadcastFloat32s(-1.7)
+	b := (float32(-0.2) + float32((step * float32(r.Y))))
+	c4 := simd.BroadcastFloat32s(0)
+	c5 := simd.BroadcastInt32s(0)
+	all6 := simd.BroadcastInt32s(limit)
+	c7 := simd.BroadcastFloat32s(4)
+	c8 := simd.BroadcastFloat32s(2)
+	all9 := simd.BroadcastFloat32s(b)
+	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line vectors.go:65
-		step := (float32(2.4) / float32(n))
-//line vectors.go:65
-		step_all := simd.BroadcastFloat32s(step)
-		a := c0.Add(step_all.Mul(lanes.Float32s(x)))
 //line vectors.go:66
-		b := (float32(-0.2) + float32((step * float32(r.Y))))
-//line vectors.go:66
-		b_all := simd.BroadcastFloat32s(b)
-		x_2 := c1
+		a := c2.Add(all1.Mul(lanes.Float32s(x)))
+		x_2 := c4
 //line vectors.go:67
-		y := c1
+		y := c4
 //line vectors.go:67
-		count_2 := c2
+		count_2 := c5
 		{
 //line vectors.go:68
 			live := lanes.All32()
 //line vectors.go:68
 			for {
 //line vectors.go:68
-				live = live.And(count_2.Less(all3).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c4)))
+				live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line vectors.go:68
 				if !lanes.Any32(live) {
 //line vectors.go:68
 					break
 				}
 //line vectors.go:69
-				v := c5.Mul(x_2).Mul(y).Add(b_all)
+				v := c8.Mul(x_2).Mul(y).Add(all9)
 //line vectors.go:69
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
 //line vectors.go:69
 				y = v.IfElse(live, y)
-				count_2 = count_2.Add(c6).IfElse(live, count_2)
+				count_2 = count_2.Add(c10).IfElse(live, count_2)
 			}
 		}
 //line vectors.go:72
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:239
+//line vectors_kernels_simd.go:236
 	}
 	return r.From(from + at)
 }
@@ -278,7 +275,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 			sum = sum.Add(simd.LoadFloat64s(a[i:]).Mul(simd.LoadFloat64s(b[i_2:])))
 		}
 		sum.Store(sums0[at:])
-//line vectors_kernels_simd.go:282
+//line vectors_kernels_simd.go:279
 	}
 	return r.From(from + at)
 }
@@ -318,24 +315,25 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	c11 := simd.BroadcastFloat32s(0.6666667)
 	c12 := simd.BroadcastFloat32s(2)
 	c13 := simd.BroadcastFloat32s(0.6931472)
-	all14 := simd.BroadcastFloat32s(rate)
-	c15 := simd.BroadcastFloat32s(-80)
-	c16 := simd.BroadcastFloat32s(0)
-	c17 := simd.BroadcastFloat32s(1.442695)
-	c18 := simd.BroadcastFloat32s(0.6933594)
-	c19 := simd.BroadcastFloat32s(0.00021219444)
-	c20 := simd.BroadcastFloat32s(0.00019875691)
-	c21 := simd.BroadcastFloat32s(0.0013981999)
-	c22 := simd.BroadcastFloat32s(0.008333452)
-	c23 := simd.BroadcastFloat32s(0.041665796)
-	c24 := simd.BroadcastFloat32s(0.16666666)
-	c25 := simd.BroadcastFloat32s(0.2316419)
-	c26 := simd.BroadcastFloat32s(1.3302745)
-	c27 := simd.BroadcastFloat32s(1.8212559)
-	c28 := simd.BroadcastFloat32s(1.7814779)
-	c29 := simd.BroadcastFloat32s(0.35656378)
-	c30 := simd.BroadcastFloat32s(0.31938154)
-	c31 := simd.BroadcastFloat32s(0.3989423)
+	all14 := simd.BroadcastFloat32s((rate + float32((float32((volatility * volatility)) * float32(0.5)))))
+	all15 := simd.BroadcastFloat32s(rate)
+	c16 := simd.BroadcastFloat32s(-80)
+	c17 := simd.BroadcastFloat32s(0)
+	c18 := simd.BroadcastFloat32s(1.442695)
+	c19 := simd.BroadcastFloat32s(0.6933594)
+	c20 := simd.BroadcastFloat32s(0.00021219444)
+	c21 := simd.BroadcastFloat32s(0.00019875691)
+	c22 := simd.BroadcastFloat32s(0.0013981999)
+	c23 := simd.BroadcastFloat32s(0.008333452)
+	c24 := simd.BroadcastFloat32s(0.041665796)
+	c25 := simd.BroadcastFloat32s(0.16666666)
+	c26 := simd.BroadcastFloat32s(0.2316419)
+	c27 := simd.BroadcastFloat32s(1.3302745)
+	c28 := simd.BroadcastFloat32s(1.8212559)
+	c29 := simd.BroadcastFloat32s(1.7814779)
+	c30 := simd.BroadcastFloat32s(0.35656378)
+	c31 := simd.BroadcastFloat32s(0.31938154)
+	c32 := simd.BroadcastFloat32s(0.3989423)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:97
@@ -361,21 +359,21 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		p = p.Mul(zz).Add(c11)
 		p = p.Mul(zz).Add(c12)
 //line vectors.go:99
-		d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(simd.BroadcastFloat32s((rate + float32((float32((volatility * volatility)) * float32(0.5))))).Mul(y)).Div(spread)
+		d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
 		d2 := d1.Sub(spread)
-		x_3 := all14.Mul(y).Neg()
+		x_3 := all15.Mul(y).Neg()
 //line vectors.go:101
 		var power_ simd.Float32s
 //line vectors.go:101
 		live := lanes.All32()
 //line vectors.go:127
-		on_2 := x_3.Less(c15)
-		power_ = c16.IfElse(on_2, power_)
+		on_2 := x_3.Less(c16)
+		power_ = c17.IfElse(on_2, power_)
 //line vectors.go:128
 		live = lanes.Without32(live, on_2)
 //line vectors.go:130
-		n := x_3.Mul(c17)
-		c := n.Less(c16)
+		n := x_3.Mul(c18)
+		c := n.Less(c17)
 //line vectors.go:131
 		off := lanes.Without32(live, c)
 //line vectors.go:131
@@ -385,11 +383,11 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		n = n.Add(c5).IfElse(off, n)
 //line vectors.go:136
 		whole := lanes.Int32sOfFloat32s(n)
-		r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c18)).Add(whole.ConvertToFloat32().Mul(c19))
-		p_2 := r_2.Mul(c20).Add(c21)
-		p_2 = p_2.Mul(r_2).Add(c22)
+		r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c19)).Add(whole.ConvertToFloat32().Mul(c20))
+		p_2 := r_2.Mul(c21).Add(c22)
 		p_2 = p_2.Mul(r_2).Add(c23)
 		p_2 = p_2.Mul(r_2).Add(c24)
+		p_2 = p_2.Mul(r_2).Add(c25)
 		p_2 = p_2.Mul(r_2).Add(c5)
 		p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
 		power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
@@ -400,27 +398,27 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		live_2 := lanes.All32()
 //line vectors.go:109
 		x_4 := d1
-		on_4 := x_4.Less(c16)
+		on_4 := x_4.Less(c17)
 		x_4 = x_4.Neg().IfElse(on_4, x_4)
 //line vectors.go:113
-		k_2 := c7.Div(c7.Add(c25.Mul(x_4)))
-		p_3 := c26.Mul(k_2).Sub(c27)
-		p_3 = p_3.Mul(k_2).Add(c28)
-		p_3 = p_3.Mul(k_2).Sub(c29)
-		p_3 = p_3.Mul(k_2).Add(c30)
+		k_2 := c7.Div(c7.Add(c26.Mul(x_4)))
+		p_3 := c27.Mul(k_2).Sub(c28)
+		p_3 = p_3.Mul(k_2).Add(c29)
+		p_3 = p_3.Mul(k_2).Sub(c30)
+		p_3 = p_3.Mul(k_2).Add(c31)
 		x_5 := x_4.Mul(x_4).Mul(c5).Neg()
 //line vectors.go:118
 		var power__2 simd.Float32s
 //line vectors.go:118
 		live_3 := lanes.All32()
 //line vectors.go:127
-		on_5 := x_5.Less(c15)
-		power__2 = c16.IfElse(on_5, power__2)
+		on_5 := x_5.Less(c16)
+		power__2 = c17.IfElse(on_5, power__2)
 //line vectors.go:128
 		live_3 = lanes.Without32(live_3, on_5)
 //line vectors.go:130
-		n_2 := x_5.Mul(c17)
-		c_2 := n_2.Less(c16)
+		n_2 := x_5.Mul(c18)
+		c_2 := n_2.Less(c17)
 //line vectors.go:131
 		off_2 := lanes.Without32(live_3, c_2)
 //line vectors.go:131
@@ -430,17 +428,17 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		n_2 = n_2.Add(c5).IfElse(off_2, n_2)
 //line vectors.go:136
 		whole_2 := lanes.Int32sOfFloat32s(n_2)
-		r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c18)).Add(whole_2.ConvertToFloat32().Mul(c19))
-		p_4 := r_3.Mul(c20).Add(c21)
-		p_4 = p_4.Mul(r_3).Add(c22)
+		r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c19)).Add(whole_2.ConvertToFloat32().Mul(c20))
+		p_4 := r_3.Mul(c21).Add(c22)
 		p_4 = p_4.Mul(r_3).Add(c23)
 		p_4 = p_4.Mul(r_3).Add(c24)
+		p_4 = p_4.Mul(r_3).Add(c25)
 		p_4 = p_4.Mul(r_3).Add(c5)
 		p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
 		power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
 //line vectors.go:118
-		above := c31.Mul(power__2).Mul(p_3.Mul(k_2))
-		on_7 := d1.Less(c16)
+		above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
+		on_7 := d1.Less(c17)
 		normal_ = above.IfElse(on_7, normal_)
 //line vectors.go:120
 		live_2 = lanes.Without32(live_2, on_7)
@@ -452,27 +450,27 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		live_4 := lanes.All32()
 //line vectors.go:109
 		x_6 := d2
-		on_8 := x_6.Less(c16)
+		on_8 := x_6.Less(c17)
 		x_6 = x_6.Neg().IfElse(on_8, x_6)
 //line vectors.go:113
-		k_3 := c7.Div(c7.Add(c25.Mul(x_6)))
-		p_5 := c26.Mul(k_3).Sub(c27)
-		p_5 = p_5.Mul(k_3).Add(c28)
-		p_5 = p_5.Mul(k_3).Sub(c29)
-		p_5 = p_5.Mul(k_3).Add(c30)
+		k_3 := c7.Div(c7.Add(c26.Mul(x_6)))
+		p_5 := c27.Mul(k_3).Sub(c28)
+		p_5 = p_5.Mul(k_3).Add(c29)
+		p_5 = p_5.Mul(k_3).Sub(c30)
+		p_5 = p_5.Mul(k_3).Add(c31)
 		x_7 := x_6.Mul(x_6).Mul(c5).Neg()
 //line vectors.go:118
 		var power__3 simd.Float32s
 //line vectors.go:118
 		live_5 := lanes.All32()
 //line vectors.go:127
-		on_9 := x_7.Less(c15)
-		power__3 = c16.IfElse(on_9, power__3)
+		on_9 := x_7.Less(c16)
+		power__3 = c17.IfElse(on_9, power__3)
 //line vectors.go:128
 		live_5 = lanes.Without32(live_5, on_9)
 //line vectors.go:130
-		n_3 := x_7.Mul(c17)
-		c_3 := n_3.Less(c16)
+		n_3 := x_7.Mul(c18)
+		c_3 := n_3.Less(c17)
 //line vectors.go:131
 		off_3 := lanes.Without32(live_5, c_3)
 //line vectors.go:131
@@ -482,17 +480,17 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		n_3 = n_3.Add(c5).IfElse(off_3, n_3)
 //line vectors.go:136
 		whole_3 := lanes.Int32sOfFloat32s(n_3)
-		r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c18)).Add(whole_3.ConvertToFloat32().Mul(c19))
-		p_6 := r_4.Mul(c20).Add(c21)
-		p_6 = p_6.Mul(r_4).Add(c22)
+		r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c19)).Add(whole_3.ConvertToFloat32().Mul(c20))
+		p_6 := r_4.Mul(c21).Add(c22)
 		p_6 = p_6.Mul(r_4).Add(c23)
 		p_6 = p_6.Mul(r_4).Add(c24)
+		p_6 = p_6.Mul(r_4).Add(c25)
 		p_6 = p_6.Mul(r_4).Add(c5)
 		p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
 		power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
 //line vectors.go:118
-		above_2 := c31.Mul(power__3).Mul(p_5.Mul(k_3))
-		on_11 := d2.Less(c16)
+		above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
+		on_11 := d2.Less(c17)
 		normal__2 = above_2.IfElse(on_11, normal__2)
 //line vectors.go:120
 		live_4 = lanes.Without32(live_4, on_11)
@@ -502,7 +500,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 		c_4.Store(call3[at:])
 		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line vectors_kernels_simd.go:506
+//line vectors_kernels_simd.go:504
 	}
 	return r.From(from + at)
 }

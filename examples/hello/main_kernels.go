@@ -132,7 +132,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
 	saxpyVectors func(grid.Row, float32, []float32, []float32) grid.Row
 )

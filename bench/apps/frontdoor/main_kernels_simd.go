@@ -16,6 +16,8 @@ func init() {
 		escapeVectors = escapeLanes
 		copiesVectors = copiesLanes
 		addVectors = addLanes
+		dotPhase2Vectors = dotPhase2Lanes
+		innerPhase2Vectors = innerPhase2Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		laplaceVectors = laplaceLanes
@@ -26,6 +28,8 @@ func init() {
 		mulVectors = mulLanes
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
+		dotPhase1Vectors = dotPhase1Lanes
+		innerPhase1Vectors = innerPhase1Lanes
 	}
 }
 
@@ -55,29 +59,28 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 		return r // a thread uses what another one stores
 	}
 	laplaceRow(r.Until(from), n, p, q)
-	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(4)
+	i := r.Y
+	c1 := simd.BroadcastFloat32s(0)
+	c2 := simd.BroadcastFloat32s(4)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line cg.go:15
-		i := r.Y
 //line cg.go:19
-		around := c0
+		around := c1
 		if i > 0 {
 			around = around.Add(simd.LoadFloat32s(p0[at:]))
 		}
 		if i < (n - 1) {
 			around = around.Add(simd.LoadFloat32s(p1[at:]))
 		}
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
+		on := lanes.Greater32(x, 0)
 		around = around.Add(simd.LoadFloat32s(p2[at:])).IfElse(on, around)
 //line cg.go:29
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (n - 1)))
+		on_2 := lanes.Less32(x, (n - 1))
 		around = around.Add(simd.LoadFloat32s(p3[at:])).IfElse(on_2, around)
 //line cg.go:32
-		c1.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
-//line main_kernels_simd.go:81
+		c2.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
+//line main_kernels_simd.go:84
 	}
 	return r.From(from + at)
 }
@@ -101,12 +104,13 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 		return r_ // a thread uses what another one stores
 	}
 	advanceRow(r_.Until(from), x, r, p, q, rr, pq)
+	all0 := simd.BroadcastFloat32s((rr[0] / pq[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:57
-		simd.LoadFloat32s(x1[at:]).Add(simd.BroadcastFloat32s((rr[0] / pq[0])).Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
-		simd.LoadFloat32s(r3[at:]).Sub(simd.BroadcastFloat32s((rr[0] / pq[0])).Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line main_kernels_simd.go:110
+		simd.LoadFloat32s(x1[at:]).Add(all0.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
+		simd.LoadFloat32s(r3[at:]).Sub(all0.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
+//line main_kernels_simd.go:114
 	}
 	return r_.From(from + at)
 }
@@ -126,11 +130,12 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 		return r_ // a thread uses what another one stores
 	}
 	directRow(r_.Until(from), p, r, now, before)
+	all0 := simd.BroadcastFloat32s((now[0] / before[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:65
-		simd.LoadFloat32s(r0[at:]).Add(simd.BroadcastFloat32s((now[0] / before[0])).Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line main_kernels_simd.go:134
+		simd.LoadFloat32s(r0[at:]).Add(all0.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
+//line main_kernels_simd.go:139
 	}
 	return r_.From(from + at)
 }
@@ -161,24 +166,24 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 		return r // a thread uses what another one stores
 	}
 	spreadRow(r.Until(from_2), n, from, to)
-	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(4)
-	c2 := simd.BroadcastFloat32s(0.1)
+	c1 := simd.BroadcastFloat32s(0)
+	c2 := simd.BroadcastFloat32s(4)
+	c3 := simd.BroadcastFloat32s(0.1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from_2 + at
 //line heat.go:16
-		left := c0
+		left := c1
 //line heat.go:16
-		right := c0
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
+		right := c1
+		on := lanes.Greater32(x, 0)
 		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
 //line heat.go:20
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (n - 1)))
+		on_2 := lanes.Less32(x, (n - 1))
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line heat.go:23
-		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line main_kernels_simd.go:182
+		simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line main_kernels_simd.go:187
 	}
 	return r.From(from_2 + at)
 }
@@ -196,54 +201,51 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 	count := to - from
 	out0 := out[from+(r.Y*int(n)):][:count]
 	escapeRow(r.Until(from), n, limit, out)
-	c0 := simd.BroadcastFloat32s(-1.7)
-	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastInt32s(0)
-	all3 := simd.BroadcastInt32s(limit)
-	c4 := simd.BroadcastFloat32s(4)
-	c5 := simd.BroadcastFloat32s(2)
-	c6 := simd.BroadcastInt32s(1)
+	step := (float32(2.4) / float32(n))
+	all1 := simd.BroadcastFloat32s(step)
+	c2 := simd.BroadcastFloat32s(-1.7)
+	b := (float32(-1.2) + float32((step * float32(r.Y))))
+	c4 := simd.BroadcastFloat32s(0)
+	c5 := simd.BroadcastInt32s(0)
+	all6 := simd.BroadcastInt32s(limit)
+	c7 := simd.BroadcastFloat32s(4)
+	c8 := simd.BroadcastFloat32s(2)
+	all9 := simd.BroadcastFloat32s(b)
+	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line mandelbrot.go:15
-		step := (float32(2.4) / float32(n))
-//line mandelbrot.go:15
-		step_all := simd.BroadcastFloat32s(step)
-		a := c0.Add(step_all.Mul(lanes.Float32s(x)))
 //line mandelbrot.go:16
-		b := (float32(-1.2) + float32((step * float32(r.Y))))
-//line mandelbrot.go:16
-		b_all := simd.BroadcastFloat32s(b)
-		x_2 := c1
+		a := c2.Add(all1.Mul(lanes.Float32s(x)))
+		x_2 := c4
 //line mandelbrot.go:17
-		y := c1
+		y := c4
 //line mandelbrot.go:17
-		count_2 := c2
+		count_2 := c5
 		{
 //line mandelbrot.go:18
 			live := lanes.All32()
 //line mandelbrot.go:18
 			for {
 //line mandelbrot.go:18
-				live = live.And(count_2.Less(all3).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c4)))
+				live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line mandelbrot.go:18
 				if !lanes.Any32(live) {
 //line mandelbrot.go:18
 					break
 				}
 //line mandelbrot.go:19
-				v := c5.Mul(x_2).Mul(y).Add(b_all)
+				v := c8.Mul(x_2).Mul(y).Add(all9)
 //line mandelbrot.go:19
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
 //line mandelbrot.go:19
 				y = v.IfElse(live, y)
-				count_2 = count_2.Add(c6).IfElse(live, count_2)
+				count_2 = count_2.Add(c10).IfElse(live, count_2)
 			}
 		}
 //line mandelbrot.go:22
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:247
+//line main_kernels_simd.go:249
 	}
 	return r.From(from + at)
 }
@@ -358,7 +360,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:362
+//line main_kernels_simd.go:364
 	}
 	return r.From(from + at)
 }
@@ -382,7 +384,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line main_kernels_simd.go:386
+//line main_kernels_simd.go:388
 	}
 	return r.From(from + at)
 }
@@ -407,7 +409,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line main_kernels_simd.go:411
+//line main_kernels_simd.go:413
 	}
 	return r.From(from + at)
 }
@@ -433,7 +435,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line main_kernels_simd.go:437
+//line main_kernels_simd.go:439
 	}
 	return r.From(from + at)
 }
@@ -460,7 +462,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line main_kernels_simd.go:464
+//line main_kernels_simd.go:466
 	}
 	return r.From(from + at)
 }
@@ -487,7 +489,93 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line main_kernels_simd.go:491
+//line main_kernels_simd.go:493
 	}
 	return r.From(from + at)
+}
+
+// dotPhase1Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, step, to int) int {
+	if to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return round
+	}
+	for ; stop-round >= to; round += step {
+		mines0 := mines[0:][:to]
+		a1 := a[round:][:to]
+		b2 := b[round:][:to]
+		for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line cg.go:42
+			mine := simd.LoadFloat32s(mines0[at:])
+//line cg.go:42
+			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
+//line cg.go:42
+			mine.Store(mines0[at:])
+//line main_kernels_simd.go:514
+		}
+	}
+	return round
+}
+
+// dotPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	part1 := part[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line cg.go:44
+		mine := simd.LoadFloat32s(mines0[at:])
+//line cg.go:44
+		mine.Store(part1[at:])
+//line main_kernels_simd.go:536
+	}
+	return true
+}
+
+// innerPhase1Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop, step, to int) int {
+	if to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return round
+	}
+	for ; stop-round >= to; round += step {
+		mines0 := mines[0:][:to]
+		a1 := a[round:][:to]
+		b2 := b[round:][:to]
+		for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:55
+			mine := simd.LoadFloat64s(mines0[at:])
+//line stream.go:55
+			mine = mine.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
+//line stream.go:55
+			mine.Store(mines0[at:])
+//line main_kernels_simd.go:557
+		}
+	}
+	return round
+}
+
+// innerPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	part1 := part[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:57
+		mine := simd.LoadFloat64s(mines0[at:])
+//line stream.go:57
+		mine.Store(part1[at:])
+//line main_kernels_simd.go:579
+	}
+	return true
 }

@@ -20,6 +20,10 @@ func init() {
 		addVectors = addLanes
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
+		innerPhase1Vectors = innerPhase1Lanes
+		innerPhase2Vectors = innerPhase2Lanes
+		innerPhase3Vectors = innerPhase3Lanes
+		innerPhase4Vectors = innerPhase4Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		mulVectors = mulLanes
@@ -52,25 +56,24 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 		return r // a thread uses what another one stores
 	}
 	laplaceRow(r.Until(from), n, rows, p, q)
-	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(4)
+	w := int(n)
+	c1 := simd.BroadcastFloat32s(0)
+	c2 := simd.BroadcastFloat32s(4)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line cg.go:9
-		w := int(n)
 //line cg.go:14
-		left := c0
+		left := c1
 //line cg.go:14
-		right := c0
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
+		right := c1
+		on := lanes.Greater32(x, 0)
 		left = simd.LoadFloat32s(p0[at:]).IfElse(on, left)
 //line cg.go:18
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (w - 1)))
+		on_2 := lanes.Less32(x, (w - 1))
 		right = simd.LoadFloat32s(p1[at:]).IfElse(on_2, right)
 //line cg.go:21
-		c1.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
-//line gokernels_kernels_simd.go:74
+		c2.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
+//line gokernels_kernels_simd.go:77
 	}
 	return r.From(from + at)
 }
@@ -101,26 +104,25 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 		return r // a thread uses what another one stores
 	}
 	spreadRow(r.Until(from_2), n, rows, from, to)
-	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(4)
-	c2 := simd.BroadcastFloat32s(0.1)
+	w := int(n)
+	c1 := simd.BroadcastFloat32s(0)
+	c2 := simd.BroadcastFloat32s(4)
+	c3 := simd.BroadcastFloat32s(0.1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from_2 + at
-//line heat.go:9
-		w := int(n)
 //line heat.go:14
-		left := c0
+		left := c1
 //line heat.go:14
-		right := c0
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
+		right := c1
+		on := lanes.Greater32(x, 0)
 		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
 //line heat.go:18
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (w - 1)))
+		on_2 := lanes.Less32(x, (w - 1))
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line heat.go:21
-		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line gokernels_kernels_simd.go:124
+		simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line gokernels_kernels_simd.go:126
 	}
 	return r.From(from_2 + at)
 }
@@ -138,54 +140,51 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 	count := to - from
 	out0 := out[from+(r.Y*int(n)):][:count]
 	mandelbrotRow(r.Until(from), n, rows, first, limit, out)
-	c0 := simd.BroadcastFloat32s(-1.7)
-	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastInt32s(0)
-	all3 := simd.BroadcastInt32s(limit)
-	c4 := simd.BroadcastFloat32s(4)
-	c5 := simd.BroadcastFloat32s(2)
-	c6 := simd.BroadcastInt32s(1)
+	step := (float32(2.4) / float32(n))
+	all1 := simd.BroadcastFloat32s(step)
+	c2 := simd.BroadcastFloat32s(-1.7)
+	b := (float32(-1.2) + float32((step * float32((int(first) + r.Y)))))
+	c4 := simd.BroadcastFloat32s(0)
+	c5 := simd.BroadcastInt32s(0)
+	all6 := simd.BroadcastInt32s(limit)
+	c7 := simd.BroadcastFloat32s(4)
+	c8 := simd.BroadcastFloat32s(2)
+	all9 := simd.BroadcastFloat32s(b)
+	c10 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line mandelbrot.go:12
-		step := (float32(2.4) / float32(n))
-//line mandelbrot.go:12
-		step_all := simd.BroadcastFloat32s(step)
-		a := c0.Add(step_all.Mul(lanes.Float32s(x)))
 //line mandelbrot.go:13
-		b := (float32(-1.2) + float32((step * float32((int(first) + r.Y)))))
-//line mandelbrot.go:13
-		b_all := simd.BroadcastFloat32s(b)
-		x_2 := c1
+		a := c2.Add(all1.Mul(lanes.Float32s(x)))
+		x_2 := c4
 //line mandelbrot.go:14
-		y := c1
+		y := c4
 //line mandelbrot.go:14
-		count_2 := c2
+		count_2 := c5
 		{
 //line mandelbrot.go:15
 			live := lanes.All32()
 //line mandelbrot.go:15
 			for {
 //line mandelbrot.go:15
-				live = live.And(count_2.Less(all3).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c4)))
+				live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line mandelbrot.go:15
 				if !lanes.Any32(live) {
 //line mandelbrot.go:15
 					break
 				}
 //line mandelbrot.go:16
-				v := c5.Mul(x_2).Mul(y).Add(b_all)
+				v := c8.Mul(x_2).Mul(y).Add(all9)
 //line mandelbrot.go:16
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
 //line mandelbrot.go:16
 				y = v.IfElse(live, y)
-				count_2 = count_2.Add(c6).IfElse(live, count_2)
+				count_2 = count_2.Add(c10).IfElse(live, count_2)
 			}
 		}
 //line mandelbrot.go:19
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line gokernels_kernels_simd.go:189
+//line gokernels_kernels_simd.go:188
 	}
 	return r.From(from + at)
 }
@@ -209,7 +208,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:10
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line gokernels_kernels_simd.go:213
+//line gokernels_kernels_simd.go:212
 	}
 	return r.From(from + at)
 }
@@ -234,7 +233,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:17
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line gokernels_kernels_simd.go:238
+//line gokernels_kernels_simd.go:237
 	}
 	return r.From(from + at)
 }
@@ -260,7 +259,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:24
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line gokernels_kernels_simd.go:264
+//line gokernels_kernels_simd.go:263
 	}
 	return r.From(from + at)
 }
@@ -287,7 +286,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:31
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line gokernels_kernels_simd.go:291
+//line gokernels_kernels_simd.go:290
 	}
 	return r.From(from + at)
 }
@@ -314,7 +313,90 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:38
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line gokernels_kernels_simd.go:318
+//line gokernels_kernels_simd.go:317
 	}
 	return r.From(from + at)
+}
+
+// innerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase1Lanes(sums_ []float64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums_))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	sums_0 := sums_[0:][:to]
+	c1 := simd.BroadcastFloat64s(0)
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:47
+		c1.Store(sums_0[at:])
+//line gokernels_kernels_simd.go:335
+	}
+	return true
+}
+
+// innerPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func innerPhase2Lanes(round int, a []float64, b []float64, sums_ []float64, stop, step, to int) int {
+	if to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return round
+	}
+	for ; stop-round >= to; round += step {
+		sums_0 := sums_[0:][:to]
+		a1 := a[round:][:to]
+		b2 := b[round:][:to]
+		for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:49
+			sum := simd.LoadFloat64s(sums_0[at:])
+//line stream.go:49
+			sum = sum.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
+//line stream.go:49
+			sum.Store(sums_0[at:])
+//line gokernels_kernels_simd.go:356
+		}
+	}
+	return round
+}
+
+// innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase3Lanes(part []float64, sums_ []float64, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums_))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	sums_0 := sums_[0:][:to]
+	part1 := part[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:51
+		sum := simd.LoadFloat64s(sums_0[at:])
+//line stream.go:51
+		sum.Store(part1[at:])
+//line gokernels_kernels_simd.go:378
+	}
+	return true
+}
+
+// innerPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase4Lanes(half int, part []float64, count int) bool {
+	end := min(count, half)
+	from, to := 0, end
+	from, to = grid.Within(from, to, half, len(part))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
+		return false
+	}
+	part0 := part[half:][:to]
+	part1 := part[0:][:to]
+	if !lanes.Apart(part1, part0) {
+		return false // a thread uses what another one stores
+	}
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:55
+		simd.LoadFloat64s(part1[at:]).Add(simd.LoadFloat64s(part0[at:])).Store(part1[at:])
+//line gokernels_kernels_simd.go:400
+	}
+	return true
 }

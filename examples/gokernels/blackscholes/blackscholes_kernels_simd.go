@@ -52,24 +52,25 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	c11 := simd.BroadcastFloat32s(0.6666667)
 	c12 := simd.BroadcastFloat32s(2)
 	c13 := simd.BroadcastFloat32s(0.6931472)
-	all14 := simd.BroadcastFloat32s(rate)
-	c15 := simd.BroadcastFloat32s(-80)
-	c16 := simd.BroadcastFloat32s(0)
-	c17 := simd.BroadcastFloat32s(1.442695)
-	c18 := simd.BroadcastFloat32s(0.6933594)
-	c19 := simd.BroadcastFloat32s(0.00021219444)
-	c20 := simd.BroadcastFloat32s(0.00019875691)
-	c21 := simd.BroadcastFloat32s(0.0013981999)
-	c22 := simd.BroadcastFloat32s(0.008333452)
-	c23 := simd.BroadcastFloat32s(0.041665796)
-	c24 := simd.BroadcastFloat32s(0.16666666)
-	c25 := simd.BroadcastFloat32s(0.2316419)
-	c26 := simd.BroadcastFloat32s(1.3302745)
-	c27 := simd.BroadcastFloat32s(1.8212559)
-	c28 := simd.BroadcastFloat32s(1.7814779)
-	c29 := simd.BroadcastFloat32s(0.35656378)
-	c30 := simd.BroadcastFloat32s(0.31938154)
-	c31 := simd.BroadcastFloat32s(0.3989423)
+	all14 := simd.BroadcastFloat32s((rate + float32((float32((volatility * volatility)) * float32(0.5)))))
+	all15 := simd.BroadcastFloat32s(rate)
+	c16 := simd.BroadcastFloat32s(-80)
+	c17 := simd.BroadcastFloat32s(0)
+	c18 := simd.BroadcastFloat32s(1.442695)
+	c19 := simd.BroadcastFloat32s(0.6933594)
+	c20 := simd.BroadcastFloat32s(0.00021219444)
+	c21 := simd.BroadcastFloat32s(0.00019875691)
+	c22 := simd.BroadcastFloat32s(0.0013981999)
+	c23 := simd.BroadcastFloat32s(0.008333452)
+	c24 := simd.BroadcastFloat32s(0.041665796)
+	c25 := simd.BroadcastFloat32s(0.16666666)
+	c26 := simd.BroadcastFloat32s(0.2316419)
+	c27 := simd.BroadcastFloat32s(1.3302745)
+	c28 := simd.BroadcastFloat32s(1.8212559)
+	c29 := simd.BroadcastFloat32s(1.7814779)
+	c30 := simd.BroadcastFloat32s(0.35656378)
+	c31 := simd.BroadcastFloat32s(0.31938154)
+	c32 := simd.BroadcastFloat32s(0.3989423)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line blackscholes.go:21
@@ -95,21 +96,21 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		p = p.Mul(zz).Add(c11)
 		p = p.Mul(zz).Add(c12)
 //line blackscholes.go:23
-		d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(simd.BroadcastFloat32s((rate + float32((float32((volatility * volatility)) * float32(0.5))))).Mul(y)).Div(spread)
+		d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
 		d2 := d1.Sub(spread)
-		x_3 := all14.Mul(y).Neg()
+		x_3 := all15.Mul(y).Neg()
 //line blackscholes.go:25
 		var power_ simd.Float32s
 //line blackscholes.go:25
 		live := lanes.All32()
 //line blackscholes.go:51
-		on_2 := x_3.Less(c15)
-		power_ = c16.IfElse(on_2, power_)
+		on_2 := x_3.Less(c16)
+		power_ = c17.IfElse(on_2, power_)
 //line blackscholes.go:52
 		live = lanes.Without32(live, on_2)
 //line blackscholes.go:54
-		n := x_3.Mul(c17)
-		c := n.Less(c16)
+		n := x_3.Mul(c18)
+		c := n.Less(c17)
 //line blackscholes.go:55
 		off := lanes.Without32(live, c)
 //line blackscholes.go:55
@@ -119,11 +120,11 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		n = n.Add(c5).IfElse(off, n)
 //line blackscholes.go:60
 		whole := lanes.Int32sOfFloat32s(n)
-		r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c18)).Add(whole.ConvertToFloat32().Mul(c19))
-		p_2 := r_2.Mul(c20).Add(c21)
-		p_2 = p_2.Mul(r_2).Add(c22)
+		r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c19)).Add(whole.ConvertToFloat32().Mul(c20))
+		p_2 := r_2.Mul(c21).Add(c22)
 		p_2 = p_2.Mul(r_2).Add(c23)
 		p_2 = p_2.Mul(r_2).Add(c24)
+		p_2 = p_2.Mul(r_2).Add(c25)
 		p_2 = p_2.Mul(r_2).Add(c5)
 		p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
 		power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
@@ -134,27 +135,27 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		live_2 := lanes.All32()
 //line blackscholes.go:33
 		x_4 := d1
-		on_4 := x_4.Less(c16)
+		on_4 := x_4.Less(c17)
 		x_4 = x_4.Neg().IfElse(on_4, x_4)
 //line blackscholes.go:37
-		k_2 := c7.Div(c7.Add(c25.Mul(x_4)))
-		p_3 := c26.Mul(k_2).Sub(c27)
-		p_3 = p_3.Mul(k_2).Add(c28)
-		p_3 = p_3.Mul(k_2).Sub(c29)
-		p_3 = p_3.Mul(k_2).Add(c30)
+		k_2 := c7.Div(c7.Add(c26.Mul(x_4)))
+		p_3 := c27.Mul(k_2).Sub(c28)
+		p_3 = p_3.Mul(k_2).Add(c29)
+		p_3 = p_3.Mul(k_2).Sub(c30)
+		p_3 = p_3.Mul(k_2).Add(c31)
 		x_5 := x_4.Mul(x_4).Mul(c5).Neg()
 //line blackscholes.go:42
 		var power__2 simd.Float32s
 //line blackscholes.go:42
 		live_3 := lanes.All32()
 //line blackscholes.go:51
-		on_5 := x_5.Less(c15)
-		power__2 = c16.IfElse(on_5, power__2)
+		on_5 := x_5.Less(c16)
+		power__2 = c17.IfElse(on_5, power__2)
 //line blackscholes.go:52
 		live_3 = lanes.Without32(live_3, on_5)
 //line blackscholes.go:54
-		n_2 := x_5.Mul(c17)
-		c_2 := n_2.Less(c16)
+		n_2 := x_5.Mul(c18)
+		c_2 := n_2.Less(c17)
 //line blackscholes.go:55
 		off_2 := lanes.Without32(live_3, c_2)
 //line blackscholes.go:55
@@ -164,17 +165,17 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		n_2 = n_2.Add(c5).IfElse(off_2, n_2)
 //line blackscholes.go:60
 		whole_2 := lanes.Int32sOfFloat32s(n_2)
-		r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c18)).Add(whole_2.ConvertToFloat32().Mul(c19))
-		p_4 := r_3.Mul(c20).Add(c21)
-		p_4 = p_4.Mul(r_3).Add(c22)
+		r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c19)).Add(whole_2.ConvertToFloat32().Mul(c20))
+		p_4 := r_3.Mul(c21).Add(c22)
 		p_4 = p_4.Mul(r_3).Add(c23)
 		p_4 = p_4.Mul(r_3).Add(c24)
+		p_4 = p_4.Mul(r_3).Add(c25)
 		p_4 = p_4.Mul(r_3).Add(c5)
 		p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
 		power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
 //line blackscholes.go:42
-		above := c31.Mul(power__2).Mul(p_3.Mul(k_2))
-		on_7 := d1.Less(c16)
+		above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
+		on_7 := d1.Less(c17)
 		normal_ = above.IfElse(on_7, normal_)
 //line blackscholes.go:44
 		live_2 = lanes.Without32(live_2, on_7)
@@ -186,27 +187,27 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		live_4 := lanes.All32()
 //line blackscholes.go:33
 		x_6 := d2
-		on_8 := x_6.Less(c16)
+		on_8 := x_6.Less(c17)
 		x_6 = x_6.Neg().IfElse(on_8, x_6)
 //line blackscholes.go:37
-		k_3 := c7.Div(c7.Add(c25.Mul(x_6)))
-		p_5 := c26.Mul(k_3).Sub(c27)
-		p_5 = p_5.Mul(k_3).Add(c28)
-		p_5 = p_5.Mul(k_3).Sub(c29)
-		p_5 = p_5.Mul(k_3).Add(c30)
+		k_3 := c7.Div(c7.Add(c26.Mul(x_6)))
+		p_5 := c27.Mul(k_3).Sub(c28)
+		p_5 = p_5.Mul(k_3).Add(c29)
+		p_5 = p_5.Mul(k_3).Sub(c30)
+		p_5 = p_5.Mul(k_3).Add(c31)
 		x_7 := x_6.Mul(x_6).Mul(c5).Neg()
 //line blackscholes.go:42
 		var power__3 simd.Float32s
 //line blackscholes.go:42
 		live_5 := lanes.All32()
 //line blackscholes.go:51
-		on_9 := x_7.Less(c15)
-		power__3 = c16.IfElse(on_9, power__3)
+		on_9 := x_7.Less(c16)
+		power__3 = c17.IfElse(on_9, power__3)
 //line blackscholes.go:52
 		live_5 = lanes.Without32(live_5, on_9)
 //line blackscholes.go:54
-		n_3 := x_7.Mul(c17)
-		c_3 := n_3.Less(c16)
+		n_3 := x_7.Mul(c18)
+		c_3 := n_3.Less(c17)
 //line blackscholes.go:55
 		off_3 := lanes.Without32(live_5, c_3)
 //line blackscholes.go:55
@@ -216,17 +217,17 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		n_3 = n_3.Add(c5).IfElse(off_3, n_3)
 //line blackscholes.go:60
 		whole_3 := lanes.Int32sOfFloat32s(n_3)
-		r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c18)).Add(whole_3.ConvertToFloat32().Mul(c19))
-		p_6 := r_4.Mul(c20).Add(c21)
-		p_6 = p_6.Mul(r_4).Add(c22)
+		r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c19)).Add(whole_3.ConvertToFloat32().Mul(c20))
+		p_6 := r_4.Mul(c21).Add(c22)
 		p_6 = p_6.Mul(r_4).Add(c23)
 		p_6 = p_6.Mul(r_4).Add(c24)
+		p_6 = p_6.Mul(r_4).Add(c25)
 		p_6 = p_6.Mul(r_4).Add(c5)
 		p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
 		power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
 //line blackscholes.go:42
-		above_2 := c31.Mul(power__3).Mul(p_5.Mul(k_3))
-		on_11 := d2.Less(c16)
+		above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
+		on_11 := d2.Less(c17)
 		normal__2 = above_2.IfElse(on_11, normal__2)
 //line blackscholes.go:44
 		live_4 = lanes.Without32(live_4, on_11)
@@ -236,7 +237,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 		c_4.Store(call3[at:])
 		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line blackscholes_kernels_simd.go:240
+//line blackscholes_kernels_simd.go:241
 	}
 	return r.From(from + at)
 }

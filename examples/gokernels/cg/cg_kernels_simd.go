@@ -16,6 +16,14 @@ func init() {
 		laplaceVectors = laplaceLanes
 		advanceVectors = advanceLanes
 		directVectors = directLanes
+		productPhase1Vectors = productPhase1Lanes
+		productPhase2Vectors = productPhase2Lanes
+		productPhase3Vectors = productPhase3Lanes
+		productPhase4Vectors = productPhase4Lanes
+		totalPhase1Vectors = totalPhase1Lanes
+		totalPhase2Vectors = totalPhase2Lanes
+		totalPhase3Vectors = totalPhase3Lanes
+		totalPhase4Vectors = totalPhase4Lanes
 	}
 }
 
@@ -45,28 +53,27 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 		return r // a thread uses what another one stores
 	}
 	laplaceRow(r.Until(from), p, q, n)
-	c0 := simd.BroadcastFloat32s(4)
+	i := r.Y
+	c1 := simd.BroadcastFloat32s(4)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line kernels.go:11
-		i := r.Y
 //line kernels.go:16
-		v := c0.Mul(simd.LoadFloat32s(p0[at:]))
+		v := c1.Mul(simd.LoadFloat32s(p0[at:]))
 		if i > 0 {
 			v = v.Sub(simd.LoadFloat32s(p1[at:]))
 		}
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
+		on := lanes.Greater32(x, 0)
 		v = v.Sub(simd.LoadFloat32s(p2[at:])).IfElse(on, v)
 //line kernels.go:23
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (n - 1)))
+		on_2 := lanes.Less32(x, (n - 1))
 		v = v.Sub(simd.LoadFloat32s(p3[at:])).IfElse(on_2, v)
 //line kernels.go:26
 		if i < (n - 1) {
 			v = v.Sub(simd.LoadFloat32s(p4[at:]))
 		}
 		v.Store(q5[at:])
-//line cg_kernels_simd.go:70
+//line cg_kernels_simd.go:77
 	}
 	return r.From(from + at)
 }
@@ -90,15 +97,14 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 		return r_ // a thread uses what another one stores
 	}
 	advanceRow(r_.Until(from), x, r, p, q, rr, pq)
+	alpha := (rr[0] / pq[0])
+	all1 := simd.BroadcastFloat32s(alpha)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line kernels.go:81
-		alpha := (rr[0] / pq[0])
-//line kernels.go:81
-		alpha_all := simd.BroadcastFloat32s(alpha)
-		simd.LoadFloat32s(x1[at:]).Add(alpha_all.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
-		simd.LoadFloat32s(r3[at:]).Sub(alpha_all.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line cg_kernels_simd.go:102
+//line kernels.go:82
+		simd.LoadFloat32s(x1[at:]).Add(all1.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
+		simd.LoadFloat32s(r3[at:]).Sub(all1.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
+//line cg_kernels_simd.go:108
 	}
 	return r_.From(from + at)
 }
@@ -118,14 +124,178 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 		return r_ // a thread uses what another one stores
 	}
 	directRow(r_.Until(from), p, r, now, before)
+	beta := (now[0] / before[0])
+	all1 := simd.BroadcastFloat32s(beta)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line kernels.go:92
-		beta := (now[0] / before[0])
-//line kernels.go:92
-		beta_all := simd.BroadcastFloat32s(beta)
-		simd.LoadFloat32s(r0[at:]).Add(beta_all.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line cg_kernels_simd.go:129
+//line kernels.go:93
+		simd.LoadFloat32s(r0[at:]).Add(all1.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
+//line cg_kernels_simd.go:134
 	}
 	return r_.From(from + at)
+}
+
+// productPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase1Lanes(mines []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	c1 := simd.BroadcastFloat32s(0)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:38
+		c1.Store(mines0[at:])
+//line cg_kernels_simd.go:152
+	}
+	return true
+}
+
+// productPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []float32, stop, step, to int) int {
+	if to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return round
+	}
+	for ; stop-round >= to; round += step {
+		mines0 := mines[0:][:to]
+		a1 := a[row+round:][:to]
+		b2 := b[row+round:][:to]
+		for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:40
+			mine := simd.LoadFloat32s(mines0[at:])
+//line kernels.go:40
+			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
+//line kernels.go:40
+			mine.Store(mines0[at:])
+//line cg_kernels_simd.go:173
+		}
+	}
+	return round
+}
+
+// productPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase3Lanes(part []float32, mines []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	part1 := part[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:42
+		mine := simd.LoadFloat32s(mines0[at:])
+//line kernels.go:42
+		mine.Store(part1[at:])
+//line cg_kernels_simd.go:195
+	}
+	return true
+}
+
+// productPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase4Lanes(half int, part []float32, count int) bool {
+	end := min(count, half)
+	from, to := 0, end
+	from, to = grid.Within(from, to, half, len(part))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	part0 := part[half:][:to]
+	part1 := part[0:][:to]
+	if !lanes.Apart(part1, part0) {
+		return false // a thread uses what another one stores
+	}
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:46
+		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
+//line cg_kernels_simd.go:217
+	}
+	return true
+}
+
+// totalPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func totalPhase1Lanes(mines []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	c1 := simd.BroadcastFloat32s(0)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:60
+		c1.Store(mines0[at:])
+//line cg_kernels_simd.go:235
+	}
+	return true
+}
+
+// totalPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to int) int {
+	if to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return round
+	}
+	for ; stop-round >= to; round += step {
+		mines0 := mines[0:][:to]
+		sums1 := sums[round:][:to]
+		for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:62
+			mine := simd.LoadFloat32s(mines0[at:])
+//line kernels.go:62
+			mine = mine.Add(simd.LoadFloat32s(sums1[at:]))
+//line kernels.go:62
+			mine.Store(mines0[at:])
+//line cg_kernels_simd.go:255
+		}
+	}
+	return round
+}
+
+// totalPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func totalPhase3Lanes(part []float32, mines []float32, count int) bool {
+	end := count
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(mines))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	part1 := part[0:][:to]
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:64
+		mine := simd.LoadFloat32s(mines0[at:])
+//line kernels.go:64
+		mine.Store(part1[at:])
+//line cg_kernels_simd.go:277
+	}
+	return true
+}
+
+// totalPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func totalPhase4Lanes(half int, part []float32, count int) bool {
+	end := min(count, half)
+	from, to := 0, end
+	from, to = grid.Within(from, to, half, len(part))
+	from, to = grid.Within(from, to, 0, len(part))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	part0 := part[half:][:to]
+	part1 := part[0:][:to]
+	if !lanes.Apart(part1, part0) {
+		return false // a thread uses what another one stores
+	}
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line kernels.go:68
+		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
+//line cg_kernels_simd.go:299
+	}
+	return true
 }

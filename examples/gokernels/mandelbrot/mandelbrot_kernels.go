@@ -139,7 +139,7 @@ threads:
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in mandelbrot_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in mandelbrot_kernels_simd.go.
 var (
 	mandelbrotVectors func(grid.Row, View, grid.Out[int32]) grid.Row
 )

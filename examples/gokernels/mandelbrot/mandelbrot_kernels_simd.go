@@ -30,32 +30,29 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 	count := to - from
 	rounds0 := rounds[from+(r.Y*int(v.Width)):][:count]
 	mandelbrotRow(r.Until(from), v, rounds)
-	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(4)
-	c2 := simd.BroadcastFloat32s(2)
+	py := r.Y
+	all1 := simd.BroadcastFloat32s(float32(v.Step))
+	all2 := simd.BroadcastFloat32s(float32(v.Left))
+	cy := (float32(v.Top) + float32((float32(py) * float32(v.Step))))
+	most := int32(v.Rounds)
+	c5 := simd.BroadcastFloat32s(0)
+	c6 := simd.BroadcastFloat32s(4)
+	c7 := simd.BroadcastFloat32s(2)
+	all8 := simd.BroadcastFloat32s(cy)
+	all9 := simd.BroadcastInt32s(most)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line mandelbrot.go:19
-		py := r.Y
 //line mandelbrot.go:23
-		cx := simd.BroadcastFloat32s(float32(v.Left)).Add(lanes.Float32s(x).Mul(simd.BroadcastFloat32s(float32(v.Step))))
-//line mandelbrot.go:23
-		cy := (float32(v.Top) + float32((float32(py) * float32(v.Step))))
-//line mandelbrot.go:23
-		cy_all := simd.BroadcastFloat32s(cy)
-//line mandelbrot.go:23
-		most := int32(v.Rounds)
-//line mandelbrot.go:23
-		most_all := simd.BroadcastInt32s(most)
+		cx := all2.Add(lanes.Float32s(x).Mul(all1))
 //line mandelbrot.go:23
 		var leaves_ simd.Int32s
 //line mandelbrot.go:23
 		live := lanes.All32()
 //line mandelbrot.go:28
-		x_2 := c0
+		x_2 := c5
 //line mandelbrot.go:28
-		y := c0
+		y := c5
 		{
 //line mandelbrot.go:29
 			n := int32(0)
@@ -66,14 +63,14 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 				xx := x_2.Mul(x_2)
 //line mandelbrot.go:30
 				yy := y.Mul(y)
-				on := live_2.And(xx.Add(yy).Greater(c1))
+				on := live_2.And(xx.Add(yy).Greater(c6))
 				leaves_ = simd.BroadcastInt32s(n).IfElse(on, leaves_)
 //line mandelbrot.go:32
 				live_2 = lanes.Without32(live_2, on)
 //line mandelbrot.go:32
 				live = lanes.Without32(live, on)
 //line mandelbrot.go:34
-				v_2 := c2.Mul(x_2).Mul(y).Add(cy_all)
+				v_2 := c7.Mul(x_2).Mul(y).Add(all8)
 //line mandelbrot.go:34
 				x_2 = xx.Sub(yy).Add(cx).IfElse(live_2, x_2)
 //line mandelbrot.go:34
@@ -81,10 +78,10 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 			}
 		}
 //line mandelbrot.go:36
-		leaves_ = most_all.IfElse(live, leaves_)
+		leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
 		leaves_.Store(rounds0[at:])
-//line mandelbrot_kernels_simd.go:88
+//line mandelbrot_kernels_simd.go:85
 	}
 	return r.From(from + at)
 }

@@ -26,8 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17",
-		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
+	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17"},
 }, Sources: []string{
 	"./ float32,int,int32 matmul",
 	"matmul.go matmul 7c6205407eb4744c",
@@ -115,19 +114,6 @@ func MatmulOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, col
 	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
-// matmulFootprint is the Footprint.Of of matmul.
-func matmulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	inner := grid.Only(v[2])
-	k := grid.Only(0).Steps(grid.Only(16), inner)
-	row := grid.Places(box, 1).Below(grid.Only(v[0]))
-	cols := grid.Only(v[1])
-	col := grid.Places(box, 0).Below(cols)
-	span := cols.Times(row).Plus(col).Span(v[8])
-	touch[0] = kernel.Touch{Read: grid.Locals(box, 0).Plus(k).Below(inner).Plus(inner.Times(row)).Span(v[4])}
-	touch[1] = kernel.Touch{Read: grid.Locals(box, 1).Plus(k).Below(inner).Times(cols).Plus(col).Span(v[6])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
-}
-
 // matmulPhasesKept holds what the threads of a block of matmul keep for later phases, a slice for each variable.
 type matmulPhasesKept struct {
 	sum []float32
@@ -157,18 +143,20 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if matmulPhase1Vectors == nil || !matmulPhase1Vectors(sums, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line matmul.go:19
-				sum := float32(0)
-//line matmul_kernels.go:165
-				sums[tx] = sum
+					sum := float32(0)
+//line matmul_kernels.go:152
+					sums[tx] = sum
+				}
 			}
 		}
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:172
+//line matmul_kernels.go:160
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -186,7 +174,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:190
+//line matmul_kernels.go:178
 				}
 			}
 		}
@@ -204,30 +192,38 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:208
+//line matmul_kernels.go:196
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:214
+//line matmul_kernels.go:202
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-			for tx := range count__ {
-				_, _, _ = tx, ty, tz
-				col := (firstX + tx)
-				row := (firstY + ty)
-				sum := sums[tx]
-				_ = sum
+			if matmulPhase2Vectors == nil || !matmulPhase2Vectors(firstX, ty, firstY, m, n, c, sums, count__) {
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					col := (firstX + tx)
+					row := (firstY + ty)
+					sum := sums[tx]
+					_ = sum
 //line matmul.go:35
-				if row < m && col < n {
-					c[row*n+col] = sum
+					if row < m && col < n {
+						c[row*n+col] = sum
+					}
+//line matmul_kernels.go:218
 				}
-//line matmul_kernels.go:229
 			}
 		}
 	}
 	matmulPhasesPool.Give(held)
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in matmul_kernels_simd.go.
+var (
+	matmulPhase1Vectors func([]float32, int) bool
+	matmulPhase2Vectors func(int, int, int, int, int, grid.Out[float32], []float32, int) bool
+)

@@ -39,12 +39,9 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Kernels: map[string]kernel.Written{
-	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
-	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
-	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
+	"sum":   {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
+	"scan":  {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}},
+	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}},
 }, Sources: []string{
 	"./ len,uint32 reduce",
 	"reduce.go block 444ded28e8599931",
@@ -186,34 +183,6 @@ func ShiftOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.In(upTo), kernel.Value(int64(kernel.Len(upTo))))
 }
 
-// sumFootprint is the Footprint.Of of sum.
-func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[3])
-	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-}
-
-// scanFootprint is the Footprint.Of of scan.
-func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	span := i.Span(v[3])
-	at := grid.Blocks(box, 0)
-	span1 := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[5])
-	touch[0] = kernel.Touch{Read: i.Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
-	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
-}
-
-// shiftFootprint is the Footprint.Of of shift.
-func shiftFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	i := grid.Places(box, 0).Below(grid.Only(v[1]))
-	at := grid.Blocks(box, 0).Above(grid.Only(0))
-	span := i.When(at).Span(v[1])
-	touch[0] = kernel.Touch{Read: span, Write: span}
-	touch[1] = kernel.Touch{Read: at.Add(-1).When(i).Span(v[3])}
-}
-
 // sumPhases runs sum for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -223,35 +192,41 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 	part := &part_
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range int(b.Size[0]) {
-				_, _, _ = tx, ty, tz
-				me := tx
+			count := int(b.Size[0])
+			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, x, part[:], count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line reduce.go:16
-				if i := (firstX + tx); i < len(x) {
-					part[me] = x[i]
+					if i := (firstX + tx); i < len(x) {
+						part[me] = x[i]
+					}
+//line reduce_kernels.go:205
 				}
-//line reduce_kernels.go:234
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:240
+//line reduce_kernels.go:212
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
-					_, _, _ = tx, ty, tz
-					me := tx
+				count_ := min(int(b.Size[0]), max((half)-0, 0))
+				if sumPhase2Vectors == nil || !sumPhase2Vectors(half, part[:], count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						me := tx
 //line reduce.go:21
-					if me < half {
-						part[me] += part[me+half]
+						if me < half {
+							part[me] += part[me+half]
+						}
+//line reduce_kernels.go:224
 					}
-//line reduce_kernels.go:250
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:255
+//line reduce_kernels.go:230
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -261,7 +236,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:265
+//line reduce_kernels.go:240
 			}
 		}
 	}
@@ -289,55 +264,62 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 	}
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
-			for tx := range min(int(b.Size[0]), max((len(x))-firstX, 0)) {
-				_, _, _ = tx, ty, tz
-				me := tx
-				i := (firstX + tx)
+			count := min(int(b.Size[0]), max((len(x))-firstX, 0))
+			if scanPhase1Vectors == nil || !scanPhase1Vectors(firstX, x, part[:], count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					me := tx
+					i := (firstX + tx)
 //line reduce.go:36
-				if i < len(x) {
-					part[me] = x[i]
+					if i < len(x) {
+						part[me] = x[i]
+					}
+//line reduce_kernels.go:278
 				}
-//line reduce_kernels.go:301
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:307
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				count := int(b.Size[0])
-				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					me := tx
-//line reduce.go:41
-					before := uint32(0)
-					if me >= step {
-						before = part[me-step]
-					}
-//line reduce_kernels.go:320
-					befores[tx] = before
-				}
-			}
-		}
+//line reduce_kernels.go:285
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
 				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				for tx := range count_ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					before := befores[tx]
-					_ = before
+				if scanPhase2Vectors == nil || !scanPhase2Vectors(step, part[:], befores, count_) {
+					for tx := range count_ {
+						_, _, _ = tx, ty, tz
+						me := tx
+//line reduce.go:41
+						before := uint32(0)
+						if me >= step {
+							before = part[me-step]
+						}
+//line reduce_kernels.go:299
+						befores[tx] = before
+					}
+				}
+			}
+		}
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count__ := int(b.Size[0])
+				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
+				if scanPhase3Vectors == nil || !scanPhase3Vectors(part[:], befores, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						before := befores[tx]
+						_ = before
 //line reduce.go:46
-					part[me] += before
-//line reduce_kernels.go:336
+						part[me] += before
+//line reduce_kernels.go:317
+					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:341
+//line reduce_kernels.go:323
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -351,9 +333,18 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:355
+//line reduce_kernels.go:337
 			}
 		}
 	}
 	scanPhasesPool.Give(held)
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in reduce_kernels_simd.go.
+var (
+	sumPhase1Vectors  func(int, []uint32, []uint32, int) bool
+	sumPhase2Vectors  func(int, []uint32, int) bool
+	scanPhase1Vectors func(int, []uint32, []uint32, int) bool
+	scanPhase2Vectors func(int, []uint32, []uint32, int) bool
+	scanPhase3Vectors func([]uint32, []uint32, int) bool
+)

@@ -158,7 +158,7 @@ threads:
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in stencil_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in stencil_kernels_simd.go.
 var (
 	smoothVectors func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
 )

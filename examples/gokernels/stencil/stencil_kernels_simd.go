@@ -43,11 +43,11 @@ func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 		return r // a thread uses what another one stores
 	}
 	smoothRow(r.Until(from_2), width, height, from, to)
-	c0 := simd.BroadcastFloat32s(0.25)
+	c3 := simd.BroadcastFloat32s(0.25)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line stencil.go:21
-		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c0).Store(to4[at:])
+		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
 //line stencil_kernels_simd.go:52
 	}
 	return r.From(from_2 + at)

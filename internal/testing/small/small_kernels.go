@@ -585,7 +585,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in small_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in small_kernels_simd.go.
 var (
 	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row

@@ -479,7 +479,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in histograms_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in histograms_kernels_simd.go.
 var (
 	zeroVectors func(grid.Row, grid.Out[uint32]) grid.Row
 )
