@@ -243,10 +243,7 @@ func (l *laneWriter) partFunction(name, params string) string {
 		fmt.Fprintf(&vectors, "%s:\n", l.label)
 	}
 	fmt.Fprintf(&vectors, "for %s := 0; %[1]s < %[2]s; %[1]s += %[3]s {\n", l.at, l.to, wide)
-	if mentioned(lines, l.x) {
-		fmt.Fprintf(&vectors, "%s := %s\n", l.x, l.at)
-	}
-	vectors.WriteString(l.withLines(lines) + "}\n")
+	vectors.WriteString(l.places(lines, l.at) + l.withLines(lines) + "}\n")
 	hoisted := l.before(lines)
 	if r := m.rounds; r != nil {
 		if len(l.row.limits) > 0 || len(l.spread) > 0 || len(apart) > 0 {

@@ -69,6 +69,7 @@ type laneWriter struct {
 	count    string
 	end      string
 	at, x    string // where the vector begins: in the views, and in the grid
+	xs       string // the places of its threads
 	label    string
 	path     string // of the calls around, which tells variables of two calls of a function apart
 	calls    []*types.Func
@@ -271,7 +272,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
 	params, kinds, args := l.parameters()
 	l.from, l.to, l.count, l.at = l.fresh("from"), l.fresh("to"), l.fresh("count"), l.fresh("at")
-	l.x, l.label, l.end = l.fresh("x"), l.fresh("vectors"), l.fresh("end")
+	l.x, l.xs, l.label, l.end = l.fresh("x"), l.fresh("xs"), l.fresh("vectors"), l.fresh("end")
 	l.frozen[l.x] = true
 	for _, obj := range w.params {
 		if obj == nil || obj == w.thread || obj.Name() == "_" {
@@ -383,9 +384,7 @@ func (l *laneWriter) function(name, params, args string) string {
 		fmt.Fprintf(&b, "%s:\n", l.label)
 	}
 	fmt.Fprintf(&b, "for ; %s <= %s-%s; %[1]s += %[3]s {\n", l.at, l.count, wide)
-	if mentioned(lines, l.x) {
-		fmt.Fprintf(&b, "%s := %s + %s\n", l.x, l.from, l.at)
-	}
+	b.WriteString(l.places(lines, l.from+" + "+l.at))
 	fmt.Fprintf(&b, "%s}\nreturn %s.From(%s + %s)\n}\n", l.withLines(lines), w.row, l.from, l.at)
 	return head + l.rowsOf(b.String()) + b.String()
 }
@@ -425,6 +424,18 @@ func (l *laneWriter) needed() []laneLine {
 	return slices.DeleteFunc(lines, func(t laneLine) bool {
 		return t.keep && slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && mentions(o.text, t.name) })
 	})
+}
+
+// places returns the lines that declare the place of a vector's first thread, and those of all its threads, where lines use them.
+func (l *laneWriter) places(lines []laneLine, first string) (text string) {
+	all := mentioned(lines, l.xs)
+	if all || mentioned(lines, l.x) {
+		text = fmt.Sprintf("%s := %s\n", l.x, first)
+	}
+	if all {
+		text += fmt.Sprintf("%s := lanes.Int%ds(%s)\n", l.xs, l.bits, l.x)
+	}
+	return text
 }
 
 // before returns the text of what lines use of l.hoisted.
@@ -776,18 +787,23 @@ func (l *laneWriter) broadcast(name string, v laneValue) string {
 		v.text = literal(v.exact, v.basic)
 	}
 	text := fmt.Sprintf("simd.Broadcast%s(%s)", name, v.text)
-	if was := l.named[text]; was != "" {
+	switch was := l.named[text]; {
+	case was != "":
 		return was
+	case v.exact != nil:
+		return l.hoist("c", text)
+	case v.still:
+		return l.hoist("all", text)
 	}
-	if v.exact == nil && !v.still {
-		return text
+	return text
+}
+
+// hoist returns the name of a vector that is made once, before the first thread runs.
+func (l *laneWriter) hoist(base, text string) string {
+	if l.named[text] == "" {
+		l.named[text] = l.fresh(fmt.Sprintf("%s%d", base, len(l.hoisted)))
+		l.hoisted = append(l.hoisted, laneLine{text: l.named[text] + " := " + text, name: l.named[text]})
 	}
-	base := "c"
-	if v.exact == nil {
-		base = "all"
-	}
-	l.named[text] = l.fresh(fmt.Sprintf("%s%d", base, len(l.hoisted)))
-	l.hoisted = append(l.hoisted, laneLine{text: l.named[text] + " := " + text, name: l.named[text]})
 	return l.named[text]
 }
 

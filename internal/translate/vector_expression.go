@@ -254,8 +254,8 @@ func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 		x, y, op = y, x, turned[op]
 		fallthrough
 	case x.how == leads && x.step == "" && y.how == alike:
-		if op != token.EQL && op != token.NEQ {
-			return laneValue{text: fmt.Sprintf("lanes.%s%d(%s, %s)", laneComparisons[op], l.bits, x.text, y.text), how: differ, basic: types.Bool}
+		if x.text == l.x && y.still {
+			return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.xs, laneComparisons[op], l.bound(y.text)), how: differ, basic: types.Bool}
 		}
 		return laneValue{text: fmt.Sprintf("lanes.Lanes%d().%s(lanes.Against%[1]d(%[3]s, %[4]s))", l.bits, laneComparisons[op], x.text, y.text), how: differ, basic: types.Bool}
 	case x.how == leads && y.how == leads && x.step == y.step && (op == token.EQL || op == token.NEQ):
@@ -265,6 +265,14 @@ func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 		refuse(e.Pos(), "a comparison of bools does not become a vector")
 	}
 	return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.vector(x), laneComparisons[op], l.vector(y)), how: differ, basic: types.Bool}
+}
+
+// bound returns the vector of a number with which the threads' places are compared. It is made once.
+func (l *laneWriter) bound(n string) string {
+	if few := l.to + " > 1<<31-64"; l.bits == 32 && !slices.Contains(l.fits, few) {
+		l.fits = append(l.fits, few) // so that a place, and that of each lane, fits
+	}
+	return l.hoist("bound", fmt.Sprintf("lanes.Bound%d(%s)", l.bits, n))
 }
 
 // both returns x && y, or x || y. If y has a call, only the lanes that y decides for evaluate it: for others it might not end.

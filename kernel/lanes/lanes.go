@@ -156,69 +156,11 @@ func Against64(place, n int) simd.Int64s {
 	return simd.LoadInt64s(a[:])
 }
 
-// Less32 returns the lanes for which place + lane is less than n. In the middle of a row these are all, which is quickly seen.
-func Less32(place, n int) simd.Mask32s {
-	if place >= 0 && n >= place && n-place >= most {
-		return All32()
-	}
-	return Lanes32().Less(Against32(place, n))
-}
+// Bound32 returns n, or the nearest number that compares as n does with places of 31 bits.
+func Bound32(n int) simd.Int32s { return simd.BroadcastInt32s(int32(min(max(n, -1), 1<<31-1))) }
 
-// LessEqual32 returns the lanes for which place + lane is at most n.
-func LessEqual32(place, n int) simd.Mask32s {
-	if place >= 0 && n >= place && n-place >= most {
-		return All32()
-	}
-	return Lanes32().LessEqual(Against32(place, n))
-}
-
-// Greater32 returns the lanes for which place + lane is greater than n.
-func Greater32(place, n int) simd.Mask32s {
-	if place > n && place < far {
-		return All32()
-	}
-	return Lanes32().Greater(Against32(place, n))
-}
-
-// GreaterEqual32 returns the lanes for which place + lane is at least n.
-func GreaterEqual32(place, n int) simd.Mask32s {
-	if place >= n && place < far {
-		return All32()
-	}
-	return Lanes32().GreaterEqual(Against32(place, n))
-}
-
-// Less64 is [Less32] for lanes of 64 bits.
-func Less64(place, n int) simd.Mask64s {
-	if place >= 0 && n >= place && n-place >= most {
-		return All64()
-	}
-	return Lanes64().Less(Against64(place, n))
-}
-
-// LessEqual64 is [LessEqual32] for lanes of 64 bits.
-func LessEqual64(place, n int) simd.Mask64s {
-	if place >= 0 && n >= place && n-place >= most {
-		return All64()
-	}
-	return Lanes64().LessEqual(Against64(place, n))
-}
-
-// Greater64 is [Greater32] for lanes of 64 bits.
-func Greater64(place, n int) simd.Mask64s {
-	if place > n && place < far {
-		return All64()
-	}
-	return Lanes64().Greater(Against64(place, n))
-}
-
-// GreaterEqual64 is [GreaterEqual32] for lanes of 64 bits.
-func GreaterEqual64(place, n int) simd.Mask64s {
-	if place >= n && place < far {
-		return All64()
-	}
-	return Lanes64().GreaterEqual(Against64(place, n))
-}
+// Bound64 returns n.
+func Bound64(n int) simd.Int64s { return simd.BroadcastInt64s(int64(n)) }
 
 // Int32s returns int32(place + lane).
 func Int32s(place int) simd.Int32s { return simd.BroadcastInt32s(int32(place)).Add(Lanes32()) }
