@@ -58,7 +58,7 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y + int(1)) * n), len(to))
-	if to_2-from_2 < lanes.Lanes32().Len() {
+	if to_2-from_2 < lanes.Lanes32().Len() || to_2 > 1<<31-64 {
 		return r
 	}
 	count := to_2 - from_2
@@ -73,23 +73,26 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 	}
 	heatRow(r.Until(from_2), n, from, to)
 	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(4)
-	c2 := simd.BroadcastFloat32s(0.1)
+	bound1 := lanes.Bound32(0)
+	bound2 := lanes.Bound32((n - 1))
+	c3 := simd.BroadcastFloat32s(4)
+	c4 := simd.BroadcastFloat32s(0.1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from_2 + at
+		xs := lanes.Int32s(x)
 //line vectors.go:25
 		left := c0
 //line vectors.go:25
 		right := c0
-		on := lanes.Greater32(x, 0)
+		on := xs.Greater(bound1)
 		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
 //line vectors.go:29
-		on_2 := lanes.Less32(x, (n - 1))
+		on_2 := xs.Less(bound2)
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line vectors.go:32
-		simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line vectors_kernels_simd.go:93
+		simd.LoadFloat32s(from2[at:]).Add(c4.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c3.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line vectors_kernels_simd.go:96
 	}
 	return r.From(from_2 + at)
 }
@@ -173,7 +176,7 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 		v.Store(ay4[at:])
 //line vectors.go:53
 		v_2.Store(az5[at:])
-//line vectors_kernels_simd.go:177
+//line vectors_kernels_simd.go:180
 	}
 	return r.From(from + at)
 }
@@ -232,7 +235,7 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 		}
 //line vectors.go:72
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:236
+//line vectors_kernels_simd.go:239
 	}
 	return r.From(from + at)
 }
@@ -275,7 +278,7 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 			sum = sum.Add(simd.LoadFloat64s(a[i:]).Mul(simd.LoadFloat64s(b[i_2:])))
 		}
 		sum.Store(sums0[at:])
-//line vectors_kernels_simd.go:279
+//line vectors_kernels_simd.go:282
 	}
 	return r.From(from + at)
 }
@@ -500,7 +503,7 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
 		c_4.Store(call3[at:])
 		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line vectors_kernels_simd.go:504
+//line vectors_kernels_simd.go:507
 	}
 	return r.From(from + at)
 }

@@ -45,7 +45,7 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
 	from, to = grid.Within(from, to, (r.Y * n), len(p))
 	from, to = grid.Within(from, to, (r.Y * n), len(q))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
@@ -61,10 +61,13 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	laplaceRow(r.Until(from), n, p, q)
 	i := r.Y
 	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastFloat32s(4)
+	bound2 := lanes.Bound32(0)
+	bound3 := lanes.Bound32((n - 1))
+	c4 := simd.BroadcastFloat32s(4)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
+		xs := lanes.Int32s(x)
 //line cg.go:19
 		around := c1
 		if i > 0 {
@@ -73,14 +76,14 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 		if i < (n - 1) {
 			around = around.Add(simd.LoadFloat32s(p1[at:]))
 		}
-		on := lanes.Greater32(x, 0)
+		on := xs.Greater(bound2)
 		around = around.Add(simd.LoadFloat32s(p2[at:])).IfElse(on, around)
 //line cg.go:29
-		on_2 := lanes.Less32(x, (n - 1))
+		on_2 := xs.Less(bound3)
 		around = around.Add(simd.LoadFloat32s(p3[at:])).IfElse(on_2, around)
 //line cg.go:32
-		c2.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
-//line main_kernels_simd.go:84
+		c4.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
+//line main_kernels_simd.go:87
 	}
 	return r.From(from + at)
 }
@@ -110,7 +113,7 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 //line cg.go:57
 		simd.LoadFloat32s(x1[at:]).Add(all0.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
 		simd.LoadFloat32s(r3[at:]).Sub(all0.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line main_kernels_simd.go:114
+//line main_kernels_simd.go:117
 	}
 	return r_.From(from + at)
 }
@@ -135,7 +138,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:65
 		simd.LoadFloat32s(r0[at:]).Add(all0.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line main_kernels_simd.go:139
+//line main_kernels_simd.go:142
 	}
 	return r_.From(from + at)
 }
@@ -152,7 +155,7 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * n), len(to))
-	if to_2-from_2 < lanes.Lanes32().Len() {
+	if to_2-from_2 < lanes.Lanes32().Len() || to_2 > 1<<31-64 {
 		return r
 	}
 	count := to_2 - from_2
@@ -167,23 +170,26 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 	}
 	spreadRow(r.Until(from_2), n, from, to)
 	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastFloat32s(4)
-	c3 := simd.BroadcastFloat32s(0.1)
+	bound2 := lanes.Bound32(0)
+	bound3 := lanes.Bound32((n - 1))
+	c4 := simd.BroadcastFloat32s(4)
+	c5 := simd.BroadcastFloat32s(0.1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from_2 + at
+		xs := lanes.Int32s(x)
 //line heat.go:16
 		left := c1
 //line heat.go:16
 		right := c1
-		on := lanes.Greater32(x, 0)
+		on := xs.Greater(bound2)
 		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
 //line heat.go:20
-		on_2 := lanes.Less32(x, (n - 1))
+		on_2 := xs.Less(bound3)
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line heat.go:23
-		simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line main_kernels_simd.go:187
+		simd.LoadFloat32s(from2[at:]).Add(c5.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c4.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line main_kernels_simd.go:193
 	}
 	return r.From(from_2 + at)
 }
@@ -245,7 +251,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 		}
 //line mandelbrot.go:22
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:249
+//line main_kernels_simd.go:255
 	}
 	return r.From(from + at)
 }
@@ -360,7 +366,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:364
+//line main_kernels_simd.go:370
 	}
 	return r.From(from + at)
 }
@@ -384,7 +390,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line main_kernels_simd.go:388
+//line main_kernels_simd.go:394
 	}
 	return r.From(from + at)
 }
@@ -409,7 +415,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line main_kernels_simd.go:413
+//line main_kernels_simd.go:419
 	}
 	return r.From(from + at)
 }
@@ -435,7 +441,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line main_kernels_simd.go:439
+//line main_kernels_simd.go:445
 	}
 	return r.From(from + at)
 }
@@ -462,7 +468,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line main_kernels_simd.go:466
+//line main_kernels_simd.go:472
 	}
 	return r.From(from + at)
 }
@@ -489,7 +495,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line main_kernels_simd.go:493
+//line main_kernels_simd.go:499
 	}
 	return r.From(from + at)
 }
@@ -510,7 +516,7 @@ func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
 //line cg.go:42
 			mine.Store(mines0[at:])
-//line main_kernels_simd.go:514
+//line main_kernels_simd.go:520
 		}
 	}
 	return round
@@ -532,7 +538,7 @@ func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
 		mine := simd.LoadFloat32s(mines0[at:])
 //line cg.go:44
 		mine.Store(part1[at:])
-//line main_kernels_simd.go:536
+//line main_kernels_simd.go:542
 	}
 	return true
 }
@@ -553,7 +559,7 @@ func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop
 			mine = mine.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
 //line stream.go:55
 			mine.Store(mines0[at:])
-//line main_kernels_simd.go:557
+//line main_kernels_simd.go:563
 		}
 	}
 	return round
@@ -575,7 +581,7 @@ func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
 		mine := simd.LoadFloat64s(mines0[at:])
 //line stream.go:57
 		mine.Store(part1[at:])
-//line main_kernels_simd.go:579
+//line main_kernels_simd.go:585
 	}
 	return true
 }

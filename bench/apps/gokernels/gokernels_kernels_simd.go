@@ -42,7 +42,7 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-int(n), len(p))
 	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+int(n), len(p))
 	from, to = grid.Within(from, to, (r.Y * int(n)), len(q))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
@@ -58,22 +58,25 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 	laplaceRow(r.Until(from), n, rows, p, q)
 	w := int(n)
 	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastFloat32s(4)
+	bound2 := lanes.Bound32(0)
+	bound3 := lanes.Bound32((w - 1))
+	c4 := simd.BroadcastFloat32s(4)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
+		xs := lanes.Int32s(x)
 //line cg.go:14
 		left := c1
 //line cg.go:14
 		right := c1
-		on := lanes.Greater32(x, 0)
+		on := xs.Greater(bound2)
 		left = simd.LoadFloat32s(p0[at:]).IfElse(on, left)
 //line cg.go:18
-		on_2 := lanes.Less32(x, (w - 1))
+		on_2 := xs.Less(bound3)
 		right = simd.LoadFloat32s(p1[at:]).IfElse(on_2, right)
 //line cg.go:21
-		c2.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
-//line gokernels_kernels_simd.go:77
+		c4.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
+//line gokernels_kernels_simd.go:80
 	}
 	return r.From(from + at)
 }
@@ -90,7 +93,7 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)-int(n), len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)+int(n), len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * int(n)), len(to))
-	if to_2-from_2 < lanes.Lanes32().Len() {
+	if to_2-from_2 < lanes.Lanes32().Len() || to_2 > 1<<31-64 {
 		return r
 	}
 	count := to_2 - from_2
@@ -106,23 +109,26 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 	spreadRow(r.Until(from_2), n, rows, from, to)
 	w := int(n)
 	c1 := simd.BroadcastFloat32s(0)
-	c2 := simd.BroadcastFloat32s(4)
-	c3 := simd.BroadcastFloat32s(0.1)
+	bound2 := lanes.Bound32(0)
+	bound3 := lanes.Bound32((w - 1))
+	c4 := simd.BroadcastFloat32s(4)
+	c5 := simd.BroadcastFloat32s(0.1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from_2 + at
+		xs := lanes.Int32s(x)
 //line heat.go:14
 		left := c1
 //line heat.go:14
 		right := c1
-		on := lanes.Greater32(x, 0)
+		on := xs.Greater(bound2)
 		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
 //line heat.go:18
-		on_2 := lanes.Less32(x, (w - 1))
+		on_2 := xs.Less(bound3)
 		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
 //line heat.go:21
-		simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line gokernels_kernels_simd.go:126
+		simd.LoadFloat32s(from2[at:]).Add(c5.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c4.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line gokernels_kernels_simd.go:132
 	}
 	return r.From(from_2 + at)
 }
@@ -184,7 +190,7 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 		}
 //line mandelbrot.go:19
 		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line gokernels_kernels_simd.go:188
+//line gokernels_kernels_simd.go:194
 	}
 	return r.From(from + at)
 }
@@ -208,7 +214,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:10
 		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line gokernels_kernels_simd.go:212
+//line gokernels_kernels_simd.go:218
 	}
 	return r.From(from + at)
 }
@@ -233,7 +239,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:17
 		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line gokernels_kernels_simd.go:237
+//line gokernels_kernels_simd.go:243
 	}
 	return r.From(from + at)
 }
@@ -259,7 +265,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:24
 		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line gokernels_kernels_simd.go:263
+//line gokernels_kernels_simd.go:269
 	}
 	return r.From(from + at)
 }
@@ -286,7 +292,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:31
 		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line gokernels_kernels_simd.go:290
+//line gokernels_kernels_simd.go:296
 	}
 	return r.From(from + at)
 }
@@ -313,7 +319,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:38
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line gokernels_kernels_simd.go:317
+//line gokernels_kernels_simd.go:323
 	}
 	return r.From(from + at)
 }
@@ -331,7 +337,7 @@ func innerPhase1Lanes(sums_ []float64, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:47
 		c1.Store(sums_0[at:])
-//line gokernels_kernels_simd.go:335
+//line gokernels_kernels_simd.go:341
 	}
 	return true
 }
@@ -352,7 +358,7 @@ func innerPhase2Lanes(round int, a []float64, b []float64, sums_ []float64, stop
 			sum = sum.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
 //line stream.go:49
 			sum.Store(sums_0[at:])
-//line gokernels_kernels_simd.go:356
+//line gokernels_kernels_simd.go:362
 		}
 	}
 	return round
@@ -374,7 +380,7 @@ func innerPhase3Lanes(part []float64, sums_ []float64, count int) bool {
 		sum := simd.LoadFloat64s(sums_0[at:])
 //line stream.go:51
 		sum.Store(part1[at:])
-//line gokernels_kernels_simd.go:378
+//line gokernels_kernels_simd.go:384
 	}
 	return true
 }
@@ -396,7 +402,7 @@ func innerPhase4Lanes(half int, part []float64, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
 		simd.LoadFloat64s(part1[at:]).Add(simd.LoadFloat64s(part0[at:])).Store(part1[at:])
-//line gokernels_kernels_simd.go:400
+//line gokernels_kernels_simd.go:406
 	}
 	return true
 }

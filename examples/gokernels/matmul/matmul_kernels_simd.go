@@ -55,7 +55,7 @@ func matmulPhase2Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[
 //line matmul.go:35
 		sum := simd.LoadFloat32s(sums0[at:])
 //line matmul.go:35
-		on := lanes.Mask32((row < m)).And(lanes.Less32(col, n))
+		on := lanes.Mask32((row < m)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
 		lanes.StoreFloat32s(sum, on, c1[at:])
 //line matmul_kernels_simd.go:61
 	}

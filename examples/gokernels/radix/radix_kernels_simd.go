@@ -38,7 +38,7 @@ func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, d
 		i := (firstX + x)
 //line radix.go:59
 		digit := c0
-		on := lanes.Less32(i, len(keys))
+		on := lanes.Lanes32().Less(lanes.Against32(i, len(keys)))
 		digit = lanes.AndUint32s(lanes.ShiftRightUint32s(simd.LoadUint32s(keys0[at:]), uint64(shift)), c1).IfElse(on, digit)
 //line radix.go:63
 		digit.Store(own1[at:])

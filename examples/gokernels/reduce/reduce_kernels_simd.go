@@ -37,7 +37,7 @@ func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 //line reduce.go:16
 		i := (firstX + x_2)
 //line reduce.go:16
-		on := lanes.Less32(i, len(x))
+		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
 		lanes.StoreUint32s(simd.LoadUint32s(x0[at:]), on, part1[at:])
 //line reduce_kernels_simd.go:43
 	}
@@ -82,7 +82,7 @@ func scanPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 //line reduce.go:36
 		i := (firstX + x_2)
 //line reduce.go:36
-		on := lanes.Less32(i, len(x))
+		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
 		lanes.StoreUint32s(simd.LoadUint32s(x0[at:]), on, part1[at:])
 //line reduce_kernels_simd.go:88
 	}
@@ -95,20 +95,22 @@ func scanPhase2Lanes(step int, part []uint32, befores []uint32, count int) bool 
 	from, to := 0, end
 	from, to = grid.Within(from, to, -step, len(part))
 	from, to = grid.Within(from, to, 0, len(befores))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
 		return false
 	}
 	part0 := part[-step:][:to]
 	befores1 := befores[0:][:to]
 	c0 := simd.BroadcastUint32s(0)
+	bound1 := lanes.Bound32(step)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
+		xs := lanes.Int32s(x)
 //line reduce.go:41
 		before := c0
-		on := lanes.GreaterEqual32(x, step)
+		on := xs.GreaterEqual(bound1)
 		before = simd.LoadUint32s(part0[at:]).IfElse(on, before)
 		before.Store(befores1[at:])
-//line reduce_kernels_simd.go:112
+//line reduce_kernels_simd.go:114
 	}
 	return true
 }
@@ -129,7 +131,7 @@ func scanPhase3Lanes(part []uint32, befores []uint32, count int) bool {
 		before := simd.LoadUint32s(befores0[at:])
 //line reduce.go:46
 		simd.LoadUint32s(part1[at:]).Add(before).Store(part1[at:])
-//line reduce_kernels_simd.go:133
+//line reduce_kernels_simd.go:135
 	}
 	return true
 }

@@ -24,20 +24,22 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 	from, to := 0, end
 	from, to = grid.Within(from, to, -step, len(part))
 	from, to = grid.Within(from, to, 0, len(mores))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || to > 1<<31-64 {
 		return false
 	}
 	part0 := part[-step:][:to]
 	mores1 := mores[0:][:to]
 	c0 := simd.BroadcastUint32s(0)
+	bound1 := lanes.Bound32(step)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 		x := at
+		xs := lanes.Int32s(x)
 //line kernels.go:170
 		more := c0
-		on := lanes.GreaterEqual32(x, step)
+		on := xs.GreaterEqual(bound1)
 		more = simd.LoadUint32s(part0[at:]).IfElse(on, more)
 		more.Store(mores1[at:])
-//line uint32s_kernels_simd.go:41
+//line uint32s_kernels_simd.go:43
 	}
 	return true
 }
@@ -58,7 +60,7 @@ func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 		more := simd.LoadUint32s(mores0[at:])
 //line kernels.go:175
 		simd.LoadUint32s(part1[at:]).Add(more).Store(part1[at:])
-//line uint32s_kernels_simd.go:62
+//line uint32s_kernels_simd.go:64
 	}
 	return true
 }
