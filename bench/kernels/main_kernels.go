@@ -31,8 +31,10 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { bitonic(t, x, y) })
 	}),
 }, Indexes: []string{"barriers.go:16", "barriers.go:20", "barriers.go:24", "barriers.go:34", "barriers.go:38", "barriers.go:39", "barriers.go:44"}, Kernels: map[string]kernel.Written{
-	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
-	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"}},
+	"treeSum": {Code: "k_treeSum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: treeSumFootprint}},
+	"bitonic": {Code: "k_bitonic", Params: []string{"x", "len(x)", "y", "len(y)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: bitonicFootprint}},
 }, Sources: []string{
 	"./ float32 main",
 	"barriers.go bitonic 04c147046d172142",
@@ -143,6 +145,22 @@ func BitonicOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 	return bitonicKernel.Launch(ctx, s, over, kernel.In(x), kernel.Value(int64(kernel.Len(x))), kernel.Out(y), kernel.Value(int64(kernel.Len(y))))
 }
 
+// treeSumFootprint is the Footprint.Of of treeSum.
+func treeSumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Blocks(box, 0)
+	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// bitonicFootprint is the Footprint.Of of bitonic.
+func bitonicFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Places(box, 0)
+	span := at.Span(v[3])
+	touch[0] = kernel.Touch{Read: at.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
 // treeSumPhases runs treeSum for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -159,14 +177,14 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 					me := tx
 //line barriers.go:16
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:163
+//line main_kernels.go:181
 				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:170
+//line main_kernels.go:188
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -178,13 +196,13 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 						if me < half {
 							part[me] += part[me+half]
 						}
-//line main_kernels.go:182
+//line main_kernels.go:200
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:188
+//line main_kernels.go:206
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -194,7 +212,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:198
+//line main_kernels.go:216
 			}
 		}
 	}
@@ -216,17 +234,17 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:220
+//line main_kernels.go:238
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:227
+//line main_kernels.go:245
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:230
+//line main_kernels.go:248
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -236,14 +254,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:240
+//line main_kernels.go:258
 					}
 				}
 			}
 		}
-//line main_kernels.go:245
+//line main_kernels.go:263
 	}
-//line main_kernels.go:247
+//line main_kernels.go:265
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -253,7 +271,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:257
+//line main_kernels.go:275
 				}
 			}
 		}

@@ -32,7 +32,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:49", "main.go:52", "main.go:53"}, Kernels: map[string]kernel.Written{
-	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()", "above", "lo", "height"}, Dims: 2, DimsAt: "main.go:43"},
+	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()", "above", "lo", "height"}, Dims: 2, DimsAt: "main.go:43",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Sources: []string{
 	"./ float32,int main",
 	"main.go spread 49805448803bff45",
@@ -70,6 +71,38 @@ func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float
 // SpreadOn launches spread on a stream.
 func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, now kernel.Matrix[float32], next kernel.Matrix[float32], above int, lo int, height int) error {
 	return spreadKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(kernel.RowsOf(now))), kernel.Value(int64(kernel.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(kernel.RowsOf(next))), kernel.Value(int64(kernel.ColsOf(next))), kernel.Value(int64(above)), kernel.Value(int64(lo)), kernel.Value(int64(height)))
+}
+
+// spreadFootprint is the Footprint.Of of spread.
+func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	above := grid.Only(v[6])
+	at1 := at.Times(above)
+	y := grid.Places(box, 1).Below(grid.Only(v[4]))
+	y1 := y.Plus(above).From(grid.Only(0)).Minus(above).And(y)
+	at2 := grid.Only(v[1])
+	at3 := grid.Only(v[5])
+	x := grid.Places(box, 0).Below(at3)
+	lo := grid.Only(v[7])
+	y2 := y.Plus(lo).Not(grid.Only(0)).Minus(lo).And(y)
+	y3 := y2.Plus(lo).Not(grid.Only(v[8]).Add(-1)).Minus(lo).And(y2)
+	y4 := y3.Plus(above).From(grid.Only(0)).Minus(above).And(y3)
+	at4 := at1.Plus(at.Times(y4.Plus(above).Below(at2).Minus(above).And(y4)))
+	x1 := x.Not(grid.Only(0)).Not(at3.Add(-1))
+	at5 := above.Add(-1)
+	y5 := y3.Plus(at5).From(grid.Only(0)).Minus(at5).And(y3)
+	x2 := x1.Below(at)
+	at6 := above.Add(1)
+	y6 := y3.Plus(at6).From(grid.Only(0)).Minus(at6).And(y3)
+	span := at3.Times(y).Plus(x).
+		Or(at3.Times(y3).Plus(x1)).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: at1.Plus(at.Times(y1.Plus(above).Below(at2).Minus(above).And(y1))).Plus(x.Below(at)).
+		Or(at4.Plus(x1.Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(at).Add(1)).Add(-1)).
+		Or(at4.Plus(x1.Add(1).From(grid.Only(0)).Add(-1).Add(1).Below(at).Add(-1)).Add(1)).
+		Or(at1.Plus(at.Times(y5.Plus(at5).Below(at2).Minus(at5).And(y5))).Plus(x2).Minus(at)).
+		Or(at1.Plus(at.Times(y6.Plus(at6).Below(at2).Minus(at6).And(y6))).Plus(at).Plus(x2)).
+		Or(at4.Plus(x2)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
 }
 
 // spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -118,7 +151,7 @@ threads:
 				}
 				sum := now2[grid.At(grid.At(at, i), x-1)] + now3[grid.At(grid.At(at, i), x+1)] + now4[grid.At(grid.At(at, i-1), x)] + now5[grid.At(grid.At(at, i+1), x)] - float32(4*now1[grid.At(grid.At(at, i), x)])
 				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, i), x)] + float32(0.2*sum)
-//line main_kernels.go:122
+//line main_kernels.go:155
 			}
 			x_ = to - 1
 			continue
@@ -135,11 +168,11 @@ threads:
 		}
 		sum := now.At(i, x-1) + now.At(i, x+1) + now.At(i-1, x) + now.At(i+1, x) - float32(4*now.At(i, x))
 		next.Set(y, x, now.At(i, x)+float32(0.2*sum))
-//line main_kernels.go:139
+//line main_kernels.go:172
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
 	spreadVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32], int, int, int) grid.Row
 )

@@ -49,13 +49,13 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 		return r // a thread uses what another one stores
 	}
 	spreadRow(r.Until(from), now, next, above, lo, height)
-	c0 := simd.BroadcastFloat32s(4)
-	c1 := simd.BroadcastFloat32s(0.2)
+	c2 := simd.BroadcastFloat32s(4)
+	c3 := simd.BroadcastFloat32s(0.2)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:52
-		sum := simd.LoadFloat32s(nowRow0[at:]).Add(simd.LoadFloat32s(nowRow1[at:])).Add(simd.LoadFloat32s(nowRow_22[at:])).Add(simd.LoadFloat32s(nowRow_33[at:])).Sub(c0.Mul(simd.LoadFloat32s(nowRow4[at:])))
-		simd.LoadFloat32s(nowRow4[at:]).Add(c1.Mul(sum)).Store(nextRow5[at:])
+		sum := simd.LoadFloat32s(nowRow0[at:]).Add(simd.LoadFloat32s(nowRow1[at:])).Add(simd.LoadFloat32s(nowRow_22[at:])).Add(simd.LoadFloat32s(nowRow_33[at:])).Sub(c2.Mul(simd.LoadFloat32s(nowRow4[at:])))
+		simd.LoadFloat32s(nowRow4[at:]).Add(c3.Mul(sum)).Store(nextRow5[at:])
 //line main_kernels_simd.go:60
 	}
 	return r.From(from + at)

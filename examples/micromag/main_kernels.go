@@ -1817,7 +1817,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
 	fft4Vectors          func(grid.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
 	fft2Vectors          func(grid.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row

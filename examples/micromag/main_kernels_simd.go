@@ -80,11 +80,22 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 		return r // a thread uses what another one stores
 	}
 	fft4Row(r.Until(from), n, columns, stride, cos, sin, re, im, toRe, toIm)
+	i := r.Y
+	angle := (i - (i & (stride - 1)))
+	cosA := cos[angle]
+	sinA := sin[angle]
+	all7 := simd.BroadcastFloat32s(cosA)
+	all8 := simd.BroadcastFloat32s(sinA)
+	cosB := cos[(2 * angle)]
+	sinB := sin[(2 * angle)]
+	all11 := simd.BroadcastFloat32s(cosB)
+	all12 := simd.BroadcastFloat32s(sinB)
+	cosC := cos[(3 * angle)]
+	sinC := sin[(3 * angle)]
+	all15 := simd.BroadcastFloat32s(cosC)
+	all16 := simd.BroadcastFloat32s(sinC)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line fft.go:20
-		i := r.Y
-		angle := (i - (i & (stride - 1)))
 //line fft.go:23
 		sumRe := simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:]))
 //line fft.go:23
@@ -107,43 +118,19 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 		aRe := awayRe.Add(sideIm)
 //line fft.go:29
 		aIm := awayIm.Sub(sideRe)
-//line fft.go:29
-		cosA := cos[angle]
-//line fft.go:29
-		cosA_all := simd.BroadcastFloat32s(cosA)
-//line fft.go:29
-		sinA := sin[angle]
-//line fft.go:29
-		sinA_all := simd.BroadcastFloat32s(sinA)
-		aRe.Mul(cosA_all).Add(aIm.Mul(sinA_all)).Store(toRe10[at:])
-		aIm.Mul(cosA_all).Sub(aRe.Mul(sinA_all)).Store(toIm11[at:])
+		aRe.Mul(all7).Add(aIm.Mul(all8)).Store(toRe10[at:])
+		aIm.Mul(all7).Sub(aRe.Mul(all8)).Store(toIm11[at:])
 		bRe := sumRe.Sub(nextRe)
 //line fft.go:32
 		bIm := sumIm.Sub(nextIm)
-//line fft.go:32
-		cosB := cos[(2 * angle)]
-//line fft.go:32
-		cosB_all := simd.BroadcastFloat32s(cosB)
-//line fft.go:32
-		sinB := sin[(2 * angle)]
-//line fft.go:32
-		sinB_all := simd.BroadcastFloat32s(sinB)
-		bRe.Mul(cosB_all).Add(bIm.Mul(sinB_all)).Store(toRe12[at:])
-		bIm.Mul(cosB_all).Sub(bRe.Mul(sinB_all)).Store(toIm13[at:])
+		bRe.Mul(all11).Add(bIm.Mul(all12)).Store(toRe12[at:])
+		bIm.Mul(all11).Sub(bRe.Mul(all12)).Store(toIm13[at:])
 		cRe := awayRe.Sub(sideIm)
 //line fft.go:35
 		cIm := awayIm.Add(sideRe)
-//line fft.go:35
-		cosC := cos[(3 * angle)]
-//line fft.go:35
-		cosC_all := simd.BroadcastFloat32s(cosC)
-//line fft.go:35
-		sinC := sin[(3 * angle)]
-//line fft.go:35
-		sinC_all := simd.BroadcastFloat32s(sinC)
-		cRe.Mul(cosC_all).Add(cIm.Mul(sinC_all)).Store(toRe14[at:])
-		cIm.Mul(cosC_all).Sub(cRe.Mul(sinC_all)).Store(toIm15[at:])
-//line main_kernels_simd.go:147
+		cRe.Mul(all15).Add(cIm.Mul(all16)).Store(toRe14[at:])
+		cIm.Mul(all15).Sub(cRe.Mul(all16)).Store(toIm15[at:])
+//line main_kernels_simd.go:134
 	}
 	return r.From(from + at)
 }
@@ -194,7 +181,7 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 		simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:])).Store(toRe6[at:])
 //line fft.go:48
 		v_2.Store(toIm7[at:])
-//line main_kernels_simd.go:198
+//line main_kernels_simd.go:185
 	}
 	return r.From(from + at)
 }
@@ -220,17 +207,16 @@ func transposeLanes(r grid.Row, rows int, columns int, toRows int, toColumns int
 		return r // a thread uses what another one stores
 	}
 	transposeRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
-	c0 := simd.BroadcastFloat32s(0)
+	y := r.Y
+	c := r.Z
+	c2 := simd.BroadcastFloat32s(0)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line fft.go:56
-		y := r.Y
-//line fft.go:56
-		c := r.Z
-		a := c0
 //line fft.go:57
-		b := c0
+		a := c2
+//line fft.go:57
+		b := c2
 		if y < columns {
 			from_2 := ((((c * rows) + x) * columns) + y)
 			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
@@ -253,7 +239,7 @@ func transposeLanes(r grid.Row, rows int, columns int, toRows int, toColumns int
 		a.Store(toRe0[at:])
 //line fft.go:63
 		v.Store(toIm1[at:])
-//line main_kernels_simd.go:257
+//line main_kernels_simd.go:243
 	}
 	return r.From(from + at)
 }
@@ -279,13 +265,12 @@ func transposeBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns
 		return r // a thread uses what another one stores
 	}
 	transposeBackRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
+	y := r.Y
+	c := r.Z
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line fft.go:71
-		y := r.Y
-//line fft.go:71
-		c := r.Z
+//line fft.go:72
 		column := y
 //line fft.go:72
 		sign := float32(1)
@@ -310,7 +295,7 @@ func transposeBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns
 		lanes.GatherFloat32s(re, from_2, columns).Store(toRe0[at:])
 //line fft.go:77
 		v.Store(toIm1[at:])
-//line main_kernels_simd.go:314
+//line main_kernels_simd.go:299
 	}
 	return r.From(from + at)
 }
@@ -334,7 +319,7 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)-ny, len(m))
 	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)+ny, len(m))
 	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny), len(h))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
@@ -352,15 +337,22 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 		return r // a thread uses what another one stores
 	}
 	effectiveRow(r.Until(from), nx, ny, px, of, m, demag, h)
+	x_2 := r.Y
+	c := r.Z
+	all3 := simd.BroadcastFloat32s(float32(of.AxisX))
+	all4 := simd.BroadcastFloat32s(float32(of.AxisY))
+	all5 := simd.BroadcastFloat32s(float32(of.AxisZ))
+	all6 := simd.BroadcastFloat32s(float32(of.Anisotropy))
+	bound7 := lanes.Bound32(0)
+	all8 := simd.BroadcastFloat32s(float32(of.ExchangeY))
+	bound9 := lanes.Bound32((ny - 1))
+	all10 := simd.BroadcastFloat32s(float32(of.ExchangeX))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line llg.go:36
-		x_2 := r.Y
-//line llg.go:36
-		c := r.Z
+		xs := lanes.Int32s(x)
 //line llg.go:38
-		along := simd.LoadFloat32s(m0[at:]).Mul(simd.BroadcastFloat32s(float32(of.AxisX))).Add(simd.LoadFloat32s(m1[at:]).Mul(simd.BroadcastFloat32s(float32(of.AxisY)))).Add(simd.LoadFloat32s(m2[at:]).Mul(simd.BroadcastFloat32s(float32(of.AxisZ))))
+		along := simd.LoadFloat32s(m0[at:]).Mul(all3).Add(simd.LoadFloat32s(m1[at:]).Mul(all4)).Add(simd.LoadFloat32s(m2[at:]).Mul(all5))
 		field := float32(of.FieldX)
 //line llg.go:39
 		axis := float32(of.AxisX)
@@ -375,21 +367,21 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 			axis = float32(of.AxisZ)
 		}
 //line llg.go:47
-		sum := simd.LoadFloat32s(demag3[at:]).Add(simd.BroadcastFloat32s(field)).Add(simd.BroadcastFloat32s(float32(of.Anisotropy)).Mul(along).Mul(simd.BroadcastFloat32s(axis)))
-		on := lanes.Lanes32().Greater(lanes.Against32(x, 0))
-		sum = sum.Add(simd.BroadcastFloat32s(float32(of.ExchangeY)).Mul(simd.LoadFloat32s(m4[at:]).Sub(simd.LoadFloat32s(m5[at:])))).IfElse(on, sum)
+		sum := simd.LoadFloat32s(demag3[at:]).Add(simd.BroadcastFloat32s(field)).Add(all6.Mul(along).Mul(simd.BroadcastFloat32s(axis)))
+		on := xs.Greater(bound7)
+		sum = sum.Add(all8.Mul(simd.LoadFloat32s(m4[at:]).Sub(simd.LoadFloat32s(m5[at:])))).IfElse(on, sum)
 //line llg.go:51
-		on_2 := lanes.Lanes32().Less(lanes.Against32(x, (ny - 1)))
-		sum = sum.Add(simd.BroadcastFloat32s(float32(of.ExchangeY)).Mul(simd.LoadFloat32s(m6[at:]).Sub(simd.LoadFloat32s(m5[at:])))).IfElse(on_2, sum)
+		on_2 := xs.Less(bound9)
+		sum = sum.Add(all8.Mul(simd.LoadFloat32s(m6[at:]).Sub(simd.LoadFloat32s(m5[at:])))).IfElse(on_2, sum)
 //line llg.go:54
 		if x_2 > 0 {
-			sum = sum.Add(simd.BroadcastFloat32s(float32(of.ExchangeX)).Mul(simd.LoadFloat32s(m7[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			sum = sum.Add(all10.Mul(simd.LoadFloat32s(m7[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
 		}
 		if x_2 < (nx - 1) {
-			sum = sum.Add(simd.BroadcastFloat32s(float32(of.ExchangeX)).Mul(simd.LoadFloat32s(m8[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			sum = sum.Add(all10.Mul(simd.LoadFloat32s(m8[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
 		}
 		sum.Store(h9[at:])
-//line main_kernels_simd.go:393
+//line main_kernels_simd.go:385
 	}
 	return r.From(from + at)
 }
@@ -403,7 +395,7 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 	from, to = grid.Within(from, to, (r.Y * length), len(re))
 	from, to = grid.Within(from, to, (r.Y * length), len(im))
 	from, to = grid.Within(from, to, (r.Y * n), len(m))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
 		return r
 	}
 	count := to - from
@@ -414,17 +406,19 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 		return r // a thread uses what another one stores
 	}
 	padRow(r.Until(from), n, length, m, re, im)
-	c0 := simd.BroadcastFloat32s(0)
+	c1 := simd.BroadcastFloat32s(0)
+	bound2 := lanes.Bound32(n)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
+		xs := lanes.Int32s(x)
 //line llg.go:69
-		c0.Store(re0[at:])
+		c1.Store(re0[at:])
 //line llg.go:69
-		c0.Store(im1[at:])
-		on := lanes.Lanes32().Less(lanes.Against32(x, n))
+		c1.Store(im1[at:])
+		on := xs.Less(bound2)
 		lanes.StoreFloat32s(simd.LoadFloat32s(m2[at:]), on, re0[at:])
-//line main_kernels_simd.go:428
+//line main_kernels_simd.go:422
 	}
 	return r.From(from + at)
 }
@@ -495,7 +489,7 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 		v_3.Store(im8[at:])
 //line llg.go:85
 		v_4.Store(im9[at:])
-//line main_kernels_simd.go:499
+//line main_kernels_simd.go:493
 	}
 	return r.From(from + at)
 }
@@ -529,7 +523,9 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 		return r // a thread uses what another one stores
 	}
 	motionRow(r.Until(from), n, damping, m, h, k)
-	all0 := simd.BroadcastFloat32s(damping)
+	f := (float32(-1) / (float32(1) + float32((damping * damping))))
+	all1 := simd.BroadcastFloat32s(damping)
+	all2 := simd.BroadcastFloat32s(f)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:94
@@ -549,13 +545,11 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 		ty := mz.Mul(hx).Sub(mx.Mul(hz))
 //line llg.go:95
 		tz := mx.Mul(hy).Sub(my.Mul(hx))
-		f := (float32(-1) / (float32(1) + float32((damping * damping))))
-//line llg.go:96
-		f_all := simd.BroadcastFloat32s(f)
-		f_all.Mul(tx.Add(all0.Mul(my.Mul(tz).Sub(mz.Mul(ty))))).Store(k6[at:])
-		f_all.Mul(ty.Add(all0.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))).Store(k7[at:])
-		f_all.Mul(tz.Add(all0.Mul(mx.Mul(ty).Sub(my.Mul(tx))))).Store(k8[at:])
-//line main_kernels_simd.go:559
+//line llg.go:97
+		all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))).Store(k6[at:])
+		all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))).Store(k7[at:])
+		all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))).Store(k8[at:])
+//line main_kernels_simd.go:553
 	}
 	return r.From(from + at)
 }
@@ -585,15 +579,18 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 		return r // a thread uses what another one stores
 	}
 	energyRow(r.Until(from), n, of, m, h, e)
-	c0 := simd.BroadcastFloat32s(2)
+	all0 := simd.BroadcastFloat32s(float32(of.FieldX))
+	all1 := simd.BroadcastFloat32s(float32(of.FieldY))
+	all2 := simd.BroadcastFloat32s(float32(of.FieldZ))
+	c3 := simd.BroadcastFloat32s(2)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:108
-		x_2 := simd.LoadFloat32s(m0[at:]).Mul(simd.LoadFloat32s(h1[at:]).Add(simd.BroadcastFloat32s(float32(of.FieldX))))
-		y := simd.LoadFloat32s(m2[at:]).Mul(simd.LoadFloat32s(h3[at:]).Add(simd.BroadcastFloat32s(float32(of.FieldY))))
-		z := simd.LoadFloat32s(m4[at:]).Mul(simd.LoadFloat32s(h5[at:]).Add(simd.BroadcastFloat32s(float32(of.FieldZ))))
-		x_2.Add(y).Add(z).Neg().Div(c0).Store(e6[at:])
-//line main_kernels_simd.go:597
+		x_2 := simd.LoadFloat32s(m0[at:]).Mul(simd.LoadFloat32s(h1[at:]).Add(all0))
+		y := simd.LoadFloat32s(m2[at:]).Mul(simd.LoadFloat32s(h3[at:]).Add(all1))
+		z := simd.LoadFloat32s(m4[at:]).Mul(simd.LoadFloat32s(h5[at:]).Add(all2))
+		x_2.Add(y).Add(z).Neg().Div(c3).Store(e6[at:])
+//line main_kernels_simd.go:594
 	}
 	return r.From(from + at)
 }
@@ -615,11 +612,12 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 		return r // a thread uses what another one stores
 	}
 	partRow(r.Until(from), fraction, state, m, k, at)
+	all0 := simd.BroadcastFloat32s(float32((fraction * state[2])))
 	at_2 := 0
 	for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
-		simd.LoadFloat32s(m0[at_2:]).Add(simd.BroadcastFloat32s(float32((fraction * state[2]))).Mul(simd.LoadFloat32s(k1[at_2:]))).Store(at2[at_2:])
-//line main_kernels_simd.go:623
+		simd.LoadFloat32s(m0[at_2:]).Add(all0.Mul(simd.LoadFloat32s(k1[at_2:]))).Store(at2[at_2:])
+//line main_kernels_simd.go:621
 	}
 	return r.From(from + at_2)
 }
@@ -665,20 +663,19 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 		return r_ // a thread uses what another one stores
 	}
 	wholeRow(r_.Until(from), n, state, m, k1, k2, k3, next)
-	c0 := simd.BroadcastFloat32s(2)
-	c1 := simd.BroadcastFloat32s(3)
-	c2 := simd.BroadcastFloat32s(4)
-	c3 := simd.BroadcastFloat32s(1)
+	dt := (state[2] / float32(9))
+	c1 := simd.BroadcastFloat32s(2)
+	c2 := simd.BroadcastFloat32s(3)
+	c3 := simd.BroadcastFloat32s(4)
+	all4 := simd.BroadcastFloat32s(dt)
+	c5 := simd.BroadcastFloat32s(1)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line llg.go:129
-		dt := (state[2] / float32(9))
-//line llg.go:129
-		dt_all := simd.BroadcastFloat32s(dt)
-		x_2 := simd.LoadFloat32s(m0[at:]).Add(dt_all.Mul(c0.Mul(simd.LoadFloat32s(k11[at:])).Add(c1.Mul(simd.LoadFloat32s(k22[at:]))).Add(c2.Mul(simd.LoadFloat32s(k33[at:])))))
-		y := simd.LoadFloat32s(m4[at:]).Add(dt_all.Mul(c0.Mul(simd.LoadFloat32s(k15[at:])).Add(c1.Mul(simd.LoadFloat32s(k26[at:]))).Add(c2.Mul(simd.LoadFloat32s(k37[at:])))))
-		z := simd.LoadFloat32s(m8[at:]).Add(dt_all.Mul(c0.Mul(simd.LoadFloat32s(k19[at:])).Add(c1.Mul(simd.LoadFloat32s(k210[at:]))).Add(c2.Mul(simd.LoadFloat32s(k311[at:])))))
-		r := c3.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
+//line llg.go:130
+		x_2 := simd.LoadFloat32s(m0[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k11[at:])).Add(c2.Mul(simd.LoadFloat32s(k22[at:]))).Add(c3.Mul(simd.LoadFloat32s(k33[at:])))))
+		y := simd.LoadFloat32s(m4[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k15[at:])).Add(c2.Mul(simd.LoadFloat32s(k26[at:]))).Add(c3.Mul(simd.LoadFloat32s(k37[at:])))))
+		z := simd.LoadFloat32s(m8[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k19[at:])).Add(c2.Mul(simd.LoadFloat32s(k210[at:]))).Add(c3.Mul(simd.LoadFloat32s(k311[at:])))))
+		r := c5.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
 		v := y.Mul(r)
 //line llg.go:134
 		v_2 := z.Mul(r)
@@ -688,7 +685,7 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 		v.Store(next13[at:])
 //line llg.go:134
 		v_2.Store(next14[at:])
-//line main_kernels_simd.go:692
+//line main_kernels_simd.go:689
 	}
 	return r_.From(from + at)
 }
@@ -730,21 +727,20 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 		return r // a thread uses what another one stores
 	}
 	deviationRow(r.Until(from), n, state, k1, k2, k3, k4, away)
-	c0 := simd.BroadcastFloat32s(6)
-	c1 := simd.BroadcastFloat32s(8)
-	c2 := simd.BroadcastFloat32s(5)
-	c3 := simd.BroadcastFloat32s(9)
+	dt := (state[2] / float32(72))
+	c1 := simd.BroadcastFloat32s(6)
+	c2 := simd.BroadcastFloat32s(8)
+	c3 := simd.BroadcastFloat32s(5)
+	c4 := simd.BroadcastFloat32s(9)
+	all5 := simd.BroadcastFloat32s(dt)
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line llg.go:143
-		dt := (state[2] / float32(72))
-//line llg.go:143
-		dt_all := simd.BroadcastFloat32s(dt)
-		x_2 := dt_all.Mul(c0.Mul(simd.LoadFloat32s(k20[at:])).Add(c1.Mul(simd.LoadFloat32s(k31[at:]))).Sub(c2.Mul(simd.LoadFloat32s(k12[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k43[at:]))))
-		y := dt_all.Mul(c0.Mul(simd.LoadFloat32s(k24[at:])).Add(c1.Mul(simd.LoadFloat32s(k35[at:]))).Sub(c2.Mul(simd.LoadFloat32s(k16[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k47[at:]))))
-		z := dt_all.Mul(c0.Mul(simd.LoadFloat32s(k28[at:])).Add(c1.Mul(simd.LoadFloat32s(k39[at:]))).Sub(c2.Mul(simd.LoadFloat32s(k110[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k411[at:]))))
+//line llg.go:144
+		x_2 := all5.Mul(c1.Mul(simd.LoadFloat32s(k20[at:])).Add(c2.Mul(simd.LoadFloat32s(k31[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k12[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k43[at:]))))
+		y := all5.Mul(c1.Mul(simd.LoadFloat32s(k24[at:])).Add(c2.Mul(simd.LoadFloat32s(k35[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k16[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k47[at:]))))
+		z := all5.Mul(c1.Mul(simd.LoadFloat32s(k28[at:])).Add(c2.Mul(simd.LoadFloat32s(k39[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k110[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k411[at:]))))
 		x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Store(away12[at:])
-//line main_kernels_simd.go:748
+//line main_kernels_simd.go:744
 	}
 	return r.From(from + at)
 }
@@ -756,7 +752,7 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 	from, to = grid.Within(from, to, 0, len(k4))
 	from, to = grid.Within(from, to, 0, len(m))
 	from, to = grid.Within(from, to, 0, len(k1))
-	if to-from < lanes.Lanes32().Len() || len(state) <= 3 {
+	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 || len(state) <= 3 {
 		return r
 	}
 	count := to - from
@@ -768,17 +764,19 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 		return r // a thread uses what another one stores
 	}
 	acceptRow(r.Until(from), state, next, k4, m, k1)
+	bound0 := lanes.Bound32(len(m))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
+		xs := lanes.Int32s(x)
 //line llg.go:178
-		on := lanes.Lanes32().Less(lanes.Against32(x, len(m))).And(lanes.Mask32((state[3] > float32(0))))
+		on := xs.Less(bound0).And(lanes.Mask32((state[3] > float32(0))))
 		v := simd.LoadFloat32s(k41[at:])
 //line llg.go:179
 		lanes.StoreFloat32s(simd.LoadFloat32s(next0[at:]), on, m2[at:])
 //line llg.go:179
 		lanes.StoreFloat32s(v, on, k13[at:])
-//line main_kernels_simd.go:782
+//line main_kernels_simd.go:780
 	}
 	return r.From(from + at)
 }

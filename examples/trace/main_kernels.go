@@ -28,7 +28,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:37"}, Kernels: map[string]kernel.Written{
-	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"}},
+	"clearEdges": {Code: "k_clearEdges", Params: []string{"row", "len(row)"},
+		Footprint: kernel.Footprint{Why: "main.go:37: threads may write elements of row that threads of another t.Global(0) use", Of: clearEdgesFootprint}},
 }, Sources: []string{
 	"./ float32,len main",
 	"main.go clearEdges 8f3e54b1e79f36c2",
@@ -64,6 +65,14 @@ func ClearEdgesOn(ctx context.Context, s *hal.Stream, over hal.Grid, row_ kernel
 	return clearEdgesKernel.Launch(ctx, s, over, kernel.InOut(row_), kernel.Value(int64(kernel.Len(row_))))
 }
 
+// clearEdgesFootprint is the Footprint.Of of clearEdges.
+func clearEdgesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(64))
+	span := i.
+		Or(grid.Only(v[1]).Plus(i).Add(-64)).Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
 // clearEdgesRow runs clearEdges for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -89,7 +98,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:93
+//line main_kernels.go:102
 				}
 				{
 					at := at + 1
@@ -99,7 +108,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:103
+//line main_kernels.go:112
 				}
 			}
 			if at < count {
@@ -109,7 +118,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 				if i := x; true || i < edge {
 					row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 				}
-//line main_kernels.go:113
+//line main_kernels.go:122
 			}
 			x = to - 1
 			continue
@@ -118,11 +127,11 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if i := x; i < edge {
 			row[i], row[len(row)-edge+i] = 0, 0
 		}
-//line main_kernels.go:122
+//line main_kernels.go:131
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
 	clearEdgesVectors func(grid.Row, []float32) grid.Row
 )

@@ -223,19 +223,32 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
 }, Indexes: []string{"cg.go:21", "cg.go:24", "cg.go:27", "cg.go:30", "cg.go:32", "cg.go:42", "cg.go:44", "cg.go:48", "cg.go:50", "cg.go:57", "cg.go:58", "cg.go:65", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:15"},
-	"dot":     {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
-	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
-	"spread":  {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12"},
-	"escape":  {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12"},
-	"move":    {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}},
-	"copies":  {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}},
-	"mul":     {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}},
-	"add":     {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"triad":   {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"inner":   {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
+	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:15",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
+	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
+	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
+	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
+	"mul": {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: mulFootprint}},
+	"add": {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
+	"triad": {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
+	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
@@ -749,6 +762,165 @@ func InnerOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
+// laplaceFootprint is the Footprint.Of of laplace.
+func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 1).Below(n)
+	j := grid.Places(box, 0).Below(n)
+	at := n.Add(-1)
+	at1 := n.Times(i)
+	at2 := at1.Plus(j)
+	span := at2.Span(v[4])
+	touch[0] = kernel.Touch{Read: n.Times(i.Above(grid.Only(0))).Plus(j).Minus(n).
+		Or(n.Times(i.Below(at)).Plus(n).Plus(j)).
+		Or(at1.Plus(j.Above(grid.Only(0))).Add(-1)).
+		Or(at1.Plus(j.Below(at)).Add(1)).
+		Or(at2).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// dotFootprint is the Footprint.Of of dot.
+func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Only(v[1])
+	at1 := grid.Blocks(box, 0)
+	at2 := at.Times(at1)
+	at3 := me.Plus(at2.Over(grid.Between(1, 2147483647)))
+	end := at2.Plus(at).Over(grid.Between(1, 2147483647))
+	i := at3.Steps(grid.Only(64), end.Above(at3.Steps(grid.Only(64), end)))
+	span := at1.When(me.And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at1)}
+}
+
+// advanceFootprint is the Footprint.Of of advance.
+func advanceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	span1 := i.Span(v[3])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: span1, Write: span1}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[3] = kernel.Touch{Read: i.Span(v[7])}
+	touch[4] = kernel.Touch{Read: at.Span(v[9])}
+	touch[5] = kernel.Touch{Read: at.Span(v[11])}
+}
+
+// directFootprint is the Footprint.Of of direct.
+func directFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: at.Span(v[5])}
+	touch[3] = kernel.Touch{Read: at.Span(v[7])}
+}
+
+// spreadFootprint is the Footprint.Of of spread.
+func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	i := grid.Places(box, 1).Below(n)
+	at := n.Times(i)
+	at1 := at.Plus(n)
+	j := grid.Places(box, 0).Below(n)
+	at2 := at.Plus(j)
+	span := at2.Span(v[4])
+	touch[0] = kernel.Touch{Read: at1.Plus(j.Above(grid.Only(0))).Add(-1).
+		Or(at1.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at1.Plus(j)).
+		Or(at2).
+		Or(at.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// escapeFootprint is the Footprint.Of of escape.
+func escapeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1).Below(n)
+	at1 := grid.Places(box, 0).Below(n)
+	span := n.Times(at).Plus(at1).Span(v[3])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, at1)}
+}
+
+// moveFootprint is the Footprint.Of of move.
+func moveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[6]).Over(grid.Only(4)))
+	at := i.Times(grid.Only(4))
+	k := grid.Only(0).Steps(grid.Only(4), grid.Only(v[2]))
+	at1 := at.
+		Or(at.Add(3))
+	at2 := i.Times(grid.Only(3))
+	span := at2.
+		Or(at2.Add(2)).Span(v[4])
+	span1 := at1.Span(v[6])
+	touch[0] = kernel.Touch{Read: at1.
+		Or(k.When(i)).
+		Or(k.Add(3).When(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Read: span, Write: span}
+	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 4, i)}
+}
+
+// copiesFootprint is the Footprint.Of of copies.
+func copiesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// mulFootprint is the Footprint.Of of mul.
+func mulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+}
+
+// addFootprint is the Footprint.Of of add.
+func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[5]))
+	span := i.Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// triadFootprint is the Footprint.Of of triad.
+func triadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+}
+
+// nstreamFootprint is the Footprint.Of of nstream.
+func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+}
+
+// innerFootprint is the Footprint.Of of inner.
+func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Only(v[1])
+	at1 := grid.Blocks(box, 0)
+	at2 := at.Times(at1)
+	at3 := me.Plus(at2.Over(grid.Between(1, 2147483647)))
+	end := at2.Plus(at).Over(grid.Between(1, 2147483647))
+	i := at3.Steps(grid.Only(64), end.Above(at3.Steps(grid.Only(64), end)))
+	span := at1.When(me.And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at1)}
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -800,7 +972,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:804
+//line main_kernels.go:976
 			}
 			x = to - 1
 			continue
@@ -824,7 +996,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:828
+//line main_kernels.go:1000
 	}
 }
 
@@ -857,7 +1029,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_, _, _ = tx, ty, tz
 //line cg.go:40
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:861
+//line main_kernels.go:1033
 				mines[tx] = mine
 			}
 		}
@@ -890,7 +1062,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:894
+//line main_kernels.go:1066
 							mines[tx] = mine
 						}
 					}
@@ -910,7 +1082,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:914
+//line main_kernels.go:1086
 						mines[tx] = mine
 					}
 				}
@@ -929,7 +1101,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:44
 					part[me] = mine
-//line main_kernels.go:933
+//line main_kernels.go:1105
 				}
 			}
 		}
@@ -950,7 +1122,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:954
+//line main_kernels.go:1126
 			}
 		}
 	}
@@ -985,7 +1157,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:989
+//line main_kernels.go:1161
 			}
 			x_ = to - 1
 			continue
@@ -995,7 +1167,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:999
+//line main_kernels.go:1171
 	}
 }
 
@@ -1024,7 +1196,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1028
+//line main_kernels.go:1200
 				}
 				{
 					at := at + 1
@@ -1034,7 +1206,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1038
+//line main_kernels.go:1210
 				}
 			}
 			if at < count {
@@ -1044,7 +1216,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1048
+//line main_kernels.go:1220
 			}
 			x = to - 1
 			continue
@@ -1053,7 +1225,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1057
+//line main_kernels.go:1229
 	}
 }
 
@@ -1102,7 +1274,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1106
+//line main_kernels.go:1278
 			}
 			x = to_ - 1
 			continue
@@ -1120,7 +1292,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1124
+//line main_kernels.go:1296
 	}
 }
 
@@ -1146,7 +1318,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1150
+//line main_kernels.go:1322
 	}
 }
 
@@ -1171,7 +1343,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1175
+//line main_kernels.go:1347
 	}
 }
 
@@ -1200,7 +1372,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1204
+//line main_kernels.go:1376
 				}
 				{
 					at := at + 1
@@ -1210,7 +1382,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1214
+//line main_kernels.go:1386
 				}
 			}
 			if at < count {
@@ -1220,7 +1392,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1224
+//line main_kernels.go:1396
 			}
 			x = to - 1
 			continue
@@ -1229,7 +1401,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1233
+//line main_kernels.go:1405
 	}
 }
 
@@ -1258,7 +1430,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1262
+//line main_kernels.go:1434
 				}
 				{
 					at := at + 1
@@ -1268,7 +1440,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1272
+//line main_kernels.go:1444
 				}
 			}
 			if at < count {
@@ -1278,7 +1450,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1282
+//line main_kernels.go:1454
 			}
 			x = to - 1
 			continue
@@ -1287,7 +1459,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1291
+//line main_kernels.go:1463
 	}
 }
 
@@ -1318,7 +1490,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1322
+//line main_kernels.go:1494
 				}
 				{
 					at := at + 1
@@ -1328,7 +1500,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1332
+//line main_kernels.go:1504
 				}
 			}
 			if at < count {
@@ -1338,7 +1510,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1342
+//line main_kernels.go:1514
 			}
 			x = to - 1
 			continue
@@ -1347,7 +1519,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1351
+//line main_kernels.go:1523
 	}
 }
 
@@ -1378,7 +1550,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1382
+//line main_kernels.go:1554
 				}
 				{
 					at := at + 1
@@ -1388,7 +1560,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1392
+//line main_kernels.go:1564
 				}
 			}
 			if at < count {
@@ -1398,7 +1570,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1402
+//line main_kernels.go:1574
 			}
 			x = to - 1
 			continue
@@ -1407,7 +1579,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1411
+//line main_kernels.go:1583
 	}
 }
 
@@ -1438,7 +1610,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1442
+//line main_kernels.go:1614
 				}
 				{
 					at := at + 1
@@ -1448,7 +1620,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1452
+//line main_kernels.go:1624
 				}
 			}
 			if at < count {
@@ -1458,7 +1630,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1462
+//line main_kernels.go:1634
 			}
 			x = to - 1
 			continue
@@ -1467,7 +1639,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1471
+//line main_kernels.go:1643
 	}
 }
 
@@ -1500,7 +1672,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1504
+//line main_kernels.go:1676
 				mines[tx] = mine
 			}
 		}
@@ -1533,7 +1705,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1537
+//line main_kernels.go:1709
 							mines[tx] = mine
 						}
 					}
@@ -1553,7 +1725,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1557
+//line main_kernels.go:1729
 						mines[tx] = mine
 					}
 				}
@@ -1572,7 +1744,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1576
+//line main_kernels.go:1748
 				}
 			}
 		}
@@ -1593,7 +1765,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1597
+//line main_kernels.go:1769
 			}
 		}
 	}

@@ -161,15 +161,24 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
 }, Indexes: []string{"cg.go:16", "cg.go:19", "cg.go:21", "heat.go:16", "heat.go:19", "heat.go:21", "mandelbrot.go:19", "stream.go:10", "stream.go:17", "stream.go:24", "stream.go:31", "stream.go:38", "stream.go:49", "stream.go:51", "stream.go:55", "stream.go:59"}, Kernels: map[string]kernel.Written{
-	"laplace":    {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:10"},
-	"spread":     {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:10"},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "rows", "first", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:9"},
-	"copies":     {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"}},
-	"mul":        {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"}},
-	"add":        {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"triad":      {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"nstream":    {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"}},
-	"inner":      {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}},
+	"laplace": {Code: "k_laplace", Params: []string{"n", "rows", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:10",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+	"spread": {Code: "k_spread", Params: []string{"n", "rows", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:10",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "rows", "first", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:9",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
+	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
+	"mul": {Code: "k_mul", Params: []string{"b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: mulFootprint}},
+	"add": {Code: "k_add", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
+	"triad": {Code: "k_triad", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
+	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 gokernels",
 	"cg.go laplace f391229e962d2f75",
@@ -495,6 +504,102 @@ func InnerOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[
 	return innerKernel.Launch(ctx, s, over, kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(sums), kernel.Value(int64(kernel.Len(sums))))
 }
 
+// laplaceFootprint is the Footprint.Of of laplace.
+func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1).Below(grid.Only(v[1]))
+	at1 := n.Times(at)
+	at2 := at1.Plus(n)
+	j := grid.Places(box, 0).Below(n)
+	at3 := at1.Plus(j)
+	span := at3.Span(v[5])
+	touch[0] = kernel.Touch{Read: at2.Plus(j.Above(grid.Only(0))).Add(-1).
+		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at2.Plus(j)).
+		Or(at3).
+		Or(at1.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[3])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, j)}
+}
+
+// spreadFootprint is the Footprint.Of of spread.
+func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1).Below(grid.Only(v[1]))
+	at1 := n.Times(at)
+	at2 := at1.Plus(n)
+	j := grid.Places(box, 0).Below(n)
+	at3 := at1.Plus(j)
+	span := at3.Span(v[5])
+	touch[0] = kernel.Touch{Read: at2.Plus(j.Above(grid.Only(0))).Add(-1).
+		Or(at2.Plus(j.Below(n.Add(-1))).Add(1)).
+		Or(at2.Plus(j)).
+		Or(at3).
+		Or(at1.Plus(n.Times(grid.Only(2))).Plus(j)).Span(v[3])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, j)}
+}
+
+// mandelbrotFootprint is the Footprint.Of of mandelbrot.
+func mandelbrotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[0])
+	at := grid.Places(box, 1).Below(grid.Only(v[1]))
+	at1 := grid.Places(box, 0).Below(n)
+	span := n.Times(at).Plus(at1).Span(v[5])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at, at1)}
+}
+
+// copiesFootprint is the Footprint.Of of copies.
+func copiesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[3]))
+	span := i.Span(v[3])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// mulFootprint is the Footprint.Of of mul.
+func mulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+}
+
+// addFootprint is the Footprint.Of of add.
+func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[5]))
+	span := i.Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
+// triadFootprint is the Footprint.Of of triad.
+func triadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+}
+
+// nstreamFootprint is the Footprint.Of of nstream.
+func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+}
+
+// innerFootprint is the Footprint.Of of inner.
+func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Steps(grid.Between(1, 2147483647).Times(grid.Only(64)), grid.Only(v[1]))
+	at := grid.Blocks(box, 0)
+	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -541,7 +646,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:545
+//line gokernels_kernels.go:650
 			}
 			x = to - 1
 			continue
@@ -560,7 +665,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:564
+//line gokernels_kernels.go:669
 	}
 }
 
@@ -610,7 +715,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:614
+//line gokernels_kernels.go:719
 			}
 			x = to_ - 1
 			continue
@@ -629,7 +734,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:633
+//line gokernels_kernels.go:738
 	}
 }
 
@@ -655,7 +760,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line gokernels_kernels.go:659
+//line gokernels_kernels.go:764
 	}
 }
 
@@ -684,7 +789,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:688
+//line gokernels_kernels.go:793
 				}
 				{
 					at := at + 1
@@ -694,7 +799,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:698
+//line gokernels_kernels.go:803
 				}
 			}
 			if at < count {
@@ -704,7 +809,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:708
+//line gokernels_kernels.go:813
 			}
 			x = to - 1
 			continue
@@ -713,7 +818,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line gokernels_kernels.go:717
+//line gokernels_kernels.go:822
 	}
 }
 
@@ -742,7 +847,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:746
+//line gokernels_kernels.go:851
 				}
 				{
 					at := at + 1
@@ -752,7 +857,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:756
+//line gokernels_kernels.go:861
 				}
 			}
 			if at < count {
@@ -762,7 +867,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:766
+//line gokernels_kernels.go:871
 			}
 			x = to - 1
 			continue
@@ -771,7 +876,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line gokernels_kernels.go:775
+//line gokernels_kernels.go:880
 	}
 }
 
@@ -802,7 +907,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:806
+//line gokernels_kernels.go:911
 				}
 				{
 					at := at + 1
@@ -812,7 +917,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line gokernels_kernels.go:816
+//line gokernels_kernels.go:921
 				}
 			}
 			if at < count {
@@ -822,7 +927,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line gokernels_kernels.go:826
+//line gokernels_kernels.go:931
 			}
 			x = to - 1
 			continue
@@ -831,7 +936,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line gokernels_kernels.go:835
+//line gokernels_kernels.go:940
 	}
 }
 
@@ -862,7 +967,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:866
+//line gokernels_kernels.go:971
 				}
 				{
 					at := at + 1
@@ -872,7 +977,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:876
+//line gokernels_kernels.go:981
 				}
 			}
 			if at < count {
@@ -882,7 +987,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:886
+//line gokernels_kernels.go:991
 			}
 			x = to - 1
 			continue
@@ -891,7 +996,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:895
+//line gokernels_kernels.go:1000
 	}
 }
 
@@ -922,7 +1027,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:926
+//line gokernels_kernels.go:1031
 				}
 				{
 					at := at + 1
@@ -932,7 +1037,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 					}
-//line gokernels_kernels.go:936
+//line gokernels_kernels.go:1041
 				}
 			}
 			if at < count {
@@ -942,7 +1047,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + float64(scalar*c2[grid.At(at, i)])
 				}
-//line gokernels_kernels.go:946
+//line gokernels_kernels.go:1051
 			}
 			x = to - 1
 			continue
@@ -951,7 +1056,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + float64(scalar*c[i])
 		}
-//line gokernels_kernels.go:955
+//line gokernels_kernels.go:1060
 	}
 }
 
@@ -984,7 +1089,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:47
 					_, sum := tx, 0.0
-//line gokernels_kernels.go:988
+//line gokernels_kernels.go:1093
 					sums_[tx] = sum
 				}
 			}
@@ -1017,7 +1122,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:49
 								sum += float64(a[i] * b[i])
 							}
-//line gokernels_kernels.go:1021
+//line gokernels_kernels.go:1126
 							sums_[tx] = sum
 						}
 					}
@@ -1036,7 +1141,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := (firstX + tx); i < len(a); i += block * int(b_.Grid[0]) {
 							sum += float64(a[i] * b[i])
 						}
-//line gokernels_kernels.go:1040
+//line gokernels_kernels.go:1145
 						sums_[tx] = sum
 					}
 				}
@@ -1055,14 +1160,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = sum
 //line stream.go:51
 					part[me] = sum
-//line gokernels_kernels.go:1059
+//line gokernels_kernels.go:1164
 				}
 			}
 		}
 	}
 //line stream.go:52
 	for half := block / 2; half > 0; half /= 2 {
-//line gokernels_kernels.go:1066
+//line gokernels_kernels.go:1171
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -1074,13 +1179,13 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						if me < half {
 							part[me] += part[me+half]
 						}
-//line gokernels_kernels.go:1078
+//line gokernels_kernels.go:1183
 					}
 				}
 			}
 		}
 	}
-//line gokernels_kernels.go:1084
+//line gokernels_kernels.go:1189
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -1090,7 +1195,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line gokernels_kernels.go:1094
+//line gokernels_kernels.go:1199
 			}
 		}
 	}

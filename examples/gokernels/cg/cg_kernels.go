@@ -88,11 +88,16 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11"},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}},
-	"total":   {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}},
-	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"}},
-	"direct":  {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"}},
+	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:72: the index of out does not follow t.Global(0)", Of: totalFootprint}},
+	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
+	"direct": {Code: "k_direct", Params: []string{"p", "len(p)", "r", "len(r)", "now", "len(now)", "before", "len(before)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 }, Sources: []string{
 	"./ float32,int,len cg",
 	"kernels.go advance 5f4c87f4096eaafc",
@@ -322,6 +327,68 @@ func DirectOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector
 	return directKernel.Launch(ctx, s, over, kernel.InOut(p), kernel.Value(int64(kernel.Len(p))), kernel.In(r), kernel.Value(int64(kernel.Len(r))), kernel.In(now), kernel.Value(int64(kernel.Len(now))), kernel.In(before), kernel.Value(int64(kernel.Len(before))))
 }
 
+// laplaceFootprint is the Footprint.Of of laplace.
+func laplaceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[4])
+	i := grid.Places(box, 1).Below(n)
+	at := n.Times(i)
+	j := grid.Places(box, 0).Below(n)
+	at1 := at.Plus(j)
+	at2 := n.Add(-1)
+	span := at1.Span(v[3])
+	touch[0] = kernel.Touch{Read: at1.
+		Or(n.Times(i.Above(grid.Only(0))).Plus(j).Minus(n)).
+		Or(at.Plus(j.Above(grid.Only(0))).Add(-1)).
+		Or(at.Plus(j.Below(at2)).Add(1)).
+		Or(n.Times(i.Below(at2)).Plus(n).Plus(j)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i, j)}
+}
+
+// productFootprint is the Footprint.Of of product.
+func productFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	n := grid.Only(v[6])
+	at := grid.Blocks(box, 0)
+	me := grid.Locals(box, 0)
+	at1 := n.Times(at).Plus(me.Steps(grid.Only(64), n))
+	span := at.When(me.And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
+	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// totalFootprint is the Footprint.Of of total.
+func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	span := grid.Only(0).When(me.And(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: me.Steps(grid.Only(64), grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1)}
+}
+
+// advanceFootprint is the Footprint.Of of advance.
+func advanceFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	span1 := i.Span(v[3])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: span1, Write: span1}
+	touch[2] = kernel.Touch{Read: i.Span(v[5])}
+	touch[3] = kernel.Touch{Read: i.Span(v[7])}
+	touch[4] = kernel.Touch{Read: at.Span(v[9])}
+	touch[5] = kernel.Touch{Read: at.Span(v[11])}
+}
+
+// directFootprint is the Footprint.Of of direct.
+func directFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[1])
+	at := grid.Only(0).When(i)
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: i.Span(v[3])}
+	touch[2] = kernel.Touch{Read: at.Span(v[5])}
+	touch[3] = kernel.Touch{Read: at.Span(v[7])}
+}
+
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -374,7 +441,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:378
+//line cg_kernels.go:445
 			}
 			x = to - 1
 			continue
@@ -399,7 +466,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:403
+//line cg_kernels.go:470
 	}
 }
 
@@ -433,7 +500,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:437
+//line cg_kernels.go:504
 					mines[tx] = mine
 				}
 			}
@@ -467,7 +534,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:471
+//line cg_kernels.go:538
 							mines[tx] = mine
 						}
 					}
@@ -487,7 +554,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:491
+//line cg_kernels.go:558
 						mines[tx] = mine
 					}
 				}
@@ -506,14 +573,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:510
+//line cg_kernels.go:577
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:517
+//line cg_kernels.go:584
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -525,13 +592,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						if me < half {
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:529
+//line cg_kernels.go:596
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:535
+//line cg_kernels.go:602
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -541,7 +608,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:545
+//line cg_kernels.go:612
 			}
 		}
 	}
@@ -576,7 +643,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:580
+//line cg_kernels.go:647
 					mines[tx] = mine
 				}
 			}
@@ -609,7 +676,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:613
+//line cg_kernels.go:680
 							mines[tx] = mine
 						}
 					}
@@ -629,7 +696,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:633
+//line cg_kernels.go:700
 						mines[tx] = mine
 					}
 				}
@@ -648,14 +715,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:652
+//line cg_kernels.go:719
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:659
+//line cg_kernels.go:726
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -667,13 +734,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						if me < half {
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:671
+//line cg_kernels.go:738
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:677
+//line cg_kernels.go:744
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -683,7 +750,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:687
+//line cg_kernels.go:754
 			}
 		}
 	}
@@ -719,7 +786,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:723
+//line cg_kernels.go:790
 			}
 			x_ = to - 1
 			continue
@@ -730,7 +797,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:734
+//line cg_kernels.go:801
 	}
 }
 
@@ -758,7 +825,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:762
+//line cg_kernels.go:829
 			}
 			x = to - 1
 			continue
@@ -768,7 +835,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:772
+//line cg_kernels.go:839
 	}
 }
 

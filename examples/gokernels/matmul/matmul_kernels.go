@@ -26,7 +26,8 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17"},
+	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32 matmul",
 	"matmul.go matmul 7c6205407eb4744c",
@@ -114,6 +115,19 @@ func MatmulOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int32, col
 	return matmulKernel.Launch(ctx, s, over, kernel.Value(rows), kernel.Value(cols), kernel.Value(inner), kernel.In(a), kernel.Value(int64(kernel.Len(a))), kernel.In(b), kernel.Value(int64(kernel.Len(b))), kernel.Out(c), kernel.Value(int64(kernel.Len(c))))
 }
 
+// matmulFootprint is the Footprint.Of of matmul.
+func matmulFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	inner := grid.Only(v[2])
+	k := grid.Only(0).Steps(grid.Only(16), inner)
+	row := grid.Places(box, 1).Below(grid.Only(v[0]))
+	cols := grid.Only(v[1])
+	col := grid.Places(box, 0).Below(cols)
+	span := cols.Times(row).Plus(col).Span(v[8])
+	touch[0] = kernel.Touch{Read: grid.Locals(box, 0).Plus(k).Below(inner).Plus(inner.Times(row)).Span(v[4])}
+	touch[1] = kernel.Touch{Read: grid.Locals(box, 1).Plus(k).Below(inner).Times(cols).Plus(col).Span(v[6])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, row, col)}
+}
+
 // matmulPhasesKept holds what the threads of a block of matmul keep for later phases, a slice for each variable.
 type matmulPhasesKept struct {
 	sum []float32
@@ -148,7 +162,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					_, _, _ = tx, ty, tz
 //line matmul.go:19
 					sum := float32(0)
-//line matmul_kernels.go:152
+//line matmul_kernels.go:166
 					sums[tx] = sum
 				}
 			}
@@ -156,7 +170,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:160
+//line matmul_kernels.go:174
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -174,7 +188,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:178
+//line matmul_kernels.go:192
 				}
 			}
 		}
@@ -192,13 +206,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:196
+//line matmul_kernels.go:210
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:202
+//line matmul_kernels.go:216
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -214,7 +228,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if row < m && col < n {
 						c[row*n+col] = sum
 					}
-//line matmul_kernels.go:218
+//line matmul_kernels.go:232
 				}
 			}
 		}

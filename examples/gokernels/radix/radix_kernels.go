@@ -42,9 +42,12 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, starts_, sorted) })
 	}),
 }, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]kernel.Written{
-	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
-	"starts":  {Code: "k_starts", Params: []string{"counts", "len(counts)"}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"}},
+	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
+	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"},
+		Footprint: kernel.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ int,len,min,uint32 radix",
 	"radix.go block 58d8d90e9bc6616a",
@@ -212,6 +215,32 @@ func ScatterOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, 
 	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(starts_), kernel.Value(int64(kernel.Len(starts_))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))))
 }
 
+// countFootprint is the Footprint.Of of count.
+func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[2])).Span(v[2])}
+	touch[1] = kernel.Touch{Write: grid.Locals(box, 0).Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(grid.Blocks(box, 0)).Span(v[4])}
+}
+
+// startsFootprint is the Footprint.Of of starts.
+func startsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[1])
+	piece := at.Add(255).Over(grid.Only(256))
+	at1 := grid.Locals(box, 0).Times(piece)
+	from := at1.Min(at)
+	to := at1.Plus(piece).Min(at)
+	span := from.Steps(grid.Only(1), to.Above(from.Steps(grid.Only(1), to))).Span(v[1])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+}
+
+// scatterFootprint is the Footprint.Of of scatter.
+func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	i := grid.Places(box, 0).Below(at)
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: grid.Only(16).When(i.From(at)).Or(grid.Between(0, 4294967295).Mask(grid.Only(15)).Fits(0, 4294967295).When(i)).Times(grid.Between(1, 2147483647)).Plus(grid.Blocks(box, 0)).When(i).Span(v[4])}
+	touch[2] = kernel.Touch{Write: grid.Between(0, 4294967295).When(i).Span(v[6])}
+}
+
 // countPhases runs count for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -227,7 +256,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:231
+//line radix_kernels.go:260
 			}
 		}
 	}
@@ -239,7 +268,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:243
+//line radix_kernels.go:272
 			}
 		}
 	}
@@ -290,7 +319,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:294
+//line radix_kernels.go:323
 				froms[tx] = from
 				tos[tx] = to
 				sums_[tx] = sum
@@ -322,7 +351,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:326
+//line radix_kernels.go:355
 			}
 		}
 	}
@@ -364,7 +393,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 						digit = keys[i] >> shift & (digits - 1)
 					}
 					own[me] = digit
-//line radix_kernels.go:368
+//line radix_kernels.go:397
 					digits_[tx] = digit
 				}
 			}
@@ -390,7 +419,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:394
+//line radix_kernels.go:423
 			}
 		}
 	}

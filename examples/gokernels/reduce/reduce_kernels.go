@@ -39,9 +39,12 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"reduce.go:17", "reduce.go:22", "reduce.go:26", "reduce.go:37", "reduce.go:43", "reduce.go:46", "reduce.go:50", "reduce.go:53", "reduce.go:62"}, Kernels: map[string]kernel.Written{
-	"sum":   {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
-	"scan":  {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"}},
-	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"}},
+	"sum": {Code: "k_sum", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: sumFootprint}},
+	"scan": {Code: "k_scan", Params: []string{"x", "len(x)", "upTo", "len(upTo)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
+	"shift": {Code: "k_shift", Params: []string{"x", "len(x)", "upTo", "len(upTo)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: shiftFootprint}},
 }, Sources: []string{
 	"./ len,uint32 reduce",
 	"reduce.go block 444ded28e8599931",
@@ -183,6 +186,34 @@ func ShiftOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 	return shiftKernel.Launch(ctx, s, over, kernel.InOut(x), kernel.Value(int64(kernel.Len(x))), kernel.In(upTo), kernel.Value(int64(kernel.Len(upTo))))
 }
 
+// sumFootprint is the Footprint.Of of sum.
+func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Blocks(box, 0)
+	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// scanFootprint is the Footprint.Of of scan.
+func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	span := i.Span(v[3])
+	at := grid.Blocks(box, 0)
+	span1 := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[5])
+	touch[0] = kernel.Touch{Read: i.Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+}
+
+// shiftFootprint is the Footprint.Of of shift.
+func shiftFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	i := grid.Places(box, 0).Below(grid.Only(v[1]))
+	at := grid.Blocks(box, 0).Above(grid.Only(0))
+	span := i.When(at).Span(v[1])
+	touch[0] = kernel.Touch{Read: span, Write: span}
+	touch[1] = kernel.Touch{Read: at.Add(-1).When(i).Span(v[3])}
+}
+
 // sumPhases runs sum for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -201,14 +232,14 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if i := (firstX + tx); i < len(x) {
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:205
+//line reduce_kernels.go:236
 				}
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:212
+//line reduce_kernels.go:243
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -220,13 +251,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 						if me < half {
 							part[me] += part[me+half]
 						}
-//line reduce_kernels.go:224
+//line reduce_kernels.go:255
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:230
+//line reduce_kernels.go:261
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -236,7 +267,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:240
+//line reduce_kernels.go:271
 			}
 		}
 	}
@@ -274,14 +305,14 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 					if i < len(x) {
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:278
+//line reduce_kernels.go:309
 				}
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:285
+//line reduce_kernels.go:316
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -295,7 +326,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						if me >= step {
 							before = part[me-step]
 						}
-//line reduce_kernels.go:299
+//line reduce_kernels.go:330
 						befores[tx] = before
 					}
 				}
@@ -313,13 +344,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						_ = before
 //line reduce.go:46
 						part[me] += before
-//line reduce_kernels.go:317
+//line reduce_kernels.go:348
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:323
+//line reduce_kernels.go:354
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -333,7 +364,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:337
+//line reduce_kernels.go:368
 			}
 		}
 	}

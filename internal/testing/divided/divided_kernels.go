@@ -874,18 +874,20 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if productPhase1Vectors == nil || !productPhase1Vectors(sums, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line divided.go:63
-				sum := float32(0)
-//line divided_kernels.go:882
-				sums[tx] = sum
+					sum := float32(0)
+//line divided_kernels.go:883
+					sums[tx] = sum
+				}
 			}
 		}
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:889
+//line divided_kernels.go:891
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -902,7 +904,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if col < n && k+y < n {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line divided_kernels.go:906
+//line divided_kernels.go:908
 				}
 			}
 		}
@@ -920,28 +922,30 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					for i := 0; i < side; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line divided_kernels.go:924
+//line divided_kernels.go:926
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:930
+//line divided_kernels.go:932
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
 			sums := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count__]
-			for tx := range count__ {
-				_, _, _ = tx, ty, tz
-				col := (firstX + tx)
-				row := (firstY + ty)
-				sum := sums[tx]
-				_ = sum
+			if productPhase2Vectors == nil || !productPhase2Vectors(firstX, ty, firstY, n, c, sums, count__) {
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					col := (firstX + tx)
+					row := (firstY + ty)
+					sum := sums[tx]
+					_ = sum
 //line divided.go:78
-				if row < n && col < n {
-					c[row*n+col] = sum
+					if row < n && col < n {
+						c[row*n+col] = sum
+					}
+//line divided_kernels.go:948
 				}
-//line divided_kernels.go:945
 			}
 		}
 	}
@@ -970,7 +974,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:974
+//line divided_kernels.go:978
 	}
 }
 
@@ -996,7 +1000,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:1000
+//line divided_kernels.go:1004
 	}
 }
 
@@ -1020,7 +1024,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1024
+//line divided_kernels.go:1028
 	}
 }
 
@@ -1062,7 +1066,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1066
+//line divided_kernels.go:1070
 			}
 			x_ = to - 1
 			continue
@@ -1080,7 +1084,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1084
+//line divided_kernels.go:1088
 	}
 }
 
@@ -1101,7 +1105,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1105
+//line divided_kernels.go:1109
 	}
 }
 
@@ -1128,7 +1132,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1132
+//line divided_kernels.go:1136
 				}
 				{
 					at := at + 1
@@ -1138,7 +1142,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1142
+//line divided_kernels.go:1146
 				}
 			}
 			if at < count {
@@ -1148,7 +1152,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1152
+//line divided_kernels.go:1156
 			}
 			x_ = to - 1
 			continue
@@ -1157,15 +1161,17 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1161
+//line divided_kernels.go:1165
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in divided_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in divided_kernels_simd.go.
 var (
-	saxpyVectors      func(grid.Row, float32, []float32, []float32) grid.Row
-	spreadVectors     func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
-	mandelbrotVectors func(grid.Row, grid.OutMatrix[int32]) grid.Row
-	blurVectors       func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
-	laplaceVectors    func(grid.Row, []float32, grid.Out[float32]) grid.Row
+	saxpyVectors         func(grid.Row, float32, []float32, []float32) grid.Row
+	spreadVectors        func(grid.Row, int32, int32, []float32, grid.Out[float32]) grid.Row
+	mandelbrotVectors    func(grid.Row, grid.OutMatrix[int32]) grid.Row
+	blurVectors          func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
+	laplaceVectors       func(grid.Row, []float32, grid.Out[float32]) grid.Row
+	productPhase1Vectors func([]float32, int) bool
+	productPhase2Vectors func(int, int, int, int, grid.Out[float32], []float32, int) bool
 )

@@ -15,6 +15,8 @@ func init() {
 	if lanes.Hardware() {
 		saxpyVectors = saxpyLanes
 		blurVectors = blurLanes
+		productPhase1Vectors = productPhase1Lanes
+		productPhase2Vectors = productPhase2Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		spreadVectors = spreadLanes
@@ -43,7 +45,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:34
 		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
-//line divided_kernels_simd.go:47
+//line divided_kernels_simd.go:49
 	}
 	return r.From(from + at)
 }
@@ -74,12 +76,12 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 		return r // a thread uses what another one stores
 	}
 	spreadRow(r.Until(from_2), width, height, from, to)
-	c0 := simd.BroadcastFloat32s(0.25)
+	c3 := simd.BroadcastFloat32s(0.25)
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:51
-		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c0).Store(to4[at:])
-//line divided_kernels_simd.go:83
+		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
+//line divided_kernels_simd.go:85
 	}
 	return r.From(from_2 + at)
 }
@@ -98,53 +100,52 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 	count_2 := to - from
 	imageRow0 := imageRow[from+0:][:count_2]
 	mandelbrotRow(r.Until(from), image)
-	c0 := simd.BroadcastFloat32s(3)
-	c1 := simd.BroadcastFloat32s(2)
-	c2 := simd.BroadcastFloat32s(0)
-	c3 := simd.BroadcastInt32s(0)
-	c4 := simd.BroadcastInt32s(100)
-	c5 := simd.BroadcastFloat32s(4)
-	c6 := simd.BroadcastInt32s(1)
+	row := r.Y
+	c1 := simd.BroadcastFloat32s(3)
+	c2 := simd.BroadcastFloat32s(2)
+	c3 := simd.BroadcastFloat32s(0)
+	c4 := simd.BroadcastInt32s(0)
+	c5 := simd.BroadcastInt32s(100)
+	c6 := simd.BroadcastFloat32s(4)
+	c7 := simd.BroadcastInt32s(1)
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from + at
-//line divided.go:110
-		row := r.Y
 //line divided.go:114
-		cx := lanes.Float32s(x).Div(simd.BroadcastFloat32s(float32(image.Cols()))).Mul(c0).Sub(c1)
+		cx := lanes.Float32s(x).Div(simd.BroadcastFloat32s(float32(image.Cols()))).Mul(c1).Sub(c2)
 //line divided.go:114
 		cy := (((float32(row) / float32(image.Rows())) * float32(2)) - float32(1))
 //line divided.go:114
 		cy_all := simd.BroadcastFloat32s(cy)
-		x_2 := c2
+		x_2 := c3
 //line divided.go:115
-		y := c2
+		y := c3
 //line divided.go:115
-		n := c3
+		n := c4
 		{
 //line divided.go:116
 			live := lanes.All32()
 //line divided.go:116
 			for {
 //line divided.go:116
-				live = live.And(n.Less(c4).And(x_2.Mul(x_2).Add(y.Mul(y)).Less(c5)))
+				live = live.And(n.Less(c5).And(x_2.Mul(x_2).Add(y.Mul(y)).Less(c6)))
 //line divided.go:116
 				if !lanes.Any32(live) {
 //line divided.go:116
 					break
 				}
 //line divided.go:117
-				v := c1.Mul(x_2).Mul(y).Add(cy_all)
+				v := c2.Mul(x_2).Mul(y).Add(cy_all)
 //line divided.go:117
 				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(cx).IfElse(live, x_2)
 //line divided.go:117
 				y = v.IfElse(live, y)
-				n = n.Add(c6).IfElse(live, n)
+				n = n.Add(c7).IfElse(live, n)
 			}
 		}
 //line divided.go:120
 		n.Store(imageRow0[at:])
-//line divided_kernels_simd.go:148
+//line divided_kernels_simd.go:149
 	}
 	return r.From(from + at)
 }
@@ -166,15 +167,14 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		return r // a thread uses what another one stores
 	}
 	blurRow(r.Until(from_2), from, to)
-	c0 := simd.BroadcastFloat32s(0)
-	c1 := simd.BroadcastFloat32s(5)
+	i := r.Y
+	c1 := simd.BroadcastFloat32s(0)
+	c2 := simd.BroadcastFloat32s(5)
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x := from_2 + at
-//line divided.go:127
-		i := r.Y
 //line divided.go:131
-		sum := c0
+		sum := c1
 		{
 //line divided.go:132
 			d := int(-2)
@@ -193,7 +193,7 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 			}
 		}
 //line divided.go:135
-		sum.Div(c1).Store(toRow0[at:])
+		sum.Div(c2).Store(toRow0[at:])
 //line divided_kernels_simd.go:198
 	}
 	return r.From(from_2 + at)
@@ -206,7 +206,7 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 	from, to = grid.Within(from, to, -1, len(x))
 	from, to = grid.Within(from, to, 1, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
-	if to-from < lanes.Lanes32().Len() {
+	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
 		return r
 	}
 	count_2 := to - from
@@ -219,19 +219,65 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 	}
 	laplaceRow(r.Until(from), x, y)
 	c0 := simd.BroadcastFloat32s(2.5)
+	bound1 := lanes.Bound32(0)
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 		x_2 := from + at
+		xs := lanes.Int32s(x_2)
 //line divided.go:146
 		sum := c0.Mul(simd.LoadFloat32s(x0[at:]))
-		on := lanes.Lanes32().Greater(lanes.Against32(x_2, 0))
+		on := xs.Greater(bound1)
 		sum = sum.Sub(simd.LoadFloat32s(x1[at:])).IfElse(on, sum)
 //line divided.go:150
 		on_2 := lanes.Lanes32().Less(lanes.Against32((x_2 + 1), len(x)))
 		sum = sum.Sub(simd.LoadFloat32s(x2[at:])).IfElse(on_2, sum)
 //line divided.go:153
 		sum.Store(y3[at:])
-//line divided_kernels_simd.go:235
+//line divided_kernels_simd.go:237
 	}
 	return r.From(from + at)
+}
+
+// productPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase1Lanes(sums []float32, count_2 int) bool {
+	end := count_2
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	sums0 := sums[0:][:to]
+	c1 := simd.BroadcastFloat32s(0)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line divided.go:63
+		c1.Store(sums0[at:])
+//line divided_kernels_simd.go:255
+	}
+	return true
+}
+
+// productPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float32], sums []float32, count_2 int) bool {
+	end := count_2
+	from, to := 0, end
+	from, to = grid.Within(from, to, 0, len(sums))
+	from, to = grid.Within(from, to, ((firstY+ty)*n)+firstX, len(c))
+	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
+		return false
+	}
+	sums0 := sums[0:][:to]
+	c1 := c[((firstY+ty)*n)+firstX:][:to]
+	row := (firstY + ty)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+		x := at
+//line divided.go:78
+		col := (firstX + x)
+//line divided.go:78
+		sum := simd.LoadFloat32s(sums0[at:])
+//line divided.go:78
+		on := lanes.Mask32((row < n)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
+		lanes.StoreFloat32s(sum, on, c1[at:])
+//line divided_kernels_simd.go:281
+	}
+	return true
 }

@@ -94,6 +94,9 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if mirrorVectors != nil {
+					row = mirrorVectors(row, from, to)
+				}
 				mirrorRow(row, from, to)
 			}
 			return
@@ -354,7 +357,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:358
+//line small_kernels.go:361
 				}
 				{
 					at := at + 1
@@ -364,7 +367,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:368
+//line small_kernels.go:371
 				}
 			}
 			if at < count {
@@ -374,7 +377,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:378
+//line small_kernels.go:381
 			}
 			x_ = to - 1
 			continue
@@ -383,7 +386,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:387
+//line small_kernels.go:390
 	}
 }
 
@@ -415,7 +418,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:419
+//line small_kernels.go:422
 			}
 			x_ = to - 1
 			continue
@@ -426,7 +429,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:430
+//line small_kernels.go:433
 	}
 }
 
@@ -452,7 +455,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:456
+//line small_kernels.go:459
 			}
 			x = to - 1
 			continue
@@ -462,7 +465,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:466
+//line small_kernels.go:469
 	}
 }
 
@@ -486,7 +489,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:490
+//line small_kernels.go:493
 				}
 				{
 					at := at + 1
@@ -494,7 +497,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:498
+//line small_kernels.go:501
 				}
 			}
 			if at < count {
@@ -502,14 +505,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:506
+//line small_kernels.go:509
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:513
+//line small_kernels.go:516
 	}
 }
 
@@ -535,7 +538,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:539
+//line small_kernels.go:542
 				}
 				{
 					at := at + 1
@@ -545,7 +548,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:549
+//line small_kernels.go:552
 				}
 			}
 			if at < count {
@@ -555,7 +558,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:559
+//line small_kernels.go:562
 			}
 			x = to - 1
 			continue
@@ -564,7 +567,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:568
+//line small_kernels.go:571
 	}
 }
 
@@ -576,12 +579,54 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		return
 	}
 	end := min(r.End, to.Cols())
+	from_, to_ := r.First(), end
+	from_, to_ = grid.Within(from_, to_, 0, len(to.Span(r.Y, 1)))
+	if from_ >= to_ {
+		from_ = end // none
+	}
 	for x := r.First(); x < end; x++ {
+		if x == from_ {
+			count := to_ - from_
+			to0 := to.Span(r.Y, 1)[from_+0:][:count]
+			at := 0
+			for ; at < count-1; at += 2 {
+				{
+					x := from_ + at
+					_ = x
+//line small.go:63
+					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
+						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+					}
+//line small_kernels.go:601
+				}
+				{
+					at := at + 1
+					x := from_ + at
+					_ = x
+//line small.go:63
+					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
+						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+					}
+//line small_kernels.go:611
+				}
+			}
+			if at < count {
+				x := from_ + at
+				_ = x
+//line small.go:63
+				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
+					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
+				}
+//line small_kernels.go:621
+			}
+			x = to_ - 1
+			continue
+		}
 //line small.go:63
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:585
+//line small_kernels.go:630
 	}
 }
 
@@ -591,4 +636,5 @@ var (
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
 	pairsVectors  func(grid.Row, []int32, grid.Out[int32]) grid.Row
 	numberVectors func(grid.Row, []int32) grid.Row
+	mirrorVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 )

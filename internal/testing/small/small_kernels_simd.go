@@ -17,6 +17,7 @@ func init() {
 		paintVectors = paintLanes
 		pairsVectors = pairsLanes
 		numberVectors = numberLanes
+		mirrorVectors = mirrorLanes
 	}
 }
 
@@ -40,7 +41,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
 		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
-//line small_kernels_simd.go:44
+//line small_kernels_simd.go:45
 	}
 	return r.From(from + at)
 }
@@ -64,7 +65,7 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 		x := from + at
 //line small.go:24
 		lanes.Int32s(((10 * y) + x)).Store(image0[at:])
-//line small_kernels_simd.go:68
+//line small_kernels_simd.go:69
 	}
 	return r.From(from + at)
 }
@@ -89,7 +90,7 @@ func pairsLanes(r grid.Row, from []int32, sums grid.Out[int32]) grid.Row {
 		x := from_2 + at
 //line small.go:31
 		lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)).Store(sums0[at:])
-//line small_kernels_simd.go:93
+//line small_kernels_simd.go:94
 	}
 	return r.From(from_2 + at)
 }
@@ -109,7 +110,42 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 		x := from + at
 //line small.go:39
 		lanes.Int32s(x).Store(out0[at:])
-//line small_kernels_simd.go:113
+//line small_kernels_simd.go:114
 	}
 	return r.From(from + at)
+}
+
+// mirrorLanes runs the front threads of a row as vectors, and returns the rest of the row.
+func mirrorLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) grid.Row {
+	if r.Y >= to.Rows() {
+		return r
+	}
+	fromRow := from.Span(r.Y, 1)
+	toRow := to.Span(r.Y, 1)
+	from_2, to_2 := r.First(), min(r.End, to.Cols())
+	from_2, to_2 = grid.Within(from_2, to_2, 0, len(toRow))
+	if to_2-from_2 < lanes.Lanes32().Len() {
+		return r
+	}
+	count := to_2 - from_2
+	toRow0 := toRow[from_2+0:][:count]
+	if !lanes.Disjoint(toRow0, fromRow) {
+		return r // a thread uses what another one stores
+	}
+	mirrorRow(r.Until(from_2), from, to)
+	at := 0
+	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+		x := from_2 + at
+//line small.go:64
+		i_2 := ((to.Cols() - 1) - x)
+//line small.go:64
+		if !lanes.Covers(i_2, -1, lanes.Lanes32().Len(), len(fromRow)) {
+//line small.go:64
+			return r.From(from_2 + at) // the row's loop tells
+		}
+//line small.go:64
+		lanes.GatherFloat32s(fromRow, i_2, -1).Store(toRow0[at:])
+//line small_kernels_simd.go:149
+	}
+	return r.From(from_2 + at)
 }

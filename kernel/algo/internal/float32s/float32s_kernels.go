@@ -68,11 +68,16 @@ var kernels = kernel.New(kernel.Source{Name: "float32s", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, values, starts, sorted, sortedValues) })
 	}),
 }, Indexes: []string{"kernels.go:22", "kernels.go:24", "kernels.go:28", "kernels.go:32", "kernels.go:45", "kernels.go:47", "kernels.go:53", "kernels.go:56", "kernels.go:57", "kernels.go:61", "kernels.go:90", "kernels.go:95", "kernels.go:97", "kernels.go:102", "kernels.go:105", "kernels.go:110", "kernels.go:113", "kernels.go:116", "kernels.go:118", "kernels.go:122", "kernels.go:127", "kernels.go:138", "kernels.go:142", "kernels.go:160", "kernels.go:165", "kernels.go:167", "kernels.go:172", "kernels.go:175", "kernels.go:178", "kernels.go:180", "kernels.go:181", "kernels.go:186", "kernels.go:190", "kernels.go:191", "kernels.go:192", "kernels.go:193", "kernels.go:195"}, Kernels: map[string]kernel.Written{
-	"total":   {Code: "k_total", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
-	"extreme": {Code: "k_extreme", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}},
-	"scan":    {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}},
-	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
+	"total": {Code: "k_total", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: totalFootprint}},
+	"extreme": {Code: "k_extreme", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extremeFootprint}},
+	"scan": {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
+	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,float32,int,int32,int64,len,min,uint32 float32s",
 	"kernels.go chunk 65423b11e2d52175",
@@ -565,6 +570,78 @@ func ScatterOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, 
 	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
 
+// totalFootprint is the Footprint.Of of total.
+func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[1]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	span := at.When(me.And(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// extremeFootprint is the Footprint.Of of extreme.
+func extremeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[2]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	i1 := i.When(at2.Above(i))
+	at3 := at.When(me.And(grid.Only(0)))
+	span := at3.Span(v[6])
+	span1 := at3.Span(v[8])
+	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
+	touch[1] = kernel.Touch{Read: i1.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+}
+
+// scanFootprint is the Footprint.Of of scan.
+func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := grid.Only(2048).Min(grid.Only(v[2]).Minus(at1))
+	i := grid.Locals(box, 0).Steps(grid.Only(256), at2).Below(at2)
+	at3 := at1.Plus(i).When(at2.Above(i))
+	touch[0] = kernel.Touch{Read: at3.Span(v[2])}
+	touch[1] = kernel.Touch{Read: at.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
+	touch[2] = kernel.Touch{Write: at3.Span(v[6])}
+}
+
+// countFootprint is the Footprint.Of of count.
+func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[2]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[4])}
+}
+
+// scatterFootprint is the Footprint.Of of scatter.
+func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := me.Times(grid.Only(8)).Plus(at.Times(grid.Only(2048)))
+	at2 := grid.Only(v[2])
+	begin := at1.Min(at2)
+	end := at1.Add(8).Min(at2)
+	end1 := end.Above(begin.Steps(grid.Only(1), end))
+	i := begin.Steps(grid.Only(1), end1)
+	at3 := grid.Only(v[4]).Above(grid.Only(0))
+	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i).When(end1)
+	at5 := grid.Places(box, 0)
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: i.When(at3).Span(v[4])}
+	touch[2] = kernel.Touch{Read: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[6])}
+	touch[3] = kernel.Touch{Write: at4.When(at5).Span(v[8])}
+	touch[4] = kernel.Touch{Write: at4.When(at3).When(at5).Span(v[10])}
+}
+
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -584,13 +661,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:588
+//line float32s_kernels.go:665
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:594
+//line float32s_kernels.go:671
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -600,12 +677,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:604
+//line float32s_kernels.go:681
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:609
+//line float32s_kernels.go:686
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -615,7 +692,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:619
+//line float32s_kernels.go:696
 			}
 		}
 	}
@@ -648,13 +725,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:652
+//line float32s_kernels.go:729
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:658
+//line float32s_kernels.go:735
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -664,12 +741,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:668
+//line float32s_kernels.go:745
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:673
+//line float32s_kernels.go:750
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -679,7 +756,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:683
+//line float32s_kernels.go:760
 			}
 		}
 	}
@@ -717,7 +794,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:721
+//line float32s_kernels.go:798
 			}
 		}
 	}
@@ -732,13 +809,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:736
+//line float32s_kernels.go:813
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:742
+//line float32s_kernels.go:819
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -751,7 +828,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:755
+//line float32s_kernels.go:832
 					mores[tx] = more
 				}
 			}
@@ -767,12 +844,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:771
+//line float32s_kernels.go:848
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:776
+//line float32s_kernels.go:853
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -796,7 +873,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:800
+//line float32s_kernels.go:877
 			}
 		}
 	}
@@ -809,7 +886,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:813
+//line float32s_kernels.go:890
 			}
 		}
 	}
@@ -833,7 +910,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:837
+//line float32s_kernels.go:914
 			}
 		}
 	}
@@ -846,7 +923,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:850
+//line float32s_kernels.go:927
 			}
 		}
 	}
@@ -902,7 +979,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:906
+//line float32s_kernels.go:983
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -921,14 +998,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:925
+//line float32s_kernels.go:1002
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:932
+//line float32s_kernels.go:1009
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -942,7 +1019,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float32s_kernels.go:946
+//line float32s_kernels.go:1023
 						mores[tx] = more
 					}
 				}
@@ -960,13 +1037,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float32s_kernels.go:964
+//line float32s_kernels.go:1041
 					}
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:970
+//line float32s_kernels.go:1047
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -983,7 +1060,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:987
+//line float32s_kernels.go:1064
 			}
 		}
 	}
@@ -996,7 +1073,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:1000
+//line float32s_kernels.go:1077
 			}
 		}
 	}
@@ -1022,7 +1099,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1026
+//line float32s_kernels.go:1103
 			}
 		}
 	}

@@ -68,11 +68,16 @@ var kernels = kernel.New(kernel.Source{Name: "uint64s", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { scatter(t, shift, keys, values, starts, sorted, sortedValues) })
 	}),
 }, Indexes: []string{"kernels.go:22", "kernels.go:24", "kernels.go:28", "kernels.go:32", "kernels.go:45", "kernels.go:47", "kernels.go:53", "kernels.go:56", "kernels.go:57", "kernels.go:61", "kernels.go:90", "kernels.go:95", "kernels.go:97", "kernels.go:102", "kernels.go:105", "kernels.go:110", "kernels.go:113", "kernels.go:116", "kernels.go:118", "kernels.go:122", "kernels.go:127", "kernels.go:138", "kernels.go:142", "kernels.go:160", "kernels.go:165", "kernels.go:167", "kernels.go:172", "kernels.go:175", "kernels.go:178", "kernels.go:180", "kernels.go:181", "kernels.go:186", "kernels.go:190", "kernels.go:191", "kernels.go:192", "kernels.go:193", "kernels.go:195"}, Kernels: map[string]kernel.Written{
-	"total":   {Code: "k_total", Params: []string{"x", "len(x)", "sums", "len(sums)"}},
-	"extreme": {Code: "k_extreme", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"}},
-	"scan":    {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"}},
-	"count":   {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}},
+	"total": {Code: "k_total", Params: []string{"x", "len(x)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: totalFootprint}},
+	"extreme": {Code: "k_extreme", Params: []string{"most", "x", "len(x)", "indexes", "len(indexes)", "values", "len(values)", "at", "len(at)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: extremeFootprint}},
+	"scan": {Code: "k_scan", Params: []string{"exclusive", "x", "len(x)", "before", "len(before)", "sums", "len(sums)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
+	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32,uint64 uint64s",
 	"kernels.go chunk 65423b11e2d52175",
@@ -559,6 +564,78 @@ func ScatterOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, 
 	return scatterKernel.Launch(ctx, s, over, kernel.Value(shift), kernel.In(keys), kernel.Value(int64(kernel.Len(keys))), kernel.In(values), kernel.Value(int64(kernel.Len(values))), kernel.In(starts), kernel.Value(int64(kernel.Len(starts))), kernel.Out(sorted), kernel.Value(int64(kernel.Len(sorted))), kernel.Out(sortedValues), kernel.Value(int64(kernel.Len(sortedValues))))
 }
 
+// totalFootprint is the Footprint.Of of total.
+func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[1]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	span := at.When(me.And(grid.Only(0))).Span(v[3])
+	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+}
+
+// extremeFootprint is the Footprint.Of of extreme.
+func extremeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[2]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	i1 := i.When(at2.Above(i))
+	at3 := at.When(me.And(grid.Only(0)))
+	span := at3.Span(v[6])
+	span1 := at3.Span(v[8])
+	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
+	touch[1] = kernel.Touch{Read: i1.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+}
+
+// scanFootprint is the Footprint.Of of scan.
+func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := grid.Only(2048).Min(grid.Only(v[2]).Minus(at1))
+	i := grid.Locals(box, 0).Steps(grid.Only(256), at2).Below(at2)
+	at3 := at1.Plus(i).When(at2.Above(i))
+	touch[0] = kernel.Touch{Read: at3.Span(v[2])}
+	touch[1] = kernel.Touch{Read: at.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
+	touch[2] = kernel.Touch{Write: at3.Span(v[6])}
+}
+
+// countFootprint is the Footprint.Of of count.
+func countFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := at.Times(grid.Only(2048))
+	at2 := at1.Add(2048).Min(grid.Only(v[2]))
+	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
+	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[4])}
+}
+
+// scatterFootprint is the Footprint.Of of scatter.
+func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	me := grid.Locals(box, 0)
+	at := grid.Blocks(box, 0)
+	at1 := me.Times(grid.Only(8)).Plus(at.Times(grid.Only(2048)))
+	at2 := grid.Only(v[2])
+	begin := at1.Min(at2)
+	end := at1.Add(8).Min(at2)
+	end1 := end.Above(begin.Steps(grid.Only(1), end))
+	i := begin.Steps(grid.Only(1), end1)
+	at3 := grid.Only(v[4]).Above(grid.Only(0))
+	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i).When(end1)
+	at5 := grid.Places(box, 0)
+	touch[0] = kernel.Touch{Read: i.Span(v[2])}
+	touch[1] = kernel.Touch{Read: i.When(at3).Span(v[4])}
+	touch[2] = kernel.Touch{Read: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[6])}
+	touch[3] = kernel.Touch{Write: at4.When(at5).Span(v[8])}
+	touch[4] = kernel.Touch{Write: at4.When(at3).When(at5).Span(v[10])}
+}
+
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
 //
 //go:noinline
@@ -578,13 +655,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint64s_kernels.go:582
+//line uint64s_kernels.go:659
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:588
+//line uint64s_kernels.go:665
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -594,12 +671,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint64s_kernels.go:598
+//line uint64s_kernels.go:675
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:603
+//line uint64s_kernels.go:680
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -609,7 +686,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint64s_kernels.go:613
+//line uint64s_kernels.go:690
 			}
 		}
 	}
@@ -642,13 +719,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint64s_kernels.go:646
+//line uint64s_kernels.go:723
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:652
+//line uint64s_kernels.go:729
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -658,12 +735,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint64s_kernels.go:662
+//line uint64s_kernels.go:739
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:667
+//line uint64s_kernels.go:744
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -673,7 +750,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint64s_kernels.go:677
+//line uint64s_kernels.go:754
 			}
 		}
 	}
@@ -711,7 +788,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint64s_kernels.go:715
+//line uint64s_kernels.go:792
 			}
 		}
 	}
@@ -726,13 +803,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:730
+//line uint64s_kernels.go:807
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:736
+//line uint64s_kernels.go:813
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -745,7 +822,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:749
+//line uint64s_kernels.go:826
 					mores[tx] = more
 				}
 			}
@@ -761,12 +838,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint64s_kernels.go:765
+//line uint64s_kernels.go:842
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:770
+//line uint64s_kernels.go:847
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -790,7 +867,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint64s_kernels.go:794
+//line uint64s_kernels.go:871
 			}
 		}
 	}
@@ -803,7 +880,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint64s_kernels.go:807
+//line uint64s_kernels.go:884
 			}
 		}
 	}
@@ -827,7 +904,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint64s_kernels.go:831
+//line uint64s_kernels.go:908
 			}
 		}
 	}
@@ -840,7 +917,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint64s_kernels.go:844
+//line uint64s_kernels.go:921
 			}
 		}
 	}
@@ -896,7 +973,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint64s_kernels.go:900
+//line uint64s_kernels.go:977
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -915,14 +992,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:919
+//line uint64s_kernels.go:996
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:926
+//line uint64s_kernels.go:1003
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -936,7 +1013,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line uint64s_kernels.go:940
+//line uint64s_kernels.go:1017
 						mores[tx] = more
 					}
 				}
@@ -954,13 +1031,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line uint64s_kernels.go:958
+//line uint64s_kernels.go:1035
 					}
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:964
+//line uint64s_kernels.go:1041
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -977,7 +1054,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint64s_kernels.go:981
+//line uint64s_kernels.go:1058
 			}
 		}
 	}
@@ -990,7 +1067,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint64s_kernels.go:994
+//line uint64s_kernels.go:1071
 			}
 		}
 	}
@@ -1016,7 +1093,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint64s_kernels.go:1020
+//line uint64s_kernels.go:1097
 			}
 		}
 	}
