@@ -101,12 +101,12 @@ type launch struct {
 	bytes  [][]byte
 	large  []byte // values that do not fit into an argument
 
-	total  uint64        // blocks
-	piece  uint64        // blocks that a goroutine takes at once
-	next   atomic.Uint64 // first block that nobody has taken
-	work   func()        // kept so that starting it does not allocate
-	active sync.WaitGroup
-	failed atomic.Pointer[driver.Error]
+	total   uint64        // blocks
+	workers uint64        // goroutines
+	next    atomic.Uint64 // first block that nobody has taken
+	work    func()        // kept so that starting it does not allocate
+	active  sync.WaitGroup
+	failed  atomic.Pointer[driver.Error]
 
 	seats []seat // one for each goroutine
 	taken atomic.Int32
@@ -188,7 +188,7 @@ func (l *launch) give() {
 func (l *launch) run() error {
 	l.total = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
 	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))
-	l.piece = max(l.total/uint64(workers*8), 1)
+	l.workers = uint64(workers)
 	l.next.Store(0)
 	l.taken.Store(0)
 	for len(l.seats) < workers {
@@ -220,11 +220,14 @@ func (l *launch) share(own *seat) {
 		b.Shared = own.room[skip : uint64(skip)+l.shared : uint64(skip)+l.shared]
 	}
 	for l.failed.Load() == nil {
-		from := l.next.Add(l.piece) - l.piece
+		from := l.next.Load()
 		if from >= l.total {
 			return
 		}
-		l.blocks(b, from, min(from+l.piece, l.total))
+		// Large pieces first, so that few are taken, and single blocks last, so that no goroutine is left alone with much.
+		if to := from + max((l.total-from)/(4*l.workers), 1); l.next.CompareAndSwap(from, to) {
+			l.blocks(b, from, to)
+		}
 	}
 }
 
