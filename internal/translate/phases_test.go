@@ -115,6 +115,7 @@ const phaseMain = `package main
 import (
 	"fmt"
 	"slices"
+	"testing"
 
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -155,6 +156,12 @@ func main() {
 			}
 		}
 		fmt.Println("compared", c.name)
+		if c.name == "halves" || c.name == "wideRounds" {
+			b, x, y := &kernel.Block{Size: [3]uint32{8, 1, 1}, Grid: [3]uint32{1, 1, 1}}, make([]int32, 64), make([]int32, 64)
+			if n := testing.AllocsPerRun(100, func() { c.phases(b, 4, x, y) }); n != 0 {
+				fmt.Println("FAILED: a block allocates", n, c.name)
+			}
+		}
 	}
 }
 `

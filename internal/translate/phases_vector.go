@@ -181,7 +181,7 @@ func (ph *phaseWriter) asKernel(p *phase) (*function, *part, bool) {
 			return nil, nil, false
 		}
 		m.private = append(m.private, v.Name())
-		pass(v.Name(), types.NewSlice(a.Elem()), v.Name()+"[:]")
+		pass(v.Name(), types.NewSlice(a.Elem()), "grid.Lent("+v.Name()+"[:])")
 	}
 	for _, v := range ph.keeps {
 		if slices.Contains(load, v) || slices.Contains(store, v) {
