@@ -171,7 +171,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(firstX, part[:], x, count) {
+			if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(firstX, grid.Lent(part[:]), x, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -188,7 +188,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				if treeSumPhase2Vectors == nil || !treeSumPhase2Vectors(half, part[:], count_) {
+				if treeSumPhase2Vectors == nil || !treeSumPhase2Vectors(half, grid.Lent(part[:]), count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -228,7 +228,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if bitonicPhase1Vectors == nil || !bitonicPhase1Vectors(firstX, part[:], x, count) {
+			if bitonicPhase1Vectors == nil || !bitonicPhase1Vectors(firstX, grid.Lent(part[:]), x, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -265,7 +265,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			if bitonicPhase2Vectors == nil || !bitonicPhase2Vectors(firstX, y, part[:], count_) {
+			if bitonicPhase2Vectors == nil || !bitonicPhase2Vectors(firstX, y, grid.Lent(part[:]), count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx

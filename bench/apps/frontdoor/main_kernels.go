@@ -1093,7 +1093,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase2Vectors == nil || !dotPhase2Vectors(part[:], mines, count___) {
+			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1736,7 +1736,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase2Vectors == nil || !innerPhase2Vectors(part[:], mines, count___) {
+			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx

@@ -1152,7 +1152,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			sums_ := kept.sum[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase3Vectors == nil || !innerPhase3Vectors(part[:], sums_, count___) {
+			if innerPhase3Vectors == nil || !innerPhase3Vectors(grid.Lent(part[:]), sums_, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1171,7 +1171,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
-				if innerPhase4Vectors == nil || !innerPhase4Vectors(half, part[:], count____) {
+				if innerPhase4Vectors == nil || !innerPhase4Vectors(half, grid.Lent(part[:]), count____) {
 					for tx := range count____ {
 						_, _, _ = tx, ty, tz
 						me := tx

@@ -565,7 +565,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if productPhase3Vectors == nil || !productPhase3Vectors(part[:], mines, count___) {
+			if productPhase3Vectors == nil || !productPhase3Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -584,7 +584,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
-				if productPhase4Vectors == nil || !productPhase4Vectors(half, part[:], count____) {
+				if productPhase4Vectors == nil || !productPhase4Vectors(half, grid.Lent(part[:]), count____) {
 					for tx := range count____ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -707,7 +707,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if totalPhase3Vectors == nil || !totalPhase3Vectors(part[:], mines, count___) {
+			if totalPhase3Vectors == nil || !totalPhase3Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -726,7 +726,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
-				if totalPhase4Vectors == nil || !totalPhase4Vectors(half, part[:], count____) {
+				if totalPhase4Vectors == nil || !totalPhase4Vectors(half, grid.Lent(part[:]), count____) {
 					for tx := range count____ {
 						_, _, _ = tx, ty, tz
 						me := tx

@@ -382,7 +382,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, own[:], digits_, count) {
+			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, grid.Lent(own[:]), digits_, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					i := (firstX + tx)

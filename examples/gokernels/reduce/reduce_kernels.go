@@ -224,7 +224,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, x, part[:], count) {
+			if sumPhase1Vectors == nil || !sumPhase1Vectors(firstX, x, grid.Lent(part[:]), count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -243,7 +243,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				if sumPhase2Vectors == nil || !sumPhase2Vectors(half, part[:], count_) {
+				if sumPhase2Vectors == nil || !sumPhase2Vectors(half, grid.Lent(part[:]), count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -296,7 +296,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := min(int(b.Size[0]), max((len(x))-firstX, 0))
-			if scanPhase1Vectors == nil || !scanPhase1Vectors(firstX, x, part[:], count) {
+			if scanPhase1Vectors == nil || !scanPhase1Vectors(firstX, x, grid.Lent(part[:]), count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -317,7 +317,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
 				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				if scanPhase2Vectors == nil || !scanPhase2Vectors(step, part[:], befores, count_) {
+				if scanPhase2Vectors == nil || !scanPhase2Vectors(step, grid.Lent(part[:]), befores, count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -336,7 +336,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scanPhase3Vectors == nil || !scanPhase3Vectors(part[:], befores, count__) {
+				if scanPhase3Vectors == nil || !scanPhase3Vectors(grid.Lent(part[:]), befores, count__) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						me := tx

@@ -1004,7 +1004,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, part[:], mores, count__) {
+				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -1023,7 +1023,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(part[:], mores, count___) {
+				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
 					for tx := range count___ {
 						_, _, _ = tx, ty, tz
 						me := tx
