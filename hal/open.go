@@ -241,8 +241,10 @@ func parseName(text string) (deviceName, error) {
 	n := deviceName{text: text, ordinal: -1}
 	backend, rest, more := strings.Cut(text, ":")
 	class, after, numbered := strings.Cut(rest, ":")
-	if n.class = driver.ClassNamed(class); n.class != 0 {
-		rest, more = after, numbered
+	for _, c := range [...]Class{ClassCPU, ClassGPU, ClassAccelerator} {
+		if class == c.String() {
+			n.class, rest, more = c, after, numbered
+		}
 	}
 	if more {
 		number, err := strconv.ParseUint(rest, 10, 31)

@@ -20,7 +20,7 @@ const envDevices = "HALYARD_HOST_DEVICES"
 // device that makes 64 places, as many as a buffer can have.
 const maxDiscrete = 62
 
-func init() { driver.Register(New(Options{Variable: envDevices})) }
+func init() { driver.Register(New(Options{variable: envDevices})) }
 
 // Options describe a backend. The zero value is a backend "host" with one unified device.
 //
@@ -33,9 +33,9 @@ type Options struct {
 	// Discrete is the number of discrete devices beside the unified one, at most 62.
 	Discrete int
 
-	// Variable, if not "", names an environment variable that replaces Discrete
+	// variable, if not "", names an environment variable that replaces Discrete
 	// if it is set and not empty.
-	Variable string
+	variable string
 
 	// MemoryLimit limits the memory of KindDevice and KindShared on each discrete
 	// device, in bytes, for all its handles together; 0 means the machine's
@@ -102,13 +102,13 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 // discrete returns the current number of discrete devices.
 func (b *Backend) discrete(op string) (int, error) {
 	n, source := b.opts.Discrete, "Options.Discrete"
-	if b.opts.Variable != "" {
-		if v := strings.TrimSpace(os.Getenv(b.opts.Variable)); v != "" {
+	if b.opts.variable != "" {
+		if v := strings.TrimSpace(os.Getenv(b.opts.variable)); v != "" {
 			var err error
 			if n, err = strconv.Atoi(v); err != nil {
-				return 0, b.failure(op, driver.ErrInvalidArgument, "%s=%q is not a number", b.opts.Variable, v)
+				return 0, b.failure(op, driver.ErrInvalidArgument, "%s=%q is not a number", b.opts.variable, v)
 			}
-			source = b.opts.Variable
+			source = b.opts.variable
 		}
 	}
 	if n < 0 || n > maxDiscrete {

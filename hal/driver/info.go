@@ -3,7 +3,6 @@ package driver
 import (
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -52,9 +51,6 @@ func (c Class) String() string {
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
-
-// ClassNamed returns the class whose text is name, 0 if there is none.
-func ClassNamed(name string) Class { return Class(max(0, slices.Index(classNames[:], name))) }
 
 // Advice says how a range of KindShared memory will be used. It changes no byte, only where the driver keeps the pages and which of its
 // page tables have them. Its numbers are those of CUDA's CUmem_advise and HIP's hipMemoryAdvise.
