@@ -49,8 +49,12 @@ type commands struct {
 	number uint64
 }
 
-// keptCommands is the number of command buffers that are kept for later, and from which on a submission asks which of them are done.
-const keptCommands = 64
+// keptCommands is the number of command buffers that are kept for later, and from which on submissions ask which of them are done: one in
+// askEach, because each question is a call of the driver.
+const (
+	keptCommands = 256
+	askEach      = 16
+)
 
 // waiter is what is to be called when a submission is done.
 type waiter struct {
@@ -153,7 +157,8 @@ func (q *queue) end(op string, cb uintptr) (uint64, error) {
 // take returns a command buffer that is not in use; q.mu is held.
 func (q *queue) take(op string) (uintptr, error) {
 	if len(q.idle) == 0 && q.busy.len() > 0 {
-		if oldest := q.busy.first().number; q.busy.len() >= keptCommands && oldest > q.done.Load() {
+		oldest, n := q.busy.first().number, q.busy.len()
+		if n >= keptCommands && n%askEach == 0 && oldest > q.done.Load() {
 			_, _ = q.reached(oldest) // if it fails, there is one command buffer more
 		}
 		for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() {
