@@ -174,7 +174,10 @@ func TestHostileDriver(t *testing.T) {
 		least = 10_000
 	}
 	code := suiteKernels(t)
-	host := make([]byte, 200<<10)
+	var host [3][]byte
+	for i := range host {
+		host[i] = make([]byte, 200<<10)
+	}
 	opened, answers := 0, 0
 	for seed := uint64(1); answers < least; seed++ {
 		m := &mock{rng: rand.New(rand.NewPCG(seed, 7)),
@@ -210,7 +213,7 @@ func TestHostileDriver(t *testing.T) {
 }
 
 // use does on a device what programs do, in an order of its own.
-func use(m *mock, d *device, code, host []byte, check func(error) bool) {
+func use(m *mock, d *device, code []byte, host [3][]byte, check func(error) bool) {
 	rng := rand.New(rand.NewPCG(m.rng.Uint64(), 1)) // the mock has its own, under its lock
 	var memories []driver.Memory
 	var events []driver.Event
@@ -223,9 +226,12 @@ func use(m *mock, d *device, code, host []byte, check func(error) bool) {
 			streams = append(streams, s)
 		}
 	}
-	some := func() (driver.Region, *stream) {
-		r := memories[rng.IntN(len(memories))]
-		return driver.Region{Mem: r, Len: 1 + rng.Uint64N(r.Size())}, streams[rng.IntN(len(streams))].(*stream)
+	// A memory is used by one stream, with host memory that no other uses.
+	some := func() (driver.Region, *stream, []byte) {
+		at := rng.IntN(len(memories))
+		r := memories[at]
+		at %= len(streams)
+		return driver.Region{Mem: r, Len: 1 + rng.Uint64N(r.Size())}, streams[at].(*stream), host[at]
 	}
 	for range 60 {
 		if len(memories) == 0 || rng.IntN(5) == 0 {
@@ -237,19 +243,19 @@ func use(m *mock, d *device, code, host []byte, check func(error) bool) {
 		if len(memories) == 0 || len(streams) == 0 {
 			continue
 		}
-		r, s := some()
+		r, s, own := some()
 		switch rng.IntN(9) {
 		case 0:
 			check(s.Fill(r, driver.Pattern{Bits: rng.Uint64(), Width: 8}))
 		case 1:
-			check(s.CopyIn(r, start(host)))
+			check(s.CopyIn(r, start(own)))
 		case 2:
-			check(s.CopyOut(start(host), r))
+			check(s.CopyOut(start(own), r))
 		case 3:
-			to, _ := some()
+			to, same, _ := some()
 			r.Len = min(r.Len, to.Len)
 			to.Len = r.Len
-			if to.Mem != r.Mem {
+			if to.Mem != r.Mem && same == s {
 				check(s.Copy(to, r))
 			}
 		case 4:
@@ -268,7 +274,7 @@ func use(m *mock, d *device, code, host []byte, check func(error) bool) {
 			if e, err := d.NewEvent(driver.EventOptions{Timing: rng.IntN(2) == 0}); check(err) {
 				events = append(events, e)
 				check(s.Record(e))
-				_, other := some()
+				_, other, _ := some()
 				check(other.Wait(e))
 			}
 		case 7:
