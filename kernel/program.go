@@ -17,7 +17,8 @@ import (
 )
 
 // Source is a program of one or more kernels, with a body for each kind of device. At least one field with code is set; a device takes
-// the first of Go, Images, its own language and Portable that it can use.
+// the first of Go, Images, its own language and Portable that it can use. Devices of Vulkan compile no text: they take what [Program.Compiled] gives
+// the program, or Images.
 type Source struct {
 	Name     string // for messages, like a file's name; "" means "kernel"
 	Portable string // in the portable dialect: see Prelude

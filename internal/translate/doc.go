@@ -1,4 +1,4 @@
-// Package translate turns kernels that are written in Go into the portable C dialect of package kernel, and into a Go file that launches them.
+// Package translate turns kernels that are written in Go into the portable C dialect of package kernel, into SPIR-V, and into a Go file that launches them.
 //
 // [Load] type-checks packages. [Package.Translate] translates the functions that are marked //halyard:kernel, and the functions that they
 // call. It walks the syntax tree, with the types that go/types found:
@@ -13,6 +13,7 @@
 //     part is not always evaluated (the right side of &&, the condition of a loop), its lines are captured and written where it runs.
 //   - expression.go, call.go, place.go and types.go return the C text of values, calls, assignable places and types.
 //   - support.go has C functions for operations that C defines differently from Go: shifts, division, conversions, package math.
+//   - spirv.go and the files beside it make SPIR-V for devices of Vulkan, from the C text.
 //   - emit.go writes the Go file. rows.go, within.go and phases.go write the loops in it that run kernels on the host. phases.go refuses barriers
 //     that not all threads of a block come to, because such a kernel cannot be divided into loops.
 //

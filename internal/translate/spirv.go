@@ -162,15 +162,19 @@ func (e *emitter) layout(t *cType, storage uint32) spirv.ID {
 	return id
 }
 
-// block returns the type of a buffer of elements.
-func (e *emitter) block(elem *cType) spirv.ID {
-	key := "block " + elem.name
+// block returns the type of a buffer of elements. Where threads meet at barriers, what one writes before is seen by the others behind.
+func (e *emitter) block(pointer *cType) spirv.ID {
+	elem, coherent := pointer.elem, !pointer.only && slices.Contains(e.p.tokens, "BARRIER")
+	key := fmt.Sprint("block ", elem.name, coherent)
 	if e.laid[key] == 0 {
 		list := e.m.Global(spirv.OpTypeRuntimeArray, 0, e.layout(elem, spirv.PhysicalStorage))
 		e.m.Decorate(list, spirv.ArrayStride, uint32(elem.size()))
 		id := e.m.Global(spirv.OpTypeStruct, 0, list)
 		e.m.Decorate(id, spirv.Block)
 		e.m.DecorateMember(id, 0, spirv.Offset, 0)
+		if coherent {
+			e.m.DecorateMember(id, 0, spirv.Coherent)
+		}
 		e.laid[key] = id
 	}
 	return e.laid[key]
@@ -243,7 +247,7 @@ func (f *spirvFunction) parameters(def *cFunction) {
 	for i, m := range def.params {
 		in := &cPlace{typ: m.typ, storage: storage, base: base, path: []spirv.ID{f.m.Const(32, uint64(i))}}
 		if m.typ.kind == cPointer {
-			block := f.m.Pointer(spirv.PhysicalStorage, f.block(m.typ.elem))
+			block := f.m.Pointer(spirv.PhysicalStorage, f.block(m.typ))
 			f.scope()[m.name] = &cPlace{typ: m.typ.elem, storage: spirv.PhysicalStorage, base: f.c.Op(spirv.OpBitcast, block, f.load(in).id), slice: true}
 			continue
 		}

@@ -20,6 +20,7 @@ type cType struct {
 	elem   *cType   // of an array or a pointer
 	n      int      // elements of an array
 	space  space    // that a pointer points to
+	only   bool     // what a pointer points to is only read
 }
 
 type cField struct {
@@ -255,10 +256,11 @@ func (p *cProgram) isType(i int) bool {
 
 // typ reads a type.
 func (p *cProgram) typ() *cType {
-	in := private
+	in, only := private, false
 	for {
 		switch p.peek(0) {
 		case "const":
+			only = true
 		case "GLOBAL":
 			in = global
 		case "LOCAL", "GO_LOCAL":
@@ -276,7 +278,7 @@ func (p *cProgram) typ() *cType {
 				cFail("%q is no type", name)
 			}
 			for p.accept("*") {
-				t = &cType{kind: cPointer, elem: t, space: in, bits: 64}
+				t = &cType{kind: cPointer, elem: t, space: in, bits: 64, only: only}
 			}
 			return t
 		}
