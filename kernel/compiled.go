@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/spirv"
 )
 
-// Code is a kernel for devices of Vulkan, as the command "halyard kernels" writes it: a module of its own, so that what one kernel needs keeps no
-// other from a device.
+// Code is a kernel for devices of Vulkan, as the command "halyard kernels" writes it: a module of its own, so that what one kernel needs
+// keeps no other from a device.
 type Code struct {
 	Words   string // the module, packed
 	Checked string // the same with indexes checked, for HALYARD_CHECK=bounds
@@ -25,8 +25,8 @@ type compiled struct {
 	of      string          // the sum of the text that they were made of
 }
 
-// Compiled gives a program its kernels for devices of Vulkan. Files that the command "halyard kernels" writes call it when the program begins, in
-// builds with the tag vulkan. of is the sum of Source.Portable.
+// Compiled gives a program its kernels for devices of Vulkan. Files that the command "halyard kernels" writes call it when the program
+// begins, in builds with the tag vulkan. of is the sum of Source.Portable.
 func (p *Program) Compiled(of string, kernels map[string]Code) { p.vulkan = compiled{kernels, of} }
 
 // vulkanTakes says what to do about a program without code for a device of Vulkan.
@@ -75,11 +75,12 @@ func (l *loaded) Close() error {
 	return errors.Join(errs...)
 }
 
-// loadEach loads the kernels for devices of Vulkan. Those that the device lacks something for fail when they are launched; if that is so of all, the
-// error is that of the first.
+// loadEach loads the kernels for devices of Vulkan. Those that the device lacks something for fail when they are launched; if that is so
+// of all, the error is that of the first.
 func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 	if sum := sha256.Sum256([]byte(p.src.Portable)); hex.EncodeToString(sum[:8]) != p.vulkan.of {
-		return nil, p.failure("load", dev, hal.ErrInvalidArgument, "the generated files of %s were not written together; run go generate, or go tool halyard kernels", p.src.Name)
+		return nil, p.failure("load", dev, hal.ErrInvalidArgument,
+			"the generated files of %s were not written together; run go generate, or go tool halyard kernels", p.src.Name)
 	}
 	l := &loaded{each: map[string]*hal.Module{}, lacks: map[string]error{}}
 	var first error

@@ -1,7 +1,8 @@
 // Package spirv builds modules of SPIR-V 1.5 for Vulkan, prints them, and packs them for generated files.
 //
-// A [Module] makes each type and each constant once, and numbers ids in the order in which they are asked for, so that the same calls give the same
-// words. Its kernels are entry points of the model GLCompute. They reach buffers by address (PhysicalStorageBuffer64), without descriptor sets.
+// A [Module] makes each type and each constant once, and numbers ids in the order in which they are asked for, so that the same calls give
+// the same words. Its kernels are entry points of the model GLCompute. They reach buffers by address (PhysicalStorageBuffer64), without
+// descriptor sets.
 package spirv
 
 import (
@@ -48,9 +49,6 @@ func (m *Module) Need(capability uint32) {
 		m.capabilities = append(m.capabilities, capability)
 	}
 }
-
-// Needs reports whether a capability is declared.
-func (m *Module) Needs(capability uint32) bool { return slices.Contains(m.capabilities, capability) }
 
 // put appends an instruction.
 func put(to []uint32, op Op, args ...uint32) []uint32 {

@@ -6,7 +6,6 @@ type Op uint16
 // The instructions that kernels are made of. The numbers are those of the specification of SPIR-V, version 1.5.
 const (
 	OpName                  Op = 5
-	OpMemberName            Op = 6
 	OpExtInstImport         Op = 11
 	OpExtInst               Op = 12
 	OpMemoryModel           Op = 14
@@ -113,39 +112,46 @@ const (
 	OpCopyLogical           Op = 400
 )
 
-// form says how an instruction is printed: its name, and its operands. t is the type of the result, r the result, i an id, l a number, s a text, and a
-// last letter in capitals stands for any number of its kind.
-type form struct{ name, operands string }
+// names are what instructions are called in text.
+var names = map[Op]string{
+	OpName: "Name", OpExtInstImport: "ExtInstImport", OpExtInst: "ExtInst", OpMemoryModel: "MemoryModel", OpEntryPoint: "EntryPoint",
+	OpExecutionMode: "ExecutionMode", OpCapability: "Capability", OpTypeVoid: "TypeVoid", OpTypeBool: "TypeBool", OpTypeInt: "TypeInt",
+	OpTypeFloat: "TypeFloat", OpTypeVector: "TypeVector", OpTypeArray: "TypeArray", OpTypeRuntimeArray: "TypeRuntimeArray",
+	OpTypeStruct: "TypeStruct", OpTypePointer: "TypePointer", OpTypeFunction: "TypeFunction", OpConstantTrue: "ConstantTrue",
+	OpConstantFalse: "ConstantFalse", OpConstant: "Constant", OpConstantNull: "ConstantNull", OpSpecConstant: "SpecConstant",
+	OpSpecConstantComposite: "SpecConstantComposite", OpFunction: "Function", OpFunctionParameter: "FunctionParameter",
+	OpFunctionEnd: "FunctionEnd", OpFunctionCall: "FunctionCall", OpVariable: "Variable", OpLoad: "Load", OpStore: "Store",
+	OpAccessChain: "AccessChain", OpDecorate: "Decorate", OpMemberDecorate: "MemberDecorate",
+	OpCompositeConstruct: "CompositeConstruct", OpCompositeExtract: "CompositeExtract", OpConvertFToU: "ConvertFToU",
+	OpConvertFToS: "ConvertFToS", OpConvertSToF: "ConvertSToF", OpConvertUToF: "ConvertUToF", OpUConvert: "UConvert",
+	OpSConvert: "SConvert", OpFConvert: "FConvert", OpBitcast: "Bitcast", OpSNegate: "SNegate", OpFNegate: "FNegate", OpIAdd: "IAdd",
+	OpFAdd: "FAdd", OpISub: "ISub", OpFSub: "FSub", OpIMul: "IMul", OpFMul: "FMul", OpUDiv: "UDiv", OpSDiv: "SDiv", OpFDiv: "FDiv",
+	OpUMod: "UMod", OpLogicalOr: "LogicalOr", OpLogicalAnd: "LogicalAnd", OpLogicalNot: "LogicalNot", OpSelect: "Select",
+	OpIEqual: "IEqual", OpINotEqual: "INotEqual", OpUGreaterThan: "UGreaterThan", OpSGreaterThan: "SGreaterThan",
+	OpUGreaterThanEqual: "UGreaterThanEqual", OpSGreaterThanEqual: "SGreaterThanEqual", OpULessThan: "ULessThan",
+	OpSLessThan: "SLessThan", OpULessThanEqual: "ULessThanEqual", OpSLessThanEqual: "SLessThanEqual", OpFOrdEqual: "FOrdEqual",
+	OpFUnordNotEqual: "FUnordNotEqual", OpFOrdLessThan: "FOrdLessThan", OpFOrdGreaterThan: "FOrdGreaterThan",
+	OpFOrdLessThanEqual: "FOrdLessThanEqual", OpFOrdGreaterThanEqual: "FOrdGreaterThanEqual", OpShiftRightLogical: "ShiftRightLogical",
+	OpShiftRightArithmetic: "ShiftRightArithmetic", OpShiftLeftLogical: "ShiftLeftLogical", OpBitwiseOr: "BitwiseOr",
+	OpBitwiseXor: "BitwiseXor", OpBitwiseAnd: "BitwiseAnd", OpNot: "Not", OpControlBarrier: "ControlBarrier",
+	OpAtomicExchange: "AtomicExchange", OpAtomicCompareExchange: "AtomicCompareExchange", OpAtomicIAdd: "AtomicIAdd",
+	OpAtomicISub: "AtomicISub", OpAtomicSMin: "AtomicSMin", OpAtomicUMin: "AtomicUMin", OpAtomicSMax: "AtomicSMax",
+	OpAtomicUMax: "AtomicUMax", OpAtomicAnd: "AtomicAnd", OpAtomicOr: "AtomicOr", OpAtomicXor: "AtomicXor", OpPhi: "Phi",
+	OpLoopMerge: "LoopMerge", OpSelectionMerge: "SelectionMerge", OpLabel: "Label", OpBranch: "Branch",
+	OpBranchConditional: "BranchConditional", OpSwitch: "Switch", OpReturn: "Return", OpReturnValue: "ReturnValue",
+	OpUnreachable: "Unreachable", OpCopyLogical: "CopyLogical",
+}
 
-var forms = map[Op]form{
-	OpName: {"Name", "is"}, OpMemberName: {"MemberName", "ils"}, OpExtInstImport: {"ExtInstImport", "rs"}, OpExtInst: {"ExtInst", "trilI"},
-	OpMemoryModel: {"MemoryModel", "ll"}, OpEntryPoint: {"EntryPoint", "lisI"}, OpExecutionMode: {"ExecutionMode", "iL"}, OpCapability: {"Capability", "l"},
-	OpTypeVoid: {"TypeVoid", "r"}, OpTypeBool: {"TypeBool", "r"}, OpTypeInt: {"TypeInt", "rll"}, OpTypeFloat: {"TypeFloat", "rl"},
-	OpTypeVector: {"TypeVector", "ril"}, OpTypeArray: {"TypeArray", "rii"}, OpTypeRuntimeArray: {"TypeRuntimeArray", "ri"}, OpTypeStruct: {"TypeStruct", "rI"},
-	OpTypePointer: {"TypePointer", "rli"}, OpTypeFunction: {"TypeFunction", "rI"}, OpConstantTrue: {"ConstantTrue", "tr"}, OpConstantFalse: {"ConstantFalse", "tr"},
-	OpConstant: {"Constant", "trL"}, OpConstantNull: {"ConstantNull", "tr"}, OpSpecConstant: {"SpecConstant", "trL"},
-	OpSpecConstantComposite: {"SpecConstantComposite", "trI"}, OpFunction: {"Function", "trli"}, OpFunctionParameter: {"FunctionParameter", "tr"},
-	OpFunctionEnd: {"FunctionEnd", ""}, OpFunctionCall: {"FunctionCall", "trI"}, OpVariable: {"Variable", "trlI"}, OpLoad: {"Load", "triL"},
-	OpStore: {"Store", "iiL"}, OpAccessChain: {"AccessChain", "trI"}, OpDecorate: {"Decorate", "iL"}, OpMemberDecorate: {"MemberDecorate", "iL"},
-	OpCompositeConstruct: {"CompositeConstruct", "trI"}, OpCompositeExtract: {"CompositeExtract", "triL"}, OpConvertFToU: {"ConvertFToU", "trI"},
-	OpConvertFToS: {"ConvertFToS", "trI"}, OpConvertSToF: {"ConvertSToF", "trI"}, OpConvertUToF: {"ConvertUToF", "trI"}, OpUConvert: {"UConvert", "trI"},
-	OpSConvert: {"SConvert", "trI"}, OpFConvert: {"FConvert", "trI"}, OpBitcast: {"Bitcast", "trI"}, OpSNegate: {"SNegate", "trI"}, OpFNegate: {"FNegate", "trI"},
-	OpIAdd: {"IAdd", "trI"}, OpFAdd: {"FAdd", "trI"}, OpISub: {"ISub", "trI"}, OpFSub: {"FSub", "trI"}, OpIMul: {"IMul", "trI"}, OpFMul: {"FMul", "trI"},
-	OpUDiv: {"UDiv", "trI"}, OpSDiv: {"SDiv", "trI"}, OpFDiv: {"FDiv", "trI"}, OpUMod: {"UMod", "trI"}, OpLogicalOr: {"LogicalOr", "trI"},
-	OpLogicalAnd: {"LogicalAnd", "trI"}, OpLogicalNot: {"LogicalNot", "trI"}, OpSelect: {"Select", "trI"}, OpIEqual: {"IEqual", "trI"},
-	OpINotEqual: {"INotEqual", "trI"}, OpUGreaterThan: {"UGreaterThan", "trI"}, OpSGreaterThan: {"SGreaterThan", "trI"},
-	OpUGreaterThanEqual: {"UGreaterThanEqual", "trI"}, OpSGreaterThanEqual: {"SGreaterThanEqual", "trI"}, OpULessThan: {"ULessThan", "trI"},
-	OpSLessThan: {"SLessThan", "trI"}, OpULessThanEqual: {"ULessThanEqual", "trI"}, OpSLessThanEqual: {"SLessThanEqual", "trI"},
-	OpFOrdEqual: {"FOrdEqual", "trI"}, OpFUnordNotEqual: {"FUnordNotEqual", "trI"}, OpFOrdLessThan: {"FOrdLessThan", "trI"},
-	OpFOrdGreaterThan: {"FOrdGreaterThan", "trI"}, OpFOrdLessThanEqual: {"FOrdLessThanEqual", "trI"}, OpFOrdGreaterThanEqual: {"FOrdGreaterThanEqual", "trI"},
-	OpShiftRightLogical: {"ShiftRightLogical", "trI"}, OpShiftRightArithmetic: {"ShiftRightArithmetic", "trI"}, OpShiftLeftLogical: {"ShiftLeftLogical", "trI"},
-	OpBitwiseOr: {"BitwiseOr", "trI"}, OpBitwiseXor: {"BitwiseXor", "trI"}, OpBitwiseAnd: {"BitwiseAnd", "trI"}, OpNot: {"Not", "trI"},
-	OpControlBarrier: {"ControlBarrier", "iii"}, OpAtomicExchange: {"AtomicExchange", "trI"}, OpAtomicCompareExchange: {"AtomicCompareExchange", "trI"},
-	OpAtomicIAdd: {"AtomicIAdd", "trI"}, OpAtomicISub: {"AtomicISub", "trI"}, OpAtomicSMin: {"AtomicSMin", "trI"}, OpAtomicUMin: {"AtomicUMin", "trI"},
-	OpAtomicSMax: {"AtomicSMax", "trI"}, OpAtomicUMax: {"AtomicUMax", "trI"}, OpAtomicAnd: {"AtomicAnd", "trI"}, OpAtomicOr: {"AtomicOr", "trI"},
-	OpAtomicXor: {"AtomicXor", "trI"}, OpPhi: {"Phi", "trI"}, OpLoopMerge: {"LoopMerge", "iil"}, OpSelectionMerge: {"SelectionMerge", "il"}, OpLabel: {"Label", "r"},
-	OpBranch: {"Branch", "i"}, OpBranchConditional: {"BranchConditional", "iiiL"}, OpSwitch: {"Switch", "iiL"}, OpReturn: {"Return", ""},
-	OpReturnValue: {"ReturnValue", "i"}, OpUnreachable: {"Unreachable", ""}, OpCopyLogical: {"CopyLogical", "trI"},
+// operands say how the operands of an instruction are printed. t is the type of the result, r the result, i an id, l a number, s a text,
+// and a last letter in capitals stands for any number of its kind. Those that are missing are "trI".
+var operands = map[Op]string{
+	OpName: "is", OpExtInstImport: "rs", OpExtInst: "trilI", OpMemoryModel: "ll", OpEntryPoint: "lisI", OpExecutionMode: "iL",
+	OpCapability: "l", OpTypeVoid: "r", OpTypeBool: "r", OpTypeInt: "rll", OpTypeFloat: "rl", OpTypeVector: "ril", OpTypeArray: "rii",
+	OpTypeRuntimeArray: "ri", OpTypeStruct: "rI", OpTypePointer: "rli", OpTypeFunction: "rI", OpConstantTrue: "tr",
+	OpConstantFalse: "tr", OpConstant: "trL", OpConstantNull: "tr", OpSpecConstant: "trL", OpFunction: "trli",
+	OpFunctionParameter: "tr", OpFunctionEnd: "", OpVariable: "trlI", OpLoad: "triL", OpStore: "iiL", OpDecorate: "iL",
+	OpMemberDecorate: "iL", OpCompositeExtract: "triL", OpControlBarrier: "iii", OpLoopMerge: "iil", OpSelectionMerge: "il",
+	OpLabel: "r", OpBranch: "i", OpBranchConditional: "iiiL", OpSwitch: "iiL", OpReturn: "", OpReturnValue: "i", OpUnreachable: "",
 }
 
 // Capabilities of devices that kernels need, and their numbers.
@@ -169,7 +175,6 @@ const (
 	Block         = 2
 	ArrayStride   = 6
 	BuiltIn       = 11
-	Aliased       = 20
 	Coherent      = 23
 	NonWritable   = 24
 	Offset        = 35

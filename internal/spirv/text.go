@@ -18,19 +18,19 @@ func Text(words []uint32) string {
 		}
 		args := words[i+1 : i+n]
 		i += n
-		result, operands := "", ""
-		f, known := forms[op]
-		if !known {
-			f = form{fmt.Sprint(op), "L"}
+		result, list := "", ""
+		kinds, special := operands[op]
+		if !special {
+			kinds = "trI"
 		}
-		for kinds := f.operands; len(args) > 0 && kinds != ""; {
+		for len(args) > 0 && kinds != "" {
 			switch kinds[0] {
 			case 'r':
 				result = fmt.Sprintf("%%%d = ", args[0])
 			case 't', 'i', 'I':
-				operands += fmt.Sprintf(" %%%d", args[0])
+				list += fmt.Sprintf(" %%%d", args[0])
 			case 'l', 'L':
-				operands += fmt.Sprintf(" %d", args[0])
+				list += fmt.Sprintf(" %d", args[0])
 			case 's':
 				var s []byte
 				for ; len(args) > 0; args = args[1:] {
@@ -39,7 +39,7 @@ func Text(words []uint32) string {
 						break
 					}
 				}
-				operands += fmt.Sprintf(" %q", strings.TrimRight(string(s), "\x00"))
+				list += fmt.Sprintf(" %q", strings.TrimRight(string(s), "\x00"))
 			}
 			if len(args) > 0 {
 				args = args[1:]
@@ -48,7 +48,7 @@ func Text(words []uint32) string {
 				kinds = kinds[1:]
 			}
 		}
-		fmt.Fprintf(&b, "%sOp%s%s\n", result, f.name, operands)
+		fmt.Fprintf(&b, "%sOp%s%s\n", result, names[op], list)
 	}
 	return b.String()
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/go-halyard/halyard/internal/spirv"
 )
 
-// This file and those beside it make modules of SPIR-V from the C text of a translation. The text has each decision about Go's meaning already: these
-// files only say the same for Vulkan, so a kernel gives the same bits there. Each kernel is a module of its own, so one that needs float64 does not
-// keep others from a device without it.
+// This file and those beside it make modules of SPIR-V from the C text of a translation. The text has each decision about Go's meaning
+// already: these files only say the same for Vulkan, so a kernel gives the same bits there. Each kernel is a module of its own, so one
+// that needs float64 does not keep others from a device without it.
 //
 //   - spirv_parse.go reads the text.
 //   - spirv.go begins a module, and has its types and the kernel's parameters.
@@ -21,7 +21,8 @@ import (
 //
 // Numbers of 8 and 16 bits are computed with as numbers of 32 bits, as in C, and need a device's support for them only in memory.
 
-// mostPushed is how many bytes of arguments every device takes as push constants. Longer lists are passed in memory, as backends/vulkan describes.
+// mostPushed is how many bytes of arguments every device takes as push constants. Longer lists are passed in memory, as backends/vulkan
+// describes.
 const mostPushed = 128
 
 // emitter makes one module.
@@ -39,7 +40,8 @@ type emitter struct {
 
 // spirvOf returns the module of a kernel.
 func (p *cProgram) spirvOf(kernel string) (words []uint32, err error) {
-	e := &emitter{p: p, m: spirv.New(), plain: map[*cType]spirv.ID{}, laid: map[string]spirv.ID{}, functions: map[string]spirv.ID{}, inputs: map[uint32]spirv.ID{}}
+	e := &emitter{p: p, m: spirv.New(), plain: map[*cType]spirv.ID{}, laid: map[string]spirv.ID{}, functions: map[string]spirv.ID{},
+		inputs: map[uint32]spirv.ID{}}
 	defer func() {
 		if r := recover(); r != nil {
 			bad, ok := r.(cError)
@@ -120,7 +122,8 @@ func (e *emitter) shared(t *cType) spirv.ID {
 }
 
 func (t *cType) hasFloat() bool {
-	return t.kind == cFloat || t.kind == cArray && t.elem.hasFloat() || slices.ContainsFunc(t.fields, func(f cField) bool { return f.typ.hasFloat() })
+	return t.kind == cFloat || t.kind == cArray && t.elem.hasFloat() ||
+		slices.ContainsFunc(t.fields, func(f cField) bool { return f.typ.hasFloat() })
 }
 
 // layout returns the type of what is in a buffer or among the push constants, with Go's layout.
@@ -248,7 +251,8 @@ func (f *spirvFunction) parameters(def *cFunction) {
 		in := &cPlace{typ: m.typ, storage: storage, base: base, path: []spirv.ID{f.m.Const(32, uint64(i))}}
 		if m.typ.kind == cPointer {
 			block := f.m.Pointer(spirv.PhysicalStorage, f.block(m.typ))
-			f.scope()[m.name] = &cPlace{typ: m.typ.elem, storage: spirv.PhysicalStorage, base: f.c.Op(spirv.OpBitcast, block, f.load(in).id), slice: true}
+			at := f.c.Op(spirv.OpBitcast, block, f.load(in).id)
+			f.scope()[m.name] = &cPlace{typ: m.typ.elem, storage: spirv.PhysicalStorage, base: at, slice: true}
 			continue
 		}
 		f.declare(m.name, m.typ, f.load(in).id)

@@ -194,8 +194,8 @@ func countReturns(s *cStmt) (n int) {
 func (f *spirvFunction) mathCalled(e *cExpr) cValue {
 	t := f.typeOf(e.args[0])
 	typ := f.emitter.value(t)
-	glsl := map[string]uint32{"sqrt": spirv.GLSLSqrt, "floor": spirv.GLSLFloor, "ceil": spirv.GLSLCeil, "trunc": spirv.GLSLTrunc, "rint": spirv.GLSLRoundEven,
-		"fabs": spirv.GLSLFAbs}
+	glsl := map[string]uint32{"sqrt": spirv.GLSLSqrt, "floor": spirv.GLSLFloor, "ceil": spirv.GLSLCeil, "trunc": spirv.GLSLTrunc,
+		"rint": spirv.GLSLRoundEven, "fabs": spirv.GLSLFAbs}
 	if n := glsl[e.text]; n != 0 {
 		return cValue{f.float(spirv.OpExtInst, typ, f.m.GLSL(), n, f.value(e.args[0]).id), t}
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/go-halyard/halyard/internal/spirv"
 )
 
-// float writes an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
+// float writes an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that
+// there is no NaN.
 func (f *spirvFunction) float(op spirv.Op, typ spirv.ID, args ...uint32) spirv.ID {
 	id := f.c.Op(op, typ, args...)
 	if !f.c.Dead {
@@ -72,8 +73,8 @@ func (f *spirvFunction) value(e *cExpr) cValue {
 	return f.binary(e.op, f.value(e.args[0]), f.value(e.args[1]))
 }
 
-// zero returns a float that is 0. Mesa's drivers for processors would leave out products with a zero that they know to be one, with the sign that the result
-// has, and quotients, with any result. They do not know that a grid has blocks.
+// zero returns a float that is 0. Mesa's drivers for processors would leave out products with a zero that they know to be one, with the
+// sign that the result has, and quotients, with any result. They do not know that a grid has blocks.
 func (f *spirvFunction) zero(t *cType) spirv.ID {
 	if f.zeros[t] != 0 {
 		return f.zeros[t]
@@ -235,12 +236,20 @@ func (f *spirvFunction) common(x, y cValue) (cValue, cValue, *cType) {
 
 // cOps are the instructions of operators: on integers with a sign, on those without, and on floats.
 var cOps = map[string][3]spirv.Op{
-	"+": {spirv.OpIAdd, spirv.OpIAdd, spirv.OpFAdd}, "-": {spirv.OpISub, spirv.OpISub, spirv.OpFSub}, "*": {spirv.OpIMul, spirv.OpIMul, spirv.OpFMul},
-	"/": {spirv.OpSDiv, spirv.OpUDiv, spirv.OpFDiv}, "%": {0, spirv.OpUMod, 0}, "&": {spirv.OpBitwiseAnd, spirv.OpBitwiseAnd, 0},
-	"|": {spirv.OpBitwiseOr, spirv.OpBitwiseOr, 0}, "^": {spirv.OpBitwiseXor, spirv.OpBitwiseXor, 0},
-	"==": {spirv.OpIEqual, spirv.OpIEqual, spirv.OpFOrdEqual}, "!=": {spirv.OpINotEqual, spirv.OpINotEqual, spirv.OpFUnordNotEqual},
-	"<": {spirv.OpSLessThan, spirv.OpULessThan, spirv.OpFOrdLessThan}, "<=": {spirv.OpSLessThanEqual, spirv.OpULessThanEqual, spirv.OpFOrdLessThanEqual},
-	">": {spirv.OpSGreaterThan, spirv.OpUGreaterThan, spirv.OpFOrdGreaterThan}, ">=": {spirv.OpSGreaterThanEqual, spirv.OpUGreaterThanEqual, spirv.OpFOrdGreaterThanEqual},
+	"+":  {spirv.OpIAdd, spirv.OpIAdd, spirv.OpFAdd},
+	"-":  {spirv.OpISub, spirv.OpISub, spirv.OpFSub},
+	"*":  {spirv.OpIMul, spirv.OpIMul, spirv.OpFMul},
+	"/":  {spirv.OpSDiv, spirv.OpUDiv, spirv.OpFDiv},
+	"%":  {0, spirv.OpUMod, 0},
+	"&":  {spirv.OpBitwiseAnd, spirv.OpBitwiseAnd, 0},
+	"|":  {spirv.OpBitwiseOr, spirv.OpBitwiseOr, 0},
+	"^":  {spirv.OpBitwiseXor, spirv.OpBitwiseXor, 0},
+	"==": {spirv.OpIEqual, spirv.OpIEqual, spirv.OpFOrdEqual},
+	"!=": {spirv.OpINotEqual, spirv.OpINotEqual, spirv.OpFUnordNotEqual},
+	"<":  {spirv.OpSLessThan, spirv.OpULessThan, spirv.OpFOrdLessThan},
+	"<=": {spirv.OpSLessThanEqual, spirv.OpULessThanEqual, spirv.OpFOrdLessThanEqual},
+	">":  {spirv.OpSGreaterThan, spirv.OpUGreaterThan, spirv.OpFOrdGreaterThan},
+	">=": {spirv.OpSGreaterThanEqual, spirv.OpUGreaterThanEqual, spirv.OpFOrdGreaterThanEqual},
 }
 
 // binary writes an operator on two numbers.

@@ -31,7 +31,8 @@ func init() {
 	}
 }
 
-// modules returns the kernels of a text as modules of SPIR-V, by their names in C, and why others have none. checked says whether they check indexes.
+// modules returns the kernels of a text as modules of SPIR-V, by their names in C, and why others have none. checked says whether they
+// check indexes.
 func modules(c string, checked bool) (made map[string][]uint32, lacks map[string]error, err error) {
 	c = mathText + c
 	if checked {

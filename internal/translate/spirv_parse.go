@@ -99,7 +99,8 @@ func (t *cType) offset(field int) (at int) {
 	return at
 }
 
-// cExpr is an expression. op is an operator of C, or "num", "id", "call", ".", "[]", "cast", "?", "{0}", and "*" and "&" and "-" with one operand.
+// cExpr is an expression. op is an operator of C, or "num", "id", "call", ".", "[]", "cast", "?", "{0}", and "*" and "&" and "-" with one
+// operand.
 type cExpr struct {
 	op   string
 	text string // a number, a name, or the member
@@ -140,7 +141,8 @@ type cProgram struct {
 
 var cComment = regexp.MustCompile(`(?s)/\*.*?\*/`)
 
-var cToken = regexp.MustCompile(`[A-Za-z_]\w*|0[xX][0-9a-fA-F]+[uUlL]*|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[fuUlL]*|<<=|>>=|[-+*/%&|^<>=!]=|&&|\|\||<<|>>|\+\+|--|[^\s]`)
+var cToken = regexp.MustCompile(`[A-Za-z_]\w*|0[xX][0-9a-fA-F]+[uUlL]*|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[fuUlL]*|` +
+	`<<=|>>=|[-+*/%&|^<>=!]=|&&|\|\||<<|>>|\+\+|--|[^\s]`)
 
 // parseC reads a text.
 func parseC(text string, bounds bool) (p *cProgram, err error) {
@@ -463,8 +465,8 @@ func (p *cProgram) initial() *cExpr {
 }
 
 // cPrecedence is how strongly operators bind.
-var cPrecedence = map[string]int{"||": 2, "&&": 3, "|": 4, "^": 5, "&": 6, "==": 7, "!=": 7, "<": 8, ">": 8, "<=": 8, ">=": 8, "<<": 9, ">>": 9,
-	"+": 10, "-": 10, "*": 11, "/": 11, "%": 11}
+var cPrecedence = map[string]int{"||": 2, "&&": 3, "|": 4, "^": 5, "&": 6, "==": 7, "!=": 7, "<": 8, ">": 8, "<=": 8, ">=": 8,
+	"<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "%": 11}
 
 // expression reads an expression of operators that bind at least so strongly.
 func (p *cProgram) expression(least int) *cExpr {

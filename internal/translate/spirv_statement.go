@@ -237,8 +237,8 @@ func (f *spirvFunction) flag(to forward) spirv.ID {
 	return to.to.flags[i]
 }
 
-// leave goes to the end of a construct around this place, or to the next round of a loop. SPIR-V allows that for the innermost construct and the innermost
-// loop. Otherwise a flag is set, and the code goes to the end of those.
+// leave goes to the end of a construct around this place, or to the next round of a loop. SPIR-V allows that for the innermost construct
+// and the innermost loop. Otherwise a flag is set, and the code goes to the end of those.
 func (f *spirvFunction) leave(to *construct, next bool) {
 	via := (*construct)(nil) // the innermost loop further in, or else the innermost construct
 	for i := len(f.constructs) - 1; f.constructs[i] != to; i-- {
