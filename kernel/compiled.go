@@ -106,6 +106,9 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 				return nil, errors.Join(err, l.Close())
 			}
 			why = e.Detail
+			if needs := p.src.Kernels[name].Needs; needs != "" {
+				why = "it needs " + needs + ": " + why
+			}
 		}
 		l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s cannot run on the device: %s", name, why)
 		if first == nil {

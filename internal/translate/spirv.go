@@ -16,8 +16,8 @@ import (
 //   - spirv.go begins a module, and has its types and the kernel's parameters.
 //   - spirv_statement.go writes statements. Blocks are structured. A goto of the text, which leaves several loops at once, becomes a
 //     flag that each of them looks at.
-//   - spirv_expression.go writes expressions, and spirv_call.go calls. There are no pointers but addresses of buffers: a function with a pointer
-//     parameter is written out where it is called.
+//   - spirv_expression.go writes expressions, and spirv_call.go calls. There are no pointers but addresses of buffers: a function with a
+//     pointer parameter is written out where it is called.
 //
 // Numbers of 8 and 16 bits are computed with as numbers of 32 bits, as in C, and need a device's support for them only in memory.
 
