@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded returns the source of kernels in which each access of an element is recorded first: x[i] becomes x[at(x, i, 1)]. It does not use what the
+// recorded returns the source of kernels in which each access of an element is recorded first: x[i] becomes x[recordAt(x, i, 1)]. It does not use what the
 // translation finds out.
 func recorded(t *testing.T, src string) string {
 	t.Helper()
@@ -79,7 +79,7 @@ func recorded(t *testing.T, src string) string {
 				if mode == 0 {
 					mode = 1
 				}
-				around(n.Index, "at("+text(n.X)+", ", fmt.Sprintf(", %d)", mode))
+				around(n.Index, "recordAt("+text(n.X)+", ", fmt.Sprintf(", %d)", mode))
 			}
 		case *ast.CallExpr:
 			sel, ok := n.Fun.(*ast.SelectorExpr)
@@ -88,26 +88,26 @@ func recorded(t *testing.T, src string) string {
 			}
 			switch sel.Sel.Name {
 			case "At":
-				around(n.Args[0], "cell("+text(sel.X)+", ", "")
+				around(n.Args[0], "recordCell("+text(sel.X)+", ", "")
 				all = append(all, insertion{offset(n.Args[1].End()), ", 1)"})
 			case "Ref":
 				mode := modes[n]
 				if mode == 0 {
 					mode = 7
 				}
-				around(n.Args[0], "cell("+text(sel.X)+", ", "")
+				around(n.Args[0], "recordCell("+text(sel.X)+", ", "")
 				all = append(all, insertion{offset(n.Args[1].End()), fmt.Sprintf(", %d)", mode)})
 			case "Set":
-				around(n.Args[0], "set("+text(sel.X)+", ", "")
+				around(n.Args[0], "recordSet("+text(sel.X)+", ", "")
 				all = append(all, insertion{offset(n.Args[2].End()), ")"})
 			}
 		case *ast.RangeStmt:
 			if isSlice(n.X) && n.Value != nil {
-				around(n.X, "each(", ")")
+				around(n.X, "recordEach(", ")")
 			}
-			all = append(all, insertion{offset(n.Body.Lbrace) + 1, "tick();"})
+			all = append(all, insertion{offset(n.Body.Lbrace) + 1, "recordRound();"})
 		case *ast.ForStmt:
-			all = append(all, insertion{offset(n.Body.Lbrace) + 1, "tick();"})
+			all = append(all, insertion{offset(n.Body.Lbrace) + 1, "recordRound();"})
 		}
 		return true
 	})
@@ -144,6 +144,7 @@ var (
 	mu    sync.Mutex
 	uses  map[unsafe.Pointer][]use
 	ticks int
+	all   bool // threads run together: all of them have rounds
 )
 
 func record(p unsafe.Pointer, i, mode int) {
@@ -162,37 +163,37 @@ func record(p unsafe.Pointer, i, mode int) {
 	u[i] |= use(mode) &^ 4
 }
 
-func at[T any, I int | int32 | uint32 | int64 | uint8](s []T, i I, mode int) I {
+func recordAt[T any, I int | int32 | uint32 | int64 | uint8](s []T, i I, mode int) I {
 	record(unsafe.Pointer(unsafe.SliceData(s)), int(i), mode)
 	return i
 }
 
 type sized interface{ Rows() int; Cols() int }
 
-func cell[M sized](m M, i, j, mode int) (int, int) {
+func recordCell[M sized](m M, i, j, mode int) (int, int) {
 	if i >= 0 && i < m.Rows() && j >= 0 && j < m.Cols() {
 		record(*(*unsafe.Pointer)(unsafe.Pointer(&m)), i*m.Cols()+j, mode)
 	}
 	return i, j
 }
 
-func set[M sized, T any](m M, i, j int, v T) (int, int, T) {
-	cell(m, i, j, 2)
+func recordSet[M sized, T any](m M, i, j int, v T) (int, int, T) {
+	recordCell(m, i, j, 2)
 	return i, j, v
 }
 
-func each[T any](s []T) []T {
+func recordEach[T any](s []T) []T {
 	for i := range s {
-		at(s, i, 1)
+		recordAt(s, i, 1)
 	}
 	return s
 }
 
-// tick ends a thread whose loops do not end.
-func tick() {
+// recordRound ends a thread whose loops do not end.
+func recordRound() {
 	mu.Lock()
 	ticks++
-	stop := ticks > 3000
+	stop := ticks > 3000 && !all
 	mu.Unlock()
 	if stop {
 		panic("too many rounds")
@@ -211,7 +212,7 @@ func arrayOf[T comparable](name string, s []T) array {
 	return array{name, unsafe.Pointer(unsafe.SliceData(s)), len(s), func() func() bool {
 		kept := slices.Clone(s)
 		return func() bool {
-			same := slices.Equal(s, kept)
+			same := slices.EqualFunc(s, kept, func(a, b T) bool { return a == b || a != a && b != b }) // also NaNs
 			copy(s, kept)
 			return same
 		}
@@ -240,7 +241,7 @@ func (l *launch) clear() {
 
 // run runs the threads of a box, and reports whether none panicked. The box is of whole blocks if they are together.
 func (l *launch) run(box kernel.Box, block, blocks [3]int) (ok bool) {
-	ok = true
+	ok, all = true, l.together
 	one := func(t grid.Thread) {
 		for d := range 3 {
 			if t.Global(d) < box.Lo[d] || t.Global(d) >= box.Hi[d] {
@@ -280,10 +281,14 @@ func (l *launch) run(box kernel.Box, block, blocks [3]int) (ok bool) {
 	return ok
 }
 
-var violations int
+var (
+	violations int
+	violators  = map[string]int{}
+)
 
 func (l *launch) violated(box kernel.Box, format string, args ...any) {
-	if violations++; violations < 20 {
+	violations++
+	if violators[l.what]++; violators[l.what] < 4 {
 		fmt.Printf("VIOLATION %s, box %v, values %v: %s\n", l.what, box, l.values, fmt.Sprintf(format, args...))
 	}
 }
@@ -394,9 +399,12 @@ func boxIn(r *rand.Rand, block, blocks [3]int, whole bool) (b kernel.Box) {
 		if !whole {
 			n *= block[d]
 		}
-		b.Lo[d] = r.IntN(n + 1)
-		b.Hi[d] = b.Lo[d] + r.IntN(n-b.Lo[d]+1)
-		if r.IntN(3) == 0 {
+		b.Lo[d] = r.IntN(n)
+		b.Hi[d] = b.Lo[d] + 1 + r.IntN(n-b.Lo[d])
+		switch r.IntN(20) {
+		case 0:
+			b.Hi[d] = b.Lo[d] // no threads
+		case 1, 2, 3, 4, 5, 6:
 			b.Lo[d], b.Hi[d] = 0, n
 		}
 		if whole {

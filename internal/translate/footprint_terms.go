@@ -375,8 +375,11 @@ func (e *intervals) atom(a *atom, ctx []fact) *node {
 		}
 	case isResult:
 		if a.op == "Or" {
+			around := slices.DeleteFunc(slices.Clone(ctx), func(c fact) bool { return e.w.depends(c.q, a.id, map[int]bool{}) || e.w.depends(c.bound, a.id, map[int]bool{}) })
 			for i, p := range a.args {
-				part := e.within(p, slices.Concat(ctx, a.ctxs[i]))
+				own := slices.DeleteFunc(slices.Clone(a.ctxs[i]), func(c fact) bool { return slices.ContainsFunc(around, func(d fact) bool { return d.same(&c) }) })
+				inside := slices.Concat(around, own)
+				part := e.when(e.of(p, inside), p, inside, own)
 				if n == nil {
 					n = part
 				} else {
@@ -444,18 +447,27 @@ func (e *intervals) bounded(n *node, q poly, ctx []fact) *node {
 
 // within returns the interval of a sum for the threads for which the constraints hold, none if there are none.
 func (e *intervals) within(p poly, ctx []fact) *node {
-	if e.depth == 0 {
-		e.work = 0
-	}
-	n := e.of(p, ctx)
+	e.work = 0
+	n := e.when(e.of(p, ctx), p, ctx, ctx)
 	seen := map[int]bool{}
-	places := false
 	e.w.mentioned(p, seen)
-	for id := range seen {
-		places = places || e.w.atoms[id].kind <= isBlock
+	for _, c := range ctx {
+		e.w.mentioned(c.q, seen)
 	}
-	for i := range ctx {
-		q := ctx[i].q
+	for id := range seen {
+		if e.w.atoms[id].kind <= isBlock {
+			return n
+		}
+	}
+	return e.node(n.hint, "%s.When(%s)", n, e.node("", "grid.Places(box, 0)"))
+}
+
+// when returns the interval n of p if there are threads for which some of the constraints hold.
+func (e *intervals) when(n *node, p poly, ctx, some []fact) *node {
+	seen := map[int]bool{}
+	e.w.mentioned(p, seen)
+	for i := range some {
+		q := some[i].q
 		inside := true
 		for m := range q {
 			for _, id := range factors(m) {
@@ -467,18 +479,10 @@ func (e *intervals) within(p poly, ctx []fact) *node {
 			end, constant2 := a.end.constant()
 			inside = inside || constant && constant2 && from < end
 		}
-		if inside || slices.ContainsFunc(ctx[:i], func(d fact) bool { return d.q.equal(q) }) {
+		if inside || slices.ContainsFunc(some[:i], func(d fact) bool { return d.q.equal(q) }) {
 			continue
 		}
-		for m := range q {
-			for _, id := range factors(m) {
-				places = places || e.w.atoms[id].kind <= isBlock
-			}
-		}
 		n = e.node(n.hint, "%s.When(%s)", n, e.of(q, ctx))
-	}
-	if !places {
-		n = e.node(n.hint, "%s.When(%s)", n, e.node("", "grid.Places(box, 0)"))
 	}
 	return n
 }

@@ -878,13 +878,42 @@ func (w *reach) constrain(x poly, op token.Token, bound poly) (single bool) {
 			return false
 		}
 	}
-	if w.low(x) && (op == token.GEQ || op == token.GTR) && len(bound) == 0 && op == token.GEQ {
+	if w.low(x) && op == token.GEQ && len(bound) == 0 {
 		return true // it is known
+	}
+	for m := range q { // a loop's number is bounded by that of another, and not the other way round
+		for _, id := range factors(m) {
+			if w.depends(bound, id, map[int]bool{}) {
+				return false
+			}
+		}
 	}
 	w.ctx = append(slices.Clip(w.ctx), fact{q, plus, op, bound})
 	a := w.one(q)
 	_, constant := plus.constant()
 	return a != nil && constant && (a.kind == isPlace || a.kind == isRound || a.kind == isArg || a.kind == isBlock || a.kind == isLocal)
+}
+
+// depends reports whether a sum is computed from an atom.
+func (w *reach) depends(p poly, id int, seen map[int]bool) bool {
+	for m := range p {
+		for _, other := range factors(m) {
+			if other == id {
+				return true
+			}
+			if seen[other] {
+				continue
+			}
+			seen[other] = true
+			a := w.atoms[other]
+			for _, q := range append(slices.Clone(a.args), a.from, a.end, a.step) {
+				if w.depends(q, id, seen) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // low reports whether a number is never negative.
