@@ -47,7 +47,7 @@ Without an argument, the package in the current folder is translated. The go com
 	f.StringVar(&o.print, "print", "", "print the translation, and write nothing: `c`, or spirv for the modules of Vulkan")
 	f.Lookup("print").NoOptDefVal = "c"
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "say for each kernel whether threads run as vectors on the host, and if not, what keeps them from it")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "say for each kernel whether threads run as vectors on the host and what keeps them from it, which elements they use, and whether a launch can be cut")
 	f.BoolVar(&o.check, "check", false, "write nothing; fail if a file differs from what would be written, and show how, or if it belongs to no kernel")
 	return cmd
 }
@@ -121,6 +121,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		}
 		if o.verbose {
 			loops(out, made.Loops)
+			footprints(out, made.Footprints)
 		}
 	}
 	if w.stale {
@@ -189,6 +190,26 @@ func loops(out io.Writer, all []translate.Loop) {
 			fmt.Fprintf(out, "%s: %s runs as vectors on the host, in builds by Go 1.27 with GOEXPERIMENT=simd\n", l.Pos, l.Kernel)
 		} else {
 			fmt.Fprintf(out, "%s: %s runs thread by thread on the host: %s\n", l.Why.Pos, l.Kernel, l.Why.Text)
+		}
+	}
+}
+
+// footprints says for each kernel which elements a thread uses, and whether a launch can be cut into parts for several devices.
+func footprints(out io.Writer, all []translate.Footprint) {
+	for _, f := range all {
+		var dims []string
+		for d, can := range f.Cut {
+			if can {
+				dims = append(dims, fmt.Sprintf("t.Global(%d)", d))
+			}
+		}
+		cut := "can be cut along " + strings.Join(dims, " and ")
+		if len(dims) == 0 {
+			cut = "cannot be cut: " + f.Why
+		}
+		fmt.Fprintf(out, "%s: a launch of %s %s\n", f.Pos, f.Kernel, cut)
+		for _, s := range f.Slices {
+			fmt.Fprintf(out, "\t%s\n", s)
 		}
 	}
 }

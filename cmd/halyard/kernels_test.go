@@ -52,6 +52,9 @@ func TestKernels(t *testing.T) {
 	code, out = halyard("--check", here)
 	assert.Equal(t, exitPassed, code, out)
 	assert.Empty(t, out)
+	code, out = halyard("-v", here)
+	assert.Equal(t, exitPassed, code, out)
+	assert.Contains(t, out, source+":6:1: a launch of double can be cut along t.Global(0)\n\tx: reads and writes element i\n")
 
 	write(strings.Replace(goKernel, "*= 2", "*= 3", 1))
 	before, err := os.ReadFile(generated)

@@ -158,12 +158,16 @@ func unbounded(n *node) bool {
 	return n.format == anything
 }
 
+// notFollowing is in a reason that is of little use if there is another one.
+const notFollowing = "does not follow"
+
 // cuts finds in which dimensions the grid can be cut.
 func (t *footprint) cuts() {
 	w := t.w
-	for d := range 3 {
+	for d := 2; d >= 0; d-- {
 		why := w.uncut(d)
-		if t.cut[d] = why == ""; !t.cut[d] && (t.why == "" || d < w.f.dims) {
+		t.cut[d] = why == ""
+		if d < w.f.dims && (t.why == "" || strings.Contains(t.why, notFollowing)) || d == 0 && t.why == "" {
 			t.why = why
 		}
 	}
@@ -222,11 +226,11 @@ func (w *reach) apart(m *param, all []access, g *atom, name string) string {
 			p = a.row
 		}
 		if g == nil || p == nil {
-			return fmt.Sprintf("%s: the index of %s does not follow %s", place(a), m.name, name)
+			return fmt.Sprintf("%s: the index of %s "+notFollowing+" %s", place(a), m.name, name)
 		}
 		switch parts[i].step, parts[i].rest = w.by(p, g); {
 		case len(parts[i].step) == 0:
-			return fmt.Sprintf("%s: the index of %s does not follow %s", place(a), m.name, name)
+			return fmt.Sprintf("%s: the index of %s "+notFollowing+" %s", place(a), m.name, name)
 		case !w.uniform(parts[i].step):
 			return fmt.Sprintf("%s: the index of %s is not %s times a number that is the same for all threads, and a rest", place(a), m.name, name)
 		case !parts[i].step.equal(parts[0].step):

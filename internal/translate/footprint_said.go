@@ -58,11 +58,8 @@ func (w *reach) says(m *param, write bool) string {
 			return "all"
 		}
 		e := &intervals{w: w, nodes: map[string]*node{}}
-		if unbounded(e.within(a.index, a.ctx)) {
-			return fmt.Sprintf("all (%s:%d)", short(a.pos), a.pos.Line)
-		}
 		p, row, width := w.rows(m, a)
-		if p == nil {
+		if p == nil || unbounded(e.within(a.index, a.ctx)) || strings.Contains(w.text(p), unnamed) {
 			return fmt.Sprintf("all (%s:%d)", short(a.pos), a.pos.Line)
 		}
 		if g := w.one(p); g != nil && g.kind == isRound && !row {
@@ -155,6 +152,9 @@ func (w *reach) text(p poly) string {
 	return b.String()
 }
 
+// unnamed stands for a number that has no short name.
+const unnamed = "?"
+
 func (w *reach) nameOf(a *atom) string {
 	if a.name != "" {
 		return a.name
@@ -162,5 +162,5 @@ func (w *reach) nameOf(a *atom) string {
 	if a.kind < isArg {
 		return fmt.Sprintf("t.%s(%d)", []string{"Global", "Local", "Block", "Size", "Blocks"}[a.kind], a.dim)
 	}
-	return "?"
+	return unnamed
 }

@@ -375,7 +375,9 @@ func (e *intervals) atom(a *atom, ctx []fact) *node {
 		}
 	case isResult:
 		if a.op == "Or" {
-			around := slices.DeleteFunc(slices.Clone(ctx), func(c fact) bool { return e.w.depends(c.q, a.id, map[int]bool{}) || e.w.depends(c.bound, a.id, map[int]bool{}) })
+			around := slices.DeleteFunc(slices.Clone(ctx), func(c fact) bool {
+				return e.w.depends(c.q, a.id, map[int]bool{}) || e.w.depends(c.bound, a.id, map[int]bool{})
+			})
 			for i, p := range a.args {
 				own := slices.DeleteFunc(slices.Clone(a.ctxs[i]), func(c fact) bool { return slices.ContainsFunc(around, func(d fact) bool { return d.same(&c) }) })
 				inside := slices.Concat(around, own)

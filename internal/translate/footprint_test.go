@@ -171,6 +171,26 @@ func TestPlantedMistakesInFootprints(t *testing.T) {
 	}
 }
 
+// What is said of kernels names rows and elements, and the line that keeps a launch from being cut.
+func TestWhatIsSaidOfFootprints(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, said string }{
+		{"if i < p && j < len(y)/p {\n\t\ty[j*p+i] = x[(j+1)*p+i] + x[(j-1)*p+i]\n\t}", "[false true false] | x: reads rows j-1 to j+1; y: writes row j"},
+		{"if i < len(z)/2 {\n\t\tz[2*i], z[2*i+1] = 1, int64(x[i])\n\t}", "[true false false] | x: reads element i; z: writes elements 2*i to 2*i+1"},
+		{"if i < len(x) {\n\t\tgrid.AtomicAdd(&y[0], x[i])\n\t}", "[false false false] k.go:10: threads change elements of y together, by an atomic function" +
+			" | x: reads element i; y: reads and writes all (atomic, k.go:10)"},
+		{"if i < len(x) {\n\t\ty[x[i]] = 1\n\t}", "[false false false] k.go:10: the index of y does not follow t.Global(0) | x: reads element i; y: writes all (k.go:10)"},
+		{"if i < len(y) {\n\t\ty[i] = y[max(i-1, 0)]\n\t}", "[false false false] k.go:10: the index of y does not follow t.Global(0) | y: reads all (k.go:10), writes element i"},
+		{"if i < len(y)-1 {\n\t\ty[i] = y[i+1]\n\t}", "[false false false] k.go:10: y is read here where other threads may write it | y: reads element i+1, writes element i"},
+		{"for k := range m.Cols() {\n\t\to.Set(j, k, m.At(j, k)+m.At(k, j))\n\t}", "[false true false] | m: reads row j and row k; o: writes row j"},
+	} {
+		made, err := translated(t, touchedHead+"\n//halyard:kernel\nfunc k("+touchedParams+") {\n\ti, j := t.Global(0), t.Global(1)\n\t_, _ = i, j\n\t"+c.body+"\n}\n")
+		require.NoError(t, err)
+		f := made.Footprints[0]
+		assert.Equal(t, c.said, fmt.Sprintf("%v %s| %s", f.Cut, strings.TrimPrefix(f.Why+" ", " "), strings.Join(f.Slices, "; ")), c.body)
+	}
+}
+
 // declarations returns those of a file that have one of these names.
 func declarations(t *testing.T, file string, names ...string) string {
 	t.Helper()
