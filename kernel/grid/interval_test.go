@@ -88,6 +88,12 @@ func TestIntervalsHoldResults(t *testing.T) {
 	}
 }
 
+// A product that leaves int64 between the ends of an interval can be any number.
+func TestProductsThatWrapAround(t *testing.T) {
+	assert.Equal(t, anything, Interval{lo: 1, hi: 3}.Times(Only(1<<62)))
+	assert.Equal(t, anything, Interval{lo: 1, hi: 2}.Times(Only(1<<62)))
+}
+
 // Spans are within the slice, and those of no threads are empty.
 func TestSpansOfIntervals(t *testing.T) {
 	box := kernel.Box{Lo: [3]int{4, 0, 0}, Hi: [3]int{12, 1, 1}, Block: [3]int{4, 1, 1}}
@@ -119,6 +125,8 @@ func TestFilledSpans(t *testing.T) {
 	assert.False(t, Filled(kernel.Span{Hi: 6}, 1, i))
 	assert.False(t, Filled(kernel.Span{Hi: 3}, 1, i.Below(Between(1, 3))))
 	assert.False(t, Filled(kernel.Span{Hi: 5}, 1, i.Or(Only(2))))
+	assert.False(t, Filled(kernel.Span{Hi: 6}, 1, Only(0).Steps(Only(2), Only(6))), "only each second number")
+	assert.True(t, Filled(kernel.Span{Hi: 6}, 1, Only(0).Steps(Only(1), Only(6))))
 	assert.False(t, Filled(kernel.Span{Hi: 1}, 1, Anything()))
 }
 
