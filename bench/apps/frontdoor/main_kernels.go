@@ -785,9 +785,7 @@ func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[1])
 	at1 := grid.Blocks(box, 0)
 	at2 := at.Times(at1)
-	at3 := me.Plus(at2.Over(grid.Between(1, 2147483647)))
-	end := at2.Plus(at).Over(grid.Between(1, 2147483647))
-	i := at3.Steps(grid.Only(64), end.Above(at3.Steps(grid.Only(64), end)))
+	i := me.Plus(at2.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at2.Plus(at).Over(grid.Between(1, 2147483647)))
 	span := at1.When(me.And(grid.Only(0))).Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
@@ -912,9 +910,7 @@ func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[1])
 	at1 := grid.Blocks(box, 0)
 	at2 := at.Times(at1)
-	at3 := me.Plus(at2.Over(grid.Between(1, 2147483647)))
-	end := at2.Plus(at).Over(grid.Between(1, 2147483647))
-	i := at3.Steps(grid.Only(64), end.Above(at3.Steps(grid.Only(64), end)))
+	i := me.Plus(at2.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at2.Plus(at).Over(grid.Between(1, 2147483647)))
 	span := at1.When(me.And(grid.Only(0))).Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
@@ -972,7 +968,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:976
+//line main_kernels.go:972
 			}
 			x = to - 1
 			continue
@@ -996,7 +992,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:1000
+//line main_kernels.go:996
 	}
 }
 
@@ -1029,7 +1025,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_, _, _ = tx, ty, tz
 //line cg.go:40
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1033
+//line main_kernels.go:1029
 				mines[tx] = mine
 			}
 		}
@@ -1043,9 +1039,6 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
-			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1062,7 +1055,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1066
+//line main_kernels.go:1059
 							mines[tx] = mine
 						}
 					}
@@ -1082,7 +1075,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1086
+//line main_kernels.go:1079
 						mines[tx] = mine
 					}
 				}
@@ -1093,16 +1086,14 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					mine := mines[tx]
-					_ = mine
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line cg.go:44
-					part[me] = mine
-//line main_kernels.go:1105
-				}
+				part[me] = mine
+//line main_kernels.go:1097
 			}
 		}
 	}
@@ -1122,7 +1113,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1126
+//line main_kernels.go:1117
 			}
 		}
 	}
@@ -1157,7 +1148,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1161
+//line main_kernels.go:1152
 			}
 			x_ = to - 1
 			continue
@@ -1167,7 +1158,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1171
+//line main_kernels.go:1162
 	}
 }
 
@@ -1196,7 +1187,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1200
+//line main_kernels.go:1191
 				}
 				{
 					at := at + 1
@@ -1206,7 +1197,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1210
+//line main_kernels.go:1201
 				}
 			}
 			if at < count {
@@ -1216,7 +1207,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1220
+//line main_kernels.go:1211
 			}
 			x = to - 1
 			continue
@@ -1225,7 +1216,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1229
+//line main_kernels.go:1220
 	}
 }
 
@@ -1274,7 +1265,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1278
+//line main_kernels.go:1269
 			}
 			x = to_ - 1
 			continue
@@ -1292,7 +1283,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1296
+//line main_kernels.go:1287
 	}
 }
 
@@ -1318,7 +1309,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1322
+//line main_kernels.go:1313
 	}
 }
 
@@ -1343,7 +1334,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1347
+//line main_kernels.go:1338
 	}
 }
 
@@ -1372,7 +1363,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1376
+//line main_kernels.go:1367
 				}
 				{
 					at := at + 1
@@ -1382,7 +1373,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1386
+//line main_kernels.go:1377
 				}
 			}
 			if at < count {
@@ -1392,7 +1383,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1396
+//line main_kernels.go:1387
 			}
 			x = to - 1
 			continue
@@ -1401,7 +1392,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1405
+//line main_kernels.go:1396
 	}
 }
 
@@ -1430,7 +1421,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1434
+//line main_kernels.go:1425
 				}
 				{
 					at := at + 1
@@ -1440,7 +1431,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1444
+//line main_kernels.go:1435
 				}
 			}
 			if at < count {
@@ -1450,7 +1441,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1454
+//line main_kernels.go:1445
 			}
 			x = to - 1
 			continue
@@ -1459,7 +1450,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1463
+//line main_kernels.go:1454
 	}
 }
 
@@ -1490,7 +1481,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1494
+//line main_kernels.go:1485
 				}
 				{
 					at := at + 1
@@ -1500,7 +1491,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1504
+//line main_kernels.go:1495
 				}
 			}
 			if at < count {
@@ -1510,7 +1501,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1514
+//line main_kernels.go:1505
 			}
 			x = to - 1
 			continue
@@ -1519,7 +1510,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1523
+//line main_kernels.go:1514
 	}
 }
 
@@ -1550,7 +1541,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1554
+//line main_kernels.go:1545
 				}
 				{
 					at := at + 1
@@ -1560,7 +1551,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1564
+//line main_kernels.go:1555
 				}
 			}
 			if at < count {
@@ -1570,7 +1561,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1574
+//line main_kernels.go:1565
 			}
 			x = to - 1
 			continue
@@ -1579,7 +1570,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1583
+//line main_kernels.go:1574
 	}
 }
 
@@ -1610,7 +1601,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1614
+//line main_kernels.go:1605
 				}
 				{
 					at := at + 1
@@ -1620,7 +1611,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1624
+//line main_kernels.go:1615
 				}
 			}
 			if at < count {
@@ -1630,7 +1621,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1634
+//line main_kernels.go:1625
 			}
 			x = to - 1
 			continue
@@ -1639,7 +1630,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1643
+//line main_kernels.go:1634
 	}
 }
 
@@ -1672,7 +1663,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1676
+//line main_kernels.go:1667
 				mines[tx] = mine
 			}
 		}
@@ -1686,9 +1677,6 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
-			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1705,7 +1693,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1709
+//line main_kernels.go:1697
 							mines[tx] = mine
 						}
 					}
@@ -1725,7 +1713,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1729
+//line main_kernels.go:1717
 						mines[tx] = mine
 					}
 				}
@@ -1736,16 +1724,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					mine := mines[tx]
-					_ = mine
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line stream.go:57
-					part[me] = mine
-//line main_kernels.go:1748
-				}
+				part[me] = mine
+//line main_kernels.go:1735
 			}
 		}
 	}
@@ -1765,28 +1751,24 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1769
+//line main_kernels.go:1755
 			}
 		}
 	}
 	innerPhasesPool.Give(held)
 }
 
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
 var (
-	laplaceVectors     func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	advanceVectors     func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors      func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	spreadVectors      func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	escapeVectors      func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	moveVectors        func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	copiesVectors      func(grid.Row, []float64, grid.Out[float64]) grid.Row
-	mulVectors         func(grid.Row, grid.Out[float64], []float64) grid.Row
-	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
-	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
-	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase2Vectors   func([]float32, []float32, int) bool
-	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase2Vectors func([]float64, []float64, int) bool
+	laplaceVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	spreadVectors  func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	escapeVectors  func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	moveVectors    func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	copiesVectors  func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors     func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors     func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors   func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors func(grid.Row, []float64, []float64, []float64) grid.Row
 )

@@ -226,9 +226,7 @@ func startsFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[1])
 	piece := at.Add(255).Over(grid.Only(256))
 	at1 := grid.Locals(box, 0).Times(piece)
-	from := at1.Min(at)
-	to := at1.Plus(piece).Min(at)
-	span := from.Steps(grid.Only(1), to.Above(from.Steps(grid.Only(1), to))).Span(v[1])
+	span := at1.Min(at).Steps(grid.Only(1), at1.Plus(piece).Min(at)).Span(v[1])
 	touch[0] = kernel.Touch{Read: span, Write: span}
 }
 
@@ -237,7 +235,7 @@ func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[2])
 	i := grid.Places(box, 0).Below(at)
 	touch[0] = kernel.Touch{Read: i.Span(v[2])}
-	touch[1] = kernel.Touch{Read: grid.Only(16).When(i.From(at)).Or(grid.Between(0, 4294967295).Mask(grid.Only(15)).Fits(0, 4294967295).When(i)).Times(grid.Between(1, 2147483647)).Plus(grid.Blocks(box, 0)).When(i).Span(v[4])}
+	touch[1] = kernel.Touch{Read: grid.Only(16).When(i.From(at)).Or(grid.Between(0, 4294967295).Mask(grid.Only(15)).Fits(0, 4294967295)).Times(grid.Between(1, 2147483647)).Plus(grid.Blocks(box, 0)).When(i).Span(v[4])}
 	touch[2] = kernel.Touch{Write: grid.Between(0, 4294967295).When(i).Span(v[6])}
 }
 
@@ -256,7 +254,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:260
+//line radix_kernels.go:258
 			}
 		}
 	}
@@ -268,7 +266,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:272
+//line radix_kernels.go:270
 			}
 		}
 	}
@@ -319,7 +317,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:323
+//line radix_kernels.go:321
 				froms[tx] = from
 				tos[tx] = to
 				sums_[tx] = sum
@@ -351,7 +349,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:355
+//line radix_kernels.go:353
 			}
 		}
 	}
@@ -382,20 +380,18 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, grid.Lent(own[:]), digits_, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-					i := (firstX + tx)
-					me := tx
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+				i := (firstX + tx)
+				me := tx
 //line radix.go:59
-					digit := uint32(digits) // none
-					if i < len(keys) {
-						digit = keys[i] >> shift & (digits - 1)
-					}
-					own[me] = digit
-//line radix_kernels.go:397
-					digits_[tx] = digit
+				digit := uint32(digits) // none
+				if i < len(keys) {
+					digit = keys[i] >> shift & (digits - 1)
 				}
+				own[me] = digit
+//line radix_kernels.go:394
+				digits_[tx] = digit
 			}
 		}
 	}
@@ -419,14 +415,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:423
+//line radix_kernels.go:419
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in radix_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, uint32, []uint32, []uint32, int) bool
-)

@@ -641,18 +641,14 @@ func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Blocks(box, 0)
 	at1 := me.Times(grid.Only(8)).Plus(at.Times(grid.Only(2048)))
 	at2 := grid.Only(v[2])
-	begin := at1.Min(at2)
-	end := at1.Add(8).Min(at2)
-	end1 := end.Above(begin.Steps(grid.Only(1), end))
-	i := begin.Steps(grid.Only(1), end1)
+	i := at1.Min(at2).Steps(grid.Only(1), at1.Add(8).Min(at2))
 	at3 := grid.Only(v[4]).Above(grid.Only(0))
-	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i).When(end1)
-	at5 := grid.Places(box, 0)
+	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i)
 	touch[0] = kernel.Touch{Read: i.Span(v[2])}
 	touch[1] = kernel.Touch{Read: i.When(at3).Span(v[4])}
 	touch[2] = kernel.Touch{Read: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[6])}
-	touch[3] = kernel.Touch{Write: at4.When(at5).Span(v[8])}
-	touch[4] = kernel.Touch{Write: at4.When(at3).When(at5).Span(v[10])}
+	touch[3] = kernel.Touch{Write: at4.Span(v[8])}
+	touch[4] = kernel.Touch{Write: at4.When(at3).Span(v[10])}
 }
 
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
@@ -674,13 +670,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:678
+//line float64s_kernels.go:674
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:684
+//line float64s_kernels.go:680
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -690,12 +686,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:694
+//line float64s_kernels.go:690
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:699
+//line float64s_kernels.go:695
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -705,7 +701,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:709
+//line float64s_kernels.go:705
 			}
 		}
 	}
@@ -738,13 +734,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:742
+//line float64s_kernels.go:738
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:748
+//line float64s_kernels.go:744
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -754,12 +750,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:758
+//line float64s_kernels.go:754
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:763
+//line float64s_kernels.go:759
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -769,7 +765,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:773
+//line float64s_kernels.go:769
 			}
 		}
 	}
@@ -807,7 +803,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:811
+//line float64s_kernels.go:807
 			}
 		}
 	}
@@ -822,13 +818,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:826
+//line float64s_kernels.go:822
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:832
+//line float64s_kernels.go:828
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -841,7 +837,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:845
+//line float64s_kernels.go:841
 					mores[tx] = more
 				}
 			}
@@ -857,12 +853,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:861
+//line float64s_kernels.go:857
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:866
+//line float64s_kernels.go:862
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -886,7 +882,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:890
+//line float64s_kernels.go:886
 			}
 		}
 	}
@@ -899,7 +895,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:903
+//line float64s_kernels.go:899
 			}
 		}
 	}
@@ -923,7 +919,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:927
+//line float64s_kernels.go:923
 			}
 		}
 	}
@@ -936,7 +932,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:940
+//line float64s_kernels.go:936
 			}
 		}
 	}
@@ -992,7 +988,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:996
+//line float64s_kernels.go:992
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -1011,30 +1007,28 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:1015
+//line float64s_kernels.go:1011
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:1022
+//line float64s_kernels.go:1018
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:170
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line float64s_kernels.go:1036
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line float64s_kernels.go:1031
+					mores[tx] = more
 				}
 			}
 		}
@@ -1042,21 +1036,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:175
-						part[me] += more
-//line float64s_kernels.go:1054
-					}
+					part[me] += more
+//line float64s_kernels.go:1047
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:1060
+//line float64s_kernels.go:1052
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1073,7 +1065,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:1077
+//line float64s_kernels.go:1069
 			}
 		}
 	}
@@ -1086,7 +1078,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:1090
+//line float64s_kernels.go:1082
 			}
 		}
 	}
@@ -1112,15 +1104,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:1116
+//line float64s_kernels.go:1108
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in float64s_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
-)

@@ -281,7 +281,7 @@ func uint8sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
 	at3 := grid.Only(1024).Min(grid.Only(v[3]))
-	span := grid.Between(0, 255).When(i).When(at2).When(grid.Places(box, 0)).
+	span := grid.Between(0, 255).When(i).When(at2).
 		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
 	touch[1] = kernel.Touch{Read: span, Write: span}
@@ -295,7 +295,7 @@ func int32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
 	at3 := grid.Only(1024).Min(grid.Only(v[3]))
-	span := grid.Between(-2147483648, 2147483647).When(i).When(at2).When(grid.Places(box, 0)).
+	span := grid.Between(-2147483648, 2147483647).When(i).When(at2).
 		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
 	touch[1] = kernel.Touch{Read: span, Write: span}
@@ -309,7 +309,7 @@ func uint32sFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := me.Plus(at).Steps(grid.Only(256), at1).Below(at1)
 	at2 := at1.Above(i)
 	at3 := grid.Only(1024).Min(grid.Only(v[3]))
-	span := grid.Between(0, 4294967295).When(i).When(at2).When(grid.Places(box, 0)).
+	span := grid.Between(0, 4294967295).When(i).When(at2).
 		Or(me.Steps(grid.Only(256), at3).Below(at3).When(grid.Between(0, 4294967295).Above(grid.Only(0)))).Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2).Span(v[1])}
 	touch[1] = kernel.Touch{Read: span, Write: span}

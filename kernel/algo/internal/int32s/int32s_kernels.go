@@ -622,18 +622,14 @@ func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Blocks(box, 0)
 	at1 := me.Times(grid.Only(8)).Plus(at.Times(grid.Only(2048)))
 	at2 := grid.Only(v[2])
-	begin := at1.Min(at2)
-	end := at1.Add(8).Min(at2)
-	end1 := end.Above(begin.Steps(grid.Only(1), end))
-	i := begin.Steps(grid.Only(1), end1)
+	i := at1.Min(at2).Steps(grid.Only(1), at1.Add(8).Min(at2))
 	at3 := grid.Only(v[4]).Above(grid.Only(0))
-	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i).When(end1)
-	at5 := grid.Places(box, 0)
+	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i)
 	touch[0] = kernel.Touch{Read: i.Span(v[2])}
 	touch[1] = kernel.Touch{Read: i.When(at3).Span(v[4])}
 	touch[2] = kernel.Touch{Read: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[6])}
-	touch[3] = kernel.Touch{Write: at4.When(at5).Span(v[8])}
-	touch[4] = kernel.Touch{Write: at4.When(at3).When(at5).Span(v[10])}
+	touch[3] = kernel.Touch{Write: at4.Span(v[8])}
+	touch[4] = kernel.Touch{Write: at4.When(at3).Span(v[10])}
 }
 
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
@@ -655,13 +651,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int32s_kernels.go:659
+//line int32s_kernels.go:655
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:665
+//line int32s_kernels.go:661
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -671,12 +667,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line int32s_kernels.go:675
+//line int32s_kernels.go:671
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:680
+//line int32s_kernels.go:676
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -686,7 +682,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int32s_kernels.go:690
+//line int32s_kernels.go:686
 			}
 		}
 	}
@@ -719,13 +715,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int32s_kernels.go:723
+//line int32s_kernels.go:719
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:729
+//line int32s_kernels.go:725
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -735,12 +731,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int32s_kernels.go:739
+//line int32s_kernels.go:735
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:744
+//line int32s_kernels.go:740
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -750,7 +746,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int32s_kernels.go:754
+//line int32s_kernels.go:750
 			}
 		}
 	}
@@ -788,7 +784,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int32s_kernels.go:792
+//line int32s_kernels.go:788
 			}
 		}
 	}
@@ -803,13 +799,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:807
+//line int32s_kernels.go:803
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:813
+//line int32s_kernels.go:809
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -822,7 +818,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int32s_kernels.go:826
+//line int32s_kernels.go:822
 					mores[tx] = more
 				}
 			}
@@ -838,12 +834,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int32s_kernels.go:842
+//line int32s_kernels.go:838
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:847
+//line int32s_kernels.go:843
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -867,7 +863,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int32s_kernels.go:871
+//line int32s_kernels.go:867
 			}
 		}
 	}
@@ -880,7 +876,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int32s_kernels.go:884
+//line int32s_kernels.go:880
 			}
 		}
 	}
@@ -904,7 +900,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int32s_kernels.go:908
+//line int32s_kernels.go:904
 			}
 		}
 	}
@@ -917,7 +913,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int32s_kernels.go:921
+//line int32s_kernels.go:917
 			}
 		}
 	}
@@ -973,7 +969,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int32s_kernels.go:977
+//line int32s_kernels.go:973
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -992,30 +988,28 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:996
+//line int32s_kernels.go:992
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:1003
+//line int32s_kernels.go:999
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:170
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line int32s_kernels.go:1017
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line int32s_kernels.go:1012
+					mores[tx] = more
 				}
 			}
 		}
@@ -1023,21 +1017,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:175
-						part[me] += more
-//line int32s_kernels.go:1035
-					}
+					part[me] += more
+//line int32s_kernels.go:1028
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:1041
+//line int32s_kernels.go:1033
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1054,7 +1046,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int32s_kernels.go:1058
+//line int32s_kernels.go:1050
 			}
 		}
 	}
@@ -1067,7 +1059,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int32s_kernels.go:1071
+//line int32s_kernels.go:1063
 			}
 		}
 	}
@@ -1093,15 +1085,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int32s_kernels.go:1097
+//line int32s_kernels.go:1089
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in int32s_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
-)

@@ -621,18 +621,14 @@ func scatterFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Blocks(box, 0)
 	at1 := me.Times(grid.Only(8)).Plus(at.Times(grid.Only(2048)))
 	at2 := grid.Only(v[2])
-	begin := at1.Min(at2)
-	end := at1.Add(8).Min(at2)
-	end1 := end.Above(begin.Steps(grid.Only(1), end))
-	i := begin.Steps(grid.Only(1), end1)
+	i := at1.Min(at2).Steps(grid.Only(1), at1.Add(8).Min(at2))
 	at3 := grid.Only(v[4]).Above(grid.Only(0))
-	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i).When(end1)
-	at5 := grid.Places(box, 0)
+	at4 := grid.Between(0, 4294967295).Minus(grid.Between(0, 4294967295)).Fits(0, 4294967295).When(i)
 	touch[0] = kernel.Touch{Read: i.Span(v[2])}
 	touch[1] = kernel.Touch{Read: i.When(at3).Span(v[4])}
 	touch[2] = kernel.Touch{Read: me.Below(grid.Only(16)).Times(grid.Between(1, 2147483647)).Plus(at).Span(v[6])}
-	touch[3] = kernel.Touch{Write: at4.When(at5).Span(v[8])}
-	touch[4] = kernel.Touch{Write: at4.When(at3).When(at5).Span(v[10])}
+	touch[3] = kernel.Touch{Write: at4.Span(v[8])}
+	touch[4] = kernel.Touch{Write: at4.When(at3).Span(v[10])}
 }
 
 // totalPhases runs total for a block: the code between two barriers runs for one thread after the other.
@@ -654,13 +650,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int64s_kernels.go:658
+//line int64s_kernels.go:654
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:664
+//line int64s_kernels.go:660
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -670,12 +666,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line int64s_kernels.go:674
+//line int64s_kernels.go:670
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:679
+//line int64s_kernels.go:675
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -685,7 +681,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int64s_kernels.go:689
+//line int64s_kernels.go:685
 			}
 		}
 	}
@@ -718,13 +714,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int64s_kernels.go:722
+//line int64s_kernels.go:718
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int64s_kernels.go:728
+//line int64s_kernels.go:724
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -734,12 +730,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int64s_kernels.go:738
+//line int64s_kernels.go:734
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:743
+//line int64s_kernels.go:739
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -749,7 +745,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int64s_kernels.go:753
+//line int64s_kernels.go:749
 			}
 		}
 	}
@@ -787,7 +783,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int64s_kernels.go:791
+//line int64s_kernels.go:787
 			}
 		}
 	}
@@ -802,13 +798,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:806
+//line int64s_kernels.go:802
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:812
+//line int64s_kernels.go:808
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -821,7 +817,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int64s_kernels.go:825
+//line int64s_kernels.go:821
 					mores[tx] = more
 				}
 			}
@@ -837,12 +833,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int64s_kernels.go:841
+//line int64s_kernels.go:837
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:846
+//line int64s_kernels.go:842
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -866,7 +862,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int64s_kernels.go:870
+//line int64s_kernels.go:866
 			}
 		}
 	}
@@ -879,7 +875,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int64s_kernels.go:883
+//line int64s_kernels.go:879
 			}
 		}
 	}
@@ -903,7 +899,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int64s_kernels.go:907
+//line int64s_kernels.go:903
 			}
 		}
 	}
@@ -916,7 +912,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int64s_kernels.go:920
+//line int64s_kernels.go:916
 			}
 		}
 	}
@@ -972,7 +968,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int64s_kernels.go:976
+//line int64s_kernels.go:972
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -991,30 +987,28 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int64s_kernels.go:995
+//line int64s_kernels.go:991
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int64s_kernels.go:1002
+//line int64s_kernels.go:998
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:170
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line int64s_kernels.go:1016
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line int64s_kernels.go:1011
+					mores[tx] = more
 				}
 			}
 		}
@@ -1022,21 +1016,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:175
-						part[me] += more
-//line int64s_kernels.go:1034
-					}
+					part[me] += more
+//line int64s_kernels.go:1027
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:1040
+//line int64s_kernels.go:1032
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1053,7 +1045,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int64s_kernels.go:1057
+//line int64s_kernels.go:1049
 			}
 		}
 	}
@@ -1066,7 +1058,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int64s_kernels.go:1070
+//line int64s_kernels.go:1062
 			}
 		}
 	}
@@ -1092,15 +1084,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int64s_kernels.go:1096
+//line int64s_kernels.go:1088
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in int64s_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
-)
