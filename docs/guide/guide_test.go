@@ -118,7 +118,8 @@ const handle = "var kernel any\n"
 
 // imported are the packages that code in the pages may use, by the name that it uses.
 var imported = map[string]string{
-	"array": "buffer/array", "buffer": "buffer", "coherence": "coherence", "comm": "comm", "conformance": "conformance", "dlpack": "buffer/dlpack", "kernel": "kernel", "encode": "buffer/encode", "grid": "kernel/grid",
+	"halyard": "github.com/go-halyard/halyard",
+	"array":   "buffer/array", "buffer": "buffer", "coherence": "coherence", "comm": "comm", "conformance": "conformance", "dlpack": "buffer/dlpack", "kernel": "kernel", "encode": "buffer/encode", "grid": "kernel/grid",
 	"hal": "hal", "driver": "hal/driver", "host": "backends/host", "npy": "buffer/encode/npy", "pool": "hal/pool", "adapt": "hal/pool/adapt", "trace": "buffer/trace",
 	"bytes": "", "context": "", "errors": "", "fmt": "", "io": "", "log": "", "math": "", "os": "", "strings": "", "testing": "", "time": "",
 	"unsafe": "", "cl": "github.com/go-gl/cl/v1.2/cl", "cu": "gorgonia.org/cu",

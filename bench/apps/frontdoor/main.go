@@ -2,7 +2,7 @@
 //
 //	frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE
 //
-// A device is "host" or a part of the name of an OpenCL platform, or of a device, such as "cuda". This file has what the programs share
+// A device is "host" or a part of the name of an OpenCL platform, or of a device, such as "cuda"; "all" is what halyard.Open takes for it. This file has what the programs share
 // for the measurement.
 package main
 
@@ -59,6 +59,9 @@ func run(args []string) (err error) {
 
 // find returns the name of the device.
 func find(name string) (string, error) {
+	if name == "all" {
+		return name, nil
+	}
 	infos, err := hal.Devices(ctx)
 	for _, i := range infos {
 		if i.Name() == "host:0" && name == "host" || i.Backend != "host" && (strings.Contains(i.Driver, name) || strings.Contains(i.Name(), name)) {
