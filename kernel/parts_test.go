@@ -16,7 +16,7 @@ import (
 )
 
 // everyStream returns a stream on each device of the machine that runs kernels, but for the host's first, with n discrete ones of the host before them.
-func everyStream(t *testing.T, n int) (streams []*hal.Stream) {
+func everyStream(t testing.TB, n int) (streams []*hal.Stream) {
 	_, own := devices(t, n)
 	streams = own[1:]
 	infos, err := hal.Devices(ctx)

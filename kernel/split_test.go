@@ -114,7 +114,7 @@ func (q queue) of(g hal.Grid) queue {
 	return q
 }
 
-func newSplit(t *testing.T, streams ...*hal.Stream) *kernel.Split {
+func newSplit(t testing.TB, streams ...*hal.Stream) *kernel.Split {
 	split, err := kernel.NewSplit(streams...)
 	require.NoError(t, err)
 	ones := make([]float64, len(streams))
@@ -127,7 +127,7 @@ func newSplit(t *testing.T, streams ...*hal.Stream) *kernel.Split {
 }
 
 // teams are lists of one to three devices: discrete ones of the host, the host and discrete ones, and all that compile kernels, with one of the host.
-func teams(t *testing.T) (list [][]*hal.Stream) {
+func teams(t testing.TB) (list [][]*hal.Stream) {
 	_, own := devices(t, 3)
 	list = append(list, own[1:2], own[1:3], own[1:4], []*hal.Stream{own[0], own[1]})
 	others := everyStream(t, 0)
@@ -390,7 +390,8 @@ func TestDividedLaunchAllocatesLittle(t *testing.T) {
 	if raceEnabled {
 		t.Skip("pools forget at random under the race detector")
 	}
-	launch, sync := heatSteps(t, 2)
+	_, streams := devices(t, 2)
+	launch, sync := heatSteps(t, streams[1:])
 	for range 100 {
 		launch()
 	}
@@ -398,14 +399,10 @@ func TestDividedLaunchAllocatesLittle(t *testing.T) {
 	assert.InDelta(t, 0, testing.AllocsPerRun(200, func() { launch(); sync() }), 3)
 }
 
-// heatSteps returns a step of heat on discrete devices of the host.
-func heatSteps(t testing.TB, n int) (launch, sync func()) {
+// heatSteps returns a step of heat on some devices.
+func heatSteps(t testing.TB, streams []*hal.Stream) (launch, sync func()) {
 	const width, height = 64, 64
-	_, streams := devices(t, n)
-	split, err := kernel.NewSplit(streams[1:]...)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, split.Close()) })
-	require.NoError(t, split.SetShares([]float64{1, 1, 1}[:n]...))
+	split := newSplit(t, streams...)
 	grid := split.Grid(hal.Over(width, height).Of(16, 16))
 	now, next := made(t, make([]float32, width*height)...), made(t, make([]float32, width*height)...)
 	launch = func() {
@@ -424,11 +421,11 @@ func heatSteps(t testing.TB, n int) (launch, sync func()) {
 	return launch, sync
 }
 
-// BenchmarkDividedLaunch is a step of heat on one, two and three discrete devices of the host; each ends before the next.
+// BenchmarkDividedLaunch is a step of heat on devices of the machine; each ends before the next.
 func BenchmarkDividedLaunch(b *testing.B) {
-	for n := 1; n <= 3; n++ {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			launch, sync := heatSteps(b, n)
+	for _, team := range teams(b) {
+		b.Run(names(team), func(b *testing.B) {
+			launch, sync := heatSteps(b, team)
 			b.ReportAllocs()
 			for b.Loop() {
 				launch()

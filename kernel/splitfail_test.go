@@ -155,3 +155,29 @@ func TestSplitsRefuseBadArguments(t *testing.T) {
 	require.NoError(t, split.SetShares(3, 1))
 	assert.Equal(t, []float64{0.75, 0.25}, split.Shares())
 }
+
+// Indexes out of range are found in each part. The error names the place, and what the part was to write is lost.
+func TestBoundsOfParts(t *testing.T) {
+	streams := everyStream(t, 0)
+	if len(streams) < 2 {
+		t.Skip("two devices with compilers are needed")
+	}
+	kernel.SetCheckingBounds(true)
+	defer kernel.SetCheckingBounds(false)
+	p := kernel.New(kernel.Source{
+		Name:     "outside",
+		Portable: "KERNEL void k_f(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) { h_x[GO_AT(INDEX(0) + (INDEX(0) == 700 ? 1000 : 0), h_x_n, 0)] = 1; }",
+		Indexes:  []string{"outside.go:7"},
+		Kernels:  map[string]kernel.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}},
+	})
+	defer func() { assert.NoError(t, p.Close()) }()
+	x := made(t, make([]int32, 800)...)
+	err := p.Kernel("f").Launch(ctx, nil, newSplit(t, streams[:2]...).Grid(hal.Over(800).Of(16)), kernel.InOut(x), kernel.Value(int64(800)))
+	require.ErrorIs(t, err, hal.ErrOutOfRange)
+	assert.ErrorContains(t, err, "outside.go:7: index 1700 out of range with length 800")
+	first, err := x.At(ctx, 399)
+	require.NoError(t, err)
+	assert.Equal(t, int32(1), first)
+	_, err = x.At(ctx, 400)
+	assert.ErrorIs(t, err, hal.ErrOutOfRange)
+}
