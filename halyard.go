@@ -8,7 +8,7 @@
 //		}
 //	}
 //
-//	q := halyard.Open(ctx)                          // the best device; Open(ctx, "cuda:0") for another
+//	q := halyard.Open(ctx)                          // the best device; Open(ctx, "cuda:0") for another, "all" for all GPUs together
 //	x := halyard.From(q, []float32{1, 2, 3})
 //	y := halyard.From(q, []float32{10, 20, 30})
 //	Saxpy(q, 2, x, y)                               // a thread for each element of y; it does not wait

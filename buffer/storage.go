@@ -37,7 +37,8 @@
 //  3. commit makes the bytes that the access writes stale at the other places. Written bytes are no longer lost.
 //
 // The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
-// the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work.
+// the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. A launch on several
+// devices (parts.go) has an access that only excludes others, and below it one of each device, which is not kept waiting by it.
 //
 // # One View
 //

@@ -189,6 +189,8 @@ func (s *scratch) give() {
 //
 // Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is declared
 // const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
+//
+// With a grid of [Split.Grid] the launch is divided among devices, and stream is not used.
 func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
 	const op = "launch"
 	if among := layer.Among(grid); among != nil {
