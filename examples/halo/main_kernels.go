@@ -30,7 +30,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:37", "main.go:39"}, Kernels: map[string]kernel.Written{
-	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"}},
+	"smooth": {Code: "k_smooth", Params: []string{"from", "src", "len(src)", "dst", "len(dst)"},
+		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: smoothFootprint}},
 }, Sources: []string{
 	"./ float32,int,len main",
 	"main.go smooth 35e4c6eb9653490c",
@@ -84,6 +85,21 @@ func SmoothOn(ctx context.Context, s *hal.Stream, over hal.Grid, from int, src k
 	return smoothKernel.Launch(ctx, s, over, kernel.Value(int64(from)), kernel.In(src), kernel.Value(int64(kernel.Len(src))), kernel.Out(dst), kernel.Value(int64(kernel.Len(dst))))
 }
 
+// smoothFootprint is the Footprint.Of of smooth.
+func smoothFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	from := grid.Only(v[0])
+	i := grid.Places(box, 0).Below(grid.Only(v[4]))
+	i1 := i.Plus(from).Not(grid.Only(0)).Minus(from).And(i)
+	i2 := i1.Plus(from).Not(grid.Only(v[2]).Add(-1)).Minus(from).And(i1)
+	at := from.Plus(i2)
+	span := i.
+		Or(i2).Span(v[4])
+	touch[0] = kernel.Touch{Read: from.Plus(i).
+		Or(at.Add(-1)).
+		Or(at.Add(1)).Span(v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
+}
+
 // smoothRow runs smooth for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -121,7 +137,7 @@ threads:
 				} else {
 					dst0[grid.At(at, i)] = (src2[grid.At(at, j-1)] + src1[grid.At(at, j)] + src3[grid.At(at, j+1)]) / 3
 				}
-//line main_kernels.go:125
+//line main_kernels.go:141
 			}
 			x = to - 1
 			continue
@@ -136,11 +152,11 @@ threads:
 		} else {
 			dst[i] = (src[j-1] + src[j] + src[j+1]) / 3
 		}
-//line main_kernels.go:140
+//line main_kernels.go:156
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
 	smoothVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
 )

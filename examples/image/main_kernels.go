@@ -52,9 +52,12 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"main.go:57", "main.go:64", "main.go:36", "main.go:71"}, Kernels: map[string]kernel.Written{
-	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:56"},
-	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:63"},
-	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:70"},
+	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:56",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: greysFootprint}},
+	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:63",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blursFootprint}},
+	"edges": {Code: "k_edges", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:70",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: edgesFootprint}},
 }, Sources: []string{
 	"./ int,int32,max,min,uint8 main",
 	"main.go at 8c75fe8e3866be4e",
@@ -180,6 +183,72 @@ func EdgesOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Matrix
 	return edgesKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(in)), kernel.Value(int64(kernel.RowsOf(in))), kernel.Value(int64(kernel.ColsOf(in))), kernel.Out(kernel.Elements(out)), kernel.Value(int64(kernel.RowsOf(out))), kernel.Value(int64(kernel.ColsOf(out))))
 }
 
+// greysFootprint is the Footprint.Of of greys.
+func greysFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	y := grid.Places(box, 1).Below(grid.Only(v[4]))
+	at1 := grid.Only(v[5])
+	x := grid.Places(box, 0).Below(at1)
+	span := at1.Times(y).Plus(x).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: at.Times(y.Below(grid.Only(v[1]))).Plus(x.Below(at)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+}
+
+// blursFootprint is the Footprint.Of of blurs.
+func blursFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	y := grid.Places(box, 1).Below(grid.Only(v[4]))
+	at1 := grid.Only(v[1])
+	at2 := at1.Add(-1)
+	at3 := at.Times(y.Add(-1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	at4 := grid.Only(v[5])
+	x := grid.Places(box, 0).Below(at4)
+	at5 := at.Add(-1)
+	at6 := x.Add(-1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	at7 := x.Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	at8 := x.Add(1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	at9 := at.Times(y.Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	at10 := at.Times(y.Add(1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	span := at4.Times(y).Plus(x).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: at3.Plus(at6).
+		Or(at3.Plus(at7)).
+		Or(at3.Plus(at8)).
+		Or(at9.Plus(at6)).
+		Or(at9.Plus(at7)).
+		Or(at9.Plus(at8)).
+		Or(at10.Plus(at6)).
+		Or(at10.Plus(at7)).
+		Or(at10.Plus(at8)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+}
+
+// edgesFootprint is the Footprint.Of of edges.
+func edgesFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
+	at := grid.Only(v[2])
+	y := grid.Places(box, 1).Below(grid.Only(v[4]))
+	at1 := grid.Only(v[1])
+	at2 := at1.Add(-1)
+	at3 := at.Times(y.Add(-1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	at4 := grid.Only(v[5])
+	x := grid.Places(box, 0).Below(at4)
+	at5 := at.Add(-1)
+	at6 := x.Add(1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	at7 := at.Times(y.Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	at8 := at.Times(y.Add(1).Max(grid.Only(0)).Min(at2).From(grid.Only(0)).Below(at1))
+	at9 := x.Add(-1).Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	at10 := x.Max(grid.Only(0)).Min(at5).From(grid.Only(0)).Below(at)
+	span := at4.Times(y).Plus(x).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: at3.Plus(at6).
+		Or(at7.Plus(at6)).
+		Or(at8.Plus(at6)).
+		Or(at3.Plus(at9)).
+		Or(at7.Plus(at9)).
+		Or(at8.Plus(at9)).
+		Or(at8.Plus(at10)).
+		Or(at3.Plus(at10)).Span(v[1] * v[2])}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
+}
+
 // greysRow runs greys for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
@@ -208,7 +277,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 					}
-//line main_kernels.go:212
+//line main_kernels.go:281
 				}
 				{
 					at := at + 1
@@ -218,7 +287,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 					}
-//line main_kernels.go:222
+//line main_kernels.go:291
 				}
 			}
 			if at < count {
@@ -228,7 +297,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 				}
-//line main_kernels.go:232
+//line main_kernels.go:301
 			}
 			x_ = to - 1
 			continue
@@ -237,7 +306,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, grey(rgba.At(y, x)))
 		}
-//line main_kernels.go:241
+//line main_kernels.go:310
 	}
 }
 
@@ -267,7 +336,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:271
+//line main_kernels.go:340
 				}
 				{
 					at := at + 1
@@ -277,7 +346,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:281
+//line main_kernels.go:350
 				}
 			}
 			if at < count {
@@ -287,7 +356,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 				}
-//line main_kernels.go:291
+//line main_kernels.go:360
 			}
 			x_ = to - 1
 			continue
@@ -296,7 +365,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, blur(in, y, x))
 		}
-//line main_kernels.go:300
+//line main_kernels.go:369
 	}
 }
 
@@ -326,7 +395,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:330
+//line main_kernels.go:399
 				}
 				{
 					at := at + 1
@@ -336,7 +405,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:340
+//line main_kernels.go:409
 				}
 			}
 			if at < count {
@@ -346,7 +415,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 				}
-//line main_kernels.go:350
+//line main_kernels.go:419
 			}
 			x_ = to - 1
 			continue
@@ -355,6 +424,6 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, edge(in, y, x))
 		}
-//line main_kernels.go:359
+//line main_kernels.go:428
 	}
 }

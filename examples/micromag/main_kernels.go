@@ -1058,7 +1058,7 @@ func transposeBackFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	x := grid.Places(box, 0).Below(toColumns)
 	toRows := grid.Only(v[2])
 	y := grid.Places(box, 1).Below(toRows)
-	at := grid.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns).When(x).When(c).Or(toRows.Minus(y.From(columns)).When(x).When(c))).When(y)
+	at := grid.Only(v[0]).Times(columns).Times(c).Plus(columns.Times(x)).Plus(y.Below(columns).Or(toRows.Minus(y.From(columns)))).When(y)
 	at1 := toRows.Times(toColumns).Times(c).Plus(toColumns.Times(y)).Plus(x)
 	span := at1.Span(v[9])
 	span1 := at1.Span(v[11])

@@ -1039,6 +1039,9 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1055,7 +1058,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1059
+//line main_kernels.go:1062
 							mines[tx] = mine
 						}
 					}
@@ -1075,7 +1078,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1079
+//line main_kernels.go:1082
 						mines[tx] = mine
 					}
 				}
@@ -1086,14 +1089,16 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			for tx := range count___ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
+			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					mine := mines[tx]
+					_ = mine
 //line cg.go:44
-				part[me] = mine
-//line main_kernels.go:1097
+					part[me] = mine
+//line main_kernels.go:1101
+				}
 			}
 		}
 	}
@@ -1113,7 +1118,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1117
+//line main_kernels.go:1122
 			}
 		}
 	}
@@ -1148,7 +1153,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1152
+//line main_kernels.go:1157
 			}
 			x_ = to - 1
 			continue
@@ -1158,7 +1163,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1162
+//line main_kernels.go:1167
 	}
 }
 
@@ -1187,7 +1192,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1191
+//line main_kernels.go:1196
 				}
 				{
 					at := at + 1
@@ -1197,7 +1202,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1201
+//line main_kernels.go:1206
 				}
 			}
 			if at < count {
@@ -1207,7 +1212,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1211
+//line main_kernels.go:1216
 			}
 			x = to - 1
 			continue
@@ -1216,7 +1221,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1220
+//line main_kernels.go:1225
 	}
 }
 
@@ -1265,7 +1270,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1269
+//line main_kernels.go:1274
 			}
 			x = to_ - 1
 			continue
@@ -1283,7 +1288,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1287
+//line main_kernels.go:1292
 	}
 }
 
@@ -1309,7 +1314,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1313
+//line main_kernels.go:1318
 	}
 }
 
@@ -1334,7 +1339,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1338
+//line main_kernels.go:1343
 	}
 }
 
@@ -1363,7 +1368,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1367
+//line main_kernels.go:1372
 				}
 				{
 					at := at + 1
@@ -1373,7 +1378,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1377
+//line main_kernels.go:1382
 				}
 			}
 			if at < count {
@@ -1383,7 +1388,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1387
+//line main_kernels.go:1392
 			}
 			x = to - 1
 			continue
@@ -1392,7 +1397,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1396
+//line main_kernels.go:1401
 	}
 }
 
@@ -1421,7 +1426,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1425
+//line main_kernels.go:1430
 				}
 				{
 					at := at + 1
@@ -1431,7 +1436,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1435
+//line main_kernels.go:1440
 				}
 			}
 			if at < count {
@@ -1441,7 +1446,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1445
+//line main_kernels.go:1450
 			}
 			x = to - 1
 			continue
@@ -1450,7 +1455,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1454
+//line main_kernels.go:1459
 	}
 }
 
@@ -1481,7 +1486,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1485
+//line main_kernels.go:1490
 				}
 				{
 					at := at + 1
@@ -1491,7 +1496,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1495
+//line main_kernels.go:1500
 				}
 			}
 			if at < count {
@@ -1501,7 +1506,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1505
+//line main_kernels.go:1510
 			}
 			x = to - 1
 			continue
@@ -1510,7 +1515,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1514
+//line main_kernels.go:1519
 	}
 }
 
@@ -1541,7 +1546,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1545
+//line main_kernels.go:1550
 				}
 				{
 					at := at + 1
@@ -1551,7 +1556,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1555
+//line main_kernels.go:1560
 				}
 			}
 			if at < count {
@@ -1561,7 +1566,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1565
+//line main_kernels.go:1570
 			}
 			x = to - 1
 			continue
@@ -1570,7 +1575,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1574
+//line main_kernels.go:1579
 	}
 }
 
@@ -1601,7 +1606,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1605
+//line main_kernels.go:1610
 				}
 				{
 					at := at + 1
@@ -1611,7 +1616,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1615
+//line main_kernels.go:1620
 				}
 			}
 			if at < count {
@@ -1621,7 +1626,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1625
+//line main_kernels.go:1630
 			}
 			x = to - 1
 			continue
@@ -1630,7 +1635,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1634
+//line main_kernels.go:1639
 	}
 }
 
@@ -1663,7 +1668,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1667
+//line main_kernels.go:1672
 				mines[tx] = mine
 			}
 		}
@@ -1677,6 +1682,9 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1693,7 +1701,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1697
+//line main_kernels.go:1705
 							mines[tx] = mine
 						}
 					}
@@ -1713,7 +1721,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1717
+//line main_kernels.go:1725
 						mines[tx] = mine
 					}
 				}
@@ -1724,14 +1732,16 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			for tx := range count___ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
+			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					mine := mines[tx]
+					_ = mine
 //line stream.go:57
-				part[me] = mine
-//line main_kernels.go:1735
+					part[me] = mine
+//line main_kernels.go:1744
+				}
 			}
 		}
 	}
@@ -1751,24 +1761,28 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1755
+//line main_kernels.go:1765
 			}
 		}
 	}
 	innerPhasesPool.Give(held)
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	laplaceVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	spreadVectors  func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	escapeVectors  func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	moveVectors    func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	copiesVectors  func(grid.Row, []float64, grid.Out[float64]) grid.Row
-	mulVectors     func(grid.Row, grid.Out[float64], []float64) grid.Row
-	addVectors     func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
-	triadVectors   func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
-	nstreamVectors func(grid.Row, []float64, []float64, []float64) grid.Row
+	laplaceVectors     func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	advanceVectors     func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors      func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	spreadVectors      func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	escapeVectors      func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	moveVectors        func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	copiesVectors      func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors         func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
+	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
+	dotPhase2Vectors   func([]float32, []float32, int) bool
+	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
+	innerPhase2Vectors func([]float64, []float64, int) bool
 )

@@ -380,18 +380,20 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			digits_ := kept.digit[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
-				i := (firstX + tx)
-				me := tx
+			if scatterPhase1Vectors == nil || !scatterPhase1Vectors(firstX, keys, shift, grid.Lent(own[:]), digits_, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
+					i := (firstX + tx)
+					me := tx
 //line radix.go:59
-				digit := uint32(digits) // none
-				if i < len(keys) {
-					digit = keys[i] >> shift & (digits - 1)
+					digit := uint32(digits) // none
+					if i < len(keys) {
+						digit = keys[i] >> shift & (digits - 1)
+					}
+					own[me] = digit
+//line radix_kernels.go:395
+					digits_[tx] = digit
 				}
-				own[me] = digit
-//line radix_kernels.go:394
-				digits_[tx] = digit
 			}
 		}
 	}
@@ -415,9 +417,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:419
+//line radix_kernels.go:421
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in radix_kernels_simd.go.
+var (
+	scatterPhase1Vectors func(int, []uint32, uint32, []uint32, []uint32, int) bool
+)
