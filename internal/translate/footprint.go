@@ -89,8 +89,19 @@ func (t *footprint) write(f *function) {
 				format := fmt.Sprintf("grid.Filled(%%s, %d", whole.each)
 				in := []*node{span}
 				e.work = 0
+				of := poly{}
 				for _, a := range whole.atoms {
-					format, in = format+", %s", append(in, e.atom(a, whole.ctx))
+					of[product([]int{a.id})] = 1
+				}
+				for i, a := range whole.atoms {
+					n := e.atom(a, whole.ctx)
+					if i == 0 { // none if no thread makes these writes: there may be others
+						n = e.when(n, of, whole.ctx, whole.ctx)
+					}
+					format, in = format+", %s", append(in, n)
+				}
+				if len(whole.atoms) == 0 {
+					format, in = format+", %s", append(in, e.within(fixed(0), whole.ctx))
 				}
 				if e.work <= mostWork { // else constraints may be left out
 					args = append(args, e.node("", format+")", in...))

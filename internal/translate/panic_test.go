@@ -187,5 +187,8 @@ func translateOne(base *program, decl *ast.FuncDecl, as string) (text string, er
 	if err := g.failed(); err != nil {
 		return "", err
 	}
+	for _, f := range g.functions[obj.Origin()] { // what it touches is found without a panic too
+		f.reach()
+	}
 	return g.text(), nil
 }
