@@ -147,8 +147,8 @@ func BitonicOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 
 // treeSumFootprint is the Footprint.Of of treeSum.
 func treeSumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[3])
+	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+	span := at.Span(v[3])
 	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Span(v[1])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
 }

@@ -786,10 +786,11 @@ func dotFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at1 := grid.Blocks(box, 0)
 	at2 := at.Times(at1)
 	i := me.Plus(at2.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at2.Plus(at).Over(grid.Between(1, 2147483647)))
-	span := at1.When(me.And(grid.Only(0))).Span(v[5])
+	at3 := at1.When(me.And(grid.Only(0)))
+	span := at3.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at1)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
 }
 
 // advanceFootprint is the Footprint.Of of advance.
@@ -911,10 +912,11 @@ func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at1 := grid.Blocks(box, 0)
 	at2 := at.Times(at1)
 	i := me.Plus(at2.Over(grid.Between(1, 2147483647))).Steps(grid.Only(64), at2.Plus(at).Over(grid.Between(1, 2147483647)))
-	span := at1.When(me.And(grid.Only(0))).Span(v[5])
+	at3 := at1.When(me.And(grid.Only(0)))
+	span := at3.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at1)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
 }
 
 // laplaceRow runs laplace for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -968,7 +970,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:972
+//line main_kernels.go:974
 			}
 			x = to - 1
 			continue
@@ -992,7 +994,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:996
+//line main_kernels.go:998
 	}
 }
 
@@ -1025,7 +1027,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 				_, _, _ = tx, ty, tz
 //line cg.go:40
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1029
+//line main_kernels.go:1031
 				mines[tx] = mine
 			}
 		}
@@ -1039,9 +1041,6 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
-			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1058,7 +1057,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1062
+//line main_kernels.go:1061
 							mines[tx] = mine
 						}
 					}
@@ -1078,7 +1077,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1082
+//line main_kernels.go:1081
 						mines[tx] = mine
 					}
 				}
@@ -1089,16 +1088,14 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					mine := mines[tx]
-					_ = mine
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line cg.go:44
-					part[me] = mine
-//line main_kernels.go:1101
-				}
+				part[me] = mine
+//line main_kernels.go:1099
 			}
 		}
 	}
@@ -1118,7 +1115,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1122
+//line main_kernels.go:1119
 			}
 		}
 	}
@@ -1153,7 +1150,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1157
+//line main_kernels.go:1154
 			}
 			x_ = to - 1
 			continue
@@ -1163,7 +1160,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1167
+//line main_kernels.go:1164
 	}
 }
 
@@ -1192,7 +1189,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1196
+//line main_kernels.go:1193
 				}
 				{
 					at := at + 1
@@ -1202,7 +1199,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1206
+//line main_kernels.go:1203
 				}
 			}
 			if at < count {
@@ -1212,7 +1209,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1216
+//line main_kernels.go:1213
 			}
 			x = to - 1
 			continue
@@ -1221,7 +1218,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1225
+//line main_kernels.go:1222
 	}
 }
 
@@ -1270,7 +1267,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1274
+//line main_kernels.go:1271
 			}
 			x = to_ - 1
 			continue
@@ -1288,7 +1285,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1292
+//line main_kernels.go:1289
 	}
 }
 
@@ -1314,7 +1311,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1318
+//line main_kernels.go:1315
 	}
 }
 
@@ -1339,7 +1336,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1343
+//line main_kernels.go:1340
 	}
 }
 
@@ -1368,7 +1365,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1372
+//line main_kernels.go:1369
 				}
 				{
 					at := at + 1
@@ -1378,7 +1375,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1382
+//line main_kernels.go:1379
 				}
 			}
 			if at < count {
@@ -1388,7 +1385,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1392
+//line main_kernels.go:1389
 			}
 			x = to - 1
 			continue
@@ -1397,7 +1394,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1401
+//line main_kernels.go:1398
 	}
 }
 
@@ -1426,7 +1423,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1430
+//line main_kernels.go:1427
 				}
 				{
 					at := at + 1
@@ -1436,7 +1433,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1440
+//line main_kernels.go:1437
 				}
 			}
 			if at < count {
@@ -1446,7 +1443,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1450
+//line main_kernels.go:1447
 			}
 			x = to - 1
 			continue
@@ -1455,7 +1452,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1459
+//line main_kernels.go:1456
 	}
 }
 
@@ -1486,7 +1483,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1490
+//line main_kernels.go:1487
 				}
 				{
 					at := at + 1
@@ -1496,7 +1493,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1500
+//line main_kernels.go:1497
 				}
 			}
 			if at < count {
@@ -1506,7 +1503,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1510
+//line main_kernels.go:1507
 			}
 			x = to - 1
 			continue
@@ -1515,7 +1512,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1519
+//line main_kernels.go:1516
 	}
 }
 
@@ -1546,7 +1543,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1550
+//line main_kernels.go:1547
 				}
 				{
 					at := at + 1
@@ -1556,7 +1553,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1560
+//line main_kernels.go:1557
 				}
 			}
 			if at < count {
@@ -1566,7 +1563,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1570
+//line main_kernels.go:1567
 			}
 			x = to - 1
 			continue
@@ -1575,7 +1572,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1579
+//line main_kernels.go:1576
 	}
 }
 
@@ -1606,7 +1603,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1610
+//line main_kernels.go:1607
 				}
 				{
 					at := at + 1
@@ -1616,7 +1613,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1620
+//line main_kernels.go:1617
 				}
 			}
 			if at < count {
@@ -1626,7 +1623,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1630
+//line main_kernels.go:1627
 			}
 			x = to - 1
 			continue
@@ -1635,7 +1632,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1639
+//line main_kernels.go:1636
 	}
 }
 
@@ -1668,7 +1665,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1672
+//line main_kernels.go:1669
 				mines[tx] = mine
 			}
 		}
@@ -1682,9 +1679,6 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
-			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1701,7 +1695,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1705
+//line main_kernels.go:1699
 							mines[tx] = mine
 						}
 					}
@@ -1721,7 +1715,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1725
+//line main_kernels.go:1719
 						mines[tx] = mine
 					}
 				}
@@ -1732,16 +1726,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					mine := mines[tx]
-					_ = mine
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line stream.go:57
-					part[me] = mine
-//line main_kernels.go:1744
-				}
+				part[me] = mine
+//line main_kernels.go:1737
 			}
 		}
 	}
@@ -1761,28 +1753,24 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1765
+//line main_kernels.go:1757
 			}
 		}
 	}
 	innerPhasesPool.Give(held)
 }
 
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
 var (
-	laplaceVectors     func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	advanceVectors     func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors      func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	spreadVectors      func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	escapeVectors      func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	moveVectors        func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	copiesVectors      func(grid.Row, []float64, grid.Out[float64]) grid.Row
-	mulVectors         func(grid.Row, grid.Out[float64], []float64) grid.Row
-	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
-	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
-	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase2Vectors   func([]float32, []float32, int) bool
-	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase2Vectors func([]float64, []float64, int) bool
+	laplaceVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	spreadVectors  func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	escapeVectors  func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	moveVectors    func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	copiesVectors  func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors     func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors     func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors   func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors func(grid.Row, []float64, []float64, []float64) grid.Row
 )

@@ -593,8 +593,8 @@ func nstreamFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 // innerFootprint is the Footprint.Of of inner.
 func innerFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Steps(grid.Between(1, 2147483647).Times(grid.Only(64)), grid.Only(v[1]))
-	at := grid.Blocks(box, 0)
-	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[5])
+	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+	span := at.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Read: i.Span(v[3])}
 	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}

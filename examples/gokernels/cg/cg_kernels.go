@@ -350,18 +350,20 @@ func productFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Blocks(box, 0)
 	me := grid.Locals(box, 0)
 	at1 := n.Times(at).Plus(me.Steps(grid.Only(64), n))
-	span := at.When(me.And(grid.Only(0))).Span(v[5])
+	at2 := at.When(me.And(grid.Only(0)))
+	span := at2.Span(v[5])
 	touch[0] = kernel.Touch{Read: at1.Span(v[1])}
 	touch[1] = kernel.Touch{Read: at1.Span(v[3])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at2)}
 }
 
 // totalFootprint is the Footprint.Of of total.
 func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	me := grid.Locals(box, 0)
-	span := grid.Only(0).When(me.And(grid.Only(0))).Span(v[3])
+	at := grid.Only(0).When(me.And(grid.Only(0)))
+	span := at.Span(v[3])
 	touch[0] = kernel.Touch{Read: me.Steps(grid.Only(64), grid.Only(v[1])).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1)}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
 }
 
 // advanceFootprint is the Footprint.Of of advance.
@@ -441,7 +443,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:445
+//line cg_kernels.go:447
 			}
 			x = to - 1
 			continue
@@ -466,7 +468,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:470
+//line cg_kernels.go:472
 	}
 }
 
@@ -495,14 +497,12 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if productPhase1Vectors == nil || !productPhase1Vectors(mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			for tx := range count {
+				_, _, _ = tx, ty, tz
 //line kernels.go:38
-					mine := float32(0)
-//line cg_kernels.go:504
-					mines[tx] = mine
-				}
+				mine := float32(0)
+//line cg_kernels.go:505
+				mines[tx] = mine
 			}
 		}
 	}
@@ -515,9 +515,6 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		from, to = grid.Within(from, to, +(row), len(a))
 		from, to = grid.Within(from, to, +(row), len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if productPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = productPhase2Vectors(round, a, row, b, kept.mine, stop, step, int(b_.Size[0]))
-			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -534,7 +531,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:538
+//line cg_kernels.go:535
 							mines[tx] = mine
 						}
 					}
@@ -554,7 +551,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:558
+//line cg_kernels.go:555
 						mines[tx] = mine
 					}
 				}
@@ -565,40 +562,35 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if productPhase3Vectors == nil || !productPhase3Vectors(grid.Lent(part[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					mine := mines[tx]
-					_ = mine
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line kernels.go:42
-					part[me] = mine
-//line cg_kernels.go:577
-				}
+				part[me] = mine
+//line cg_kernels.go:573
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:584
+//line cg_kernels.go:579
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				count____ := min(int(b_.Size[0]), max((half)-0, 0))
-				if productPhase4Vectors == nil || !productPhase4Vectors(half, grid.Lent(part[:]), count____) {
-					for tx := range count____ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:45
-						if me < half {
-							part[me] += part[me+half]
-						}
-//line cg_kernels.go:596
+					if me < half {
+						part[me] += part[me+half]
 					}
+//line cg_kernels.go:589
 				}
 			}
 		}
 	}
-//line cg_kernels.go:602
+//line cg_kernels.go:594
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -608,7 +600,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:612
+//line cg_kernels.go:604
 			}
 		}
 	}
@@ -638,14 +630,12 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			if totalPhase1Vectors == nil || !totalPhase1Vectors(mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			for tx := range count {
+				_, _, _ = tx, ty, tz
 //line kernels.go:60
-					mine := float32(0)
-//line cg_kernels.go:647
-					mines[tx] = mine
-				}
+				mine := float32(0)
+//line cg_kernels.go:638
+				mines[tx] = mine
 			}
 		}
 	}
@@ -657,9 +647,6 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(sums))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
-			if totalPhase2Vectors != nil && b.Size[1]*b.Size[2] == 1 {
-				round = totalPhase2Vectors(round, sums, kept.mine, stop, step, int(b.Size[0]))
-			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b.Size[2]) {
@@ -676,7 +663,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:680
+//line cg_kernels.go:667
 							mines[tx] = mine
 						}
 					}
@@ -696,7 +683,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:700
+//line cg_kernels.go:687
 						mines[tx] = mine
 					}
 				}
@@ -707,40 +694,35 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			if totalPhase3Vectors == nil || !totalPhase3Vectors(grid.Lent(part[:]), mines, count___) {
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					mine := mines[tx]
-					_ = mine
+			for tx := range count___ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
 //line kernels.go:64
-					part[me] = mine
-//line cg_kernels.go:719
-				}
+				part[me] = mine
+//line cg_kernels.go:705
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:726
+//line cg_kernels.go:711
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
-				count____ := min(int(b.Size[0]), max((half)-0, 0))
-				if totalPhase4Vectors == nil || !totalPhase4Vectors(half, grid.Lent(part[:]), count____) {
-					for tx := range count____ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:67
-						if me < half {
-							part[me] += part[me+half]
-						}
-//line cg_kernels.go:738
+					if me < half {
+						part[me] += part[me+half]
 					}
+//line cg_kernels.go:721
 				}
 			}
 		}
 	}
-//line cg_kernels.go:744
+//line cg_kernels.go:726
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -750,7 +732,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:754
+//line cg_kernels.go:736
 			}
 		}
 	}
@@ -786,7 +768,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:790
+//line cg_kernels.go:772
 			}
 			x_ = to - 1
 			continue
@@ -797,7 +779,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:801
+//line cg_kernels.go:783
 	}
 }
 
@@ -825,7 +807,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:829
+//line cg_kernels.go:811
 			}
 			x = to - 1
 			continue
@@ -835,21 +817,13 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:839
+//line cg_kernels.go:821
 	}
 }
 
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in cg_kernels_simd.go.
+// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in cg_kernels_simd.go.
 var (
-	laplaceVectors       func(grid.Row, []float32, grid.Out[float32], int) grid.Row
-	advanceVectors       func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors        func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	productPhase1Vectors func([]float32, int) bool
-	productPhase2Vectors func(int, []float32, int, []float32, []float32, int, int, int) int
-	productPhase3Vectors func([]float32, []float32, int) bool
-	productPhase4Vectors func(int, []float32, int) bool
-	totalPhase1Vectors   func([]float32, int) bool
-	totalPhase2Vectors   func(int, []float32, []float32, int, int, int) int
-	totalPhase3Vectors   func([]float32, []float32, int) bool
-	totalPhase4Vectors   func(int, []float32, int) bool
+	laplaceVectors func(grid.Row, []float32, grid.Out[float32], int) grid.Row
+	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
 )

@@ -188,8 +188,8 @@ func ShiftOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 
 // sumFootprint is the Footprint.Of of sum.
 func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	at := grid.Blocks(box, 0)
-	span := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[3])
+	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+	span := at.Span(v[3])
 	touch[0] = kernel.Touch{Read: grid.Places(box, 0).Below(grid.Only(v[1])).Span(v[1])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
 }
@@ -198,8 +198,8 @@ func sumFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 func scanFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	i := grid.Places(box, 0).Below(grid.Only(v[1]))
 	span := i.Span(v[3])
-	at := grid.Blocks(box, 0)
-	span1 := at.When(grid.Locals(box, 0).And(grid.Only(0))).Span(v[5])
+	at := grid.Blocks(box, 0).When(grid.Locals(box, 0).And(grid.Only(0)))
+	span1 := at.Span(v[5])
 	touch[0] = kernel.Touch{Read: i.Span(v[1])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, i)}
 	touch[2] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}

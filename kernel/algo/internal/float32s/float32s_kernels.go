@@ -577,9 +577,10 @@ func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at1 := at.Times(grid.Only(2048))
 	at2 := at1.Add(2048).Min(grid.Only(v[1]))
 	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
-	span := at.When(me.And(grid.Only(0))).Span(v[3])
+	at3 := at.When(me.And(grid.Only(0)))
+	span := at3.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
 }
 
 // extremeFootprint is the Footprint.Of of extreme.
@@ -595,8 +596,8 @@ func extremeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span1 := at3.Span(v[8])
 	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
 	touch[1] = kernel.Touch{Read: i1.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at3)}
 }
 
 // scanFootprint is the Footprint.Of of scan.
@@ -657,13 +658,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:661
+//line float32s_kernels.go:662
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:667
+//line float32s_kernels.go:668
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -673,12 +674,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:677
+//line float32s_kernels.go:678
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:682
+//line float32s_kernels.go:683
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -688,7 +689,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:692
+//line float32s_kernels.go:693
 			}
 		}
 	}
@@ -721,13 +722,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:725
+//line float32s_kernels.go:726
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:731
+//line float32s_kernels.go:732
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -737,12 +738,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:741
+//line float32s_kernels.go:742
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:746
+//line float32s_kernels.go:747
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -752,7 +753,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:756
+//line float32s_kernels.go:757
 			}
 		}
 	}
@@ -790,7 +791,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:794
+//line float32s_kernels.go:795
 			}
 		}
 	}
@@ -805,13 +806,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:809
+//line float32s_kernels.go:810
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:815
+//line float32s_kernels.go:816
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -824,7 +825,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:828
+//line float32s_kernels.go:829
 					mores[tx] = more
 				}
 			}
@@ -840,12 +841,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:844
+//line float32s_kernels.go:845
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:849
+//line float32s_kernels.go:850
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -869,7 +870,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:873
+//line float32s_kernels.go:874
 			}
 		}
 	}
@@ -882,7 +883,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:886
+//line float32s_kernels.go:887
 			}
 		}
 	}
@@ -906,7 +907,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:910
+//line float32s_kernels.go:911
 			}
 		}
 	}
@@ -919,7 +920,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:923
+//line float32s_kernels.go:924
 			}
 		}
 	}
@@ -975,7 +976,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:979
+//line float32s_kernels.go:980
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -994,30 +995,28 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:998
+//line float32s_kernels.go:999
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:1005
+//line float32s_kernels.go:1006
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:170
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line float32s_kernels.go:1019
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line float32s_kernels.go:1019
+					mores[tx] = more
 				}
 			}
 		}
@@ -1025,21 +1024,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:175
-						part[me] += more
-//line float32s_kernels.go:1037
-					}
+					part[me] += more
+//line float32s_kernels.go:1035
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:1043
+//line float32s_kernels.go:1040
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1056,7 +1053,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:1060
+//line float32s_kernels.go:1057
 			}
 		}
 	}
@@ -1069,7 +1066,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:1073
+//line float32s_kernels.go:1070
 			}
 		}
 	}
@@ -1095,15 +1092,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1099
+//line float32s_kernels.go:1096
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in float32s_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
-)

@@ -590,9 +590,10 @@ func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at1 := at.Times(grid.Only(2048))
 	at2 := at1.Add(2048).Min(grid.Only(v[1]))
 	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
-	span := at.When(me.And(grid.Only(0))).Span(v[3])
+	at3 := at.When(me.And(grid.Only(0)))
+	span := at3.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
 }
 
 // extremeFootprint is the Footprint.Of of extreme.
@@ -608,8 +609,8 @@ func extremeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span1 := at3.Span(v[8])
 	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
 	touch[1] = kernel.Touch{Read: i1.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at3)}
 }
 
 // scanFootprint is the Footprint.Of of scan.
@@ -670,13 +671,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:674
+//line float64s_kernels.go:675
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:680
+//line float64s_kernels.go:681
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -686,12 +687,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:690
+//line float64s_kernels.go:691
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:695
+//line float64s_kernels.go:696
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -701,7 +702,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:705
+//line float64s_kernels.go:706
 			}
 		}
 	}
@@ -734,13 +735,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:738
+//line float64s_kernels.go:739
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:744
+//line float64s_kernels.go:745
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -750,12 +751,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:754
+//line float64s_kernels.go:755
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:759
+//line float64s_kernels.go:760
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -765,7 +766,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:769
+//line float64s_kernels.go:770
 			}
 		}
 	}
@@ -803,7 +804,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:807
+//line float64s_kernels.go:808
 			}
 		}
 	}
@@ -818,13 +819,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:822
+//line float64s_kernels.go:823
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:828
+//line float64s_kernels.go:829
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -837,7 +838,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:841
+//line float64s_kernels.go:842
 					mores[tx] = more
 				}
 			}
@@ -853,12 +854,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:857
+//line float64s_kernels.go:858
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:862
+//line float64s_kernels.go:863
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -882,7 +883,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:886
+//line float64s_kernels.go:887
 			}
 		}
 	}
@@ -895,7 +896,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:899
+//line float64s_kernels.go:900
 			}
 		}
 	}
@@ -919,7 +920,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:923
+//line float64s_kernels.go:924
 			}
 		}
 	}
@@ -932,7 +933,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:936
+//line float64s_kernels.go:937
 			}
 		}
 	}
@@ -988,7 +989,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:992
+//line float64s_kernels.go:993
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -1007,30 +1008,28 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:1011
+//line float64s_kernels.go:1012
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:1018
+//line float64s_kernels.go:1019
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:170
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line float64s_kernels.go:1032
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line float64s_kernels.go:1032
+					mores[tx] = more
 				}
 			}
 		}
@@ -1038,21 +1037,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:175
-						part[me] += more
-//line float64s_kernels.go:1050
-					}
+					part[me] += more
+//line float64s_kernels.go:1048
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:1056
+//line float64s_kernels.go:1053
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1069,7 +1066,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:1073
+//line float64s_kernels.go:1070
 			}
 		}
 	}
@@ -1082,7 +1079,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:1086
+//line float64s_kernels.go:1083
 			}
 		}
 	}
@@ -1108,15 +1105,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:1112
+//line float64s_kernels.go:1109
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in float64s_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
-)

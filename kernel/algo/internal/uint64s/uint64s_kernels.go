@@ -571,9 +571,10 @@ func totalFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at1 := at.Times(grid.Only(2048))
 	at2 := at1.Add(2048).Min(grid.Only(v[1]))
 	i := me.Plus(at1).Steps(grid.Only(256), at2).Below(at2)
-	span := at.When(me.And(grid.Only(0))).Span(v[3])
+	at3 := at.When(me.And(grid.Only(0)))
+	span := at3.Span(v[3])
 	touch[0] = kernel.Touch{Read: i.When(at2.Above(i)).Span(v[1])}
-	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
+	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
 }
 
 // extremeFootprint is the Footprint.Of of extreme.
@@ -589,8 +590,8 @@ func extremeFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	span1 := at3.Span(v[8])
 	touch[0] = kernel.Touch{Read: i1.Span(v[2])}
 	touch[1] = kernel.Touch{Read: i1.When(grid.Only(v[4]).Above(grid.Only(0))).Span(v[4])}
-	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at)}
-	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at)}
+	touch[2] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, at3)}
+	touch[3] = kernel.Touch{Write: span1, Whole: grid.Filled(span1, 1, at3)}
 }
 
 // scanFootprint is the Footprint.Of of scan.
@@ -651,13 +652,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint64s_kernels.go:655
+//line uint64s_kernels.go:656
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:661
+//line uint64s_kernels.go:662
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -667,12 +668,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					if me < half {
 						part[me] += part[me+half]
 					}
-//line uint64s_kernels.go:671
+//line uint64s_kernels.go:672
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:676
+//line uint64s_kernels.go:677
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -682,7 +683,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint64s_kernels.go:686
+//line uint64s_kernels.go:687
 			}
 		}
 	}
@@ -715,13 +716,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint64s_kernels.go:719
+//line uint64s_kernels.go:720
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint64s_kernels.go:725
+//line uint64s_kernels.go:726
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -731,12 +732,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint64s_kernels.go:735
+//line uint64s_kernels.go:736
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:740
+//line uint64s_kernels.go:741
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -746,7 +747,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint64s_kernels.go:750
+//line uint64s_kernels.go:751
 			}
 		}
 	}
@@ -784,7 +785,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint64s_kernels.go:788
+//line uint64s_kernels.go:789
 			}
 		}
 	}
@@ -799,13 +800,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:803
+//line uint64s_kernels.go:804
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:809
+//line uint64s_kernels.go:810
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -818,7 +819,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint64s_kernels.go:822
+//line uint64s_kernels.go:823
 					mores[tx] = more
 				}
 			}
@@ -834,12 +835,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint64s_kernels.go:838
+//line uint64s_kernels.go:839
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:843
+//line uint64s_kernels.go:844
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -863,7 +864,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint64s_kernels.go:867
+//line uint64s_kernels.go:868
 			}
 		}
 	}
@@ -876,7 +877,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint64s_kernels.go:880
+//line uint64s_kernels.go:881
 			}
 		}
 	}
@@ -900,7 +901,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint64s_kernels.go:904
+//line uint64s_kernels.go:905
 			}
 		}
 	}
@@ -913,7 +914,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				if me < digits {
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint64s_kernels.go:917
+//line uint64s_kernels.go:918
 			}
 		}
 	}
@@ -969,7 +970,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint64s_kernels.go:973
+//line uint64s_kernels.go:974
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -988,30 +989,28 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint64s_kernels.go:992
+//line uint64s_kernels.go:993
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint64s_kernels.go:999
+//line uint64s_kernels.go:1000
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
-					for tx := range count__ {
-						_, _, _ = tx, ty, tz
-						me := tx
+				for tx := range count__ {
+					_, _, _ = tx, ty, tz
+					me := tx
 //line kernels.go:170
-						more := uint32(0)
-						if me >= step {
-							more = part[me-step]
-						}
-//line uint64s_kernels.go:1013
-						mores[tx] = more
+					more := uint32(0)
+					if me >= step {
+						more = part[me-step]
 					}
+//line uint64s_kernels.go:1013
+					mores[tx] = more
 				}
 			}
 		}
@@ -1019,21 +1018,19 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
-					for tx := range count___ {
-						_, _, _ = tx, ty, tz
-						me := tx
-						more := mores[tx]
-						_ = more
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					more := mores[tx]
+					_ = more
 //line kernels.go:175
-						part[me] += more
-//line uint64s_kernels.go:1031
-					}
+					part[me] += more
+//line uint64s_kernels.go:1029
 				}
 			}
 		}
 	}
-//line uint64s_kernels.go:1037
+//line uint64s_kernels.go:1034
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1050,7 +1047,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint64s_kernels.go:1054
+//line uint64s_kernels.go:1051
 			}
 		}
 	}
@@ -1063,7 +1060,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint64s_kernels.go:1067
+//line uint64s_kernels.go:1064
 			}
 		}
 	}
@@ -1089,15 +1086,9 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint64s_kernels.go:1093
+//line uint64s_kernels.go:1090
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
-
-// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in uint64s_kernels_simd.go.
-var (
-	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scatterPhase2Vectors func([]uint32, []uint32, int) bool
-)
