@@ -186,9 +186,13 @@ func (w *writer) write(file string, text []byte) error {
 // loops says for each kernel how the host runs its threads.
 func loops(out io.Writer, all []translate.Loop) {
 	for _, l := range all {
-		if l.Vectors {
+		switch {
+		case l.Vectors && l.Why != nil:
+			fmt.Fprintf(out, "%s: this part of %s runs thread by thread on the host: %s\n", l.Why.Pos, l.Kernel, l.Why.Text)
+			fallthrough
+		case l.Vectors:
 			fmt.Fprintf(out, "%s: %s runs as vectors on the host, in builds by Go 1.27 with GOEXPERIMENT=simd\n", l.Pos, l.Kernel)
-		} else {
+		default:
 			fmt.Fprintf(out, "%s: %s runs thread by thread on the host: %s\n", l.Why.Pos, l.Kernel, l.Why.Text)
 		}
 	}

@@ -250,7 +250,11 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	for i, f := range kernels {
 		v, why := p.vectors(f, loops[i])
 		vectors[i] = v
-		made.Loops = append(made.Loops, Loop{f.decl.Name.Name, p.Fset.Position(f.decl.Pos()), v != nil || loops[i] != nil && len(loops[i].parts) > 0, why})
+		parts := loops[i] != nil && len(loops[i].parts) > 0
+		if parts {
+			why = loops[i].noVectors
+		}
+		made.Loops = append(made.Loops, Loop{f.decl.Name.Name, p.Fset.Position(f.decl.Pos()), v != nil || parts, why})
 	}
 	all := vectors
 	for _, l := range loops {

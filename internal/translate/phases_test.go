@@ -203,6 +203,36 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// What is between two barriers has vectors of its own. The first line is told that keeps another part from having them.
+func TestWhatHasVectorsBetweenBarriers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		body, why string
+		line      int
+		vectors   bool
+	}{
+		{"s[me] = n\nt.Barrier()\ny[i] = s[me] * 2", "", 0, true},
+		{"s[me] = n\nt.Barrier()\ny[i] = s[me^1] * 2", "the elements of the threads are not neighbours", 10, true},
+		{"k := me\ns[63-me] = n\nk++\nt.Barrier()\ny[i] = s[k%4]", "what is between two barriers here uses memory, or a variable, that does not become a vector", 8, false},
+		{"if me == 0 {\n\ts[me] = n\n}\nt.Barrier()\nif me == 1 {\n\ty[i] = s[0]\n}", "nothing between the barriers of this kernel is for all threads", 6, false},
+	} {
+		made, err := translated(t, "package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\nfunc k(t grid.Thread, n int32, y []int32) {\n"+
+			"s := grid.Shared[[64]int32](t); me, i := t.Local(0), t.Global(0)\n"+c.body+"\n}\n")
+		if !assert.NoError(t, err, c.body) {
+			continue
+		}
+		l := made.Loops[0]
+		assert.Equal(t, c.vectors, l.Vectors, c.body)
+		assert.Equal(t, c.vectors, made.SIMD != nil, c.body)
+		if c.why == "" {
+			assert.Nil(t, l.Why, c.body)
+		} else if assert.NotNil(t, l.Why, c.body) {
+			assert.Contains(t, l.Why.Text, c.why, c.body)
+			assert.Equal(t, c.line, l.Why.Pos.Line, c.body)
+		}
+	}
+}
+
 // A variable of another package's type can be used between two barriers, and cannot be kept over one: the generated file may not import the
 // package.
 func TestTypesOfOtherPackagesAreNotKept(t *testing.T) {

@@ -57,7 +57,7 @@ func (ph *phaseWriter) inPart(method string, d int) string {
 // vectors returns the function that runs the threads of a phase, or of a round, as vectors, and the arguments of its call. It returns nil if there
 // is none, and notes why.
 func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
-	if p.alone || ph.block == "" {
+	if p.alone {
 		return nil, ""
 	}
 	if s, ok := p.stmts[0].(*ast.IfStmt); ok && len(p.stmts) == 1 {
@@ -67,7 +67,7 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	}
 	f, m, ok := ph.asKernel(p)
 	if !ok {
-		ph.unlike(p, &Error{ph.p.Fset.Position(p.stmts[0].Pos()), "this part between barriers does not become vector code"})
+		ph.scalar(&Error{ph.p.Fset.Position(p.stmts[0].Pos()), "what is between two barriers here uses memory, or a variable, that does not become a vector"})
 		return nil, ""
 	}
 	w := &rowWriter{p: ph.p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
@@ -83,15 +83,15 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	row := &rows{name: ph.f.decl.Name.Name, writer: w, limits: w.limits(), truths: w.guards}
 	v, why := ph.p.vectorsOf(f, row, m)
 	if v == nil {
-		ph.unlike(p, why)
+		ph.scalar(why)
 		return nil, ""
 	}
 	ph.parts = append(ph.parts, v)
 	return v, m.args
 }
 
-// unlike notes the first reason why a part has no vectors.
-func (ph *phaseWriter) unlike(p *phase, why *Error) {
+// scalar notes the first reason why a part has no vectors.
+func (ph *phaseWriter) scalar(why *Error) {
 	if ph.noVectors == nil {
 		ph.noVectors = why
 	}

@@ -840,8 +840,8 @@ func literal(v constant.Value, kind types.BasicKind) string {
 type Loop struct {
 	Kernel  string
 	Pos     token.Position
-	Vectors bool   // threads of a row run as vectors, in builds with package simd
-	Why     *Error // else the first thing in the kernel that keeps them from it
+	Vectors bool   // threads of a row, or of parts between barriers, run as vectors in builds with package simd
+	Why     *Error // the first thing that keeps them, or those of another part, from it
 }
 
 // SIMDName returns the name of the generated file with vector code of a package with that name.
