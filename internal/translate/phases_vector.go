@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// This file runs phases of kernels with barriers as vectors, and rounds that threads take together. Each becomes a kernel without barriers: the
-// places of its threads are those in their block, and its parameters are what the phase uses from outside. For that kernel [laneWriter] writes a
-// function. It runs all threads or none of them, so the loop over the threads stays as it is.
+// This file runs phases of kernels with barriers as vectors, and rounds that threads take together. Each becomes a kernel without
+// barriers: the places of its threads are those in their block, and its parameters are what the phase uses from outside. For that kernel
+// [laneWriter] writes a function. It runs all threads or none of them, so the loop over the threads stays as it is.
 
 // part is a phase, or a round, as a kernel without barriers.
 type part struct {
@@ -54,8 +54,8 @@ func (ph *phaseWriter) inPart(method string, d int) string {
 	return ph.uniform(name, fmt.Sprintf("int(%s.%s[%d])", ph.block, field, d))
 }
 
-// vectors returns the function that runs the threads of a phase, or of a round, as vectors, and the arguments of its call. It returns nil if there
-// is none, and notes why.
+// vectors returns the function that runs the threads of a phase, or of a round, as vectors, and the arguments of its call. It returns nil
+// if there is none, and notes why.
 func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	if p.alone {
 		return nil, ""
@@ -67,10 +67,12 @@ func (ph *phaseWriter) vectors(p *phase) (*vectors, string) {
 	}
 	f, m, ok := ph.asKernel(p)
 	if !ok {
-		ph.scalar(&Error{ph.p.Fset.Position(p.stmts[0].Pos()), "what is between two barriers here uses memory, or a variable, that does not become a vector"})
+		ph.scalar(&Error{ph.p.Fset.Position(p.stmts[0].Pos()),
+			"what is between two barriers here uses memory, or a variable, that does not become a vector"})
 		return nil, ""
 	}
-	w := &rowWriter{p: ph.p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{}, guards: map[ast.Node]bool{}}
+	w := &rowWriter{p: ph.p, f: f, imports: map[string]string{}, names: map[string]bool{}, known: map[types.Object]ast.Expr{},
+		guards: map[ast.Node]bool{}}
 	w.own = func(c *ast.CallExpr) bool { _, ok := w.place(c); return ok }
 	for _, field := range f.decl.Type.Params.List {
 		for _, id := range field.Names {

@@ -30,8 +30,8 @@ func (p *Pool[T]) Take(n int) *[]T {
 // Give takes back what Take returned.
 func (p *Pool[T]) Give(s *[]T) { p.pool.Put(s) }
 
-// Lent returns s for a call of a function that does not keep it. The compiler cannot see which function a variable holds, and would take an array
-// that is passed to it from the heap, for each block. Files that "halyard kernels" writes call it.
+// Lent returns s for a call of a function that does not keep it. The compiler cannot see which function a variable holds, and would take
+// an array that is passed to it from the heap, for each block. Files that "halyard kernels" writes call it.
 func Lent[T any](s []T) []T {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(s))) // no call is between the two lines, so that the stack does not move
 	return unsafe.Slice(*(**T)(unsafe.Pointer(&at)), len(s))
