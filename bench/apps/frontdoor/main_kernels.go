@@ -1041,6 +1041,9 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1057,7 +1060,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1061
+//line main_kernels.go:1064
 							mines[tx] = mine
 						}
 					}
@@ -1077,7 +1080,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1081
+//line main_kernels.go:1084
 						mines[tx] = mine
 					}
 				}
@@ -1088,14 +1091,16 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			for tx := range count___ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
+			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					mine := mines[tx]
+					_ = mine
 //line cg.go:44
-				part[me] = mine
-//line main_kernels.go:1099
+					part[me] = mine
+//line main_kernels.go:1103
+				}
 			}
 		}
 	}
@@ -1115,7 +1120,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1119
+//line main_kernels.go:1124
 			}
 		}
 	}
@@ -1150,7 +1155,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1154
+//line main_kernels.go:1159
 			}
 			x_ = to - 1
 			continue
@@ -1160,7 +1165,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1164
+//line main_kernels.go:1169
 	}
 }
 
@@ -1189,7 +1194,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1193
+//line main_kernels.go:1198
 				}
 				{
 					at := at + 1
@@ -1199,7 +1204,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1203
+//line main_kernels.go:1208
 				}
 			}
 			if at < count {
@@ -1209,7 +1214,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1213
+//line main_kernels.go:1218
 			}
 			x = to - 1
 			continue
@@ -1218,7 +1223,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1222
+//line main_kernels.go:1227
 	}
 }
 
@@ -1267,7 +1272,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1271
+//line main_kernels.go:1276
 			}
 			x = to_ - 1
 			continue
@@ -1285,7 +1290,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1289
+//line main_kernels.go:1294
 	}
 }
 
@@ -1311,7 +1316,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1315
+//line main_kernels.go:1320
 	}
 }
 
@@ -1336,7 +1341,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1340
+//line main_kernels.go:1345
 	}
 }
 
@@ -1365,7 +1370,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1369
+//line main_kernels.go:1374
 				}
 				{
 					at := at + 1
@@ -1375,7 +1380,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1379
+//line main_kernels.go:1384
 				}
 			}
 			if at < count {
@@ -1385,7 +1390,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1389
+//line main_kernels.go:1394
 			}
 			x = to - 1
 			continue
@@ -1394,7 +1399,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1398
+//line main_kernels.go:1403
 	}
 }
 
@@ -1423,7 +1428,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1427
+//line main_kernels.go:1432
 				}
 				{
 					at := at + 1
@@ -1433,7 +1438,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1437
+//line main_kernels.go:1442
 				}
 			}
 			if at < count {
@@ -1443,7 +1448,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1447
+//line main_kernels.go:1452
 			}
 			x = to - 1
 			continue
@@ -1452,7 +1457,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1456
+//line main_kernels.go:1461
 	}
 }
 
@@ -1483,7 +1488,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1487
+//line main_kernels.go:1492
 				}
 				{
 					at := at + 1
@@ -1493,7 +1498,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1497
+//line main_kernels.go:1502
 				}
 			}
 			if at < count {
@@ -1503,7 +1508,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1507
+//line main_kernels.go:1512
 			}
 			x = to - 1
 			continue
@@ -1512,7 +1517,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1516
+//line main_kernels.go:1521
 	}
 }
 
@@ -1543,7 +1548,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1547
+//line main_kernels.go:1552
 				}
 				{
 					at := at + 1
@@ -1553,7 +1558,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1557
+//line main_kernels.go:1562
 				}
 			}
 			if at < count {
@@ -1563,7 +1568,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1567
+//line main_kernels.go:1572
 			}
 			x = to - 1
 			continue
@@ -1572,7 +1577,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1576
+//line main_kernels.go:1581
 	}
 }
 
@@ -1603,7 +1608,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1607
+//line main_kernels.go:1612
 				}
 				{
 					at := at + 1
@@ -1613,7 +1618,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1617
+//line main_kernels.go:1622
 				}
 			}
 			if at < count {
@@ -1623,7 +1628,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1627
+//line main_kernels.go:1632
 			}
 			x = to - 1
 			continue
@@ -1632,7 +1637,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1636
+//line main_kernels.go:1641
 	}
 }
 
@@ -1665,7 +1670,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 				_, _, _ = tx, ty, tz
 //line stream.go:53
 				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1669
+//line main_kernels.go:1674
 				mines[tx] = mine
 			}
 		}
@@ -1679,6 +1684,9 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -1695,7 +1703,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1699
+//line main_kernels.go:1707
 							mines[tx] = mine
 						}
 					}
@@ -1715,7 +1723,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1719
+//line main_kernels.go:1727
 						mines[tx] = mine
 					}
 				}
@@ -1726,14 +1734,16 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			for tx := range count___ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
+			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					mine := mines[tx]
+					_ = mine
 //line stream.go:57
-				part[me] = mine
-//line main_kernels.go:1737
+					part[me] = mine
+//line main_kernels.go:1746
+				}
 			}
 		}
 	}
@@ -1753,24 +1763,28 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1757
+//line main_kernels.go:1767
 			}
 		}
 	}
 	innerPhasesPool.Give(held)
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in main_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	laplaceVectors func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
-	spreadVectors  func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
-	escapeVectors  func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
-	moveVectors    func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	copiesVectors  func(grid.Row, []float64, grid.Out[float64]) grid.Row
-	mulVectors     func(grid.Row, grid.Out[float64], []float64) grid.Row
-	addVectors     func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
-	triadVectors   func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
-	nstreamVectors func(grid.Row, []float64, []float64, []float64) grid.Row
+	laplaceVectors     func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	advanceVectors     func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors      func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	spreadVectors      func(grid.Row, int, []float32, grid.Out[float32]) grid.Row
+	escapeVectors      func(grid.Row, int32, int32, grid.Out[uint16]) grid.Row
+	moveVectors        func(grid.Row, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	copiesVectors      func(grid.Row, []float64, grid.Out[float64]) grid.Row
+	mulVectors         func(grid.Row, grid.Out[float64], []float64) grid.Row
+	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
+	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
+	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
+	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
+	dotPhase2Vectors   func([]float32, []float32, int) bool
+	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
+	innerPhase2Vectors func([]float64, []float64, int) bool
 )

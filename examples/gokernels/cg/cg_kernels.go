@@ -497,12 +497,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if productPhase1Vectors == nil || !productPhase1Vectors(mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line kernels.go:38
-				mine := float32(0)
-//line cg_kernels.go:505
-				mines[tx] = mine
+					mine := float32(0)
+//line cg_kernels.go:506
+					mines[tx] = mine
+				}
 			}
 		}
 	}
@@ -515,6 +517,9 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		from, to = grid.Within(from, to, +(row), len(a))
 		from, to = grid.Within(from, to, +(row), len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
+			if productPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = productPhase2Vectors(round, a, row, b, kept.mine, stop, step, int(b_.Size[0]))
+			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b_.Size[2]) {
@@ -531,7 +536,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:535
+//line cg_kernels.go:540
 							mines[tx] = mine
 						}
 					}
@@ -551,7 +556,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:555
+//line cg_kernels.go:560
 						mines[tx] = mine
 					}
 				}
@@ -562,35 +567,40 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			for tx := range count___ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
+			if productPhase3Vectors == nil || !productPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+				for tx := range count___ {
+					_, _, _ = tx, ty, tz
+					me := tx
+					mine := mines[tx]
+					_ = mine
 //line kernels.go:42
-				part[me] = mine
-//line cg_kernels.go:573
+					part[me] = mine
+//line cg_kernels.go:579
+				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:579
+//line cg_kernels.go:586
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
-				for tx := range min(int(b_.Size[0]), max((half)-0, 0)) {
-					_, _, _ = tx, ty, tz
-					me := tx
+				count____ := min(int(b_.Size[0]), max((half)-0, 0))
+				if productPhase4Vectors == nil || !productPhase4Vectors(half, grid.Lent(part[:]), count____) {
+					for tx := range count____ {
+						_, _, _ = tx, ty, tz
+						me := tx
 //line kernels.go:45
-					if me < half {
-						part[me] += part[me+half]
+						if me < half {
+							part[me] += part[me+half]
+						}
+//line cg_kernels.go:598
 					}
-//line cg_kernels.go:589
 				}
 			}
 		}
 	}
-//line cg_kernels.go:594
+//line cg_kernels.go:604
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -600,7 +610,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:604
+//line cg_kernels.go:614
 			}
 		}
 	}
@@ -630,12 +640,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if totalPhase1Vectors == nil || !totalPhase1Vectors(mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line kernels.go:60
-				mine := float32(0)
-//line cg_kernels.go:638
-				mines[tx] = mine
+					mine := float32(0)
+//line cg_kernels.go:649
+					mines[tx] = mine
+				}
 			}
 		}
 	}
@@ -647,6 +659,9 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		from, to := round, stop
 		from, to = grid.Within(from, to, 0, len(sums))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b.Size[0] >= 16 && b.Size[0] <= 4096 {
+			if totalPhase2Vectors != nil && b.Size[1]*b.Size[2] == 1 {
+				round = totalPhase2Vectors(round, sums, kept.mine, stop, step, int(b.Size[0]))
+			}
 			for ; round < stop; round += step {
 				left := stop - round
 				for tz := range int(b.Size[2]) {
@@ -663,7 +678,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:667
+//line cg_kernels.go:682
 							mines[tx] = mine
 						}
 					}
@@ -683,7 +698,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:687
+//line cg_kernels.go:702
 						mines[tx] = mine
 					}
 				}
@@ -694,35 +709,40 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 		for ty := range int(b.Size[1]) {
 			count___ := int(b.Size[0])
 			mines := kept.mine[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-			for tx := range count___ {
-				_, _, _ = tx, ty, tz
-				me := tx
-				mine := mines[tx]
-				_ = mine
-//line kernels.go:64
-				part[me] = mine
-//line cg_kernels.go:705
-			}
-		}
-	}
-//line kernels.go:65
-	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:711
-		for tz := range int(b.Size[2]) {
-			for ty := range int(b.Size[1]) {
-				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
+			if totalPhase3Vectors == nil || !totalPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:67
-					if me < half {
-						part[me] += part[me+half]
-					}
+					mine := mines[tx]
+					_ = mine
+//line kernels.go:64
+					part[me] = mine
 //line cg_kernels.go:721
 				}
 			}
 		}
 	}
-//line cg_kernels.go:726
+//line kernels.go:65
+	for half := block / 2; half > 0; half /= 2 {
+//line cg_kernels.go:728
+		for tz := range int(b.Size[2]) {
+			for ty := range int(b.Size[1]) {
+				count____ := min(int(b.Size[0]), max((half)-0, 0))
+				if totalPhase4Vectors == nil || !totalPhase4Vectors(half, grid.Lent(part[:]), count____) {
+					for tx := range count____ {
+						_, _, _ = tx, ty, tz
+						me := tx
+//line kernels.go:67
+						if me < half {
+							part[me] += part[me+half]
+						}
+//line cg_kernels.go:740
+					}
+				}
+			}
+		}
+	}
+//line cg_kernels.go:746
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -732,7 +752,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:736
+//line cg_kernels.go:756
 			}
 		}
 	}
@@ -768,7 +788,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:772
+//line cg_kernels.go:792
 			}
 			x_ = to - 1
 			continue
@@ -779,7 +799,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:783
+//line cg_kernels.go:803
 	}
 }
 
@@ -807,7 +827,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:811
+//line cg_kernels.go:831
 			}
 			x = to - 1
 			continue
@@ -817,13 +837,21 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:821
+//line cg_kernels.go:841
 	}
 }
 
-// These functions run the front threads of a row as vectors, and return the rest of the row. They are set in cg_kernels_simd.go.
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in cg_kernels_simd.go.
 var (
-	laplaceVectors func(grid.Row, []float32, grid.Out[float32], int) grid.Row
-	advanceVectors func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
-	directVectors  func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	laplaceVectors       func(grid.Row, []float32, grid.Out[float32], int) grid.Row
+	advanceVectors       func(grid.Row, []float32, []float32, []float32, []float32, []float32, []float32) grid.Row
+	directVectors        func(grid.Row, []float32, []float32, []float32, []float32) grid.Row
+	productPhase1Vectors func([]float32, int) bool
+	productPhase2Vectors func(int, []float32, int, []float32, []float32, int, int, int) int
+	productPhase3Vectors func([]float32, []float32, int) bool
+	productPhase4Vectors func(int, []float32, int) bool
+	totalPhase1Vectors   func([]float32, int) bool
+	totalPhase2Vectors   func(int, []float32, []float32, int, int, int) int
+	totalPhase3Vectors   func([]float32, []float32, int) bool
+	totalPhase4Vectors   func(int, []float32, int) bool
 )

@@ -1000,16 +1000,18 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				for tx := range count__ {
-					_, _, _ = tx, ty, tz
-					me := tx
+				if scatterPhase1Vectors == nil || !scatterPhase1Vectors(step, grid.Lent(part[:]), mores, count__) {
+					for tx := range count__ {
+						_, _, _ = tx, ty, tz
+						me := tx
 //line kernels.go:170
-					more := uint32(0)
-					if me >= step {
-						more = part[me-step]
+						more := uint32(0)
+						if me >= step {
+							more = part[me-step]
+						}
+//line int64s_kernels.go:1013
+						mores[tx] = more
 					}
-//line int64s_kernels.go:1012
-					mores[tx] = more
 				}
 			}
 		}
@@ -1017,19 +1019,21 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for ty := range int(b.Size[1]) {
 				count___ := int(b.Size[0])
 				mores := kept.more[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count___]
-				for tx := range count___ {
-					_, _, _ = tx, ty, tz
-					me := tx
-					more := mores[tx]
-					_ = more
+				if scatterPhase2Vectors == nil || !scatterPhase2Vectors(grid.Lent(part[:]), mores, count___) {
+					for tx := range count___ {
+						_, _, _ = tx, ty, tz
+						me := tx
+						more := mores[tx]
+						_ = more
 //line kernels.go:175
-					part[me] += more
-//line int64s_kernels.go:1028
+						part[me] += more
+//line int64s_kernels.go:1031
+					}
 				}
 			}
 		}
 	}
-//line int64s_kernels.go:1033
+//line int64s_kernels.go:1037
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1046,7 +1050,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int64s_kernels.go:1050
+//line int64s_kernels.go:1054
 			}
 		}
 	}
@@ -1059,7 +1063,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				if me < digits {
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int64s_kernels.go:1063
+//line int64s_kernels.go:1067
 			}
 		}
 	}
@@ -1085,9 +1089,15 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int64s_kernels.go:1089
+//line int64s_kernels.go:1093
 			}
 		}
 	}
 	scatterPhasesPool.Give(held)
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in int64s_kernels_simd.go.
+var (
+	scatterPhase1Vectors func(int, []uint32, []uint32, int) bool
+	scatterPhase2Vectors func([]uint32, []uint32, int) bool
+)
