@@ -202,6 +202,7 @@ func (a Interval) When(b Interval) Interval {
 	if a.empty() || b.empty() {
 		return none
 	}
+	a.loose = a.loose || b.loose // b may have no number that comes up
 	return a
 }
 
