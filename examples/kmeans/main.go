@@ -1,6 +1,6 @@
 // Kmeans divides a million points of eight numbers into 32 clusters by Lloyd's method, on the best device.
 //
-//	go run -tags "cuda opencl hip" ./examples/kmeans
+//	go run -tags "cuda opencl hip vulkan" ./examples/kmeans
 package main
 
 import (
@@ -42,20 +42,17 @@ func add(t grid.Thread, points, centres [][8]float32, sums [][k][9]float32) {
 	}
 }
 
-// move moves the centres to the middle of their points.
+// move moves the centres to the middle of their points, a thread for each number of a centre.
 //
 //halyard:kernel
 func move(t grid.Thread, sums [][k][9]float32, centres [][8]float32) {
-	if c := t.Global(0); c < len(centres) {
-		var all [9]float32
+	if c, d := t.Global(1), t.Global(0); c < len(centres) && d < 8 {
+		var sum, points float32
 		for part := range sums {
-			for d, x := range sums[part][c] {
-				all[d] += x
-			}
+			sum += sums[part][c][d]
+			points += sums[part][c][8]
 		}
-		for d := range centres[c] {
-			centres[c][d] = all[d] / max(all[8], 1)
-		}
+		centres[c][d] = sum / max(points, 1)
 	}
 }
 

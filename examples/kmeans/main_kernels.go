@@ -39,16 +39,16 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			move(t, sums, centres)
 		}
 	}),
-}, Indexes: []string{"main.go:30", "main.go:31", "main.go:37", "main.go:38", "main.go:40", "main.go:52", "main.go:53", "main.go:57"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:30", "main.go:31", "main.go:37", "main.go:38", "main.go:40", "main.go:52", "main.go:53", "main.go:55"}, Kernels: map[string]kernel.Written{
 	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
-	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"},
-		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
+	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "main.go:49",
+		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
 }, Sources: []string{
 	"./ float32,len,max main",
 	"main.go add fe16ca5cc9c8c33b",
 	"main.go k 060e2cc49e715f81",
-	"main.go move 385e785f0304be1b",
+	"main.go move f51bd680da3e134c",
 }, Portable: `typedef struct { f32 a[8]; } T_8_f32;
 typedef struct { f32 a[9]; } T_9_f32;
 typedef struct { T_9_f32 a[32]; } T_32_9_f32;
@@ -147,53 +147,20 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 }
 
 KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
-	if (GO_WHOLE(h_centres_n)) {
-		i64 h_c_1 = ((i64)INDEX(0));
-		T_9_f32 h_all_1 = {0};
-		{
-			for (i64 v_8 = 0; v_8 < h_sums_n; v_8++) {
-				i64 h_part_1 = v_8;
-				{
-					T_9_f32 v_10 = h_sums[GO_AT(h_part_1, h_sums_n, 5)].a[GO_AT(h_c_1, 32, 5)];
-					for (i64 v_11 = 0; v_11 < 9; v_11++) {
-						i64 h_d_2 = v_11;
-						f32 h_x_1 = v_10.a[v_11];
-						h_all_1.a[GO_AT(h_d_2, 9, 6)] = (h_all_1.a[GO_AT(h_d_2, 9, 6)] + h_x_1);
-					}
+	{
+		i64 h_c = ((i64)INDEX(1));
+		i64 h_d = ((i64)INDEX(0));
+		if (((h_c < h_centres_n) && (h_d < ((i64)8)))) {
+			f32 h_sum = (f32)0;
+			f32 h_points = (f32)0;
+			{
+				for (i64 v_1 = 0; v_1 < h_sums_n; v_1++) {
+					i64 h_part = v_1;
+					h_sum = (h_sum + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[GO_AT(h_d, 9, 5)]);
+					h_points = (h_points + h_sums[GO_AT(h_part, h_sums_n, 6)].a[GO_AT(h_c, 32, 6)].a[8]);
 				}
 			}
-		}
-		{
-			for (i64 v_13 = 0; v_13 < 8; v_13++) {
-				i64 h_d_3 = v_13;
-				h_centres[GO_AT(h_c_1, h_centres_n, 7)].a[GO_AT(h_d_3, 8, 7)] = (h_all_1.a[GO_AT(h_d_3, 9, 7)] / go_max_f32(h_all_1.a[8], 1.0f));
-			}
-		}
-	} else {
-		{
-			i64 h_c = ((i64)INDEX(0));
-			if ((h_c < h_centres_n)) {
-				T_9_f32 h_all = {0};
-				{
-					for (i64 v_1 = 0; v_1 < h_sums_n; v_1++) {
-						i64 h_part = v_1;
-						{
-							T_9_f32 v_3 = h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)];
-							for (i64 v_4 = 0; v_4 < 9; v_4++) {
-								i64 h_d = v_4;
-								f32 h_x = v_3.a[v_4];
-								h_all.a[GO_AT(h_d, 9, 6)] = (h_all.a[GO_AT(h_d, 9, 6)] + h_x);
-							}
-						}
-					}
-				}
-				{
-					for (i64 v_6 = 0; v_6 < 8; v_6++) {
-						i64 h_d_1 = v_6;
-						h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d_1, 8, 7)] = (h_all.a[GO_AT(h_d_1, 9, 7)] / go_max_f32(h_all.a[8], 1.0f));
-					}
-				}
-			}
+			h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d, 8, 7)] = (h_sum / go_max_f32(h_points, 1.0f));
 		}
 	}
 }
@@ -218,7 +185,7 @@ func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vect
 
 // Move launches move on a queue, with as many threads as its data have places for.
 func Move(q kernel.Queue, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) {
-	if ctx, s, over, ok := q.Launching("move", hal.Over(kernel.Len(centres))); ok {
+	if ctx, s, over, ok := q.Launching("move", hal.Over(8, kernel.Len(centres))); ok {
 		q.Launched(MoveOn(ctx, s, over, sums, centres))
 	}
 }
@@ -241,9 +208,10 @@ func addFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 
 // moveFootprint is the Footprint.Of of move.
 func moveFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
-	c := grid.Places(box, 0).Below(grid.Only(v[3]))
-	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(v[1])).When(c).Span(v[1])}
-	touch[1] = kernel.Touch{Write: c.Span(v[3])}
+	c := grid.Places(box, 1).Below(grid.Only(v[3]))
+	d := grid.Places(box, 0).Below(grid.Only(8))
+	touch[0] = kernel.Touch{Read: grid.Only(0).Steps(grid.Only(1), grid.Only(v[1])).When(c).When(d).Span(v[1])}
+	touch[1] = kernel.Touch{Write: c.When(d).Span(v[3])}
 }
 
 // addRow runs add for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
@@ -271,7 +239,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line main_kernels.go:275
+//line main_kernels.go:243
 	}
 }
 
@@ -279,20 +247,20 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 //
 //go:noinline
 func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
-	end := min(r.End, len(centres))
-	for x_ := r.First(); x_ < end; x_++ {
+	if r.Y >= len(centres) {
+		return
+	}
+	end := min(r.End, int(8))
+	for x := r.First(); x < end; x++ {
 //line main.go:49
-		if c := x_; c < len(centres) {
-			var all [9]float32
+		if c, d := r.Y, x; c < len(centres) && d < 8 {
+			var sum, points float32
 			for part := range sums {
-				for d, x := range sums[part][c] {
-					all[d] += x
-				}
+				sum += sums[part][c][d]
+				points += sums[part][c][8]
 			}
-			for d := range centres[c] {
-				centres[c][d] = all[d] / max(all[8], 1)
-			}
+			centres[c][d] = sum / max(points, 1)
 		}
-//line main_kernels.go:297
+//line main_kernels.go:265
 	}
 }
