@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -43,7 +44,7 @@ func late(r *run) {
 			continue
 		}
 		infos, err := b.Devices(r.ctx)
-		if b.Name() != "opencl" {
+		if !errors.Is(err, hal.ErrUnavailable) {
 			r.must(err)
 		}
 		for _, i := range infos {

@@ -188,7 +188,7 @@ func TestVersionNamesTheBackends(t *testing.T) {
 	stdout, stderr, status := halyard(t, "version")
 	assert.Equal(t, exitPassed, status)
 	assert.Empty(t, stderr)
-	assert.Regexp(t, `^halyard \S+, go\S+ \w+/\w+, cgo (on|off)\nbackends: broken, (cuda, )?faulty, (hip, )?host, idle, lossy, odd, (opencl, )?shy\n$`, stdout)
+	assert.Regexp(t, `^halyard \S+, go\S+ \w+/\w+, cgo (on|off)\nbackends: broken, (cuda, )?faulty, (hip, )?host, idle, lossy, odd, (opencl, )?shy(, vulkan)?\n$`, stdout)
 }
 
 func TestInterruptEndsTheCommand(t *testing.T) {
