@@ -41,7 +41,7 @@ race: ## run the tests of all backends under the race detector
 
 # An address that is a number goes stale when a stack moves or the memory is collected, which then hardly ever shows.
 # Here every call moves the stack, and what is free faults. It costs so much that long tests are left out, and buffer, which keeps no address.
-MOVING := hal buffer/dlpack backends backends/cuda backends/host backends/opencl internal/dl internal/cudahip internal/cudahip/rtc bench/internal/peer
+MOVING := hal buffer/dlpack backends/cuda backends/host backends/opencl internal/dl internal/cudahip internal/cudahip/rtc
 MOVING_SKIP := HoweverMany|SlowEachOtherDown|TestMany|TestStreamsThatCame|TestStepsThatAreOver|TestRandomUse|TestTenThousand|TestStripes|TestOppositeOrders|$\
 TestPlacesAreUsedAgain|TestWaitsThatAreGivenUp|TestWaitsTakeFewThreads|TestSpareMarks|TestUsersForget|TestMemoryForgets|TestGroupsDoNotAllocate|TestCopiesToAndFro|TestNoFailureGoesUnnoticed|TestModel|TestRangesFrom|TestManyGoroutines|TestPlantedBugs|SurvivesStackGrowth|$\
 SurviveStackGrowth|TestFloodDoesNotDrownSync|TestWorkRunsInOrder|TestOnlyOneFreeSucceeds|TestGoroutinesOnOneStream|TestAcrossDrivers|TestRuntimeWith|$\
