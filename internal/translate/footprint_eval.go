@@ -122,7 +122,8 @@ func (w *reach) eval(e ast.Expr) val {
 	case *ast.ParenExpr:
 		return w.eval(x.X)
 	case *ast.Ident:
-		if v, ok := w.frame.env[w.info().ObjectOf(x)]; ok {
+		obj := w.info().ObjectOf(x)
+		if v, ok := w.frame.env[obj]; ok && !w.frame.unknown[obj] { // else it may have changed since the last use, through its address
 			return v
 		}
 	case *ast.BinaryExpr:

@@ -199,6 +199,21 @@ func TestWhatIsSaidOfFootprints(t *testing.T) {
 	}
 }
 
+// A number whose address is passed is another one afterwards, also if it is a parameter.
+func TestFootprintsOfNumbersThatFunctionsChange(t *testing.T) {
+	t.Parallel()
+	const head = touchedHead + "\nfunc up(n *int) { *n += 3 }\n\ntype far int32\n\nfunc (f *far) up() { *f += 3 }\n\n"
+	for _, body := range []string{
+		"up(&p)\n\tif i < len(y) {\n\t\ty[i] = x[i+p]\n\t}",
+		"r.up()\n\tif i < len(y) {\n\t\ty[i] = x[i+int(r)]\n\t}",
+		"n := i\n\tif n >= 0 && n < 9 && i < len(y) {\n\t\tup(&n)\n\t\ty[i] = x[n]\n\t}",
+	} {
+		made, err := translated(t, head+"//halyard:kernel\nfunc k(t grid.Thread, p int, r far, x, y []int32) {\n\ti := t.Global(0)\n\t"+body+"\n}\n")
+		require.NoError(t, err)
+		assert.Contains(t, made.Footprints[0].Slices[0], "x: reads all", body)
+	}
+}
+
 // declarations returns those of a file that have one of these names.
 func declarations(t *testing.T, file string, names ...string) string {
 	t.Helper()
