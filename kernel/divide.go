@@ -189,19 +189,19 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 	return hal.Blocks(int(blocks[0]), int(blocks[1]), int(blocks[2])).Of(int(block[0]), int(block[1]), int(block[2]))
 }
 
-// apart reports whether no two parts write to the same span. The elements that they write differ, but a device gets, and makes stale elsewhere, the span.
+// apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale elsewhere, the span.
 func (d *division) apart(args []Arg) bool {
+	meet := func(a, b Span) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
 	n := 0
 	for i := range args {
 		if !args[i].buffer {
 			continue
 		}
-		if args[i].mode != coherence.Read {
-			for j := range d.parts {
-				for _, other := range d.parts[:j] {
-					if w, v := d.parts[j].touch[n].Write, other.touch[n].Write; max(w.Lo, v.Lo) < min(w.Hi, v.Hi) {
-						return false
-					}
+		for j := range d.parts {
+			for _, other := range d.parts[:j] {
+				a, b := &d.parts[j].touch[n], &other.touch[n]
+				if meet(a.Write, b.Write) || meet(a.Write, b.Read) || meet(a.Read, b.Write) {
+					return false
 				}
 			}
 		}

@@ -327,6 +327,26 @@ func TestDividedLaunchesAreWhole(t *testing.T) {
 	assert.Equal(t, float32(3*rounds), contents(t, y)[n-1])
 }
 
+// A launch is not divided if a part may read what another one writes, whatever Cut says.
+func TestReadsOfOtherPartsKeepALaunchTogether(t *testing.T) {
+	const n = 4096
+	_, own := devices(t, 3)
+	p := kernel.New(kernel.Source{Name: "ends", Go: kernel.Functions{"f": kernel.Go(func(b *kernel.Block) {
+		x := kernel.Slice[int32](b, 0)
+		for i, end := kernel.Threads(b, 0, n); i < end; i++ {
+			x[i]++
+		}
+	})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"x", "len(x)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
+		Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
+			touch[0] = kernel.Touch{Read: kernel.Span{Hi: n}, Write: span(box.Lo[0], box.Hi[0], n)}
+		}}}}})
+	defer func() { assert.NoError(t, p.Close()) }()
+	x := made(t, make([]int32, n)...)
+	require.NoError(t, p.Kernel("f").Launch(ctx, nil, newSplit(t, own[1:3]...).Grid(hal.Over(n).Of(16)), kernel.InOut(x), kernel.Value(int64(n))))
+	assert.Equal(t, uint64(4*n), copied(t, x.Stats()), "bytes to one device")
+	assert.Equal(t, slices.Repeat([]int32{1}, n), contents(t, x))
+}
+
 // The shares follow the times that devices take. They change rarely, not at all where little is gained, and the results stay the same.
 func TestSharesFollowTimes(t *testing.T) {
 	const n = 1600
