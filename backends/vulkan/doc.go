@@ -38,7 +38,8 @@
 //
 // # Kernels
 //
-// Drivers take SPIR-V and no source text, so a program brings its kernels as an image of hal.FormatVulkan (kernel.Source.Images).
+// Drivers take SPIR-V and no source text, so a program brings its kernels as images of hal.FormatVulkan: those that the command
+// "halyard kernels" makes of kernels in Go, a module for each, or one of its own (kernel.Source.Images).
 // All entry points of the model GLCompute are kernels. There are no descriptor sets: the parameters of a kernel are the members of
 // its block of push constants, at most 128 bytes. Memory is passed as an address of the storage class PhysicalStorageBuffer. If the
 // block's only member is the address of a structure whose name begins with halyard.arguments, the parameters are the members of
