@@ -66,7 +66,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 			before, events, works = runtime.NumGoroutine(), int(made.Load()), buffer.Works(b)
 		}
 	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before+5)
+	fixture.Goroutines(t, before+5)
 	require.LessOrEqual(t, int(made.Load()), events+5)
 	require.LessOrEqual(t, buffer.Works(b), works)
 	require.Zero(t, buffer.Waiting(b))

@@ -201,7 +201,7 @@ func TestNobodyHasToWaitForAStream(t *testing.T) {
 		_, err := comm.RecvOn(t.Context(), c, s, b, 1, i)
 		require.NoError(t, err)
 	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before+8)
+	fixture.Goroutines(t, before+8)
 	require.ErrorIs(t, c.Close(), comm.ErrInvalidArgument, "operations are under way")
 	other := comm.New(j.Engine(1))
 	for i := range n { // the stream needs the first message first

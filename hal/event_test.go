@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
@@ -259,7 +260,7 @@ func TestWaitsThatAreGivenUpLeaveNothing(t *testing.T) {
 				require.FailNow(t, name, "%v", err)
 			}
 		}
-		require.LessOrEqual(t, runtime.NumGoroutine(), before+8, name)
+		fixture.Goroutines(t, before+8, name)
 		require.LessOrEqual(t, b.open.Load(), int32(128), "%s: events", name)
 	}
 	require.NoError(t, g.Signal())
@@ -291,7 +292,7 @@ func TestManyWaitsBlockInFewCalls(t *testing.T) {
 	for i := range n {
 		require.NoError(t, streams[i%len(streams)].WaitStream(s))
 	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before+8)
+	fixture.Goroutines(t, before+8)
 	var wg sync.WaitGroup
 	for range n {
 		m, err := layer.RecordShared(s)

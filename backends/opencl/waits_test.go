@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 // ending is a context that has ended. Its method Err reports that only after the first calls, whose
@@ -78,9 +79,7 @@ func TestWaitsTakeFewThreads(t *testing.T) {
 				ok(t, w.WaitStream(s))
 			}
 			few(t, "streams", before)
-			if more := runtime.NumGoroutine() - goroutines; more > 16 {
-				t.Fatalf("%d goroutines", more)
-			}
+			fixture.Goroutines(t, goroutines+16)
 			var waiting, over sync.WaitGroup
 			for range n {
 				x, err := layer.RecordShared(s)
