@@ -129,12 +129,12 @@ func (x *Buffer[T]) SetValues(data []T) {
 	}
 }
 
-// Fill sets all elements, in the queue's order. It does not wait.
+// Fill sets all elements, in the queue's order. It waits for View and Update of other goroutines, not for the fill.
 func (x *Buffer[T]) Fill(v T) {
 	const op = "Fill"
 	if x.begin(op) {
 		defer x.end()
-		x.q.keep(called(op, x.b.FillOn(x.q.stream, v)))
+		x.q.keep(called(op, x.b.FillOn(x.q.ctx, x.q.stream, v)))
 	}
 }
 

@@ -63,6 +63,60 @@ func TestCloseDuringCloseOfAnotherQueue(t *testing.T) {
 	assert.ErrorIs(t, err, hal.ErrClosed, "the device is closed")
 }
 
+// Goroutines may use a buffer at once: calls that change all of its elements exclude each other, and wait until the others are over.
+func TestManyGoroutinesUseABuffer(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	for _, names := range [][]string{{"host:0"}, {"host:1"}, {"host:1", "host:2"}} {
+		for _, end := range []bool{false, true} { // of the context, meanwhile
+			t.Run(fmt.Sprint(names, end), func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				q := halyard.Open(ctx, names...)
+				x, one := halyard.From(q, ones(4096)), halyard.From(q, ones(4096))
+				same := func(s []float32) {
+					for _, v := range s {
+						if v != s[0] {
+							assert.Equal(t, s[0], v)
+							return
+						}
+					}
+				}
+				var all sync.WaitGroup
+				for i, call := range []func(){
+					func() { small.Saxpy(q, 1, one, x) },
+					func() { small.Saxpy(q, 2, one, x) },
+					func() { x.Fill(5) },
+					func() { x.View(same) },
+					func() { same(x.Values()) },
+					func() {
+						x.Update(func(s []float32) {
+							for i := range s {
+								s[i]++
+							}
+						})
+					},
+				} {
+					all.Go(func() {
+						for range 100 {
+							call()
+						}
+						if end && i == 0 {
+							cancel()
+						}
+					})
+				}
+				all.Wait()
+				if end {
+					assert.ErrorIs(t, q.Close(), context.Canceled)
+					return
+				}
+				x.View(same)
+				assert.NoError(t, q.Close())
+			})
+		}
+	}
+}
+
 // Queues that share buffers close in any order and at the same time. That is never an error, and nothing stays open, also if the
 // contexts end before.
 func TestManyQueuesCloseAtOnce(t *testing.T) {

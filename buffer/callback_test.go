@@ -57,7 +57,7 @@ func TestObserverThatPanics(t *testing.T) {
 			require.NoError(t, src.Update(ctx, nothing))
 		},
 		"FillOn": func(b subject, observed func(func())) {
-			observed(func() { _ = b.FillOn(s, 9) })
+			observed(func() { _ = b.FillOn(ctx, s, 9) })
 			require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b), "it has filled")
 			require.NoError(t, b.CopyIn(ctx, []uint32{1, 2, 3, 4}))
 		},
@@ -103,7 +103,7 @@ func TestObserverThatPanics(t *testing.T) {
 				require.ErrorIs(t, err, fault)
 			})
 			require.Len(t, contents(t, b), 4)
-			require.NoError(t, b.FillOn(s, 8), "no access is open")
+			require.NoError(t, b.FillOn(ctx, s, 8), "no access is open")
 			require.Equal(t, []uint32{8, 8, 8, 8}, contents(t, b))
 			err = thrown(func() {
 				defer buffer.Observe(func(buffer.Activity) { panic(fault) })()
@@ -132,7 +132,7 @@ func TestObserverThatPanicsBeforeAnOverwrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, err := buffer.New[uint32](2)
 			require.NoError(t, err)
-			require.NoError(t, b.FillOn(other, 7))
+			require.NoError(t, b.FillOn(ctx, other, 7))
 			stop := buffer.Observe(func(buffer.Activity) { panic(fault) })
 			err = thrown(func() { call(b) })
 			stop()
@@ -199,6 +199,6 @@ func TestCheckThatPanics(t *testing.T) {
 	require.NoError(t, l.ReleaseChecked(func() error { panic(fault) }))
 	require.ErrorIs(t, b.View(ctx, nothing), fault)
 	require.ErrorIs(t, b.View(ctx, nothing), hal.ErrDeviceLost)
-	require.NoError(t, b.FillOn(s, 8))
+	require.NoError(t, b.FillOn(ctx, s, 8))
 	require.Equal(t, []uint32{8, 8}, contents(t, b))
 }

@@ -54,16 +54,16 @@ func (b *Buffer[T]) Fill(ctx context.Context, v T) error {
 	})
 }
 
-// FillOn sets every element to v on the stream's device, in stream order, under the rules of TryAcquire. It does not wait. If the fill
-// cannot be enqueued, the elements are unchanged, with one exception: elements that do not repeat 1, 2, 4 or 8 bytes need several steps, and if a
-// later one cannot be enqueued, the elements are lost, as after [HostLease.Fail].
-func (b *Buffer[T]) FillOn(stream *hal.Stream, v T) error {
+// FillOn sets every element to v on the stream's device, in stream order. It waits as Acquire does, and not for the fill itself. If the
+// fill cannot be enqueued, the elements are unchanged, with one exception: elements that do not repeat 1, 2, 4 or 8 bytes need several
+// steps, and if a later one cannot be enqueued, the elements are lost, as after [HostLease.Fail].
+func (b *Buffer[T]) FillOn(ctx context.Context, stream *hal.Stream, v T) error {
 	const op = "FillOn"
 	if err := b.check(op); err != nil {
 		return err
 	}
 	s := b.s
-	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true, reserve: true}, coherence.Overwrite)
+	l, err := b.acquire(ctx, &request{op: op, stream: stream, reserve: true}, coherence.Overwrite)
 	if err != nil {
 		return err
 	}

@@ -103,9 +103,9 @@ func TestFillOfElementsOfAnySize(t *testing.T) {
 	require.NoError(t, err)
 	pairs, err := buffer.Reinterpret[[2]float32](rest)
 	require.NoError(t, err)
-	require.NoError(t, pairs.FillOn(s, [2]float32{3, 4}))
+	require.NoError(t, pairs.FillOn(ctx, s, [2]float32{3, 4}))
 	require.Equal(t, []float32{0, 3, 4, 3, 4, 3, 4}, contents(t, floats))
-	require.NoError(t, pairs.FillOn(s, [2]float32{5, 5}))
+	require.NoError(t, pairs.FillOn(ctx, s, [2]float32{5, 5}))
 	require.Equal(t, []float32{0, 5, 5, 5, 5, 5, 5}, contents(t, floats))
 }
 
@@ -141,7 +141,7 @@ func TestNoBoolOfOtherBytes(t *testing.T) {
 	require.NoError(t, l.Release())
 	require.Equal(t, []bool{false, false, false, false}, contents(t, flags))
 	require.NoError(t, flags.Fill(ctx, true))
-	require.NoError(t, flags.FillOn(s, true))
+	require.NoError(t, flags.FillOn(ctx, s, true))
 	require.NoError(t, flags.Overwrite(ctx, func(s []bool) error { require.Equal(t, []bool{false, false, false, false}, s); return nil }))
 	require.NoError(t, flags.Fill(ctx, true))
 	require.NoError(t, flags.AccessRanges(ctx, coherence.Overwrite, []buffer.Range{{Lo: 1, Hi: 2}, {Lo: 3, Hi: 4}}, func(s []bool) error {

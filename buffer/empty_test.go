@@ -89,7 +89,7 @@ func TestNoElements(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, l.ReleaseChecked(func() error { return nil }))
 				require.NoError(t, b.Prefetch(s))
-				require.NoError(t, b.FillOn(s, 5))
+				require.NoError(t, b.FillOn(ctx, s, 5))
 				require.NoError(t, b.SyncTo(ctx, d))
 				require.NoError(t, b.MarkModified(s))
 				require.GreaterOrEqual(t, b.Version(d), int64(0))
@@ -168,16 +168,16 @@ func TestFillOnNoElements(t *testing.T) {
 		s := newStream(t, d)
 		b, err := buffer.New[complex128](2)
 		require.NoError(t, err)
-		require.NoError(t, b.FillOn(s, 1))
+		require.NoError(t, b.FillOn(ctx, s, 1))
 		for i := range 3 {
 			none, err := b.Slice(i, i)
 			require.NoError(t, err)
-			require.NoError(t, none.FillOn(s, 9))
+			require.NoError(t, none.FillOn(ctx, s, 9))
 		}
 		require.Equal(t, []complex128{1, 1}, contents(t, b))
 		require.NoError(t, b.Close())
 		none := newBuffer(t, []complex128{})
-		require.NoError(t, none.FillOn(s, 9))
+		require.NoError(t, none.FillOn(ctx, s, 9))
 	}
 }
 

@@ -68,7 +68,7 @@ func ExampleAllocator() {
 	for range 3 {
 		x, err := buffer.New[float32](1024, buffer.WithAllocator(dev, p))
 		check(err)
-		check(x.FillOn(stream, 1))
+		check(x.FillOn(ctx, stream, 1))
 		check(x.Close()) // the pool keeps the replica's memory for the next
 	}
 	check(stream.Sync(context.Background()))

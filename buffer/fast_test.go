@@ -74,7 +74,7 @@ func story(t *testing.T, seed uint64) (lines []string, fast int) {
 				require.NoError(t, l.Release())
 			}
 		case what < 5:
-			err = part.FillOn(s, v)
+			err = part.FillOn(ctx, s, v)
 		case what < 8:
 			other := list[1-which]
 			var l buffer.Leases

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,9 +56,9 @@ func TestFill(t *testing.T) {
 	fillBoth(t, s, 1.25)
 	fillBoth(t, s, 3+4i)
 	b := newBuffer(t, []int8{1})
-	require.ErrorIs(t, b.FillOn(nil, 1), hal.ErrInvalidArgument)
+	require.ErrorIs(t, b.FillOn(ctx, nil, 1), hal.ErrInvalidArgument)
 	require.NoError(t, b.Freeze())
-	require.ErrorIs(t, b.FillOn(s, 1), buffer.ErrFrozen)
+	require.ErrorIs(t, b.FillOn(ctx, s, 1), buffer.ErrFrozen)
 	require.ErrorIs(t, b.Fill(ctx, 1), buffer.ErrFrozen)
 }
 
@@ -70,7 +72,7 @@ func fillBoth[T buffer.Element](t *testing.T, s *hal.Stream, v T) {
 		for i := range n {
 			want[i+1] = v
 		}
-		require.NoError(t, part.FillOn(s, v))
+		require.NoError(t, part.FillOn(ctx, s, v))
 		require.Zero(t, b.Stats().BytesCopied)
 		require.Equal(t, want, contents(t, b))
 		require.NoError(t, b.Reset())
@@ -239,20 +241,45 @@ func TestRefusedCopyAndFill(t *testing.T) {
 	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, dst))
 
 	failing = "Fill"
-	require.ErrorIs(t, dst.FillOn(s, 9), refused)
+	require.ErrorIs(t, dst.FillOn(ctx, s, 9), refused)
 	failing = ""
 	require.Equal(t, []uint32{7, 7, 7, 7}, contents(t, dst))
-	require.NoError(t, dst.FillOn(s, 9))
+	require.NoError(t, dst.FillOn(ctx, s, 9))
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, dst))
 
 	wide := newBuffer(t, []complex128{1, 2})
 	failing = "Copy" // the second step
-	require.ErrorIs(t, wide.FillOn(s, 9), refused)
+	require.ErrorIs(t, wide.FillOn(ctx, s, 9), refused)
 	failing = ""
 	require.ErrorIs(t, wide.View(ctx, func([]complex128) error { return nil }), refused)
 	require.ErrorIs(t, wide.View(ctx, func([]complex128) error { return nil }), hal.ErrDeviceLost)
-	require.NoError(t, wide.FillOn(s, 9))
+	require.NoError(t, wide.FillOn(ctx, s, 9))
 	require.Equal(t, []complex128{9, 9}, contents(t, wide))
+}
+
+// A fill waits for those who use the elements, as long as its context allows.
+func TestFillWaitsForOtherUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, openMany(t, "one", 1, 1)[0])
+		b := newBuffer(t, []uint32{1, 2})
+		require.NoError(t, b.View(ctx, func(v []uint32) error {
+			short, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			err := b.FillOn(short, s, 9)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, coherence.ErrConflict)
+			require.Equal(t, []uint32{1, 2}, v)
+			return nil
+		}))
+		l, err := b.AcquireHost(ctx, coherence.ReadWrite)
+		require.NoError(t, err)
+		filled := make(chan error)
+		go func() { filled <- b.FillOn(ctx, s, 9) }()
+		synctest.Wait()
+		require.NoError(t, l.Release())
+		require.NoError(t, <-filled)
+		require.Equal(t, []uint32{9, 9}, contents(t, b))
+	})
 }
 
 // A fill that is on the stream counts, even if the stream is closed before FillOn returns.
@@ -273,11 +300,11 @@ func TestFillOnStreamThatIsClosedMeanwhile(t *testing.T) {
 	}
 	b, err := buffer.New[uint32](4)
 	require.NoError(t, err)
-	require.NoError(t, b.FillOn(s, 9))
+	require.NoError(t, b.FillOn(ctx, s, 9))
 	require.NoError(t, <-closed)
 	closed = nil
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
-	require.ErrorIs(t, b.FillOn(s, 8), hal.ErrClosed)
+	require.ErrorIs(t, b.FillOn(ctx, s, 8), hal.ErrClosed)
 	require.Equal(t, []uint32{9, 9, 9, 9}, contents(t, b))
 	require.NoError(t, b.Close())
 }

@@ -85,7 +85,7 @@ func TestMarkedWriteOfTheHost(t *testing.T) {
 	require.Equal(t, []uint32{5, 6, 3, 4}, contents(t, b))
 
 	g = hold(t, s)
-	require.NoError(t, b.FillOn(s, 9))
+	require.NoError(t, b.FillOn(ctx, s, 9))
 	data[0] = 77
 	before := b.State()
 	require.ErrorIs(t, b.MarkHostModified(), coherence.ErrConflict, "the device has newer bytes")
@@ -109,7 +109,7 @@ func TestMarkedWriteOfTheHostBesideAUnifiedDevice(t *testing.T) {
 	b, err := buffer.New[uint32](4)
 	require.NoError(t, err)
 	g := hold(t, s)
-	require.NoError(t, b.FillOn(s, 9))
+	require.NoError(t, b.FillOn(ctx, s, 9))
 	require.ErrorIs(t, b.MarkHostModified(), hal.ErrNotReady)
 	require.NoError(t, g.Signal())
 	require.NoError(t, b.SyncTo(ctx, nil))
@@ -119,7 +119,7 @@ func TestMarkedWriteOfTheHostBesideAUnifiedDevice(t *testing.T) {
 	require.NoError(t, l.Release())
 	require.NoError(t, b.MarkHostModified())
 	later := newStream(t, d)
-	require.NoError(t, b.FillOn(later, 8))
+	require.NoError(t, b.FillOn(ctx, later, 8))
 	done, err := later.Done()
 	require.NoError(t, err)
 	require.False(t, done, "a later writer has overtaken the reader")

@@ -44,7 +44,7 @@ func TestResizeCopiesInPlace(t *testing.T) {
 	require.NoError(t, err)
 	part, err := raw.Slice(6, 12)
 	require.NoError(t, err)
-	require.NoError(t, part.FillOn(s, 0xff))
+	require.NoError(t, part.FillOn(ctx, s, 0xff))
 	held := d.Usage().Held
 	b, err = b.Resize(ctx, 5)
 	require.NoError(t, err)

@@ -161,7 +161,6 @@ func TestRoomThatComesLater(t *testing.T) {
 			return err
 		},
 		"Prefetch": func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.Prefetch(s) },
-		"FillOn":   func(s *hal.Stream, b *buffer.Buffer[uint32]) error { return b.FillOn(s, 7) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := openMany(t, "later", 1, 1)[0]
@@ -220,7 +219,7 @@ func TestPanicDuringAFailedEviction(t *testing.T) {
 	t.Cleanup(func() { buffer.SetBudget(d, 0) })
 	a, err := buffer.New[uint32](1)
 	require.NoError(t, err)
-	require.NoError(t, a.FillOn(s, 5))
+	require.NoError(t, a.FillOn(ctx, s, 5))
 	b := newBuffer(t, []uint32{1})
 	stop := buffer.Observe(func(buffer.Activity) { panic(errLate) })
 	require.ErrorIs(t, thrown(func() { _ = b.Prefetch(s) }), errLate)

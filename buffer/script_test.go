@@ -204,7 +204,7 @@ var commands = map[string]func(c *call) (string, error){
 		return
 	},
 	"close":     func(c *call) (string, error) { return "", c.buf(1).Close() },
-	"fill":      func(c *call) (string, error) { return "", c.buf(2).FillOn(c.stream(1), uint32(c.num(3))) },
+	"fill":      func(c *call) (string, error) { return "", c.buf(2).FillOn(c.ctx, c.stream(1), uint32(c.num(3))) },
 	"prefetch":  func(c *call) (string, error) { return "", c.buf(2).Prefetch(c.stream(1)) },
 	"overwrite": func(c *call) (string, error) { return "", c.buf(1).Fill(c.ctx, uint32(c.num(2))) },
 	"copy":      func(c *call) (string, error) { return "", c.buf(1).CopyFrom(c.ctx, c.buf(2)) },

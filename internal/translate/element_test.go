@@ -164,7 +164,7 @@ func values[T any](ctx context.Context, s *hal.Stream, fill func(*T, func() uint
 	}
 	var first T
 	fill(&first, next)
-	check(b.FillOn(s, first)) // of any size, on the device
+	check(b.FillOn(ctx, s, first)) // of any size, on the device
 	if v := must(b.At(ctx, n-1)); sum(v) != sum(first) {
 		fmt.Printf("FAILED: a fill with %v gives %v\n", first, v)
 	}
