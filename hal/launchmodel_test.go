@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -127,7 +128,7 @@ func (m *launchModel) anyShape() shape {
 	s := shape{over: m.rng.IntN(2) == 0, unchecked: m.rng.IntN(6) == 0}
 	number := func(odd int) int {
 		if m.rng.IntN(odd) == 0 {
-			return []int{-1, 0, 1 << 16, 1 << 20, 1 << 33, 1<<62 + 5}[m.rng.IntN(6)]
+			return []int{-1, 0, 1 << 16, 1 << 20, 1 << 33 & math.MaxInt, (1<<62 + 5) & math.MaxInt}[m.rng.IntN(6)]
 		}
 		return 1 + m.rng.IntN(100)
 	}
