@@ -39,31 +39,6 @@ func (r *replica) free(c cause) error {
 	return m.Free(&r.order)
 }
 
-// replicaOf returns the replica of a device, with or without memory, or nil.
-func (s *storage) replicaOf(dev *hal.Device) *replica {
-	for _, r := range s.at[1:] {
-		if r.dev == dev || r.dev.Same(dev) {
-			return r
-		}
-	}
-	return nil
-}
-
-// replicaOn returns the replica that a device uses, nil if it has none. For a nil device it returns the host's replica.
-func (s *storage) replicaOn(dev *hal.Device) *replica {
-	h := &s.host
-	if dev == nil {
-		return &h.replica
-	}
-	if r := s.replicaOf(dev); r != nil {
-		return r
-	}
-	if h.On(dev) != nil {
-		return &h.replica
-	}
-	return nil
-}
-
 // fewPlaces is the number of devices up to which every device that has used the buffer keeps its place, so that State lists all of them.
 const fewPlaces = 8
 

@@ -310,6 +310,31 @@ func deviceName(dev *hal.Device) string {
 	return dev.Name()
 }
 
+// replicaOf returns the replica of a device, with or without memory, or nil.
+func (s *storage) replicaOf(dev *hal.Device) *replica {
+	for _, r := range s.at[1:] {
+		if r.dev == dev || r.dev.Same(dev) {
+			return r
+		}
+	}
+	return nil
+}
+
+// replicaOn returns the replica that a device uses, nil if it has none. For a nil device it returns the host's replica.
+func (s *storage) replicaOn(dev *hal.Device) *replica {
+	h := &s.host
+	if dev == nil {
+		return &h.replica
+	}
+	if r := s.replicaOf(dev); r != nil {
+		return r
+	}
+	if h.On(dev) != nil {
+		return &h.replica
+	}
+	return nil
+}
+
 // stay keeps a replica that was leaving.
 func (r *replica) stay() {
 	r.storage.leaving--
