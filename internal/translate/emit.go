@@ -47,6 +47,40 @@ func (p *Package) Translate() (*Output, error) {
 	if p.types == nil { // it has no kernels
 		return &Output{Orphans: p.orphans}, nil
 	}
+	g, err := p.emitted()
+	if err != nil {
+		return nil, err
+	}
+	c := g.text()
+	ptx := ""
+	if p.PTX != nil {
+		if ptx, err = p.PTX(c); err != nil {
+			return nil, fmt.Errorf("package %s: %w", p.Name, err)
+		}
+	}
+	made := &Output{
+		C: c, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Files: g.files(),
+		Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)),
+		SIMDFile: filepath.Join(p.Dir, SIMDName(p.Name)), VulkanFile: filepath.Join(p.Dir, VulkanName(p.Name)), Orphans: p.orphans,
+	}
+	sources, err := p.sources(p.marked())
+	if err != nil {
+		return nil, err
+	}
+	if err := p.generate(made, ptx, g.made, g.launchers, g.sites, sources); err != nil {
+		return nil, err
+	}
+	if made.Vulkan, made.Assembly, err = p.vulkan(c, g.made); err != nil {
+		return nil, err
+	}
+	if made.SIMD == nil {
+		made.Orphans = slices.Concat(made.Orphans, p.vectorFiles)
+	}
+	return made, nil
+}
+
+// emitted translates the marked functions, and what they need, to C.
+func (p *Package) emitted() (*program, error) {
 	g := p.program()
 	for _, e := range p.errs { // errors in declarations that kernels may use; errors in a function are reported when it is translated
 		if p.outside(e.Pos) {
@@ -67,44 +101,16 @@ func (p *Package) Translate() (*Output, error) {
 	if len(decls) == 0 {
 		return nil, fmt.Errorf("no function of package %s is marked %s", p.Name, marker)
 	}
-	var kernels []*function
-	var launchers []string
 	for _, decl := range decls {
 		g.try(func() {
 			f, launcher := g.kernel(decl)
-			kernels, launchers = append(kernels, f), append(launchers, launcher)
+			g.made, g.launchers = append(g.made, f), append(g.launchers, launcher)
 		})
 	}
 	if err := g.failed(); err != nil {
 		return nil, err
 	}
-	c := g.text()
-	ptx := ""
-	if p.PTX != nil {
-		var err error
-		if ptx, err = p.PTX(c); err != nil {
-			return nil, fmt.Errorf("package %s: %w", p.Name, err)
-		}
-	}
-	made := &Output{
-		C: c, File: filepath.Join(p.Dir, GeneratedName(p.Name)), Files: g.files(),
-		Test: p.generatedTest(), TestFile: filepath.Join(p.Dir, testName(p.Name)),
-		SIMDFile: filepath.Join(p.Dir, SIMDName(p.Name)), VulkanFile: filepath.Join(p.Dir, VulkanName(p.Name)), Orphans: p.orphans,
-	}
-	sources, err := p.sources(decls)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.generate(made, ptx, kernels, launchers, g.sites, sources); err != nil {
-		return nil, err
-	}
-	if made.Vulkan, made.Assembly, err = p.vulkan(c, kernels); err != nil {
-		return nil, err
-	}
-	if made.SIMD == nil {
-		made.Orphans = slices.Concat(made.Orphans, p.vectorFiles)
-	}
-	return made, nil
+	return g, nil
 }
 
 // outside reports whether a position is in a declaration of constants, types or imports.

@@ -104,7 +104,7 @@ func touchedRun(t *testing.T, src, main string, change func(string) string) stri
 		table += fmt.Sprintf("\t{%q, [3]bool{%v, %v, %v}, %[1]sFootprint, %[1]s},\n", f.Kernel, f.Cut[0], f.Cut[1], f.Cut[2])
 	}
 	dir := module(t, map[string]string{"k.go": recorded(t, src), "main_kernels.go": change(string(made.Go)), "rows.go": table + "}\n", "main.go": main, "record.go": recorder})
-	build := exec.Command("go", "build", "-mod=mod", "-o", "touched", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-o", "touched", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

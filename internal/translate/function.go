@@ -21,7 +21,9 @@ type program struct {
 	decls     map[*types.Func]*ast.FuncDecl
 	kernels   map[*types.Func]bool
 	functions map[*types.Func][]*function
-	texts     []string // of functions, callees first
+	texts     []string    // of functions, callees first
+	made      []*function // the kernels
+	launchers []string    // the functions that launch them
 
 	barriers bool // the package has barriers or shared memory
 

@@ -192,7 +192,7 @@ func generated(t *testing.T, dir string) *Output {
 // builds builds the package in a folder.
 func builds(t *testing.T, dir string, env ...string) {
 	t.Helper()
-	cmd := exec.Command("go", "build", "-mod=mod", ".")
+	cmd := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	assert.NoError(t, err, "%s", out)

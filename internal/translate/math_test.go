@@ -214,7 +214,7 @@ func TestMathBounds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main_kernels.go"), made.Go, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main_kernels_vulkan.go"), made.Vulkan, 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl vulkan", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-tags", "opencl vulkan", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -128,7 +128,7 @@ func TestMatricesInRows(t *testing.T) {
 	env := vectorBuild(t)
 	dir := module(t, map[string]string{"kernels.go": src, "main.go": matrixRowRunner, "table.go": table + "}\n",
 		"main_kernels.go": string(made.Go), "main_kernels_simd.go": string(made.SIMD)})
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", "-ldflags", "-s -w", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), append(env, "GODEBUG=simd=256")...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

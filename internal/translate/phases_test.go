@@ -189,7 +189,7 @@ func TestPhases(t *testing.T) {
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}, {"vectors", "128"}, {"vectors", "256"}} {
 		cmd := exec.Command("go", args...)
 		if args[0] == "vectors" {
-			cmd = exec.Command("go", "run", "-mod=mod", ".")
+			cmd = exec.Command("go", "run", "-mod=mod", "-ldflags", "-s -w", ".")
 			cmd.Env = append(os.Environ(), append(vectorBuild(t), "GODEBUG=simd="+args[1])...)
 		}
 		cmd.Dir = dir

@@ -226,7 +226,7 @@ func compare(t *testing.T, src string, names []string) string {
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kernels.c"), []byte(made.C), 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-tags", "opencl cuda hip vulkan", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

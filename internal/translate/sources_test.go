@@ -129,7 +129,7 @@ func twice(x float32) float32 { return x * 2 }
 		"k.go import:example.org/p/geo", "k.go import:github.com/go-halyard/halyard/kernel/grid/rand", "k.go k"}, names)
 
 	test := func() (string, error) {
-		c := exec.Command("go", "test", "-mod=mod", ".")
+		c := exec.Command("go", "test", "-mod=mod", "-vet=off", "-ldflags", "-s -w", ".")
 		c.Dir = dir
 		out, err := c.CombinedOutput()
 		return string(out), err
@@ -179,7 +179,7 @@ func k(t grid.Thread, x []int32) {
 	}
 	for text, name := range map[string]string{"func min(x, y int32) int32 { return x + y }": "min", "func (other) sum() int32 { return 2 }": "other.sum"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "new.go"), []byte("package p\n\n"+text+"\n"), 0o600))
-		c := exec.Command("go", "test", "-mod=mod", ".")
+		c := exec.Command("go", "test", "-mod=mod", "-vet=off", "-ldflags", "-s -w", ".")
 		c.Dir = dir
 		out, err := c.CombinedOutput()
 		require.Error(t, err)

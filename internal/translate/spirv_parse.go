@@ -139,10 +139,46 @@ type cProgram struct {
 	at     int
 }
 
-var cComment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+// cOperators are the operators of several characters, the longer before those that they begin with.
+var cOperators = []string{"<<=", ">>=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<=", ">=", "==", "!="}
 
-var cToken = regexp.MustCompile(`[A-Za-z_]\w*|0[xX][0-9a-fA-F]+[uUlL]*|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?[fuUlL]*|` +
-	`<<=|>>=|[-+*/%&|^<>=!]=|&&|\|\||<<|>>|\+\+|--|[^\s]`)
+// cTokens cuts a text into words, numbers and operators, without comments.
+func cTokens(text string) (tokens []string) {
+	for len(text) > 0 {
+		n := 1
+		switch c := text[0]; {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			text = text[1:]
+			continue
+		case strings.HasPrefix(text, "/*"):
+			_, text, _ = strings.Cut(text, "*/")
+			continue
+		case isWord(c):
+			for n < len(text) && (isWord(text[n]) || '0' <= c && c <= '9' && partOfNumber(text[:n+1])) {
+				n++
+			}
+		default:
+			for _, op := range cOperators {
+				if strings.HasPrefix(text, op) {
+					n = len(op)
+					break
+				}
+			}
+		}
+		tokens, text = append(tokens, text[:n]), text[n:]
+	}
+	return tokens
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// partOfNumber reports whether a number goes on with the last character of a text: a point, or the sign of an exponent.
+func partOfNumber(text string) bool {
+	before, last := text[len(text)-2], text[len(text)-1]
+	return last == '.' || (last == '+' || last == '-') && (before == 'e' || before == 'E') && !strings.HasPrefix(text, "0x") && !strings.HasPrefix(text, "0X")
+}
 
 // parseC reads a text.
 func parseC(text string, bounds bool) (p *cProgram, err error) {
@@ -156,7 +192,7 @@ func parseC(text string, bounds bool) (p *cProgram, err error) {
 			err = bad
 		}
 	}()
-	for _, t := range cToken.FindAllString(cComment.ReplaceAllString(preprocessed(text, bounds), ""), -1) {
+	for _, t := range cTokens(preprocessed(text, bounds)) {
 		args := ""
 		switch {
 		case t == "GO_FAULTS" && bounds:
@@ -186,6 +222,8 @@ func (e cError) Error() string { return string(e) }
 
 func cFail(format string, args ...any) { panic(cError(fmt.Sprintf(format, args...))) }
 
+var directive = regexp.MustCompile(`[#\w]+`)
+
 // preprocessed returns a text without the lines for the preprocessor, and without what they leave out for a device of Vulkan.
 func preprocessed(text string, bounds bool) string {
 	known := []string{"HALYARD_FLOAT64", "GO_ATOMIC64"}
@@ -195,13 +233,13 @@ func preprocessed(text string, bounds bool) string {
 	var b strings.Builder
 	var kept []bool
 	for line := range strings.Lines(text) {
-		words := regexp.MustCompile(`[#\w]+`).FindAllString(line, -1)
 		if line[0] != '#' {
 			if !slices.Contains(kept, false) {
 				b.WriteString(line)
 			}
 			continue
 		}
+		words := directive.FindAllString(line, -1)
 		switch words[0] {
 		case "#ifdef", "#if":
 			names := slices.DeleteFunc(words[1:], func(w string) bool { return w == "defined" })

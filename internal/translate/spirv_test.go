@@ -128,7 +128,7 @@ KERNEL void k_f(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	_, lacks, err := modules(whole, false)
 	require.NoError(t, err)
 	require.Empty(t, lacks)
-	tokens := cToken.FindAllString(whole, -1)
+	tokens := cTokens(whole)
 	for i := range tokens {
 		_, err := parseC(strings.Join(tokens[:i], " "), i%2 == 0)
 		if open := strings.Count(strings.Join(tokens[:i], ""), "{") - strings.Count(strings.Join(tokens[:i], ""), "}"); open > 0 {

@@ -230,7 +230,7 @@ func k(t grid.Thread, x []uint32, y []float32) {
 	require.NoError(t, err)
 	require.True(t, made.Loops[0].Vectors, made.Loops[0].Why)
 	dir := module(t, map[string]string{"k.go": src, "p_kernels.go": string(made.Go), "p_kernels_simd.go": string(made.SIMD)})
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags", "-s -w", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), env...)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -329,7 +329,7 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(keep, "kernels.go"), []byte(src.String()), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(keep, "main_kernels_simd.go"), made.SIMD, 0o600))
 		}
-		build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "kernels", ".")
+		build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags", "-s -w", "-o", "kernels", ".")
 		build.Dir, build.Env = dir, append(os.Environ(), env...)
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
