@@ -4,6 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,12 +14,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-var vectorKernels = flag.Int("vectors", 50, "how many random kernels to compare as vectors")
+var (
+	vectorKernels = flag.Int("vectors", 50, "how many random kernels to compare as vectors")
+	vectorWidths  = flag.String("widths", "128,256", "the bits of the vectors, with commas between them")
+	vectorArm64   = flag.String("arm64", "", "compile them for arm64, and run them with this emulator")
+)
 
 // laneRunner is the program that runs random kernels thread by thread, and with vectors as far as they go. It compares all memory.
 const laneRunner = `package main
@@ -97,6 +105,9 @@ func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsi
 	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32),
 	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32),
 	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32) grid.Row) {
+	if front == nil { // Go may fuse its products with sums here
+		return
+	}
 	r := rand.New(rand.NewPCG(seed, 3))
 	for round := range 12 {
 		n := 1 + r.IntN(90)
@@ -230,7 +241,7 @@ func k(t grid.Thread, x []uint32, y []float32) {
 	require.NoError(t, err)
 	require.True(t, made.Loops[0].Vectors, made.Loops[0].Why)
 	dir := module(t, map[string]string{"k.go": src, "p_kernels.go": string(made.Go), "p_kernels_simd.go": string(made.SIMD)})
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags", "-s -w", ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), env...)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -294,47 +305,58 @@ func main() {}
 func TestRandomKernelsAsVectors(t *testing.T) {
 	t.Parallel()
 	env := vectorBuild(t)
-	const each = 100
+	const each = 400
 	count := *vectorKernels
 	reasons, done, total := map[string]int{}, 0, map[string][2]int{}
+	spent := map[string]time.Duration{}
+	lap := func(what string, since time.Time) { spent[what] += time.Since(since) }
 	for first := 0; first < count; first += each {
-		var src, table strings.Builder
+		begin := time.Now()
+		var src, kept, table strings.Builder
 		src.WriteString(laneHead)
-		seeds := map[int]uint64{}
-		for k := first; k < min(first+each, count); k++ {
-			seed := *randomSeed + uint64(k)
-			seeds[k] = seed
-			src.WriteString(laneKernel(seed, k))
+		kept.WriteString(laneHead)
+		var texts []string
+		for k := range min(each, count-first) {
+			texts = append(texts, laneKernel(*randomSeed+uint64(first+k), k))
+			src.WriteString(texts[k])
 		}
 		imp, err := imports()
 		require.NoError(t, err)
-		made, err := translatedWith(imp, src.String())
-		require.NoError(t, err)
+		rows, lanes, loops := laneFiles(t, imp, src.String())
 		table.WriteString("package main\n\nfunc all() {\n")
-		for i, l := range made.Loops {
+		for k, l := range loops {
 			if !l.Vectors {
 				reasons[l.Why.Text]++
 				continue
 			}
 			done++
-			kinds := "i32, u32"
-			if seeds[first+i]%3 == 0 {
+			kept.WriteString(texts[k])
+			seed, kinds := *randomSeed+uint64(first+k), "i32, u32"
+			if seed%3 == 0 {
 				kinds = "i64, u64"
 			}
-			fmt.Fprintf(&table, "\trun(%d, %s, k%d, k%[3]dRow, k%[3]dVectors)\n", seeds[first+i], kinds, first+i)
+			fmt.Fprintf(&table, "\trun(%d, %s, k%d, k%[3]dRow, k%[3]dVectors)\n", seed, kinds, k)
 		}
 		table.WriteString("}\n")
-		dir := module(t, map[string]string{"main.go": laneRunner, "kernels.go": src.String(), "main_kernels.go": string(made.Go), "main_kernels_simd.go": string(made.SIMD), "table.go": table.String()})
+		dir := module(t, map[string]string{"main.go": laneRunner, "kernels.go": kept.String(), "main_kernels.go": rows, "main_kernels_simd.go": lanes, "table.go": table.String()})
 		if keep := os.Getenv("HALYARD_TEST_KEEP"); keep != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(keep, "kernels.go"), []byte(src.String()), 0o600))
-			require.NoError(t, os.WriteFile(filepath.Join(keep, "main_kernels_simd.go"), made.SIMD, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(keep, "kernels.go"), []byte(kept.String()), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(keep, "main_kernels_simd.go"), []byte(lanes), 0o600))
 		}
-		build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags", "-s -w", "-o", "kernels", ".")
+		lap("translation", begin)
+		begin = time.Now()
+		build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-gcflags=-dwarf=false", "-ldflags=-s -w", "-o", "kernels", ".")
 		build.Dir, build.Env = dir, append(os.Environ(), env...)
+		if *vectorArm64 != "" {
+			build.Env = append(build.Env, "GOARCH=arm64", "GOOS=linux")
+		}
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		for _, width := range []string{"128", "256"} {
+		lap("go build", begin)
+		for _, width := range strings.Split(*vectorWidths, ",") {
+			begin := time.Now()
 			said := lanesProgram(t.Context(), dir, width)
+			lap("vectors of "+width+" bits", begin)
 			if width != "128" && strings.Contains(said[0], "larger than the simd length") {
 				continue // the processor has no such vectors
 			}
@@ -355,7 +377,9 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+		require.NoError(t, os.Remove(filepath.Join(dir, "kernels")))
 	}
+	t.Log("time went to ", spent)
 	t.Logf("%d of %d kernels have vectors", done, count)
 	for _, why := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return reasons[b] - reasons[a] }) {
 		t.Logf("%4d: %s", reasons[why], why)
@@ -371,8 +395,50 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 	}
 }
 
+// laneFiles translates kernels for the host alone: it returns the loops over rows of those that have vectors, with the variables for the functions with
+// vectors, and these functions. The rest of a translation is not needed here, and takes longer to make and to compile.
+func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string, loops []Loop) {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, bad := parse(fset, "kernels.go", []byte(src))
+	require.Empty(t, bad)
+	p := check(fset, "main", []*ast.File{file}, imp)
+	g := p.program()
+	var kernels []*function
+	for _, decl := range p.marked() {
+		g.try(func() {
+			f, _ := g.kernel(decl)
+			f.argNames = p.arguments(f.params)
+			kernels = append(kernels, f)
+		})
+	}
+	require.NoError(t, g.failed())
+	all, _, err := p.loops(kernels)
+	require.NoError(t, err)
+	var text strings.Builder
+	var made []*vectors
+	needed := map[string]string{"grid": gridPath}
+	for i, f := range kernels {
+		v, why := p.vectors(f, all[i])
+		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, why})
+		if v != nil {
+			made = append(made, v)
+			maps.Copy(needed, all[i].imports)
+			fmt.Fprintf(&text, "var %s %s\n\n%s\n", v.hook, v.typ, all[i].text)
+		}
+	}
+	simd, err := p.simd(made)
+	require.NoError(t, err)
+	rows = "package main\n\n"
+	for _, path := range slices.Sorted(maps.Values(needed)) {
+		rows += fmt.Sprintf("import %q\n", path)
+	}
+	return string(numbered([]byte(rows+text.String()), "main_kernels.go")), string(simd), loops
+}
+
 func lanesProgram(ctx context.Context, dir, width string) []string {
-	run := exec.CommandContext(ctx, "./kernels", width)
+	args := append(strings.Fields(*vectorArm64), "./kernels", width)
+	run := exec.CommandContext(ctx, args[0], args[1:]...)
 	run.Dir, run.Env = dir, append(os.Environ(), "GODEBUG=simd=+"+width)
 	out, err := run.CombinedOutput()
 	if err != nil {
