@@ -127,7 +127,7 @@ func (l *launch) give() {
 }
 
 // Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs CapKernels. Values are copied
-// before it returns. If the kernel's memory or module is closed while the kernel runs, it is given back only after the kernel has finished.
+// before it returns. On the host a launch of a few microseconds may have run by then. If the kernel's memory or module is closed while the kernel runs, it is given back only after the kernel has finished.
 //
 // Number, kinds and sizes of the arguments and the shape of the grid are checked against what the kernel takes and the device can do: a
 // launch that is refused has no effect. The error is of kind ErrInvalidArgument for a wrong argument, a block that is too large, or too

@@ -29,6 +29,13 @@ type Block = hal.Block
 // that it does not ask for may be wrong, missing or too many without an error. All other devices check every argument.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
+// Bounded is [Go] for a function that the command "halyard kernels" writes. It waits for nothing, does not end its goroutine, and a thread takes at most
+// steps[0] steps, plus steps[1+i] for each unit of argument i. A step is an operation or so. The host runs a launch of few steps before Launch
+// returns, on the caller's goroutine, if the stream has nothing else to do. Nil steps are not known.
+func Bounded(steps []uint32, run func(*Block)) hal.Function {
+	return hal.Function{Run: run, Steps: steps}
+}
+
 // Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more are left out.
 func Threads(b *Block, d, n int) (from, to int) {
 	size := uint64(b.Size[d])

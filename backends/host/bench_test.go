@@ -184,3 +184,36 @@ func BenchmarkLargeCopy(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLaunch compares a launch of little work and its wait: on the caller's goroutine, on the queue, and in another goroutine for each launch. They
+// take turns, and the metrics are the least times of 100 launches in a row.
+func BenchmarkLaunch(b *testing.B) {
+	d := open(b, host.Options{}, 0)
+	s := newStream(b, d)
+	x := make([]float32, 2048)
+	work := func(*driver.Block) {
+		for i := range x {
+			x[i] = x[i]*0.5 + 1
+		}
+	}
+	launch := functions(b, d, map[string]driver.Function{"here": {Steps: []uint32{10000}, Run: work}, "queued": {Run: work}})
+	least := map[string]time.Duration{"here": time.Hour, "queued": time.Hour, "call": time.Hour}
+	for b.Loop() {
+		for name := range least {
+			begin := time.Now()
+			for range 100 {
+				if name == "call" {
+					work(nil)
+					continue
+				}
+				launch(s, name, 1)
+				check(b, s.Sync())
+			}
+			least[name] = min(least[name], time.Since(begin)/100)
+		}
+	}
+	for name, d := range least {
+		b.ReportMetric(float64(d.Nanoseconds()), name+"-ns")
+	}
+	b.ReportMetric(float64(least["queued"])/float64(least["here"]), "queued/here")
+}

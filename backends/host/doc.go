@@ -16,7 +16,8 @@
 // goroutine exists only while there is work to do: an idle stream, one behind a
 // shut gate and one that waits for another stream have none. Copies and fills of up to
 // 32 KiB on an idle stream are done at once on the caller's goroutine, which is cheaper
-// than starting another one and has the same effect. Larger copies
+// than starting another one and has the same effect. So is a launch of some microseconds, of a
+// kernel whose work is bounded (driver.Function.Steps). Larger copies
 // use several processors, see [Calibration]. Enqueueing allocates nothing once the
 // queue has grown to its final size.
 //

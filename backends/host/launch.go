@@ -15,8 +15,13 @@ import (
 const (
 	maxThreads  = 1 << 16  // threads of a block: iterations of a loop
 	suggested   = 4096     // threads of a block; a block costs one call
+	fewer       = 512      // threads of a block whose threads have loops: some thousands are work for several processors
 	maxShared   = 16 << 20 // bytes
 	sharedAlign = 64       // bytes
+
+	// smallLaunch is how many steps (driver.Function.Steps) a launch has at most that the caller runs: some 5 µs of work, and at most 20 µs where each
+	// element comes from memory. To hand a launch over to another goroutine and to wait for it takes about as long.
+	smallLaunch = 20000
 )
 
 // compute describes what the device runs: Go functions, one call for each block.
@@ -48,11 +53,21 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a value of unknown size", name, i)
 			}
 		}
-		m.kernels[name] = &kernel{run: f.Run, info: driver.KernelInfo{
-			Name: name, Params: slices.Clone(f.Params), Known: f.Params != nil, Checks: f.Params == nil, MaxThreads: maxThreads, Suggested: suggested, MaxShared: maxShared,
+		m.kernels[name] = &kernel{run: f.Run, steps: f.Steps, info: driver.KernelInfo{
+			Name: name, Params: slices.Clone(f.Params), Known: f.Params != nil, Checks: f.Params == nil, MaxThreads: maxThreads, Suggested: suggestedFor(f.Steps), MaxShared: maxShared,
 		}}
 	}
 	return m, nil
+}
+
+// suggestedFor returns the threads of a block for a function of so many steps.
+func suggestedFor(steps []uint32) uint32 {
+	for i, n := range steps {
+		if i > 0 && n > 0 {
+			return fewer
+		}
+	}
+	return suggested
 }
 
 // module is a set of Go functions.
@@ -83,8 +98,9 @@ func (m *module) Close() error { return nil }
 
 // kernel is one Go function.
 type kernel struct {
-	info driver.KernelInfo
-	run  func(*driver.Block)
+	info  driver.KernelInfo
+	run   func(*driver.Block)
+	steps []uint32 // driver.Function.Steps
 }
 
 // Info implements driver.Kernel.
@@ -168,10 +184,67 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 		}
 		l.args, l.bytes = append(l.args, a), append(l.bytes, b)
 	}
+	l.total = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
+	small := l.small()
 	s.mu.Lock()
-	s.enqueue(op{kind: opLaunch, obj: l})
+	if !small || !s.idle() {
+		s.enqueue(op{kind: opLaunch, obj: l})
+		s.mu.Unlock()
+		return nil
+	}
+	s.issued.Add(1)
+	s.running = true
 	s.mu.Unlock()
+	s.runHere(l)
 	return nil
+}
+
+// small reports whether the launch is so little work that the caller runs it, if the stream has nothing to do.
+func (l *launch) small() bool {
+	if len(l.kernel.steps) == 0 {
+		return false
+	}
+	each, threads := uint64(l.kernel.steps[0]), l.total
+	for i, per := range l.kernel.steps[1:] {
+		if per == 0 {
+			continue
+		}
+		if i >= len(l.args) || l.args[i].Kind != driver.ParamValue {
+			return false // the function tells
+		}
+		times := l.args[i].Bits[0]
+		if l.args[i].Size == 4 {
+			times = uint64(*(*uint32)(l.args[i].Value()))
+		}
+		if times > smallLaunch { // a negative number, too
+			return false
+		}
+		each += uint64(per) * times
+	}
+	for _, n := range l.block {
+		if threads > smallLaunch {
+			return false
+		}
+		threads *= uint64(n)
+	}
+	return each <= smallLaunch && threads*each <= smallLaunch
+}
+
+// runHere runs a small launch on the caller's goroutine, which has the right to run the stream.
+func (s *stream) runHere(l *launch) {
+	defer func() { // a function that was said not to end its goroutine might do so
+		err := l.end()
+		s.mu.Lock()
+		s.finish(err)
+		if s.queue.n > 0 { // other goroutines have enqueued something
+			go s.work()
+		} else {
+			s.running = false
+		}
+		s.mu.Unlock()
+	}()
+	l.begin(1)
+	l.share(&l.seats[0])
 }
 
 // give returns the launch to the pool.
@@ -183,21 +256,29 @@ func (l *launch) give() {
 	launches.Put(l)
 }
 
-// run runs the whole launch and returns the first error. The function does not run on the caller's goroutine, because it could end that
-// goroutine.
-func (l *launch) run() error {
-	l.total = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
+// run runs the launch on this goroutine and on others. The function may end this goroutine; end has to be called in any case.
+func (l *launch) run() {
 	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))
+	l.begin(workers)
+	l.active.Add(workers - 1)
+	for range workers - 1 {
+		go l.work()
+	}
+	l.share(&l.seats[0])
+}
+
+// begin prepares the launch for a number of goroutines. The first takes the first seat, and the others take those that are left.
+func (l *launch) begin(workers int) {
 	l.workers = uint64(workers)
 	l.next.Store(0)
-	l.taken.Store(0)
+	l.taken.Store(1)
 	for len(l.seats) < workers {
 		l.seats = append(l.seats, seat{})
 	}
-	l.active.Add(workers)
-	for range workers {
-		go l.work()
-	}
+}
+
+// end waits for the launch's other goroutines, gives it back, and returns its first error.
+func (l *launch) end() error {
 	l.active.Wait()
 	err := l.failed.Load()
 	l.give()

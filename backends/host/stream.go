@@ -78,6 +78,17 @@ func (s *stream) enqueue(o op) {
 // run works through the queue until it is empty or held up. The caller has the right
 // to run.
 func (s *stream) run() {
+	var l *launch // that is running
+	defer func() {
+		if l != nil { // its function has ended this goroutine
+			err := l.end()
+			s.mu.Lock()
+			s.queue.drop()
+			s.finish(err)
+			s.mu.Unlock()
+			go s.work()
+		}
+	}()
 	s.mu.Lock()
 	for s.queue.n > 0 {
 		// The operation stays in the queue while it runs, but the ring may move.
@@ -104,23 +115,30 @@ func (s *stream) run() {
 		case opFree:
 			err = o.obj.(*memory).Free()
 		case opLaunch:
-			err = o.obj.(*launch).run()
+			l = o.obj.(*launch)
+			l.run()
+			err, l = l.end(), nil
 		}
 		s.mu.Lock()
 		s.queue.drop()
-		if err != nil {
-			s.faults.add(s.done.Load()+1, err)
-			s.faulty.Store(true)
-		}
-		if done := s.done.Add(1); done >= s.wakeAt {
-			s.wake(done)
-		}
+		s.finish(err)
 		if o.kind == opCall {
 			go o.obj.(func())() // after done was counted, so that the function finds the stream done
 		}
 	}
 	s.running = false
 	s.mu.Unlock()
+}
+
+// finish counts an operation as done, with its error; mu is held.
+func (s *stream) finish(err error) {
+	if err != nil {
+		s.faults.add(s.done.Load()+1, err)
+		s.faulty.Store(true)
+	}
+	if done := s.done.Add(1); done >= s.wakeAt {
+		s.wake(done)
+	}
 }
 
 // holdUp takes over the right to run w if s has finished fewer than done operations, and reports whether it did.

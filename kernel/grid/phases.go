@@ -10,6 +10,15 @@ import (
 // the race detector, which finds no race between threads that run one after the other.
 func InPhases() bool { return !racing && !covered }
 
+// Steps returns the steps of a kernel with barriers ([kernel.Bounded]), or nil if it does not run in phases: its threads then wait for each other.
+// Files that "halyard kernels" writes call it.
+func Steps(steps ...uint32) []uint32 {
+	if !InPhases() {
+		return nil
+	}
+	return steps
+}
+
 // Pool has memory for values that the threads of a block keep from one phase to the next. One block after another uses it. Its zero value is
 // ready, and it is safe for concurrent use. Files that "halyard kernels" writes have one for each kernel that needs it.
 type Pool[T any] struct{ pool sync.Pool }
