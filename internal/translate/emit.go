@@ -276,7 +276,15 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	fmt.Fprintf(&b, "// %s contains the kernels: as Go functions for the host, and in C for devices.\n", programName)
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
 	for i, f := range kernels {
-		fmt.Fprintf(&b, "\t%q: kernel.Go(func(blk *kernel.Block) {\n", f.decl.Name.Name)
+		made := "kernel.Go("
+		switch steps := p.steps(f); {
+		case steps == "":
+		case f.together:
+			made = "kernel.Bounded(grid.Steps(" + steps + "), "
+		default:
+			made = "kernel.Bounded([]uint32{" + steps + "}, "
+		}
+		fmt.Fprintf(&b, "\t%q: %sfunc(blk *kernel.Block) {\n", f.decl.Name.Name, made)
 		var args []string
 		wire := 0
 		for i, m := range f.params {

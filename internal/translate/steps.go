@@ -1,0 +1,501 @@
+package translate
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus,
+// for each number and each length that a launch passes, a number of steps times that number: the sum counts every statement as if it ran, and a
+// loop's body as often as it can run. A kernel with another loop has no bound.
+
+// What counts as how many steps. A step is an operation on numbers.
+const (
+	loadSteps   = 4  // an element, which may come from memory
+	divideSteps = 8  // a division of whole numbers
+	callSteps   = 4  // what is around the body of a function
+	simpleSteps = 8  // a function of math or math/bits that is a few instructions
+	mathSteps   = 60 // another one
+	atomicSteps = 20
+	mostSteps   = 1 << 20 // more are as good as no bound
+	mostShared  = 4096    // bytes of shared memory of a block, which are set to zero
+)
+
+// bound is a number: plus, and for each number that a launch passes, times it. A negative number that is passed counts as a large one.
+type bound struct {
+	plus  int64
+	times map[int]int64 // by the place of the argument in a launch
+}
+
+// noBound is the value of a panic that ends the count.
+type noBound struct{}
+
+func (b *bound) add(c bound) {
+	b.plus = min(b.plus+c.plus, mostSteps)
+	for at, n := range c.times {
+		if b.times == nil {
+			b.times = map[int]int64{}
+		}
+		b.times[at] = min(b.times[at]+n, mostSteps)
+	}
+}
+
+// by returns the product of two bounds of which one is a constant.
+func (b bound) by(c bound) (product bound) {
+	if len(b.times) > 0 {
+		b, c = c, b
+	}
+	if len(b.times) > 0 {
+		panic(noBound{})
+	}
+	product.plus = min(b.plus*c.plus, mostSteps)
+	for at, n := range c.times {
+		product.add(bound{times: map[int]int64{at: min(b.plus*n, mostSteps)}})
+	}
+	return product
+}
+
+// stepCounter counts the steps of a kernel, and of the functions that it calls.
+type stepCounter struct {
+	p      *Package
+	kernel *ast.FuncDecl
+	args   map[types.Object]int      // the places of a kernel's numbers, and of the lengths of its slices, among the arguments
+	values map[types.Object]ast.Expr // of the kernel's variables that are never changed
+	writes map[types.Object]bool
+	calls  int // how deep
+}
+
+// steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
+func (p *Package) steps(f *function) (text string) {
+	s := &stepCounter{p: p, kernel: f.decl, args: map[types.Object]int{}, values: map[types.Object]ast.Expr{}, writes: map[types.Object]bool{}}
+	at := 0
+	for _, m := range f.params {
+		switch m.kind {
+		case thread:
+			continue
+		case slice:
+			at++ // the length comes after the elements
+		case matrix:
+			at += 3
+			continue
+		}
+		if n, ok := numberOf(m.typ); m.kind == slice || ok && !n.float && n.bits >= 32 { // a launch passes a narrow one without its sign
+			s.args[s.object(m)] = at
+		}
+		at++
+	}
+	defer func() {
+		switch found := recover().(type) {
+		case nil, noBound:
+		default:
+			panic(found)
+		}
+	}()
+	s.survey()
+	total := s.block(f.decl.Body)
+	total.plus += callSteps
+	if total.plus >= mostSteps {
+		return ""
+	}
+	all := []string{fmt.Sprint(total.plus)}
+	for i := range at {
+		all = append(all, fmt.Sprint(total.times[i]))
+	}
+	for len(all) > 1 && all[len(all)-1] == "0" {
+		all = all[:len(all)-1]
+	}
+	return strings.Join(all, ", ")
+}
+
+// object returns the parameter of the kernel's declaration.
+func (s *stepCounter) object(m *param) types.Object {
+	for _, field := range s.kernel.Type.Params.List {
+		for _, id := range field.Names {
+			if id.Pos() == m.pos {
+				return s.p.info.Defs[id]
+			}
+		}
+	}
+	return nil
+}
+
+// survey notes the values of variables, and which variables are changed.
+func (s *stepCounter) survey() {
+	info := s.p.info
+	write := func(e ast.Expr) {
+		if id := root(info, e); id != nil {
+			s.writes[info.ObjectOf(id)] = true
+		}
+	}
+	ast.Inspect(s.kernel.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for i, l := range n.Lhs {
+				id, ok := l.(*ast.Ident)
+				if v := types.Object(nil); ok && info.Defs[id] != nil && len(n.Lhs) == len(n.Rhs) {
+					v = info.Defs[id]
+					s.values[v] = n.Rhs[i]
+				} else {
+					write(l)
+				}
+			}
+		case *ast.IncDecStmt:
+			write(n.X)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				write(n.X)
+			}
+		case *ast.SelectorExpr: // a method may change what it is called on
+			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
+				write(n.X)
+			}
+		case *ast.RangeStmt:
+			for _, e := range []ast.Expr{n.Key, n.Value} {
+				if e != nil && n.Tok == token.ASSIGN {
+					write(e)
+				}
+			}
+		}
+		return true
+	})
+}
+
+// block returns the steps of a node with all that is in it.
+func (s *stepCounter) block(n ast.Node) (total bound) {
+	if n == nil {
+		return total
+	}
+	info := s.p.info
+	ast.Inspect(n, func(n ast.Node) bool {
+		if e, ok := n.(ast.Expr); ok && (info.Types[e].Value != nil || info.Types[e].IsType()) {
+			return false
+		}
+		switch n := n.(type) {
+		case *ast.ForStmt:
+			total.add(s.loop(n))
+			return false
+		case *ast.RangeStmt:
+			total.add(s.rangeLoop(n))
+			return false
+		case *ast.BranchStmt:
+			if n.Tok == token.GOTO {
+				panic(noBound{})
+			}
+		case *ast.CallExpr:
+			total.add(s.call(n))
+		case *ast.IndexExpr:
+			total.plus += loadSteps
+		case *ast.BinaryExpr:
+			total.plus++
+			if t, ok := numberOf(info.TypeOf(n)); ok && !t.float && (n.Op == token.QUO || n.Op == token.REM) {
+				total.plus += divideSteps
+			}
+			s.sized(&total, n.X)
+		case *ast.UnaryExpr, *ast.StarExpr, *ast.ReturnStmt, *ast.IfStmt, *ast.CaseClause, *ast.IncDecStmt:
+			total.plus++
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				total.plus++
+				s.sized(&total, l)
+			}
+		case *ast.ValueSpec:
+			for _, id := range n.Names {
+				total.plus++
+				s.sized(&total, id)
+			}
+		case *ast.CompositeLit:
+			s.sized(&total, n)
+		}
+		total.plus = min(total.plus, mostSteps)
+		return true
+	})
+	return total
+}
+
+// sized adds the steps that the copy or comparison of a large value takes.
+func (s *stepCounter) sized(total *bound, e ast.Expr) {
+	if t := s.p.info.TypeOf(e); t != nil {
+		switch t.Underlying().(type) {
+		case *types.Array, *types.Struct:
+			if _, generic := t.(*types.TypeParam); !generic {
+				total.plus += types.SizesFor("gc", "amd64").Sizeof(t) / 8
+			}
+		}
+	}
+}
+
+// call returns the steps of a call without those of its arguments.
+func (s *stepCounter) call(e *ast.CallExpr) bound {
+	info := s.p.info
+	id, _ := callee(ast.Unparen(e.Fun))
+	if info.Types[e.Fun].IsType() || info.Types[e.Fun].IsBuiltin() {
+		return bound{plus: 1}
+	}
+	f, ok := info.Uses[id].(*types.Func)
+	if !ok || f.Pkg() == nil {
+		panic(noBound{})
+	}
+	switch path := f.Pkg().Path(); {
+	case path == gridPath && f.Name() == "Shared":
+		p, ok := info.TypeOf(e).(*types.Pointer)
+		if !ok || types.SizesFor("gc", "amd64").Sizeof(p.Elem()) > mostShared {
+			panic(noBound{})
+		}
+		return bound{plus: 1}
+	case path == gridPath && strings.HasPrefix(f.Name(), "Atomic"):
+		return bound{plus: atomicSteps}
+	case path == gridPath:
+		return bound{plus: loadSteps} // of a thread or of a matrix
+	case path == "math" && slices.Contains([]string{"Sqrt", "Abs", "FMA", "Floor", "Ceil", "Trunc", "Copysign", "Float32bits", "Float32frombits", "Float64bits", "Float64frombits"}, f.Name()),
+		path == "math/bits":
+		return bound{plus: simpleSteps}
+	case path == "math" || path == "math/cmplx":
+		return bound{plus: mathSteps}
+	}
+	decl := s.p.declOf(f.Origin())
+	if decl == nil || decl.Body == nil || s.calls > 16 {
+		panic(noBound{})
+	}
+	inner := &stepCounter{p: s.p, kernel: decl, calls: s.calls + 1, values: map[types.Object]ast.Expr{}, writes: map[types.Object]bool{}}
+	inner.survey()
+	total := inner.block(decl.Body)
+	total.plus += callSteps
+	return total
+}
+
+// loop returns the steps of a loop whose variable goes up to a bound, or takes values that are known.
+func (s *stepCounter) loop(n *ast.ForStmt) (total bound) {
+	each := s.block(n.Body)
+	each.add(bound{plus: 2})
+	if n.Cond == nil || n.Post == nil || n.Init == nil {
+		panic(noBound{})
+	}
+	each.add(s.block(n.Cond))
+	return s.rounds(n).by(each)
+}
+
+// rounds returns how often a loop runs at most.
+func (s *stepCounter) rounds(n *ast.ForStmt) bound {
+	info := s.p.info
+	init, ok := n.Init.(*ast.AssignStmt)
+	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || len(init.Rhs) != 1 {
+		panic(noBound{})
+	}
+	v := defined(info, init.Lhs[0])
+	is := func(e ast.Expr) bool {
+		id, ok := ast.Unparen(e).(*ast.Ident)
+		return ok && v != nil && info.ObjectOf(id) == v
+	}
+	c, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
+	if !ok || !is(c.X) || s.changedIn(n.Body, v) {
+		panic(noBound{})
+	}
+	basic, ok := types.Unalias(v.Type()).(*types.Basic)
+	if !ok || numbers[basic.Kind()].bits < 32 { // a narrow one may wrap around and go on
+		panic(noBound{})
+	}
+	op, by := token.ADD, constant.MakeInt64(1)
+	var step ast.Expr
+	switch post := n.Post.(type) {
+	case *ast.IncDecStmt:
+		if post.Tok == token.DEC {
+			op = token.SUB
+		}
+		ok = is(post.X)
+	case *ast.AssignStmt:
+		op, step = assignOperators[post.Tok], post.Rhs[0]
+		ok, by = is(post.Lhs[0]), info.Types[step].Value
+	}
+	if !ok {
+		panic(noBound{})
+	}
+	if rounds, known := simulated(info.Types[init.Rhs[0]].Value, c.Op, info.Types[c.Y].Value, op, by, numbers[basic.Kind()]); known {
+		return bound{plus: rounds}
+	}
+	if op != token.ADD || c.Op != token.LSS && c.Op != token.LEQ || !s.from(init.Rhs[0], 0, 2) || step != nil && !s.from(step, 1, 2) {
+		panic(noBound{})
+	}
+	most := s.most(c.Y)
+	if c.Op == token.LEQ {
+		most.add(bound{plus: 1})
+	}
+	return most
+}
+
+// simulated returns how often a loop runs that depends on constants alone. No number of it may wrap around.
+func simulated(v constant.Value, compare token.Token, end constant.Value, op token.Token, by constant.Value, n number) (rounds int64, known bool) {
+	if v == nil || end == nil || by == nil || n.float {
+		return 0, false
+	}
+	v, end, by = constant.ToInt(v), constant.ToInt(end), constant.ToInt(by)
+	for ; ; rounds++ {
+		if rounds > mostShared || constant.BitLen(v) > 31 || !n.signed && constant.Sign(v) < 0 {
+			return 0, false
+		}
+		if !constant.Compare(v, compare, end) {
+			return rounds, true
+		}
+		switch c, exact := constant.Uint64Val(by); {
+		case (op == token.SHL || op == token.SHR) && exact && c < 32:
+			v = constant.Shift(v, op, uint(c))
+		case op == token.QUO && exact && c > 0:
+			v = constant.BinaryOp(v, token.QUO_ASSIGN, by)
+		case op == token.ADD || op == token.SUB || op == token.MUL:
+			v = constant.BinaryOp(v, op, by)
+		default:
+			return 0, false
+		}
+	}
+}
+
+// changedIn reports whether a statement assigns to a variable, or takes its address.
+func (s *stepCounter) changedIn(n ast.Node, v types.Object) bool {
+	info, changed := s.p.info, false
+	write := func(e ast.Expr) {
+		if id := root(info, e); id != nil && info.ObjectOf(id) == v {
+			changed = true
+		}
+	}
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				write(l)
+			}
+		case *ast.IncDecStmt:
+			write(n.X)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				write(n.X)
+			}
+		}
+		return !changed
+	})
+	return changed
+}
+
+// rangeLoop returns the steps of a loop over the numbers below another, or over a slice or an array.
+func (s *stepCounter) rangeLoop(n *ast.RangeStmt) bound {
+	each := s.block(n.Body)
+	each.add(bound{plus: 2})
+	if n.Value != nil {
+		each.add(bound{plus: loadSteps})
+	}
+	t := s.p.info.TypeOf(n.X).Underlying()
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem().Underlying()
+	}
+	switch t := t.(type) {
+	case *types.Array:
+		return each.by(bound{plus: t.Len()})
+	case *types.Slice:
+		return each.by(s.argument(n.X))
+	case *types.Basic:
+		return each.by(s.most(n.X))
+	}
+	panic(noBound{})
+}
+
+// argument returns the number that a launch passes for a parameter: a number, or the length of a slice.
+func (s *stepCounter) argument(e ast.Expr) bound {
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
+		v := s.p.info.ObjectOf(id)
+		if at, ok := s.args[v]; ok && v != nil && !s.writes[v] {
+			return bound{times: map[int]int64{at: 1}}
+		}
+	}
+	panic(noBound{})
+}
+
+// most returns what a whole number is at most.
+func (s *stepCounter) most(e ast.Expr) bound {
+	info := s.p.info
+	if c := info.Types[e].Value; c != nil {
+		n, exact := constant.Int64Val(constant.ToInt(c))
+		if !exact {
+			panic(noBound{})
+		}
+		return bound{plus: min(max(n, 0), mostSteps)}
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := info.ObjectOf(e)
+		if x := s.values[v]; x != nil && !s.writes[v] {
+			return s.most(x)
+		}
+		return s.argument(e)
+	case *ast.CallExpr:
+		if info.Types[e.Fun].IsType() && len(e.Args) == 1 {
+			to, ok := numberOf(info.TypeOf(e))
+			from, ok2 := numberOf(info.TypeOf(e.Args[0]))
+			if ok && ok2 && !to.float && !from.float && to.bits >= from.bits {
+				return s.most(e.Args[0])
+			}
+			break
+		}
+		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok {
+			switch {
+			case info.ObjectOf(id) == types.Universe.Lookup("len") && len(e.Args) == 1:
+				return s.argument(e.Args[0])
+			case info.ObjectOf(id) == types.Universe.Lookup("min"):
+				return s.most(e.Args[len(e.Args)-1])
+			}
+		}
+	case *ast.BinaryExpr:
+		switch by := info.Types[e.Y].Value; {
+		case e.Op == token.ADD:
+			sum := s.most(e.X)
+			sum.add(s.most(e.Y))
+			return sum
+		case by == nil || constant.Sign(by) <= 0:
+		case e.Op == token.QUO || e.Op == token.SHR || e.Op == token.SUB && s.signed(e):
+			return s.most(e.X)
+		}
+	}
+	panic(noBound{})
+}
+
+// largest is the largest constant from which a loop starts, or by which it steps, and no place of a thread in a small launch is larger. So neither the sum
+// nor the product of two wraps around.
+const largest = 1 << 15
+
+// signed reports whether the type of a whole number has negative numbers: else a difference below zero is a large number.
+func (s *stepCounter) signed(e ast.Expr) bool {
+	n, ok := numberOf(s.p.info.TypeOf(e))
+	return ok && n.signed
+}
+
+// from reports whether a whole number is not below another, 0 or 1, and is made of few enough numbers not to wrap around.
+func (s *stepCounter) from(e ast.Expr, least int64, numbers int) bool {
+	info := s.p.info
+	if c := info.Types[e].Value; c != nil {
+		c = constant.ToInt(c)
+		return constant.Compare(c, token.GEQ, constant.MakeInt64(least)) && constant.Compare(c, token.LEQ, constant.MakeInt64(largest))
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := info.ObjectOf(e)
+		x := s.values[v]
+		return x != nil && !s.writes[v] && s.from(x, least, numbers)
+	case *ast.CallExpr:
+		id, _ := callee(ast.Unparen(e.Fun))
+		f, ok := info.Uses[id].(*types.Func)
+		if !ok || f.Pkg() == nil || f.Pkg().Path() != gridPath || f.Signature().Recv() == nil {
+			return false
+		}
+		switch f.Name() {
+		case "Size", "Blocks": // of a thread
+			return true
+		case "Global", "Local", "Block":
+			return least == 0
+		}
+	case *ast.BinaryExpr:
+		return (e.Op == token.ADD || e.Op == token.MUL) && numbers > 1 && s.from(e.X, least, numbers-1) && s.from(e.Y, least, numbers-1)
+	}
+	return false
+}
