@@ -835,21 +835,32 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 			rows = append(rows, fmt.Sprintf("%s := %s.%s[%%s:][:%%s]\n", ph.rows[v], ph.kept, v.Name()))
 		}
 	}
-	var v *vectors
-	var args string
-	if p.rounds == nil {
-		v, args = ph.vectors(p)
+	end, only, ok := ph.end(p)
+	if !ok {
+		return false
+	}
+	list, runs := p.stmts, p.runs
+	if only != nil {
+		list, runs = only.Body.List, nil
 	}
 	label := ""
 	if slices.ContainsFunc(p.stmts, returns) {
 		label = ph.label + ":\n"
 	}
-	end, ok := ph.end(p)
+	moved, ok := ph.moved(list)
 	if !ok {
 		return false
 	}
+	if len(rows) > 0 || p.rounds != nil {
+		moved = nil
+	}
+	var v *vectors
+	var args string
+	if p.rounds == nil && moved == nil {
+		v, args = ph.vectors(p)
+	}
 	fmt.Fprintf(b, "for %s := range int(%s.Size[2]) {\nfor %s := range int(%[2]s.Size[1]) {\n", ph.local[2], ph.block, ph.local[1])
-	if len(rows) > 0 || v != nil {
+	if len(rows) > 0 || v != nil || moved != nil {
 		count := ph.fresh("count")
 		fmt.Fprintf(b, "%s := %s\n", count, end)
 		end = count
@@ -858,21 +869,38 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 			fmt.Fprintf(b, row, first, count)
 		}
 	}
-	if v != nil {
+	switch {
+	case v != nil:
 		fmt.Fprintf(b, "if %s == nil || !%[1]s(%s%s) {\n", v.hook, args, end)
+	case moved != nil:
+		to, from := ph.fresh("to"), ph.fresh("from")
+		fmt.Fprintf(b, "%s, %s := 0, 0\n{\n%s := 0\n_, _, _ = %[3]s, %s, %s\n", to, from, ph.local[0], ph.local[1], ph.local[2])
+		if !ph.writeAgain(b, list...) {
+			return false
+		}
+		fmt.Fprintf(b, "%s, %s = %s, %s\n}\n", to, from, moved.to, moved.from)
+		fmt.Fprintf(b, "if !grid.Copies(%s, %s, %s, %s, %s) {\n", moved.dst, to, moved.src, from, end)
 	}
 	fmt.Fprintf(b, "%sfor %s := range %s {\n_, _, _ = %[2]s, %[4]s, %[5]s\n", label, ph.local[0], end, ph.local[1], ph.local[2])
 	if r := p.rounds; r != nil {
 		fmt.Fprintf(b, "%s := %s + %s\n_ = %[1]s\n", r.v.Name(), r.round, ph.local[0])
 	}
-	if !ph.writeAgain(b, p.stmts...) {
+	if !ph.writeAgain(b, list...) {
 		return false
 	}
 	ph.pairs(b, load, ":=")
-	if p.rounds != nil {
+	if p.rounds != nil || only != nil {
 		b.WriteString("{\n") // what the loop's body declares may have the names of variables outside of it
 	}
-	for _, run := range p.runs {
+	if only != nil {
+		n := ph.text.twin(only).(*ast.IfStmt)
+		body, ok := ph.text.cut(ph.text.at(n.Body.Lbrace)+1, ph.text.at(n.Body.Rbrace), ph.change)
+		if !ok {
+			return false
+		}
+		fmt.Fprintf(b, "%s\n", body)
+	}
+	for _, run := range runs {
 		first, last := ph.text.twin(run[0]), ph.text.twin(run[len(run)-1])
 		if first == nil || last == nil {
 			return false
@@ -883,12 +911,12 @@ func (ph *phaseWriter) writePhase(b *strings.Builder, p *phase) bool {
 		}
 		fmt.Fprintf(b, "%s\n", body)
 	}
-	if p.rounds != nil {
+	if p.rounds != nil || only != nil {
 		b.WriteString("}\n")
 	}
 	fmt.Fprintf(b, "%s\n", backHere)
 	ph.pairs(b, store, "=")
-	if v != nil {
+	if v != nil || moved != nil {
 		b.WriteString("}\n")
 	}
 	b.WriteString("}\n}\n}\n")

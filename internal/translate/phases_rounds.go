@@ -396,56 +396,125 @@ func (ph *phaseWriter) writeRounds(b *strings.Builder, p *phase) bool {
 }
 
 // end returns the text of the number of threads of a row that a phase runs. It is less than the size of a block if the phase is one if
-// statement whose condition is a bound of the thread's place, or several.
-func (ph *phaseWriter) end(p *phase) (string, bool) {
+// statement whose condition is a bound of the thread's place, or several. If only is not nil, it is that statement, and its condition is true for
+// exactly these threads.
+func (ph *phaseWriter) end(p *phase) (text string, only *ast.IfStmt, ok bool) {
 	end := fmt.Sprintf("int(%s.Size[0])", ph.block)
 	if p.rounds != nil {
-		return fmt.Sprintf("min(%s, %s)", end, p.rounds.remaining), true
+		return fmt.Sprintf("min(%s, %s)", end, p.rounds.remaining), nil, true
 	}
 	s, ok := p.stmts[0].(*ast.IfStmt)
 	if len(p.stmts) != 1 || !ok || s.Else != nil || s.Init != nil {
-		return end, true
+		return end, nil, true
 	}
 	var limits []string
 	quiet := true
+	only = s
 	for _, term := range terms(s.Cond, token.LAND) {
 		if !quiet {
+			only = nil
 			break // threads that a later term keeps out evaluate the terms before it
 		}
 		quiet = ph.quiet(term)
-		c, ok := term.(*ast.BinaryExpr)
+		text, exact, ok := ph.bound(term)
 		if !ok {
-			continue
+			return "", nil, false
 		}
-		place, most := c.X, c.Y
-		switch c.Op {
-		case token.LSS, token.LEQ, token.EQL:
-		case token.GTR, token.GEQ:
-			place, most = c.Y, c.X
-		default:
-			continue
+		if !exact {
+			only = nil
 		}
-		if c.Op == token.EQL && ph.slope(place) == 0 {
-			place, most = most, place
+		if text != "" {
+			limits = append(limits, text)
 		}
-		first := ph.placed(place)
-		if first == "" || ph.slope(most) != 0 {
-			continue
-		}
-		text, ok := ph.values([]ast.Expr{most})
-		if !ok {
-			return "", false
-		}
-		if c.Op != token.LSS && c.Op != token.GTR {
-			text = fmt.Sprintf("min(%s, %s)+1", text, far)
-		}
-		limits = append(limits, fmt.Sprintf(", max((%s)%s, 0)", text, first))
 	}
 	if limits == nil {
-		return end, true
+		return end, nil, true
 	}
-	return fmt.Sprintf("min(%s%s)", end, strings.Join(limits, "")), true
+	return fmt.Sprintf("min(%s%s)", end, strings.Join(limits, "")), only, true
 }
+
+// bound returns the text of the bound that a term of a condition sets to the thread's place, or "". It is exact if the term says no more than that.
+func (ph *phaseWriter) bound(term ast.Expr) (text string, exact, ok bool) {
+	c, isComparison := term.(*ast.BinaryExpr)
+	if !isComparison {
+		return "", false, true
+	}
+	place, most := c.X, c.Y
+	switch c.Op {
+	case token.LSS, token.LEQ, token.EQL:
+	case token.GTR, token.GEQ:
+		place, most = c.Y, c.X
+	default:
+		return "", false, true
+	}
+	if c.Op == token.EQL && ph.slope(place) == 0 {
+		place, most = most, place
+	}
+	first := ph.placed(place)
+	if first == "" || ph.slope(most) != 0 {
+		return "", false, true
+	}
+	if text, ok = ph.values([]ast.Expr{most}); !ok {
+		return "", false, false
+	}
+	if c.Op != token.LSS && c.Op != token.GTR {
+		text = fmt.Sprintf("min(%s, %s)+1", text, far)
+	}
+	return fmt.Sprintf(", max((%s)%s, 0)", text, first), c.Op != token.EQL && (first == here || ph.notNegative(most)), true
+}
+
+// notNegative reports whether a bound is a length, or a constant that is not negative: the difference to a place does not wrap around.
+func (ph *phaseWriter) notNegative(e ast.Expr) bool {
+	if c := ph.p.info.Types[e].Value; c != nil {
+		return constant.Sign(c) >= 0
+	}
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+	return ok && ph.p.info.ObjectOf(id) == types.Universe.Lookup("len")
+}
+
+// move is a phase in which each thread copies an element, and neighbours copy neighbours: to shared memory, or from it.
+type move struct{ dst, to, src, from string }
+
+// moved returns the move that statements are, or nil.
+func (ph *phaseWriter) moved(list []ast.Stmt) (m *move, ok bool) {
+	if len(list) != 1 {
+		return nil, true
+	}
+	a, isAssign := list[0].(*ast.AssignStmt)
+	if !isAssign || a.Tok != token.ASSIGN || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return nil, true
+	}
+	dst, ok1 := ast.Unparen(a.Lhs[0]).(*ast.IndexExpr)
+	src, ok2 := ast.Unparen(a.Rhs[0]).(*ast.IndexExpr)
+	if !ok1 || !ok2 || !ph.indexable(dst.X) || !ph.indexable(src.X) || !types.Identical(ph.p.info.TypeOf(dst), ph.p.info.TypeOf(src)) ||
+		ph.slope(dst.Index) != 1 || ph.slope(src.Index) != 1 {
+		return nil, true
+	}
+	to, from := ph.p.info.ObjectOf(ast.Unparen(dst.X).(*ast.Ident)), ph.p.info.ObjectOf(ast.Unparen(src.X).(*ast.Ident))
+	shared := [2]bool{slices.Contains(ph.shared, to), slices.Contains(ph.shared, from)}
+	if to == from || !shared[0] && !shared[1] {
+		return nil, true // they may share memory, and a copy would read before it writes
+	}
+	m = &move{dst: to.Name(), src: from.Name()}
+	if shared[0] {
+		m.dst += "[:]"
+	}
+	if shared[1] {
+		m.src += "[:]"
+	}
+	if m.to, ok = ph.values([]ast.Expr{dst.Index}); !ok {
+		return nil, false
+	}
+	m.from, ok = ph.values([]ast.Expr{src.Index})
+	return m, ok
+}
+
+// here is what placed returns for the thread's place in its block.
+const here = " - 0"
 
 // placed returns what to subtract from a bound of an expression to get that of the thread's place in its block, " - 0" if the expression is
 // that place, and "" if it is not the thread's place in the grid either.
@@ -460,7 +529,7 @@ func (ph *phaseWriter) placed(e ast.Expr) string {
 		switch {
 		case !ok || dim != 0:
 		case method == "Local":
-			return " - 0"
+			return here
 		case method == "Global":
 			ph.global[0] = true
 			return " - " + ph.first[0]

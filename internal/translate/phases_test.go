@@ -40,6 +40,8 @@ var phaseKernels = []struct{ name, body string }{
 	{"roundsHide", "s := grid.Shared[[64]int32](t)\nmine, other := int32(1), int32(2)\nfor i := t.Local(0); i < len(x); i += t.Size(0) {\n\tmine += x[i] * other\n\tmine, twice := x[i]*5, n*3\n\tother += mine + twice\n\ti := other*2\n\tother -= i/3\n}\ns[t.Local(0)] = mine\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)] + other"},
 	{"wide", "s := grid.Shared[[64]int32](t)\nme, mine := t.Local(0), n\nif t.Global(0) < len(x) {\n\tmine += x[t.Global(0)]\n}\ns[me] = mine * 3\nt.Barrier()\nfor h := t.Size(0) / 2; h > 0; h /= 2 {\n\tif me < h {\n\t\ts[me] += s[me+h] - mine\n\t}\n\tt.Barrier()\n\tif s[me] > 5 && me != 3 {\n\t\tmine -= s[me]\n\t}\n\tt.Barrier()\n}\ny[t.Global(0)] = mine + s[me]"},
 	{"wideRounds", "s := grid.Shared[[64]int32](t)\ns[t.Local(0)] = n\nt.Barrier()\nmine, most := int32(0), int32(-99)\nfor i := t.Local(0); i < 40; i += t.Size(0) - 3 {\n\tif s[i] > n-2 {\n\t\tmine = mine*3 + s[i] + int32(i)\n\t}\n\tmost = max(most, s[i]+mine)\n}\nt.Barrier()\ny[t.Global(0)] = mine + most"},
+	{"tiles", "s := grid.Shared[[24]int32](t)\nme, i := t.Local(0), t.Global(0)\nif i < len(x) {\n\ts[me+2] = x[i]\n}\nt.Barrier()\nif me <= int(n) && 3 > me {\n\ty[i+1] = s[me+2]\n}\nt.Barrier()\nif me < int(n) {\n\tme := s[2]\n\ty[i] += me\n}"},
+	{"tilesBeyond", "s := grid.Shared[[20]int32](t)\ns[t.Local(0)] = x[t.Global(0)]\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)]"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
 
@@ -185,6 +187,9 @@ func TestPhases(t *testing.T) {
 	require.NoError(t, os.WriteFile(made.SIMDFile, made.SIMD, 0o600))
 	for _, parts := range []string{"halvesPhase1Lanes(h int, s []int32,", "wideRoundsPhase3Lanes(round int,", "widePhase4Lanes("} {
 		assert.Contains(t, string(made.SIMD), parts)
+	}
+	for _, copies := range []string{"s[:], to, x, from, count)", "y, to_, s[:], from_, count_)"} {
+		assert.Contains(t, string(made.Go), "grid.Copies("+copies)
 	}
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}, {"vectors", "128"}, {"vectors", "256"}} {
 		cmd := exec.Command("go", args...)

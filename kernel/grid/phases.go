@@ -39,6 +39,16 @@ func (p *Pool[T]) Take(n int) *[]T {
 // Give takes back what Take returned.
 func (p *Pool[T]) Give(s *[]T) { p.pool.Put(s) }
 
+// Copies copies n elements of src, from the one with index from on, to dst, from the one with index to on. If one of them is not there it copies none
+// and returns false. Files that "halyard kernels" writes call it.
+func Copies[T any](dst []T, to int, src []T, from, n int) bool {
+	if uint(to) > uint(len(dst)) || len(dst)-to < n || uint(from) > uint(len(src)) || len(src)-from < n {
+		return false
+	}
+	copy(dst[to:to+n], src[from:])
+	return true
+}
+
 // Lent returns s for a call of a function that does not keep it. The compiler cannot see which function a variable holds, and would take
 // an array that is passed to it from the heap, for each block. Files that "halyard kernels" writes call it.
 func Lent[T any](s []T) []T {
