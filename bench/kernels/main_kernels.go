@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"treeSum": kernel.Go(func(blk *kernel.Block) {
+	"treeSum": kernel.Bounded(grid.Steps(195), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		sums := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -171,38 +171,45 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(firstX, grid.Lent(part[:]), x, count) {
+			to, from := 0, 0
+			{
+				tx := 0
+				_, _, _ = tx, ty, tz
+				me := tx
+				to, from = me, (firstX + tx)
+			}
+			if !grid.Copies(part[:], to, x, from, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line barriers.go:16
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:181
+//line main_kernels.go:188
 				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:188
+//line main_kernels.go:195
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
-				if treeSumPhase2Vectors == nil || !treeSumPhase2Vectors(half, grid.Lent(part[:]), count_) {
+				if treeSumPhase1Vectors == nil || !treeSumPhase1Vectors(half, grid.Lent(part[:]), count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line barriers.go:19
-						if me < half {
+						{
+//line barriers.go:20
 							part[me] += part[me+half]
 						}
-//line main_kernels.go:200
+//line main_kernels.go:207
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:206
+//line main_kernels.go:213
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -212,7 +219,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:216
+//line main_kernels.go:223
 			}
 		}
 	}
@@ -228,23 +235,30 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := int(b.Size[0])
-			if bitonicPhase1Vectors == nil || !bitonicPhase1Vectors(firstX, grid.Lent(part[:]), x, count) {
+			to, from := 0, 0
+			{
+				tx := 0
+				_, _, _ = tx, ty, tz
+				me := tx
+				to, from = me, (firstX + tx)
+			}
+			if !grid.Copies(part[:], to, x, from, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:238
+//line main_kernels.go:252
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:245
+//line main_kernels.go:259
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:248
+//line main_kernels.go:262
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -254,24 +268,31 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:258
+//line main_kernels.go:272
 					}
 				}
 			}
 		}
-//line main_kernels.go:263
+//line main_kernels.go:277
 	}
-//line main_kernels.go:265
+//line main_kernels.go:279
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
-			if bitonicPhase2Vectors == nil || !bitonicPhase2Vectors(firstX, y, grid.Lent(part[:]), count_) {
+			to_, from_ := 0, 0
+			{
+				tx := 0
+				_, _, _ = tx, ty, tz
+				me := tx
+				to_, from_ = (firstX + tx), me
+			}
+			if !grid.Copies(y, to_, part[:], from_, count_) {
 				for tx := range count_ {
 					_, _, _ = tx, ty, tz
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:275
+//line main_kernels.go:296
 				}
 			}
 		}
@@ -280,8 +301,5 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	treeSumPhase1Vectors func(int, []float32, []float32, int) bool
-	treeSumPhase2Vectors func(int, []float32, int) bool
-	bitonicPhase1Vectors func(int, []float32, []float32, int) bool
-	bitonicPhase2Vectors func(int, grid.Out[float32], []float32, int) bool
+	treeSumPhase1Vectors func(int, []float32, int) bool
 )

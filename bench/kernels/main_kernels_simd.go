@@ -14,33 +14,11 @@ import (
 func init() {
 	if lanes.Hardware() {
 		treeSumPhase1Vectors = treeSumPhase1Lanes
-		treeSumPhase2Vectors = treeSumPhase2Lanes
-		bitonicPhase1Vectors = bitonicPhase1Lanes
-		bitonicPhase2Vectors = bitonicPhase2Lanes
 	}
 }
 
 // treeSumPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func treeSumPhase1Lanes(firstX int, part []float32, x []float32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	x0 := x[firstX:][:to]
-	part1 := part[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line barriers.go:16
-		simd.LoadFloat32s(x0[at:]).Store(part1[at:])
-//line main_kernels_simd.go:38
-	}
-	return true
-}
-
-// treeSumPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func treeSumPhase2Lanes(half int, part []float32, count int) bool {
+func treeSumPhase1Lanes(half int, part []float32, count int) bool {
 	end := min(count, half)
 	from, to := 0, end
 	from, to = grid.Within(from, to, half, len(part))
@@ -56,45 +34,7 @@ func treeSumPhase2Lanes(half int, part []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line barriers.go:20
 		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
-//line main_kernels_simd.go:60
-	}
-	return true
-}
-
-// bitonicPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func bitonicPhase1Lanes(firstX int, part []float32, x []float32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	x0 := x[firstX:][:to]
-	part1 := part[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line barriers.go:34
-		simd.LoadFloat32s(x0[at:]).Store(part1[at:])
-//line main_kernels_simd.go:79
-	}
-	return true
-}
-
-// bitonicPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func bitonicPhase2Lanes(firstX int, y grid.Out[float32], part []float32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(part))
-	from, to = grid.Within(from, to, firstX, len(y))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	part0 := part[0:][:to]
-	y1 := y[firstX:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line barriers.go:44
-		simd.LoadFloat32s(part0[at:]).Store(y1[at:])
-//line main_kernels_simd.go:98
+//line main_kernels_simd.go:38
 	}
 	return true
 }

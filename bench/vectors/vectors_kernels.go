@@ -13,7 +13,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
-	"saxpy": kernel.Go(func(blk *kernel.Block) {
+	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
@@ -30,7 +30,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-	"heat": kernel.Go(func(blk *kernel.Block) {
+	"heat": kernel.Bounded([]uint32{75}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		from := kernel.Slice[float32](blk, 1)
 		to := kernel.Slice[float32](blk, 3)
@@ -47,7 +47,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			heat(t, n, from, to)
 		}
 	}),
-	"attract": kernel.Go(func(blk *kernel.Block) {
+	"attract": kernel.Bounded([]uint32{46, 0, 62}, func(blk *kernel.Block) {
 		px := kernel.Slice[float32](blk, 0)
 		py := kernel.Slice[float32](blk, 2)
 		pz := kernel.Slice[float32](blk, 4)
@@ -85,7 +85,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			mandelbrot(t, n, limit, out)
 		}
 	}),
-	"products": kernel.Go(func(blk *kernel.Block) {
+	"products": kernel.Bounded([]uint32{19, 0, 0, 0, 0, 0, 0, 19}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		sums := kernel.Slice[float64](blk, 4)
@@ -103,7 +103,7 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 			products(t, a, b, sums, each)
 		}
 	}),
-	"price": kernel.Go(func(blk *kernel.Block) {
+	"price": kernel.Bounded([]uint32{425}, func(blk *kernel.Block) {
 		rate := kernel.Number[float32](blk, 0)
 		volatility := kernel.Number[float32](blk, 1)
 		share := kernel.Slice[float32](blk, 2)

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"rowsLaplace": kernel.Go(func(blk *kernel.Block) {
+	"rowsLaplace": kernel.Bounded([]uint32{93}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		q_ := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))

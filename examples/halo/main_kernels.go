@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"smooth": kernel.Go(func(blk *kernel.Block) {
+	"smooth": kernel.Bounded([]uint32{52}, func(blk *kernel.Block) {
 		from := int(kernel.Number[int64](blk, 0))
 		src := kernel.Slice[float32](blk, 1)
 		dst := kernel.Slice[float32](blk, 3)

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"greys": kernel.Go(func(blk *kernel.Block) {
+	"greys": kernel.Bounded([]uint32{62}, func(blk *kernel.Block) {
 		rgba := grid.MatrixOf(kernel.Slice[[4]uint8](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		out := grid.OutMatrixOf(kernel.Slice[uint8](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
@@ -25,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			greys(t, rgba, out)
 		}
 	}),
-	"blurs": kernel.Go(func(blk *kernel.Block) {
+	"blurs": kernel.Bounded([]uint32{295}, func(blk *kernel.Block) {
 		in := grid.MatrixOf(kernel.Slice[uint8](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		out := grid.OutMatrixOf(kernel.Slice[uint8](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
@@ -38,7 +38,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			blurs(t, in, out)
 		}
 	}),
-	"edges": kernel.Go(func(blk *kernel.Block) {
+	"edges": kernel.Bounded([]uint32{386}, func(blk *kernel.Block) {
 		in := grid.MatrixOf(kernel.Slice[uint8](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		out := grid.OutMatrixOf(kernel.Slice[uint8](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {

@@ -26,7 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			add(t, points, centres, sums)
 		}
 	}),
-	"move": kernel.Go(func(blk *kernel.Block) {
+	"move": kernel.Bounded([]uint32{32, 0, 28}, func(blk *kernel.Block) {
 		sums := kernel.Slice[[32][9]float32](blk, 0)
 		centres := kernel.Slice[[8]float32](blk, 2)
 		if !grid.Covered() {

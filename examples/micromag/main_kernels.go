@@ -13,7 +13,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"fft4": kernel.Go(func(blk *kernel.Block) {
+	"fft4": kernel.Bounded([]uint32{291}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		stride := int(kernel.Number[int64](blk, 2))
@@ -36,7 +36,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fft4(t, n, columns, stride, cos, sin, re, im, toRe, toIm)
 		}
 	}),
-	"fft2": kernel.Go(func(blk *kernel.Block) {
+	"fft2": kernel.Bounded([]uint32{112}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		re := kernel.Slice[float32](blk, 2)
@@ -56,7 +56,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			fft2(t, n, columns, re, im, toRe, toIm)
 		}
 	}),
-	"transpose": kernel.Go(func(blk *kernel.Block) {
+	"transpose": kernel.Bounded([]uint32{59}, func(blk *kernel.Block) {
 		rows := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		toRows := int(kernel.Number[int64](blk, 2))
@@ -78,7 +78,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			transpose(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 		}
 	}),
-	"transposeBack": kernel.Go(func(blk *kernel.Block) {
+	"transposeBack": kernel.Bounded([]uint32{62}, func(blk *kernel.Block) {
 		rows := int(kernel.Number[int64](blk, 0))
 		columns := int(kernel.Number[int64](blk, 1))
 		toRows := int(kernel.Number[int64](blk, 2))
@@ -100,7 +100,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			transposeBack(t, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 		}
 	}),
-	"effective": kernel.Go(func(blk *kernel.Block) {
+	"effective": kernel.Bounded([]uint32{148}, func(blk *kernel.Block) {
 		nx := int(kernel.Number[int64](blk, 0))
 		ny := int(kernel.Number[int64](blk, 1))
 		px := int(kernel.Number[int64](blk, 2))
@@ -121,7 +121,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			effective(t, nx, ny, px, of, m, demag, h)
 		}
 	}),
-	"pad": kernel.Go(func(blk *kernel.Block) {
+	"pad": kernel.Bounded([]uint32{47}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		length := int(kernel.Number[int64](blk, 1))
 		m := kernel.Slice[float32](blk, 2)
@@ -140,7 +140,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			pad(t, n, length, m, re, im)
 		}
 	}),
-	"multiply": kernel.Go(func(blk *kernel.Block) {
+	"multiply": kernel.Bounded([]uint32{134}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		tensor := kernel.Slice[float32](blk, 1)
 		re := kernel.Slice[float32](blk, 3)
@@ -159,7 +159,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			multiply(t, n, tensor, re, im, scale)
 		}
 	}),
-	"motion": kernel.Go(func(blk *kernel.Block) {
+	"motion": kernel.Bounded([]uint32{118}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		damping := kernel.Number[float32](blk, 1)
 		m := kernel.Slice[float32](blk, 2)
@@ -178,7 +178,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			motion(t, n, damping, m, h, k)
 		}
 	}),
-	"energy": kernel.Go(func(blk *kernel.Block) {
+	"energy": kernel.Bounded([]uint32{62}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		of := kernel.Number[material](blk, 1)
 		m := kernel.Slice[float32](blk, 2)
@@ -197,7 +197,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			energy(t, n, of, m, h, e)
 		}
 	}),
-	"part": kernel.Go(func(blk *kernel.Block) {
+	"part": kernel.Bounded([]uint32{34}, func(blk *kernel.Block) {
 		fraction := kernel.Number[float32](blk, 0)
 		state := kernel.Slice[float32](blk, 1)
 		m := kernel.Slice[float32](blk, 3)
@@ -216,7 +216,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			part(t, fraction, state, m, k, at)
 		}
 	}),
-	"whole": kernel.Go(func(blk *kernel.Block) {
+	"whole": kernel.Bounded([]uint32{148}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		state := kernel.Slice[float32](blk, 1)
 		m := kernel.Slice[float32](blk, 3)
@@ -237,7 +237,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			whole(t, n, state, m, k1, k2, k3, next)
 		}
 	}),
-	"deviation": kernel.Go(func(blk *kernel.Block) {
+	"deviation": kernel.Bounded([]uint32{120}, func(blk *kernel.Block) {
 		n := int(kernel.Number[int64](blk, 0))
 		state := kernel.Slice[float32](blk, 1)
 		k1 := kernel.Slice[float32](blk, 3)
@@ -258,7 +258,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			deviation(t, n, state, k1, k2, k3, k4, away)
 		}
 	}),
-	"steer": kernel.Go(func(blk *kernel.Block) {
+	"steer": kernel.Bounded([]uint32{166}, func(blk *kernel.Block) {
 		tolerance := kernel.Number[float32](blk, 0)
 		worst := kernel.Slice[float32](blk, 1)
 		state := kernel.Slice[float32](blk, 3)
@@ -272,7 +272,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			steer(t, tolerance, worst, state)
 		}
 	}),
-	"accept": kernel.Go(func(blk *kernel.Block) {
+	"accept": kernel.Bounded([]uint32{36}, func(blk *kernel.Block) {
 		state := kernel.Slice[float32](blk, 0)
 		next := kernel.Slice[float32](blk, 2)
 		k4 := kernel.Slice[float32](blk, 4)

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"clearEdges": kernel.Go(func(blk *kernel.Block) {
+	"clearEdges": kernel.Bounded([]uint32{24}, func(blk *kernel.Block) {
 		row_ := kernel.Slice[float32](blk, 0)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
-	"laplace": kernel.Go(func(blk *kernel.Block) {
+	"laplace": kernel.Bounded([]uint32{68}, func(blk *kernel.Block) {
 		n_ := int(kernel.Number[int64](blk, 0))
 		p := kernel.Slice[float32](blk, 1)
 		q_ := kernel.Slice[float32](blk, 3)
@@ -39,7 +39,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { dot(t, a, b, sums) })
 	}),
-	"advance": kernel.Go(func(blk *kernel.Block) {
+	"advance": kernel.Bounded([]uint32{50}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		p := kernel.Slice[float32](blk, 4)
@@ -59,7 +59,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			advance(t, x, r, p, q_, rr, pq)
 		}
 	}),
-	"direct": kernel.Go(func(blk *kernel.Block) {
+	"direct": kernel.Bounded([]uint32{36}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
@@ -77,7 +77,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			direct(t, p, r, now, before)
 		}
 	}),
-	"spread": kernel.Go(func(blk *kernel.Block) {
+	"spread": kernel.Bounded([]uint32{74}, func(blk *kernel.Block) {
 		n_ := int(kernel.Number[int64](blk, 0))
 		from := kernel.Slice[float32](blk, 1)
 		to := kernel.Slice[float32](blk, 3)
@@ -111,7 +111,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			escape(t, n_, limit, out_)
 		}
 	}),
-	"move": kernel.Go(func(blk *kernel.Block) {
+	"move": kernel.Bounded([]uint32{144, 0, 0, 63}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		old := kernel.Slice[float32](blk, 1)
 		v := kernel.Slice[float32](blk, 3)
@@ -129,7 +129,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			move(t, dt, old, v, now)
 		}
 	}),
-	"copies": kernel.Go(func(blk *kernel.Block) {
+	"copies": kernel.Bounded([]uint32{21}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
@@ -145,7 +145,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			copies(t, a, c)
 		}
 	}),
-	"mul": kernel.Go(func(blk *kernel.Block) {
+	"mul": kernel.Bounded([]uint32{22}, func(blk *kernel.Block) {
 		b := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
@@ -161,7 +161,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			mul(t, b, c)
 		}
 	}),
-	"add": kernel.Go(func(blk *kernel.Block) {
+	"add": kernel.Bounded([]uint32{26}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
@@ -178,7 +178,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			add(t, a, b, c)
 		}
 	}),
-	"triad": kernel.Go(func(blk *kernel.Block) {
+	"triad": kernel.Bounded([]uint32{27}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
@@ -195,7 +195,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			triad(t, a, b, c)
 		}
 	}),
-	"nstream": kernel.Go(func(blk *kernel.Block) {
+	"nstream": kernel.Bounded([]uint32{27}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
-	"laplace": kernel.Go(func(blk *kernel.Block) {
+	"laplace": kernel.Bounded([]uint32{74}, func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		rows := kernel.Number[int32](blk, 1)
 		p := kernel.Slice[float32](blk, 2)
@@ -30,7 +30,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			laplace(t, n, rows, p, q_)
 		}
 	}),
-	"spread": kernel.Go(func(blk *kernel.Block) {
+	"spread": kernel.Bounded([]uint32{81}, func(blk *kernel.Block) {
 		n := kernel.Number[int32](blk, 0)
 		rows := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)
@@ -67,7 +67,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			mandelbrot(t, n, rows, first, limit, out)
 		}
 	}),
-	"copies": kernel.Go(func(blk *kernel.Block) {
+	"copies": kernel.Bounded([]uint32{21}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
@@ -83,7 +83,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			copies(t, a, c)
 		}
 	}),
-	"mul": kernel.Go(func(blk *kernel.Block) {
+	"mul": kernel.Bounded([]uint32{22}, func(blk *kernel.Block) {
 		b := kernel.Slice[float64](blk, 0)
 		c := kernel.Slice[float64](blk, 2)
 		if !grid.Covered() {
@@ -99,7 +99,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			mul(t, b, c)
 		}
 	}),
-	"add": kernel.Go(func(blk *kernel.Block) {
+	"add": kernel.Bounded([]uint32{26}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
@@ -116,7 +116,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			add(t, a, b, c)
 		}
 	}),
-	"triad": kernel.Go(func(blk *kernel.Block) {
+	"triad": kernel.Bounded([]uint32{28}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
@@ -133,7 +133,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			triad(t, a, b, c)
 		}
 	}),
-	"nstream": kernel.Go(func(blk *kernel.Block) {
+	"nstream": kernel.Bounded([]uint32{28}, func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		c := kernel.Slice[float64](blk, 4)
@@ -150,7 +150,7 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 			nstream(t, a, b, c)
 		}
 	}),
-	"inner": kernel.Go(func(blk *kernel.Block) {
+	"inner": kernel.Bounded(grid.Steps(150, 0, 15), func(blk *kernel.Block) {
 		a := kernel.Slice[float64](blk, 0)
 		b := kernel.Slice[float64](blk, 2)
 		sums := kernel.Slice[float64](blk, 4)
@@ -1175,8 +1175,8 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					for tx := range count____ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line stream.go:54
-						if me < half {
+						{
+//line stream.go:55
 							part[me] += part[me+half]
 						}
 //line gokernels_kernels.go:1183

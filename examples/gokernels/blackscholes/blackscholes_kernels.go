@@ -13,7 +13,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Functions{
-	"price": kernel.Go(func(blk *kernel.Block) {
+	"price": kernel.Bounded([]uint32{425}, func(blk *kernel.Block) {
 		rate := kernel.Number[float32](blk, 0)
 		volatility := kernel.Number[float32](blk, 1)
 		share := kernel.Slice[float32](blk, 2)

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
-	"laplace": kernel.Go(func(blk *kernel.Block) {
+	"laplace": kernel.Bounded([]uint32{68}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		q_ := kernel.Slice[float32](blk, 2)
 		n := int(kernel.Number[int64](blk, 4))
@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			laplace(t, p, q_, n)
 		}
 	}),
-	"product": kernel.Go(func(blk *kernel.Block) {
+	"product": kernel.Bounded(grid.Steps(156, 0, 0, 0, 0, 0, 0, 16), func(blk *kernel.Block) {
 		a := kernel.Slice[float32](blk, 0)
 		b := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
@@ -40,7 +40,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { product(t, a, b, sums, n) })
 	}),
-	"total": kernel.Go(func(blk *kernel.Block) {
+	"total": kernel.Bounded(grid.Steps(146, 0, 9), func(blk *kernel.Block) {
 		sums := kernel.Slice[float32](blk, 0)
 		out := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -49,7 +49,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { total(t, sums, out) })
 	}),
-	"advance": kernel.Go(func(blk *kernel.Block) {
+	"advance": kernel.Bounded([]uint32{44}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		p := kernel.Slice[float32](blk, 4)
@@ -69,7 +69,7 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 			advance(t, x, r, p, q_, rr, pq)
 		}
 	}),
-	"direct": kernel.Go(func(blk *kernel.Block) {
+	"direct": kernel.Bounded([]uint32{38}, func(blk *kernel.Block) {
 		p := kernel.Slice[float32](blk, 0)
 		r := kernel.Slice[float32](blk, 2)
 		now := kernel.Slice[float32](blk, 4)
@@ -590,8 +590,8 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					for tx := range count____ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line kernels.go:45
-						if me < half {
+						{
+//line kernels.go:46
 							part[me] += part[me+half]
 						}
 //line cg_kernels.go:598
@@ -732,8 +732,8 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					for tx := range count____ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line kernels.go:67
-						if me < half {
+						{
+//line kernels.go:68
 							part[me] += part[me+half]
 						}
 //line cg_kernels.go:740

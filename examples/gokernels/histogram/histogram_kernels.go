@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
-	"count": kernel.Go(func(blk *kernel.Block) {
+	"count": kernel.Bounded(grid.Steps(9742, 0, 33), func(blk *kernel.Block) {
 		data := kernel.Slice[uint8](blk, 0)
 		counts := kernel.Slice[uint32](blk, 2)
 		if grid.InPhases() {

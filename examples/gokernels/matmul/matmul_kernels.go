@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
-	"matmul": kernel.Go(func(blk *kernel.Block) {
+	"matmul": kernel.Bounded(grid.Steps(54, 0, 0, 423), func(blk *kernel.Block) {
 		rows := kernel.Number[int32](blk, 0)
 		cols := kernel.Number[int32](blk, 1)
 		inner := kernel.Number[int32](blk, 2)

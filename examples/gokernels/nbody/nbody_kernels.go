@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
-	"step": kernel.Go(func(blk *kernel.Block) {
+	"step": kernel.Bounded(grid.Steps(175, 0, 0, 0, 3517), func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		first := kernel.Number[int32](blk, 1)
 		old := kernel.Slice[float32](blk, 2)

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
-	"count": kernel.Go(func(blk *kernel.Block) {
+	"count": kernel.Bounded(grid.Steps(79), func(blk *kernel.Block) {
 		shift := kernel.Number[uint32](blk, 0)
 		keys := kernel.Slice[uint32](blk, 1)
 		counts := kernel.Slice[uint32](blk, 3)
@@ -407,8 +407,8 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 				me := tx
 				digit := digits_[tx]
 				_ = digit
-//line radix.go:65
-				if i < len(keys) {
+				{
+//line radix.go:66
 					at := starts[int(digit)*int(b.Grid[0])+int(b.Index[0])]
 					for before := 0; before < me; before++ {
 						if own[before] == digit {

@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
-	"sum": kernel.Go(func(blk *kernel.Block) {
+	"sum": kernel.Bounded(grid.Steps(199), func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		sums := kernel.Slice[uint32](blk, 2)
 		if grid.InPhases() {
@@ -21,7 +21,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { sum(t, x, sums) })
 	}),
-	"scan": kernel.Go(func(blk *kernel.Block) {
+	"scan": kernel.Bounded(grid.Steps(263), func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		upTo := kernel.Slice[uint32](blk, 2)
 		sums := kernel.Slice[uint32](blk, 4)
@@ -31,7 +31,7 @@ var kernels = kernel.New(kernel.Source{Name: "reduce", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { scan(t, x, upTo, sums) })
 	}),
-	"shift": kernel.Go(func(blk *kernel.Block) {
+	"shift": kernel.Bounded([]uint32{32}, func(blk *kernel.Block) {
 		x := kernel.Slice[uint32](blk, 0)
 		upTo := kernel.Slice[uint32](blk, 2)
 		for t := range grid.Threads(blk) {
@@ -247,8 +247,8 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
-//line reduce.go:21
-						if me < half {
+						{
+//line reduce.go:22
 							part[me] += part[me+half]
 						}
 //line reduce_kernels.go:255
@@ -296,28 +296,36 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count := min(int(b.Size[0]), max((len(x))-firstX, 0))
-			if scanPhase1Vectors == nil || !scanPhase1Vectors(firstX, x, grid.Lent(part[:]), count) {
+			to, from := 0, 0
+			{
+				tx := 0
+				_, _, _ = tx, ty, tz
+				me := tx
+				i := (firstX + tx)
+				to, from = me, i
+			}
+			if !grid.Copies(part[:], to, x, from, count) {
 				for tx := range count {
 					_, _, _ = tx, ty, tz
 					me := tx
 					i := (firstX + tx)
-//line reduce.go:36
-					if i < len(x) {
+					{
+//line reduce.go:37
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:309
+//line reduce_kernels.go:317
 				}
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:316
+//line reduce_kernels.go:324
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
 				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count_]
-				if scanPhase2Vectors == nil || !scanPhase2Vectors(step, grid.Lent(part[:]), befores, count_) {
+				if scanPhase1Vectors == nil || !scanPhase1Vectors(step, grid.Lent(part[:]), befores, count_) {
 					for tx := range count_ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -326,7 +334,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						if me >= step {
 							before = part[me-step]
 						}
-//line reduce_kernels.go:330
+//line reduce_kernels.go:338
 						befores[tx] = before
 					}
 				}
@@ -336,7 +344,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
 				befores := kept.before[(tz*int(b.Size[1])+ty)*int(b.Size[0]):][:count__]
-				if scanPhase3Vectors == nil || !scanPhase3Vectors(grid.Lent(part[:]), befores, count__) {
+				if scanPhase2Vectors == nil || !scanPhase2Vectors(grid.Lent(part[:]), befores, count__) {
 					for tx := range count__ {
 						_, _, _ = tx, ty, tz
 						me := tx
@@ -344,13 +352,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						_ = before
 //line reduce.go:46
 						part[me] += before
-//line reduce_kernels.go:348
+//line reduce_kernels.go:356
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:354
+//line reduce_kernels.go:362
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -364,7 +372,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:368
+//line reduce_kernels.go:376
 			}
 		}
 	}
@@ -376,6 +384,5 @@ var (
 	sumPhase1Vectors  func(int, []uint32, []uint32, int) bool
 	sumPhase2Vectors  func(int, []uint32, int) bool
 	scanPhase1Vectors func(int, []uint32, []uint32, int) bool
-	scanPhase2Vectors func(int, []uint32, []uint32, int) bool
-	scanPhase3Vectors func([]uint32, []uint32, int) bool
+	scanPhase2Vectors func([]uint32, []uint32, int) bool
 )

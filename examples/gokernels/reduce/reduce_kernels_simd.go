@@ -17,7 +17,6 @@ func init() {
 		sumPhase2Vectors = sumPhase2Lanes
 		scanPhase1Vectors = scanPhase1Lanes
 		scanPhase2Vectors = scanPhase2Lanes
-		scanPhase3Vectors = scanPhase3Lanes
 	}
 }
 
@@ -39,7 +38,7 @@ func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 //line reduce.go:16
 		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
 		lanes.StoreUint32s(simd.LoadUint32s(x0[at:]), on, part1[at:])
-//line reduce_kernels_simd.go:43
+//line reduce_kernels_simd.go:42
 	}
 	return true
 }
@@ -61,36 +60,13 @@ func sumPhase2Lanes(half int, part []uint32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:22
 		simd.LoadUint32s(part1[at:]).Add(simd.LoadUint32s(part0[at:])).Store(part1[at:])
-//line reduce_kernels_simd.go:65
+//line reduce_kernels_simd.go:64
 	}
 	return true
 }
 
 // scanPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scanPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, firstX, len(x))
-	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
-		return false
-	}
-	x0 := x[firstX:][:to]
-	part1 := part[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-		x_2 := at
-//line reduce.go:36
-		i := (firstX + x_2)
-//line reduce.go:36
-		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
-		lanes.StoreUint32s(simd.LoadUint32s(x0[at:]), on, part1[at:])
-//line reduce_kernels_simd.go:88
-	}
-	return true
-}
-
-// scanPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scanPhase2Lanes(step int, part []uint32, befores []uint32, count int) bool {
+func scanPhase1Lanes(step int, part []uint32, befores []uint32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, -step, len(part))
@@ -110,13 +86,13 @@ func scanPhase2Lanes(step int, part []uint32, befores []uint32, count int) bool 
 		on := xs.GreaterEqual(bound1)
 		before = simd.LoadUint32s(part0[at:]).IfElse(on, before)
 		before.Store(befores1[at:])
-//line reduce_kernels_simd.go:114
+//line reduce_kernels_simd.go:90
 	}
 	return true
 }
 
-// scanPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func scanPhase3Lanes(part []uint32, befores []uint32, count int) bool {
+// scanPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func scanPhase2Lanes(part []uint32, befores []uint32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(befores))
@@ -131,7 +107,7 @@ func scanPhase3Lanes(part []uint32, befores []uint32, count int) bool {
 		before := simd.LoadUint32s(befores0[at:])
 //line reduce.go:46
 		simd.LoadUint32s(part1[at:]).Add(before).Store(part1[at:])
-//line reduce_kernels_simd.go:135
+//line reduce_kernels_simd.go:111
 	}
 	return true
 }

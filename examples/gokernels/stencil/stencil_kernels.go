@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "stencil", Go: kernel.Functions{
-	"smooth": kernel.Go(func(blk *kernel.Block) {
+	"smooth": kernel.Bounded([]uint32{75}, func(blk *kernel.Block) {
 		width := kernel.Number[int32](blk, 0)
 		height := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)

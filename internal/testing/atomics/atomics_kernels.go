@@ -82,7 +82,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			uint32s(t, x, ticket, cell)
 		}
 	}),
-	"sharedFloat32s": kernel.Go(func(blk *kernel.Block) {
+	"sharedFloat32s": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		cell := kernel.Slice[float32](blk, 2)
 		if grid.InPhases() {
@@ -91,7 +91,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { sharedFloat32s(t, x, cell) })
 	}),
-	"sharedFloat64s": kernel.Go(func(blk *kernel.Block) {
+	"sharedFloat64s": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[float64](blk, 0)
 		cell := kernel.Slice[float64](blk, 2)
 		if grid.InPhases() {
@@ -100,7 +100,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { sharedFloat64s(t, x, cell) })
 	}),
-	"sharedInt64s": kernel.Go(func(blk *kernel.Block) {
+	"sharedInt64s": kernel.Bounded(grid.Steps(252), func(blk *kernel.Block) {
 		x := kernel.Slice[int64](blk, 0)
 		cell := kernel.Slice[int64](blk, 2)
 		if grid.InPhases() {
@@ -109,7 +109,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { sharedInt64s(t, x, cell) })
 	}),
-	"bits": kernel.Go(func(blk *kernel.Block) {
+	"bits": kernel.Bounded([]uint32{191}, func(blk *kernel.Block) {
 		x := kernel.Slice[uint64](blk, 0)
 		none := kernel.Slice[uint64](blk, 2)
 		signed := kernel.Slice[int64](blk, 4)
@@ -123,7 +123,7 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 			bits(t, x, none, signed)
 		}
 	}),
-	"special": kernel.Go(func(blk *kernel.Block) {
+	"special": kernel.Bounded([]uint32{128}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		cell := kernel.Slice[float32](blk, 2)
 		y := kernel.Slice[float64](blk, 4)

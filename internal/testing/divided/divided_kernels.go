@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
-	"places": kernel.Go(func(blk *kernel.Block) {
+	"places": kernel.Bounded([]uint32{126}, func(blk *kernel.Block) {
 		nx := kernel.Number[int32](blk, 0)
 		ny := kernel.Number[int32](blk, 1)
 		out := kernel.Slice[int32](blk, 2)
@@ -20,7 +20,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			places(t, nx, ny, out)
 		}
 	}),
-	"saxpy": kernel.Go(func(blk *kernel.Block) {
+	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
@@ -37,7 +37,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-	"spread": kernel.Go(func(blk *kernel.Block) {
+	"spread": kernel.Bounded([]uint32{75}, func(blk *kernel.Block) {
 		width := kernel.Number[int32](blk, 0)
 		height := kernel.Number[int32](blk, 1)
 		from := kernel.Slice[float32](blk, 2)
@@ -55,7 +55,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			spread(t, width, height, from, to)
 		}
 	}),
-	"product": kernel.Go(func(blk *kernel.Block) {
+	"product": kernel.Bounded(grid.Steps(50, 247), func(blk *kernel.Block) {
 		size := kernel.Number[int32](blk, 0)
 		a := kernel.Slice[float32](blk, 1)
 		b := kernel.Slice[float32](blk, 3)
@@ -66,7 +66,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { product(t, size, a, b, c) })
 	}),
-	"pull": kernel.Go(func(blk *kernel.Block) {
+	"pull": kernel.Bounded([]uint32{49, 0, 0, 54}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		from := kernel.Slice[Body](blk, 1)
 		to := kernel.Slice[Body](blk, 3)
@@ -95,7 +95,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			mandelbrot(t, image)
 		}
 	}),
-	"blur": kernel.Go(func(blk *kernel.Block) {
+	"blur": kernel.Bounded([]uint32{113}, func(blk *kernel.Block) {
 		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
@@ -111,7 +111,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			blur(t, from, to)
 		}
 	}),
-	"laplace": kernel.Go(func(blk *kernel.Block) {
+	"laplace": kernel.Bounded([]uint32{42}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		if !grid.Covered() {
@@ -127,7 +127,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			laplace(t, x, y)
 		}
 	}),
-	"dot": kernel.Go(func(blk *kernel.Block) {
+	"dot": kernel.Bounded([]uint32{19, 0, 18}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		y := kernel.Slice[float32](blk, 2)
 		sums := kernel.Slice[float32](blk, 4)
@@ -141,7 +141,7 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 			dot(t, x, y, sums)
 		}
 	}),
-	"count": kernel.Go(func(blk *kernel.Block) {
+	"count": kernel.Bounded([]uint32{52}, func(blk *kernel.Block) {
 		x := kernel.Slice[float32](blk, 0)
 		bins := kernel.Slice[int32](blk, 2)
 		if !grid.Covered() {

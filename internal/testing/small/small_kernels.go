@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
-	"saxpy": kernel.Go(func(blk *kernel.Block) {
+	"saxpy": kernel.Bounded([]uint32{23}, func(blk *kernel.Block) {
 		a := kernel.Number[float32](blk, 0)
 		x := kernel.Slice[float32](blk, 1)
 		y := kernel.Slice[float32](blk, 3)
@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			saxpy(t, a, x, y)
 		}
 	}),
-	"paint": kernel.Go(func(blk *kernel.Block) {
+	"paint": kernel.Bounded([]uint32{32}, func(blk *kernel.Block) {
 		f := kernel.Number[Frame](blk, 0)
 		image := kernel.Slice[int32](blk, 1)
 		if !grid.Covered() {
@@ -45,7 +45,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			paint(t, f, image)
 		}
 	}),
-	"pairs": kernel.Go(func(blk *kernel.Block) {
+	"pairs": kernel.Bounded([]uint32{39}, func(blk *kernel.Block) {
 		from := kernel.Slice[int32](blk, 0)
 		sums := kernel.Slice[int32](blk, 2)
 		if !grid.Covered() {
@@ -61,7 +61,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			pairs(t, from, sums)
 		}
 	}),
-	"number": kernel.Go(func(blk *kernel.Block) {
+	"number": kernel.Bounded([]uint32{18}, func(blk *kernel.Block) {
 		out := kernel.Slice[int32](blk, 0)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			number(t, out)
 		}
 	}),
-	"step": kernel.Go(func(blk *kernel.Block) {
+	"step": kernel.Bounded([]uint32{52}, func(blk *kernel.Block) {
 		dt := kernel.Number[float32](blk, 0)
 		bodies := kernel.Slice[Body](blk, 1)
 		if !grid.Covered() {
@@ -89,7 +89,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			step(t, dt, bodies)
 		}
 	}),
-	"mirror": kernel.Go(func(blk *kernel.Block) {
+	"mirror": kernel.Bounded([]uint32{40}, func(blk *kernel.Block) {
 		from := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {

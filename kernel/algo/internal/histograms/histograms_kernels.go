@@ -12,7 +12,7 @@ import (
 
 // kernels contains the kernels: as Go functions for the host, and in C for devices.
 var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
-	"zero": kernel.Go(func(blk *kernel.Block) {
+	"zero": kernel.Bounded([]uint32{17}, func(blk *kernel.Block) {
 		counts := kernel.Slice[uint32](blk, 0)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {

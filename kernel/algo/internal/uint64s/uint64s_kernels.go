@@ -664,8 +664,8 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
 					_, _, _ = tx, ty, tz
 					me := tx
-//line kernels.go:27
-					if me < half {
+					{
+//line kernels.go:28
 						part[me] += part[me+half]
 					}
 //line uint64s_kernels.go:672
@@ -910,8 +910,8 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 			for tx := range min(int(b.Size[0]), max((digits)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:141
-				if me < digits {
+				{
+//line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
 //line uint64s_kernels.go:918
@@ -1060,8 +1060,8 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 			for tx := range min(int(b.Size[0]), max((digits)-0, 0)) {
 				_, _, _ = tx, ty, tz
 				me := tx
-//line kernels.go:185
-				if me < digits {
+				{
+//line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
 //line uint64s_kernels.go:1068
