@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -18,10 +19,14 @@ const (
 	fewer       = 512      // threads of a block whose threads have loops: some thousands are work for several processors
 	maxShared   = 16 << 20 // bytes
 	sharedAlign = 64       // bytes
+	mostThreads = 1 << 15  // of a launch whose steps hold
 
-	// smallLaunch is how many steps (driver.Function.Steps) a launch has at most that the caller runs: some 5 µs of work, and at most 20 µs where each
-	// element comes from memory. To hand a launch over to another goroutine and to wait for it takes about as long.
-	smallLaunch = 20000
+	// Launches that the caller runs, in steps (driver.Function.Steps). Few are at most some 20 µs. More may be less than that, or much more where each
+	// element comes from memory: up to mostSteps, earlier launches of the kernel decide whether it takes longer than to hand it over to goroutines.
+	fewSteps  = 20000
+	mostSteps = 400000
+	smallTime = 10 * time.Microsecond
+	firstPace = 1000 // picoseconds for a step, before anything was measured
 )
 
 // compute describes what the device runs: Go functions, one call for each block.
@@ -53,9 +58,11 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a value of unknown size", name, i)
 			}
 		}
-		m.kernels[name] = &kernel{run: f.Run, steps: f.Steps, info: driver.KernelInfo{
+		k := &kernel{run: f.Run, steps: f.Steps, info: driver.KernelInfo{
 			Name: name, Params: slices.Clone(f.Params), Known: f.Params != nil, Checks: f.Params == nil, MaxThreads: maxThreads, Suggested: suggestedFor(f.Steps), MaxShared: maxShared,
 		}}
+		k.pace.Store(firstPace)
+		m.kernels[name] = k
 	}
 	return m, nil
 }
@@ -100,7 +107,17 @@ func (m *module) Close() error { return nil }
 type kernel struct {
 	info  driver.KernelInfo
 	run   func(*driver.Block)
-	steps []uint32 // driver.Function.Steps
+	steps []uint32      // driver.Function.Steps
+	pace  atomic.Uint64 // picoseconds that a step took, of a goroutine: the most of the last launches
+}
+
+// paced notes how long a launch of so many steps took, on so many goroutines.
+func (k *kernel) paced(steps uint64, took time.Duration, workers int) {
+	if steps > fewSteps {
+		pace := k.pace.Load()
+		now := uint64(max(took, 0)) * 1000 * uint64(workers) / steps
+		k.pace.Store(max(now, pace-min(pace, max(pace/8, 1)))) // one of several that end at once is enough
+	}
 }
 
 // Info implements driver.Kernel.
@@ -118,7 +135,9 @@ type launch struct {
 	large  []byte // values that do not fit into an argument
 
 	total   uint64        // blocks
+	steps   uint64        // at most so many, 0 if that is not known or more than mostSteps
 	workers uint64        // goroutines
+	began   time.Duration // by clock
 	next    atomic.Uint64 // first block that nobody has taken
 	work    func()        // kept so that starting it does not allocate
 	active  sync.WaitGroup
@@ -185,9 +204,9 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 		l.args, l.bytes = append(l.args, a), append(l.bytes, b)
 	}
 	l.total = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
-	small := l.small()
+	l.steps = l.count()
 	s.mu.Lock()
-	if !small || !s.idle() {
+	if !l.small() || !s.idle() {
 		s.enqueue(op{kind: opLaunch, obj: l})
 		s.mu.Unlock()
 		return nil
@@ -199,10 +218,10 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 	return nil
 }
 
-// small reports whether the launch is so little work that the caller runs it, if the stream has nothing to do.
-func (l *launch) small() bool {
+// count returns how many steps the launch has at most, 0 if that is not known or more than mostSteps.
+func (l *launch) count() uint64 {
 	if len(l.kernel.steps) == 0 {
-		return false
+		return 0
 	}
 	each, threads := uint64(l.kernel.steps[0]), l.total
 	for i, per := range l.kernel.steps[1:] {
@@ -210,24 +229,32 @@ func (l *launch) small() bool {
 			continue
 		}
 		if i >= len(l.args) || l.args[i].Kind != driver.ParamValue {
-			return false // the function tells
+			return 0 // the function tells
 		}
 		times := l.args[i].Bits[0]
 		if l.args[i].Size == 4 {
 			times = uint64(*(*uint32)(l.args[i].Value()))
 		}
-		if times > smallLaunch { // a negative number, too
-			return false
+		if times > mostSteps { // a negative number, too
+			return 0
 		}
 		each += uint64(per) * times
 	}
 	for _, n := range l.block {
-		if threads > smallLaunch {
-			return false
+		if threads > mostThreads {
+			return 0
 		}
 		threads *= uint64(n)
 	}
-	return each <= smallLaunch && threads*each <= smallLaunch
+	if threads > mostThreads || each > mostSteps || threads*each > mostSteps {
+		return 0
+	}
+	return threads * each
+}
+
+// small reports whether the launch is so little work that the caller runs it, if the stream has nothing to do.
+func (l *launch) small() bool {
+	return l.steps > 0 && (l.steps <= fewSteps || l.steps*l.kernel.pace.Load() <= uint64(smallTime)*1000)
 }
 
 // runHere runs a small launch on the caller's goroutine, which has the right to run the stream.
@@ -256,22 +283,35 @@ func (l *launch) give() {
 	launches.Put(l)
 }
 
-// run runs the launch on this goroutine and on others. The function may end this goroutine; end has to be called in any case.
+// clock returns the time, for [kernel.paced], or 0 if it is not needed.
+func (l *launch) clock() time.Duration {
+	if l.steps <= fewSteps {
+		return 0
+	}
+	return time.Since(epoch)
+}
+
+// run runs the launch: on this goroutine if there is one block, else on others, of which idle processors take the first sooner than one that runs beside
+// this. The function may end this goroutine; end has to be called in any case.
 func (l *launch) run() {
 	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))
 	l.begin(workers)
-	l.active.Add(workers - 1)
-	for range workers - 1 {
+	if workers == 1 {
+		l.share(&l.seats[0])
+		return
+	}
+	l.active.Add(workers)
+	for range workers {
 		go l.work()
 	}
-	l.share(&l.seats[0])
+	l.active.Wait()
 }
 
-// begin prepares the launch for a number of goroutines. The first takes the first seat, and the others take those that are left.
+// begin prepares the launch for a number of goroutines.
 func (l *launch) begin(workers int) {
-	l.workers = uint64(workers)
+	l.workers, l.began = uint64(workers), l.clock()
 	l.next.Store(0)
-	l.taken.Store(1)
+	l.taken.Store(0)
 	for len(l.seats) < workers {
 		l.seats = append(l.seats, seat{})
 	}
@@ -280,6 +320,7 @@ func (l *launch) begin(workers int) {
 // end waits for the launch's other goroutines, gives it back, and returns its first error.
 func (l *launch) end() error {
 	l.active.Wait()
+	l.kernel.paced(l.steps, l.clock()-l.began, int(l.workers))
 	err := l.failed.Load()
 	l.give()
 	if err != nil {

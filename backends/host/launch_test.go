@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/backends/host"
@@ -54,7 +55,8 @@ func TestSmallLaunches(t *testing.T) {
 	}{
 		{"one step", []uint32{1}, 1, nil, true},
 		{"many threads", []uint32{1}, 20000, nil, true},
-		{"too many threads", []uint32{1}, 20001, nil, false},
+		{"as many for which nothing is known", []uint32{1}, 20001, nil, false},
+		{"too many threads", []uint32{1}, 1<<15 + 1, nil, false},
 		{"too many steps", []uint32{3}, 10000, nil, false},
 		{"not known", nil, 1, nil, false},
 		{"a loop", []uint32{5, 0, 10}, 10, []driver.Arg{whole(4, 1<<31), whole(4, 100)}, true},
@@ -83,6 +85,37 @@ func TestSmallLaunches(t *testing.T) {
 			check(t, s.Sync())
 			want(t, "on the caller's goroutine", fmt.Sprint(here), fmt.Sprint([]bool{c.here}))
 		})
+	}
+}
+
+// Launches of more steps are the caller's if those before them were short, and no longer when one was not.
+func TestLaunchesAreMeasured(t *testing.T) {
+	d := open(t, host.Options{}, 0)
+	s := newStream(t, d)
+	here, slow := false, false
+	launch := functions(t, d, map[string]driver.Function{
+		"f": {Steps: []uint32{100000}, Run: func(*driver.Block) {
+			here = caller()
+			for begin := time.Now(); slow && time.Since(begin) < time.Millisecond; {
+			}
+		}},
+		"large": {Steps: []uint32{400001}, Run: func(*driver.Block) { here = caller() }},
+	})
+	for !here {
+		launch(s, "f", 1)
+		check(t, s.Sync())
+	}
+	slow = true
+	launch(s, "f", 1)
+	check(t, s.Sync())
+	slow = false
+	launch(s, "f", 1)
+	check(t, s.Sync())
+	want(t, "on the caller's goroutine after a slow one", here, false)
+	for range 100 {
+		launch(s, "large", 1)
+		check(t, s.Sync())
+		want(t, "on the caller's goroutine", here, false)
 	}
 }
 

@@ -2,6 +2,8 @@ package grid_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -202,6 +204,49 @@ func BenchmarkHost(b *testing.B) {
 			b.ReportMetric(float64(kernelTime.Nanoseconds()), "ns/kernel")
 			b.ReportMetric(float64(handTime.Nanoseconds()), "ns/hand")
 			b.ReportMetric(100*float64(handTime)/float64(kernelTime), "%hand")
+		})
+	}
+}
+
+// Small launches and their waits, of a kernel whose steps are known, which the caller may run itself, and of the same one whose steps are not. They take
+// turns; the metrics are the mean times, and the second divided by the first.
+func BenchmarkSmallLaunches(b *testing.B) {
+	ctx := context.Background()
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Name: "small"}), 0)
+	require.NoError(b, err)
+	stream, err := dev.NewStream()
+	require.NoError(b, err)
+	defer func() { require.NoError(b, hal.CloseAll(dev, stream)) }()
+	run := func(b *kernel.Block) {
+		a, x, y := kernel.Number[float32](b, 0), kernel.Slice[float32](b, 1), kernel.Slice[float32](b, 2)
+		for t := range grid.Threads(b) {
+			saxpy(t, a, x, y)
+		}
+	}
+	program := kernel.New(kernel.Source{Go: kernel.Functions{"known": kernel.Bounded([]uint32{23}, run), "not known": kernel.Go(run)}})
+	known, other := program.Kernel("known"), program.Kernel("not known")
+	for _, n := range []int{64, 512, 4096, 16384} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x, err := buffer.New[float32](n)
+			require.NoError(b, err)
+			y, err := buffer.New[float32](n)
+			require.NoError(b, err)
+			defer func() { require.NoError(b, hal.CloseAll(x, y)) }()
+			var spent [2]time.Duration
+			for b.Loop() {
+				for i, k := range []*kernel.Kernel{known, other} {
+					begin := time.Now()
+					for range 20 {
+						if err := errors.Join(k.Launch(ctx, stream, hal.Over(n), kernel.Value(float32(1.0001)), kernel.In(x), kernel.InOut(y)), stream.Sync(ctx)); err != nil {
+							b.Fatal(err)
+						}
+					}
+					spent[i] += time.Since(begin)
+				}
+			}
+			b.ReportMetric(float64(spent[0].Nanoseconds())/float64(20*b.N), "known-ns")
+			b.ReportMetric(float64(spent[1].Nanoseconds())/float64(20*b.N), "other-ns")
+			b.ReportMetric(float64(spent[1])/float64(spent[0]), "other/known")
 		})
 	}
 }
