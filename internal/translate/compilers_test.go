@@ -172,7 +172,8 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	requireDevices(t, b)
 }
 
-// Mesa's Vulkan driver for processors leaves out a product with a zero that it knows to be one, with the sign of the result, and a quotient.
+// Mesa's Vulkan driver for processors leaves out products, quotients and sums with a zero that it knows to be one: because the text has
+// it, or because it is computed from constants, or from an index in a dimension in which blocks have one thread.
 func TestZerosThatACompilerKnows(t *testing.T) {
 	t.Parallel()
 	var kernels []text
@@ -184,11 +185,21 @@ func TestZerosThatACompilerKnows(t *testing.T) {
 		"v := float32(0); r := f32(v * w)",
 		"var v struct {\n\t\ta [2]float32\n\t\tb float64\n\t}; r := f32(v.a[1]*w) + f64(v.b*float64(w))",
 		"v := 0.0; r := f64(float64(w) / v)",
+		"r := f32(w + float32(t.Local(2)))",
+		"r := f32(w * float32(t.Local(2)))",
+		"r := f64(float64(w) + float64(uint8(t.Local(2))))",
+		"v := float32(1.5); v -= 1.5; r := f32(w + v)",
+		"v := 1.5; for range 3 { v -= 0.5 }; r := f64(float64(w) * v)",
+		"v := 0.25; r := f64(float64(w) + math.Floor(v))",
+		"v := 1e-300; r := f32(w + float32(v))",
+		"r := f32(w * math.Float32frombits(uint32(t.Local(2))))",
+		"r := f64(float64(w) + math.Float64frombits(uint64(t.Local(2))))",
+		"v := float32(1); if t.Local(2) < 1 { v -= 1 }; r := f32(w * v)",
 	} {
-		kernels = append(kernels, text{8001060, `
+		kernels = append(kernels, text{8001471, `
 //halyard:kernel
 func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
-	i := t.Global(0)
+	i := (t.Global(2)*t.Size(1)*t.Blocks(1)+t.Global(1))*t.Size(0)*t.Blocks(0) + t.Global(0)
 	if i >= len(x) {
 		return
 	}

@@ -41,11 +41,11 @@ func (f *spirvFunction) call(e *cExpr) cValue {
 	case "F32_BITS":
 		return bitcast("f32", "u32")
 	case "BITS_F32":
-		return bitcast("u32", "f32")
+		return f.unknown(bitcast("u32", "f32"))
 	case "GO_F64_BITS":
 		return bitcast("f64", "u64")
 	case "GO_BITS_F64":
-		return bitcast("u64", "f64")
+		return f.unknown(bitcast("u64", "f64"))
 	}
 	if op := atomicOps[e.text]; op != [2]spirv.Op{} {
 		return f.atomicCall(e, op)

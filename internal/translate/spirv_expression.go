@@ -28,7 +28,7 @@ func (f *spirvFunction) integer(t *cType, v uint64) cValue {
 func (f *spirvFunction) value(e *cExpr) cValue {
 	switch e.op {
 	case "num":
-		return f.literal(e.text)
+		return f.unknown(f.literal(e.text))
 	case "id":
 		if e.text == "GO_APART" {
 			return f.integer(cNumbers["i32"], 1)
@@ -41,9 +41,6 @@ func (f *spirvFunction) value(e *cExpr) cValue {
 	case "call":
 		return f.call(e)
 	case "cast":
-		if x := e.args[0]; x.op == "num" && x.text == "0" && e.typ.kind == cFloat {
-			return cValue{f.zero(e.typ), e.typ}
-		}
 		x := f.value(e.args[0])
 		if e.typ.kind == cVoid {
 			return x
@@ -62,42 +59,69 @@ func (f *spirvFunction) value(e *cExpr) cValue {
 	if len(e.args) == 1 {
 		x := f.promoted(f.value(e.args[0]))
 		if e.op == "-" {
-			if x.typ.kind == cFloat {
-				x.id = f.float(spirv.OpFNegate, f.emitter.value(x.typ), x.id)
-			} else {
-				x.id = f.c.Op(spirv.OpSNegate, f.emitter.value(x.typ), x.id)
-			}
+			return f.negative(x)
 		}
 		return x
 	}
-	return f.binary(e.op, f.value(e.args[0]), f.value(e.args[1]))
+	switch x, y := e.args[0], e.args[1]; {
+	case isNumber(y):
+		return f.binary(e.op, f.value(x), f.constant(y))
+	case isNumber(x):
+		return f.binary(e.op, f.constant(x), f.value(y))
+	default:
+		return f.binary(e.op, f.value(x), f.value(y))
+	}
 }
 
-// zero returns a float that is 0. Mesa's drivers for processors would leave out products with a zero that they know to be one, with the
-// sign that the result has, and quotients, with any result. They do not know that a grid has blocks.
-func (f *spirvFunction) zero(t *cType) spirv.ID {
-	if f.zeros[t] != 0 {
-		return f.zeros[t]
+// unknown returns a value which the driver's compiler cannot know, if it is a float. With a zero that they know, Mesa's drivers for
+// processors change what floats do: x*0 becomes 0, also for a negative x or a NaN, x+0 becomes x, though -0+0 is 0, and 0/x becomes 0.
+// A compiler knows a zero that the text has, and each that it can compute: from a variable with a constant, or from the thread's index
+// in a dimension in which blocks have one thread. So floats with which a computation begins, which are constants and conversions of
+// integers, are chosen by a condition that is never true: that the grid has no blocks.
+func (f *spirvFunction) unknown(x cValue) cValue {
+	t := x.typ
+	if t.kind != cFloat {
+		return x
 	}
-	if f.zeros == nil {
-		f.zeros = map[*cType]spirv.ID{}
+	if f.never == 0 {
+		u32 := f.m.Int(32)
+		all := f.c.Early(spirv.OpLoad, f.m.Type(spirv.OpTypeVector, u32, 3), f.input(spirv.NumWorkgroups))
+		f.never = f.c.Early(spirv.OpIEqual, f.m.Bool(), f.c.Early(spirv.OpCompositeExtract, u32, all, 0), f.m.Const(32, 0))
 	}
-	u32, f32 := f.m.Int(32), cNumbers["f32"]
-	if t.bits == 64 {
-		f.zeros[t] = f.c.Early(spirv.OpFConvert, f.m.Float(64), f.zero(f32))
-		return f.zeros[t]
+	return cValue{f.c.Op(spirv.OpSelect, f.m.Float(t.bits), f.never, f.m.ConstFloat(t.bits, 2), x.id), t}
+}
+
+// isNumber reports whether an expression is a number of the text, with or without a minus.
+func isNumber(e *cExpr) bool {
+	return e.op == "num" || e.op == "-" && len(e.args) == 1 && isNumber(e.args[0])
+}
+
+// constant returns a number of the text as an operand of an operator, whose other operand is not one: no compiler can know the result,
+// unless the number is 0.
+func (f *spirvFunction) constant(e *cExpr) cValue {
+	if e.op == "-" {
+		return f.negative(f.promoted(f.constant(e.args[0])))
 	}
-	all := f.c.Early(spirv.OpLoad, f.m.Type(spirv.OpTypeVector, u32, 3), f.input(spirv.NumWorkgroups))
-	none := f.c.Early(spirv.OpIEqual, f.m.Bool(), f.c.Early(spirv.OpCompositeExtract, u32, all, 0), f.m.Const(32, 0))
-	f.zeros[t] = f.c.Early(spirv.OpSelect, f.m.Float(32), none, f.m.ConstFloat(32, 1), f.m.ConstFloat(32, 0))
-	return f.zeros[t]
+	x := f.literal(e.text)
+	if x.typ.kind == cFloat && x.id == f.m.ConstFloat(x.typ.bits, 0) {
+		return f.unknown(x)
+	}
+	return x
+}
+
+// negative returns a number with the other sign.
+func (f *spirvFunction) negative(x cValue) cValue {
+	if x.typ.kind == cFloat {
+		return cValue{f.float(spirv.OpFNegate, f.emitter.value(x.typ), x.id), x.typ}
+	}
+	return cValue{f.c.Op(spirv.OpSNegate, f.emitter.value(x.typ), x.id), x.typ}
 }
 
 // zeroOf returns the zero of a type. Of large arrays no driver knows the elements.
 func (f *spirvFunction) zeroOf(t *cType) spirv.ID {
 	switch {
 	case t.kind == cFloat:
-		return f.zero(t)
+		return f.unknown(cValue{f.m.ConstFloat(t.bits, 0), t}).id
 	case !t.hasFloat() || t.size() > 256:
 		return f.m.Null(f.emitter.value(t))
 	}
@@ -123,9 +147,6 @@ func (f *spirvFunction) literal(text string) cValue {
 			t, text = cNumbers["f32"], text[:len(text)-1]
 		}
 		v, _ := strconv.ParseFloat(text, t.bits)
-		if v == 0 {
-			return cValue{f.zero(t), t}
-		}
 		return cValue{f.m.ConstFloat(t.bits, v), t}
 	}
 	digits := strings.TrimRight(text, "uUlL")
@@ -166,7 +187,8 @@ func (f *spirvFunction) convert(x cValue, to *cType) spirv.ID {
 	case from.kind == cTruth && to.kind == cTruth:
 		return x.id
 	case from.kind == cTruth && to.kind == cFloat:
-		return f.c.Op(spirv.OpSelect, typ, x.id, f.m.ConstFloat(to.bits, 1), f.m.ConstFloat(to.bits, 0))
+		id := f.c.Op(spirv.OpSelect, typ, x.id, f.m.ConstFloat(to.bits, 1), f.m.ConstFloat(to.bits, 0))
+		return f.unknown(cValue{id, to}).id
 	case from.kind == cTruth:
 		width := max(to.bits, 32)
 		return f.c.Op(spirv.OpSelect, typ, x.id, f.m.Const(width, 1), f.m.Const(width, 0))
@@ -184,9 +206,9 @@ func (f *spirvFunction) convert(x cValue, to *cType) spirv.ID {
 	case from.kind == cFloat:
 		return f.float(spirv.OpConvertFToU, typ, x.id)
 	case to.kind == cFloat && from.signed:
-		return f.float(spirv.OpConvertSToF, typ, x.id)
+		return f.unknown(cValue{f.float(spirv.OpConvertSToF, typ, x.id), to}).id
 	case to.kind == cFloat:
-		return f.float(spirv.OpConvertUToF, typ, x.id)
+		return f.unknown(cValue{f.float(spirv.OpConvertUToF, typ, x.id), to}).id
 	}
 	id, width := x.id, max(to.bits, 32)
 	switch {

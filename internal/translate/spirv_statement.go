@@ -11,7 +11,7 @@ type spirvFunction struct {
 	result     *cType
 	scopes     []map[string]*cPlace
 	constructs []*construct
-	zeros      map[*cType]spirv.ID
+	never      spirv.ID   // a condition that is never true, which no compiler knows; 0 before the first use
 	inlined    []*inlined // functions that are written out in this one, the innermost last
 }
 
