@@ -23,7 +23,10 @@ func callEntry() uintptr
 // sequenceEntry is the address of a C function of one argument, a *Sequence, that makes its calls.
 func sequenceEntry() uintptr
 
-var calling, sequencing = callEntry(), sequenceEntry()
+// chainEntry is the address of a C function of one argument, a *Chain, that makes its calls.
+func chainEntry() uintptr
+
+var calling, sequencing, chaining = callEntry(), sequenceEntry(), chainEntry()
 
 //go:linkname cgocall runtime.cgocall
 func cgocall(fn, arg unsafe.Pointer) int32
@@ -44,4 +47,14 @@ func (f *frame) call(p Proc, _ int) uintptr {
 // Run makes the calls.
 func (s *Sequence) Run() {
 	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&sequencing)), unsafe.Pointer(s))
+}
+
+// cross makes the calls in one crossing.
+func (c *Chain) cross() {
+	for i := range c.n {
+		if c.links[i].proc == 0 {
+			panic("dl: call of a function that was not found")
+		}
+	}
+	cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&chaining)), unsafe.Pointer(c))
 }

@@ -12,6 +12,12 @@ TEXT ·sequenceEntry(SB), NOSPLIT, $0-8
 	MOVQ AX, ret+0(FP)
 	RET
 
+// func chainEntry() uintptr
+TEXT ·chainEntry(SB), NOSPLIT, $0-8
+	MOVQ $chain<>(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
 // call is a C function under the System V ABI: void call(frame *f). It is entered on a
 // thread's C stack with the return address on top, so that one push aligns the stack to 16 bytes.
 TEXT call<>(SB), NOSPLIT|NOFRAME, $0
@@ -97,4 +103,34 @@ TEXT step<>(SB), NOSPLIT|NOFRAME, $0
 	CALL R10
 	MOVQ AX, 64(R12)       // result
 	ADDQ $24, SP
+	RET
+
+// chain is a C function under the System V ABI: void chain(Chain *c). A link begins as a frame does.
+TEXT chain<>(SB), NOSPLIT|NOFRAME, $0
+	PUSHQ BX               // kept by the callee, as is R12
+	PUSHQ R12
+	SUBQ  $8, SP
+	MOVQ  DI, BX
+	LEAQ  16(BX), R12      // links
+
+next:
+	MOVQ 8(BX), AX         // made
+	CMPQ AX, 0(BX)         // n
+	JEQ  done
+	MOVQ R12, DI
+	CALL call<>(SB)
+	CMPQ 112(R12), $0      // status
+	JEQ  made
+	CMPL 104(R12), $0      // result
+	JLT  done
+
+made:
+	INCQ 8(BX)
+	ADDQ $128, R12
+	JMP  next
+
+done:
+	ADDQ $8, SP
+	POPQ R12
+	POPQ BX
 	RET

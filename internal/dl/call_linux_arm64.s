@@ -12,6 +12,12 @@ TEXT ·sequenceEntry(SB), NOSPLIT, $0-8
 	MOVD R0, ret+0(FP)
 	RET
 
+// func chainEntry() uintptr
+TEXT ·chainEntry(SB), NOSPLIT, $0-8
+	MOVD $chain<>(SB), R0
+	MOVD R0, ret+0(FP)
+	RET
+
 // call is a C function under the AAPCS64: void call(frame *f). It keeps R19 and the
 // link register, which the function it calls need not.
 TEXT call<>(SB), NOSPLIT|NOFRAME, $0
@@ -101,4 +107,41 @@ TEXT step<>(SB), NOSPLIT|NOFRAME, $0
 	MOVD R0, 64(R20)       // result
 	MOVD 0(RSP), R30
 	ADD  $16, RSP
+	RET
+
+// chain is a C function under the AAPCS64: void chain(Chain *c). A link begins as a frame does.
+TEXT chain<>(SB), NOSPLIT|NOFRAME, $0
+	SUB  $32, RSP
+	MOVD R19, 0(RSP)       // kept by the callee, as is R20
+	MOVD R20, 8(RSP)
+	MOVD R29, 16(RSP)
+	MOVD R30, 24(RSP)
+	MOVD R0, R19
+	ADD  $16, R19, R20     // links
+
+next:
+	MOVD 8(R19), R9        // made
+	MOVD 0(R19), R10       // n
+	CMP  R9, R10
+	BEQ  done
+	MOVD R20, R0
+	CALL call<>(SB)
+	MOVD 112(R20), R9      // status
+	CBZ  R9, made
+	MOVW 104(R20), R9      // result
+	TBNZ $31, R9, done
+
+made:
+	MOVD 8(R19), R9
+	ADD  $1, R9
+	MOVD R9, 8(R19)
+	ADD  $128, R20
+	B    next
+
+done:
+	MOVD 24(RSP), R30
+	MOVD 16(RSP), R29
+	MOVD 8(RSP), R20
+	MOVD 0(RSP), R19
+	ADD  $32, RSP
 	RET

@@ -21,3 +21,5 @@ func (f *frame) call(p Proc, n int) uintptr {
 
 // Run makes the calls.
 func (s *Sequence) Run() { s.oneByOne() }
+
+func (c *Chain) cross() { c.oneByOne() }

@@ -47,6 +47,7 @@ type call struct {
 	bound           bool
 	optional        bool
 	linked, own     bool
+	chained         bool
 }
 
 // param is one parameter of a prototype.
@@ -168,6 +169,8 @@ func parseCall(line string) (*call, error) {
 			c.linked = true
 		case "own":
 			c.own = true
+		case "chained":
+			c.chained = true
 		case "since":
 			c.since = value
 		case "older":

@@ -40,6 +40,7 @@
 //	older NAME   the name of the call in older libraries, where it takes the same arguments
 //	linked       the linked binding makes the call; other calls are made by address in both bindings
 //	own          the backend makes the call itself; only its address is looked up
+//	chained      in the form plain: the function in Go adds the call to a dl.Chain, its first parameter, and has no results
 //
 // If the C function is named none, the vendor has no such call.
 //

@@ -8,6 +8,9 @@ import (
 // plainSignature returns the parameters and results of a function. If C returns a status, it is the last result.
 func (c *call) plainSignature(l *list) string {
 	names, types := c.parameters(l)
+	if c.chained {
+		return fmt.Sprintf("(c *dl.Chain, %s)", signature(names, types))
+	}
 	results, resultTypes := c.plainResults(l)
 	if len(results) == 0 {
 		return fmt.Sprintf("(%s)", signature(names, types))
@@ -195,7 +198,17 @@ func (l *list) loader(w *writer, of table) {
 		for i, p := range c.params {
 			args = append(args, p.loaded(l, at[i]))
 		}
-		c.body(w, l, false, fmt.Sprintf("p.%s.Call%d(%s)", upper(c.name), len(args), strings.Join(args, ", ")))
+		if c.chained { // C reads what they point to later
+			for i, p := range c.params {
+				if p.value == "" && p.goType(l) == "unsafe.Pointer" {
+					args[i] = fmt.Sprintf("dl.Address(%s)", p.name)
+				}
+			}
+			method := map[string]string{"": "Do", "status": "Status"}[c.resultType(l)]
+			w.line("c.%s(%q, p.%s, %s)\n}", method, c.c, upper(c.name), strings.Join(args, ", "))
+		} else {
+			c.body(w, l, false, fmt.Sprintf("p.%s.Call%d(%s)", upper(c.name), len(args), strings.Join(args, ", ")))
+		}
 		if c.optional {
 			w.line("}")
 		}
