@@ -134,7 +134,7 @@ type table struct {
 type deviceTable struct {
 	destroyDevice         func(device uintptr)
 	getQueue              func(device uintptr, family uint32) (queue uintptr)
-	submit                func(queue uintptr, info unsafe.Pointer) (st status)
+	submit                func(c *dl.Chain, queue uintptr, info unsafe.Pointer)
 	deviceWaitIdle        func(device uintptr) (st status)
 	allocateMemory        func(device uintptr, info unsafe.Pointer) (memory uintptr, st status)
 	freeMemory            func(device, memory uintptr)
@@ -148,14 +148,14 @@ type deviceTable struct {
 	destroyCommandPool    func(device, pool uintptr)
 	allocateCommandBuffer func(device uintptr, info unsafe.Pointer) (buffer uintptr, st status)
 	freeCommandBuffer     func(device, pool, buffer uintptr)
-	beginCommandBuffer    func(buffer uintptr, info unsafe.Pointer) (st status)
-	endCommandBuffer      func(buffer uintptr) (st status)
+	beginCommandBuffer    func(c *dl.Chain, buffer uintptr, info unsafe.Pointer)
+	endCommandBuffer      func(c *dl.Chain, buffer uintptr)
 	// barrier is a barrier of memory alone, without buffers or images.
-	barrier               func(buffer uintptr, from, to uint32, memory unsafe.Pointer)
-	cmdCopyBuffer         func(buffer, src, dst uintptr, n uint32, regions unsafe.Pointer)
-	cmdFillBuffer         func(buffer, dst uintptr, off, n uint64, word uint32)
-	cmdResetQueries       func(buffer, pool uintptr, first uint32)
-	cmdTimestamp          func(buffer uintptr, stage uint32, pool uintptr, query uint32)
+	barrier               func(c *dl.Chain, buffer uintptr, from, to uint32, memory unsafe.Pointer)
+	cmdCopyBuffer         func(c *dl.Chain, buffer, src, dst uintptr, n uint32, regions unsafe.Pointer)
+	cmdFillBuffer         func(c *dl.Chain, buffer, dst uintptr, off, n uint64, word uint32)
+	cmdResetQueries       func(c *dl.Chain, buffer, pool uintptr, first uint32)
+	cmdTimestamp          func(c *dl.Chain, buffer uintptr, stage uint32, pool uintptr, query uint32)
 	createShader          func(device uintptr, info unsafe.Pointer) (shader uintptr, st status)
 	destroyShader         func(device, shader uintptr)
 	createLayout          func(device uintptr, info unsafe.Pointer) (layout uintptr, st status)
@@ -165,9 +165,9 @@ type deviceTable struct {
 	createPipelineCache   func(device uintptr, info unsafe.Pointer) (cache uintptr, st status)
 	destroyPipelineCache  func(device, cache uintptr)
 	pipelineCacheData     func(device, cache uintptr, size, data unsafe.Pointer) (st status)
-	cmdBindPipeline       func(buffer, pipe uintptr)
-	cmdPushConstants      func(buffer, layout uintptr, n uint32, values unsafe.Pointer)
-	cmdDispatch           func(buffer uintptr, x, y, z uint32)
+	cmdBindPipeline       func(c *dl.Chain, buffer, pipe uintptr)
+	cmdPushConstants      func(c *dl.Chain, buffer, layout uintptr, n uint32, values unsafe.Pointer)
+	cmdDispatch           func(c *dl.Chain, buffer uintptr, x, y, z uint32)
 	createQueryPool       func(device uintptr, info unsafe.Pointer) (pool uintptr, st status)
 	destroyQueryPool      func(device, pool uintptr)
 	queryResult           func(device, pool uintptr, first uint32) (ticks uint64, st status)
@@ -328,9 +328,8 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 		w0.Put()
 		return queue
 	}
-	t.submit = func(queue uintptr, info unsafe.Pointer) (st status) {
-		st = status(p.Submit.Call4(queue, 1, uintptr(info), 0))
-		return st
+	t.submit = func(c *dl.Chain, queue uintptr, info unsafe.Pointer) {
+		c.Status("vkQueueSubmit", p.Submit, queue, 1, dl.Address(info), 0)
 	}
 	t.deviceWaitIdle = func(device uintptr) (st status) {
 		st = status(p.DeviceWaitIdle.Call1(device))
@@ -397,28 +396,26 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 		p.FreeCommandBuffer.Call4(device, pool, 1, w0.At(0))
 		w0.Put()
 	}
-	t.beginCommandBuffer = func(buffer uintptr, info unsafe.Pointer) (st status) {
-		st = status(p.BeginCommandBuffer.Call2(buffer, uintptr(info)))
-		return st
+	t.beginCommandBuffer = func(c *dl.Chain, buffer uintptr, info unsafe.Pointer) {
+		c.Status("vkBeginCommandBuffer", p.BeginCommandBuffer, buffer, dl.Address(info))
 	}
-	t.endCommandBuffer = func(buffer uintptr) (st status) {
-		st = status(p.EndCommandBuffer.Call1(buffer))
-		return st
+	t.endCommandBuffer = func(c *dl.Chain, buffer uintptr) {
+		c.Status("vkEndCommandBuffer", p.EndCommandBuffer, buffer)
 	}
-	t.barrier = func(buffer uintptr, from, to uint32, memory unsafe.Pointer) {
-		p.Barrier.Call10(buffer, uintptr(from), uintptr(to), 0, 1, uintptr(memory), 0, 0, 0, 0)
+	t.barrier = func(c *dl.Chain, buffer uintptr, from, to uint32, memory unsafe.Pointer) {
+		c.Do("vkCmdPipelineBarrier", p.Barrier, buffer, uintptr(from), uintptr(to), 0, 1, dl.Address(memory), 0, 0, 0, 0)
 	}
-	t.cmdCopyBuffer = func(buffer, src, dst uintptr, n uint32, regions unsafe.Pointer) {
-		p.CmdCopyBuffer.Call5(buffer, src, dst, uintptr(n), uintptr(regions))
+	t.cmdCopyBuffer = func(c *dl.Chain, buffer, src, dst uintptr, n uint32, regions unsafe.Pointer) {
+		c.Do("vkCmdCopyBuffer", p.CmdCopyBuffer, buffer, src, dst, uintptr(n), dl.Address(regions))
 	}
-	t.cmdFillBuffer = func(buffer, dst uintptr, off, n uint64, word uint32) {
-		p.CmdFillBuffer.Call5(buffer, dst, uintptr(off), uintptr(n), uintptr(word))
+	t.cmdFillBuffer = func(c *dl.Chain, buffer, dst uintptr, off, n uint64, word uint32) {
+		c.Do("vkCmdFillBuffer", p.CmdFillBuffer, buffer, dst, uintptr(off), uintptr(n), uintptr(word))
 	}
-	t.cmdResetQueries = func(buffer, pool uintptr, first uint32) {
-		p.CmdResetQueries.Call4(buffer, pool, uintptr(first), 1)
+	t.cmdResetQueries = func(c *dl.Chain, buffer, pool uintptr, first uint32) {
+		c.Do("vkCmdResetQueryPool", p.CmdResetQueries, buffer, pool, uintptr(first), 1)
 	}
-	t.cmdTimestamp = func(buffer uintptr, stage uint32, pool uintptr, query uint32) {
-		p.CmdTimestamp.Call4(buffer, uintptr(stage), pool, uintptr(query))
+	t.cmdTimestamp = func(c *dl.Chain, buffer uintptr, stage uint32, pool uintptr, query uint32) {
+		c.Do("vkCmdWriteTimestamp", p.CmdTimestamp, buffer, uintptr(stage), pool, uintptr(query))
 	}
 	t.createShader = func(device uintptr, info unsafe.Pointer) (shader uintptr, st status) {
 		w0 := dl.GetWords()
@@ -464,14 +461,14 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 		st = status(p.PipelineCacheData.Call4(device, cache, uintptr(size), uintptr(data)))
 		return st
 	}
-	t.cmdBindPipeline = func(buffer, pipe uintptr) {
-		p.CmdBindPipeline.Call3(buffer, bindCompute, pipe)
+	t.cmdBindPipeline = func(c *dl.Chain, buffer, pipe uintptr) {
+		c.Do("vkCmdBindPipeline", p.CmdBindPipeline, buffer, bindCompute, pipe)
 	}
-	t.cmdPushConstants = func(buffer, layout uintptr, n uint32, values unsafe.Pointer) {
-		p.CmdPushConstants.Call6(buffer, layout, shaderStageCompute, 0, uintptr(n), uintptr(values))
+	t.cmdPushConstants = func(c *dl.Chain, buffer, layout uintptr, n uint32, values unsafe.Pointer) {
+		c.Do("vkCmdPushConstants", p.CmdPushConstants, buffer, layout, shaderStageCompute, 0, uintptr(n), dl.Address(values))
 	}
-	t.cmdDispatch = func(buffer uintptr, x, y, z uint32) {
-		p.CmdDispatch.Call4(buffer, uintptr(x), uintptr(y), uintptr(z))
+	t.cmdDispatch = func(c *dl.Chain, buffer uintptr, x, y, z uint32) {
+		c.Do("vkCmdDispatch", p.CmdDispatch, buffer, uintptr(x), uintptr(y), uintptr(z))
 	}
 	t.createQueryPool = func(device uintptr, info unsafe.Pointer) (pool uintptr, st status) {
 		w0 := dl.GetWords()

@@ -112,9 +112,9 @@ const mostBytes = 1 << 30
 // copyCommands records a copy; the queue is locked.
 func (q *queue) copyCommands(cb uintptr, dst, src place, n uint64) {
 	for off := uint64(0); off < n; off += mostBytes {
-		c := &q.args.copies[0]
-		*c = bufferCopy{src.off + off, dst.off + off, min(n-off, mostBytes)}
-		q.dev.t.cmdCopyBuffer(cb, src.buffer, dst.buffer, 1, unsafe.Pointer(c))
+		c := q.copies()
+		c[0] = bufferCopy{src.off + off, dst.off + off, min(n-off, mostBytes)}
+		q.dev.t.cmdCopyBuffer(q.calls, cb, src.buffer, dst.buffer, 1, unsafe.Pointer(c))
 	}
 }
 
@@ -207,22 +207,23 @@ func (s *stream) submitFill(o *op) error {
 func (q *queue) fillCommands(cb, buffer uintptr, table place, f *fill) {
 	t := q.dev.t
 	if f.n > 0 {
+		c := q.copies()
 		for i, e := range f.edges[:f.n] {
-			q.args.copies[i] = bufferCopy{table.off + uint64(e.value), e.off, 1}
+			c[i] = bufferCopy{table.off + uint64(e.value), e.off, 1}
 		}
-		t.cmdCopyBuffer(cb, table.buffer, buffer, uint32(f.n), unsafe.Pointer(&q.args.copies[0]))
+		t.cmdCopyBuffer(q.calls, cb, table.buffer, buffer, uint32(f.n), unsafe.Pointer(c))
 	}
 	if f.size == 0 {
 		return
 	}
 	if f.words[0] == f.words[1] || f.size == 4 {
 		for off := uint64(0); off < f.size; off += mostBytes {
-			t.cmdFillBuffer(cb, buffer, f.off+off, min(f.size-off, mostBytes), f.words[0])
+			t.cmdFillBuffer(q.calls, cb, buffer, f.off+off, min(f.size-off, mostBytes), f.words[0])
 		}
 		return
 	}
-	t.cmdFillBuffer(cb, buffer, f.off, 4, f.words[0])
-	t.cmdFillBuffer(cb, buffer, f.off+4, 4, f.words[1])
+	t.cmdFillBuffer(q.calls, cb, buffer, f.off, 4, f.words[0])
+	t.cmdFillBuffer(q.calls, cb, buffer, f.off+4, 4, f.words[1])
 	for done := uint64(8); done < f.size; done *= 2 {
 		q.order(cb)
 		q.copyCommands(cb, place{buffer, f.off + done}, place{buffer, f.off}, min(done, f.size-done))

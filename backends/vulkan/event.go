@@ -199,8 +199,8 @@ func (s *stream) submitStamp(o *op) error {
 		return err
 	}
 	t := s.dev.t
-	t.cmdResetQueries(cb, e.stamp.pool, e.stamp.index)
-	t.cmdTimestamp(cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
+	t.cmdResetQueries(q.calls, cb, e.stamp.pool, e.stamp.index)
+	t.cmdTimestamp(q.calls, cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
 	return s.end(o.name, cb)
 }
 

@@ -72,7 +72,7 @@ func TestMisuse(t *testing.T) {
 		m := memoryOf(t, d, driver.KindDevice, 64).(*memory)
 		cb, err := d.queue.begin("misuse")
 		must(t, err)
-		d.t.cmdFillBuffer(cb, m.blk.buffer, m.off, 3, 0)
+		d.t.cmdFillBuffer(d.queue.calls, cb, m.blk.buffer, m.off, 3, 0)
 		number, err := d.queue.end("misuse", cb)
 		must(t, err, d.queue.wait("misuse", number))
 	})

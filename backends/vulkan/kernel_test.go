@@ -178,8 +178,8 @@ func TestPipelinesAreFew(t *testing.T) {
 			t.Errorf("%d pipelines", n)
 		}
 		for _, x := range of.pipelines {
-			if x.pending != 0 {
-				t.Errorf("%d launches are pending when all is done", x.pending)
+			if x.pending.Load() != 0 {
+				t.Errorf("%d launches are pending when all is done", x.pending.Load())
 			}
 		}
 	})
@@ -225,7 +225,7 @@ func TestPipelinesAreCompiledApart(t *testing.T) {
 			for waiting := 0; waiting < callers; runtime.Gosched() { // all others have come
 				of := put.(*kernel)
 				of.mu.Lock()
-				waiting = of.pipelines[len(of.pipelines)-1].pending
+				waiting = int(of.pipelines[len(of.pipelines)-1].pending.Load())
 				of.mu.Unlock()
 			}
 			return end

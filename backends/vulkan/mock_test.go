@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // mock is a driver without a device: what is submitted is done at once, and does nothing. Some of its answers are not what they should
@@ -45,7 +46,14 @@ func (m *mock) table() *table {
 			f := calls.Field(i)
 			f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 			name, kind := calls.Type().Field(i).Name, f.Type()
-			f.Set(reflect.MakeFunc(kind, func(args []reflect.Value) []reflect.Value { return m.call(name, kind, args) }))
+			f.Set(reflect.MakeFunc(kind, func(args []reflect.Value) []reflect.Value {
+				c, ok := args[0].Interface().(*dl.Chain)
+				if !ok {
+					return m.call(name, kind, args)
+				}
+				c.Go(name, func() int32 { return m.chained(name, args[1:]) })
+				return nil
+			}))
 		}
 	}
 	return t
@@ -98,6 +106,21 @@ func (m *mock) add(name string) uintptr {
 	m.next += 64
 	m.made[m.next] = name
 	return m.next
+}
+
+// chained is a call that begins, records or makes a submission.
+func (m *mock) chained(name string, args []reflect.Value) int32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := success
+	if name == "beginCommandBuffer" || name == "endCommandBuffer" || name == "submit" {
+		st = m.status()
+	}
+	if name == "submit" && st >= success {
+		info := (*submitInfo)(args[1].Interface().(unsafe.Pointer))
+		m.done = *(*uint64)((*timelineSubmitInfo)(info.next).values)
+	}
+	return int32(st)
 }
 
 // call is a call of a device.
@@ -154,8 +177,6 @@ func (m *mock) call(name string, kind reflect.Type, args []reflect.Value) (resul
 		results[0].SetUint(m.number(1 << 40))
 	case "hostPointerProperties":
 		(*hostPointerProperties)(ptr(3)).typeBits = uint32(m.number(1))
-	case "submit":
-		m.done = *(*uint64)((*timelineSubmitInfo)((*submitInfo)(ptr(1)).next).values)
 	case "semaphoreValue":
 		results[0].SetUint(m.number(m.done))
 	case "queryResult":

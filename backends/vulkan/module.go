@@ -162,7 +162,17 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 		}
 		copy(to[:a.Size], unsafe.Slice((*byte)(a.Value()), a.Size))
 	}
-	return s.enqueue(op{kind: opLaunch, name: name, launch: x})
+	if len(x.arguments) > 0 { // for which the stream may be held up
+		return s.enqueue(op{kind: opLaunch, name: name, launch: x})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		s.ops.add(op{kind: opLaunch, name: name, launch: x})
+		return nil
+	}
+	_, err = s.submitLaunch(name, x)
+	return err
 }
 
 // submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the
@@ -186,22 +196,20 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 		cb, err = q.begin(name)
 	}
 	if err == nil {
-		d.t.cmdBindPipeline(cb, x.p.handle)
+		d.t.cmdBindPipeline(q.calls, cb, x.p.handle)
 		if n := x.k.entry.pushed; n > 0 {
-			d.t.cmdPushConstants(cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+			d.t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
 		}
-		d.t.cmdDispatch(cb, x.grid[0], x.grid[1], x.grid[2])
+		d.t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
 		err = s.end(name, cb)
 	}
 	if args != nil {
 		d.stages.put(d, args, s.tail)
 	}
-	x.k.mu.Lock()
-	x.p.pending--
 	if err == nil {
-		x.p.number = max(x.p.number, s.tail)
+		x.p.used(s.tail)
 	}
-	x.k.mu.Unlock()
+	x.p.pending.Add(-1)
 	x.k, x.p, x.arguments = nil, nil, x.arguments[:0]
 	launches.Put(x)
 	return false, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -21,10 +22,19 @@ type pipeline struct {
 	ready  chan struct{} // closed when the pipeline is compiled
 	err    error         // why it could not be; set before ready is closed
 
-	// Guarded by the kernel's mu.
-	handle  uintptr // 0 while the pipeline is being compiled
-	pending int     // launches that are not submitted
-	number  uint64  // of the last submission
+	handle  uintptr       // 0 while the pipeline is being compiled; guarded by the kernel's mu
+	pending atomic.Int64  // launches that are not submitted; it grows with the kernel's mu held
+	number  atomic.Uint64 // of the last submission
+}
+
+// used notes a submission.
+func (p *pipeline) used(number uint64) {
+	for {
+		old := p.number.Load()
+		if number <= old || p.number.CompareAndSwap(old, number) {
+			return
+		}
+	}
 }
 
 // mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
@@ -40,7 +50,7 @@ func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline,
 			copy(k.pipelines[at:], k.pipelines[at+1:])
 			k.pipelines[last] = p
 		}
-		p.pending++
+		p.pending.Add(1)
 		compiled := p.handle != 0
 		k.mu.Unlock()
 		if !compiled {
@@ -50,7 +60,8 @@ func (k *kernel) pipeline(op string, block [3]uint32, shared uint32) (*pipeline,
 		return p, nil
 	}
 	k.makeRoom()
-	p := &pipeline{block: block, shared: shared, ready: make(chan struct{}), pending: 1}
+	p := &pipeline{block: block, shared: shared, ready: make(chan struct{})}
+	p.pending.Add(1)
 	k.pipelines = append(k.pipelines, p)
 	k.mu.Unlock()
 	defer close(p.ready)
@@ -69,7 +80,11 @@ func (k *kernel) makeRoom() {
 	d := k.of.dev
 	for i := 0; i < len(k.pipelines) && len(k.pipelines) >= mostPipelines; {
 		p := k.pipelines[i]
-		if done, err := d.queue.reached(p.number); p.pending > 0 || !done || err != nil {
+		if p.pending.Load() > 0 {
+			i++
+			continue
+		}
+		if done, err := d.queue.reached(p.number.Load()); !done || err != nil {
 			i++
 			continue
 		}

@@ -10,12 +10,13 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // queue is the one VkQueue of a device, which all its streams use.
 //
 // What is submitted is numbered, and a timeline semaphore counts what is done: it has the value n when the submissions up to number n
-// have ended. Each submission begins with a barrier behind everything before it, so the queue does its work in order. So one number
+// have ended. Each submission ends with a barrier before everything behind it, so the queue does its work in order. So one number
 // stands for a point in the work of all streams, and a stream waits for another by coming later.
 //
 // A submission never waits for anything but earlier ones: work behind a gate, or behind a copy that the host makes, stays with its
@@ -30,12 +31,13 @@ type queue struct {
 
 	settled sync.Once
 
-	mu   sync.Mutex // held from begin to end
-	pool uintptr
-	busy fifo[commands] // submitted and not known to be done
-	idle []uintptr      // command buffers; at most keptCommands
-	last uint64         // number of the last submission
-	args *submitArgs
+	mu    sync.Mutex // held from begin to end
+	pool  uintptr
+	busy  fifo[commands] // submitted and not known to be done
+	idle  []uintptr      // command buffers; at most keptCommands
+	last  uint64         // number of the last submission
+	args  *submitArgs
+	calls *dl.Chain // of the submission that has begun; end makes them
 
 	waits    sync.Mutex
 	waiting  []waiter // in the order of their numbers
@@ -66,18 +68,18 @@ type waiter struct {
 type submitArgs struct {
 	another  commandBufferInfo
 	begin    commandBufferBegin
-	before   memoryBarrier
-	after    memoryBarrier
+	barrier  memoryBarrier
 	submit   submitInfo
 	timeline timelineSubmitInfo
 	buffer   uintptr
 	signal   uintptr
 	number   uint64
 	copies   [8]bufferCopy
+	copying  bool // a call that is not made yet reads copies
 }
 
 func newQueue(op string, d *device) (*queue, error) {
-	q := &queue{dev: d, args: new(submitArgs)}
+	q := &queue{dev: d, args: new(submitArgs), calls: new(dl.Chain)}
 	q.handle = d.t.getQueue(d.handle, d.plan.family)
 	pool := &commandPoolInfo{sType: typeCommandPoolCreateInfo, flags: poolResetCommandBuffer, family: d.plan.family}
 	var st status
@@ -94,8 +96,7 @@ func newQueue(op string, d *device) (*queue, error) {
 	a.signal = q.semaphore
 	a.another = commandBufferInfo{sType: typeCommandBufferInfo, pool: q.pool, n: 1}
 	a.begin = commandBufferBegin{sType: typeCommandBufferBegin, flags: oneTimeSubmit}
-	a.before = memoryBarrier{sType: typeMemoryBarrier, src: accessMemory, dst: accessMemory}
-	a.after = memoryBarrier{sType: typeMemoryBarrier, src: accessMemory, dst: accessHost}
+	a.barrier = memoryBarrier{sType: typeMemoryBarrier, src: accessMemory, dst: accessMemory | accessHost}
 	a.timeline = timelineSubmitInfo{sType: typeTimelineSubmitInfo, signals: 1, values: unsafe.Pointer(&a.number)}
 	a.submit = submitInfo{sType: typeSubmitInfo, next: unsafe.Pointer(&a.timeline), buffers: 1, bufferList: unsafe.Pointer(&a.buffer),
 		signals: 1, signalled: unsafe.Pointer(&a.signal)}
@@ -116,38 +117,40 @@ func (q *queue) begin(op string) (uintptr, error) {
 	}
 	q.mu.Lock()
 	cb, err := q.take(op)
-	if err == nil {
-		if st := q.dev.t.beginCommandBuffer(cb, unsafe.Pointer(&q.args.begin)); st < success {
-			q.idle = append(q.idle, cb)
-			err = q.fail(op, "vkBeginCommandBuffer", st)
-		}
-	}
 	if err != nil {
 		q.mu.Unlock()
 		return 0, err
 	}
-	q.order(cb)
+	q.args.copying = false
+	q.dev.t.beginCommandBuffer(q.calls, cb, unsafe.Pointer(&q.args.begin))
 	return cb, nil
 }
 
-// order makes later commands of the buffer wait for earlier ones, and see what they wrote.
+// order makes later commands, and the host, wait for earlier ones and see what they wrote.
 func (q *queue) order(cb uintptr) {
-	q.dev.t.barrier(cb, stageAllCommands, stageAllCommands, unsafe.Pointer(&q.args.before))
+	q.dev.t.barrier(q.calls, cb, stageAllCommands, stageAllCommands|stageHost, unsafe.Pointer(&q.args.barrier))
+}
+
+// copies returns room for the regions of copies, which later calls change: calls that read it are made before.
+func (q *queue) copies() *[8]bufferCopy {
+	if q.args.copying {
+		q.calls.Pass()
+	}
+	q.args.copying = true
+	return &q.args.copies
 }
 
 // end submits the command buffer, unlocks the queue and returns the number of the submission. If it fails, nothing is submitted.
 func (q *queue) end(op string, cb uintptr) (uint64, error) {
 	defer q.mu.Unlock()
 	t, a := q.dev.t, q.args
-	t.barrier(cb, stageAllCommands, stageHost, unsafe.Pointer(&a.after)) // so that the host sees what was written
-	if st := t.endCommandBuffer(cb); st < success {
-		q.idle = append(q.idle, cb)
-		return 0, q.fail(op, "vkEndCommandBuffer", st)
-	}
+	q.order(cb)
+	t.endCommandBuffer(q.calls, cb)
 	a.buffer, a.number = cb, q.last+1
-	if st := t.submit(q.handle, unsafe.Pointer(&a.submit)); st < success {
+	t.submit(q.calls, q.handle, unsafe.Pointer(&a.submit))
+	if api, st := q.calls.Run(); api != "" {
 		q.idle = append(q.idle, cb)
-		return 0, q.fail(op, "vkQueueSubmit", st)
+		return 0, q.fail(op, api, status(st))
 	}
 	q.last++
 	q.busy.add(commands{cb, q.last})

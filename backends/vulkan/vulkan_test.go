@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 )
 
 // spy stands between the backend and the driver. It counts the objects that exist and the calls that can fail, and makes one fail.
@@ -51,6 +52,10 @@ var destroys = map[string]string{"destroyDevice": "device", "freeMemory": "memor
 	"destroyCommandPool": "command pool", "destroyQueryPool": "query pool", "destroySemaphore": "semaphore",
 	"destroyShader": "shader", "destroyLayout": "layout", "destroyPipeline": "pipeline", "destroyPipelineCache": "pipeline cache"}
 
+// chainedStatus are the calls of a chain that can fail.
+var chainedStatus = map[string]string{"beginCommandBuffer": "vkBeginCommandBuffer", "endCommandBuffer": "vkEndCommandBuffer",
+	"submit": "vkQueueSubmit"}
+
 // watch wraps the functions of a table.
 func (s *spy) watch(table reflect.Value) {
 	for i := range table.NumField() {
@@ -64,6 +69,15 @@ func (s *spy) watch(table reflect.Value) {
 		inner := reflect.ValueOf(f.Interface())
 		fails := f.Type().NumOut() > 0 && f.Type().Out(f.Type().NumOut()-1) == reflect.TypeFor[status]()
 		f.Set(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
+			if len(args) > 0 {
+				if c, ok := args[0].Interface().(*dl.Chain); ok {
+					if st := s.before(name, chainedStatus[name] != ""); st != success {
+						c.Go(chainedStatus[name], func() int32 { return int32(st) })
+						return nil
+					}
+					return inner.Call(args)
+				}
+			}
 			if st := s.before(name, fails); st != success {
 				results := make([]reflect.Value, f.Type().NumOut())
 				for j := range results {
