@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/spirv"
@@ -17,6 +18,9 @@ type Code struct {
 	Words   string // the module, packed
 	Checked string // the same with indexes checked, for HALYARD_CHECK=bounds
 	Lacks   string // why there is no module, with the line in Go
+
+	// Needs says what the kernel uses that not every device has, with the line in Go, by the names of Vulkan's features.
+	Needs map[string]string
 }
 
 // compiled are the kernels of a program for devices of Vulkan.
@@ -106,8 +110,10 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 				return nil, errors.Join(err, l.Close())
 			}
 			why = e.Detail
-			if needs := p.src.Kernels[name].Needs; needs != "" {
-				why = "it needs " + needs + ": " + why
+			for feature, use := range c.Needs {
+				if strings.Contains(e.Detail, feature+",") {
+					why = "it uses " + use + ": " + e.Detail
+				}
 			}
 		}
 		l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s cannot run on the device: %s", name, why)

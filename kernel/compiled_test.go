@@ -51,9 +51,6 @@ func compiledProgram(codes map[string]kernel.Code) *kernel.Program {
 	src := kernel.Source{Name: "p", Portable: "the text", Kernels: map[string]kernel.Written{}}
 	for name := range codes {
 		src.Kernels[name] = kernel.Written{Code: "k_" + name}
-		if name == "needs" {
-			src.Kernels[name] = kernel.Written{Code: "k_needs", Needs: "atomic operations of 64 bits (k.go:9)"}
-		}
 	}
 	p := kernel.New(src)
 	sum := sha256.Sum256([]byte(src.Portable))
@@ -63,19 +60,22 @@ func compiledProgram(codes map[string]kernel.Code) *kernel.Program {
 
 // A kernel that a device of Vulkan cannot run fails when it is launched, with its name and the reason, and keeps no other from it.
 func TestEachKernelIsAModule(t *testing.T) {
+	t.Setenv("HALYARD_VULKAN_WITHOUT", "shaderFloat64")
 	s := onVulkan(t)
 	const linkage = 5 // no device has it
 	p := compiledProgram(map[string]kernel.Code{
 		"fine":   {Words: idle("k_fine", spirv.Shader)},
 		"needs":  {Words: idle("k_needs", linkage)},
 		"cannot": {Lacks: "k.go:7: there is no such operation"},
+		"wide":   {Words: idle("k_wide", spirv.Float64), Needs: map[string]string{"shaderInt8": "bytes (k.go:3)", "shaderFloat64": "float64 (k.go:9)"}},
 	})
 	launch := func(p *kernel.Program, name string) error {
 		return p.Kernel(name).Launch(t.Context(), s, hal.Over(1))
 	}
 	assert.NoError(t, launch(p, "fine"))
 	for name, says := range map[string]string{
-		"needs":  "kernel needs cannot run on the device: it needs atomic operations of 64 bits (k.go:9): the module needs capability 5",
+		"needs":  "kernel needs cannot run on the device: the module needs capability 5",
+		"wide":   "kernel wide cannot run on the device: it uses float64 (k.go:9): the module needs shaderFloat64, which the device lacks",
 		"cannot": "kernel cannot cannot run on the device: k.go:7: there is no such operation",
 	} {
 		err := launch(p, name)

@@ -17,6 +17,10 @@ const backendName = "vulkan"
 // memoryEnv forces the memory model of devices opened without Options.
 const memoryEnv = "HALYARD_VULKAN_MEMORY"
 
+// withoutEnv names features of Vulkan, separated by commas, that are not used though a device has them: so a program meets a device that lacks
+// them.
+const withoutEnv = "HALYARD_VULKAN_WITHOUT"
+
 // registered is the backend without options, which package hal finds.
 var registered = newBackend(loadTable)
 
@@ -46,6 +50,8 @@ type Options struct {
 
 	// Limit is the memory of a simulated discrete device in bytes, 1 GiB if it is 0. Others ignore it.
 	Limit uint64
+
+	without string // the value of withoutEnv
 }
 
 // New returns a backend with the options. hal.OpenWith opens its devices, so one program can use a device in both memory models. A backend
@@ -88,6 +94,12 @@ func (b *Backend) options() (Options, error) {
 	}
 	if !o.valid() {
 		return o, refusal("open", -1, driver.ErrInvalidArgument, "%s=%q; it must be %q or %q", from, o.Memory, modelUnified, modelDiscrete)
+	}
+	o.without = os.Getenv(withoutEnv)
+	for name := range strings.SplitSeq(o.without, ",") {
+		if f := featureNamed(name); o.without != "" && (f == nil || f.required) {
+			return o, refusal("open", -1, driver.ErrInvalidArgument, "%s=%q; %q is no feature that can be done without", withoutEnv, o.without, name)
+		}
 	}
 	return o, nil
 }

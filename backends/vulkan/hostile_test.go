@@ -311,6 +311,33 @@ func TestMemoryModels(t *testing.T) {
 	}
 }
 
+// The variable hides features, so that a program meets a device without them. What cannot be done without is refused, as is what is none.
+func TestFeaturesDoneWithout(t *testing.T) {
+	b := newBackend(func() (*table, error) {
+		f := madeUp(deviceDiscreteGPU, memoryType{local, 0}, memoryType{cachedHost, 1})
+		for _, w := range wanted {
+			*w.at(&f.features) = 1
+		}
+		return hostile(f), nil
+	})
+	for without, has := range map[string][2]bool{ // float64, and integers of 64 bits
+		"": {true, true}, "shaderFloat64": {false, true}, "shaderFloat64,shaderInt64": {false, false}, "shaderInt8": {true, true},
+	} {
+		t.Setenv(withoutEnv, without)
+		infos, err := b.Devices(t.Context())
+		must(t, err)
+		if c := infos[0].Compute; c.Float64 != has[0] || c.NoInt64 == has[1] {
+			t.Errorf("without %q: %+v", without, c)
+		}
+	}
+	for _, wrong := range []string{"shaderFloat46", "timelineSemaphore", "shaderInt8,"} {
+		t.Setenv(withoutEnv, wrong)
+		if _, err := b.Devices(t.Context()); !errors.Is(err, driver.ErrInvalidArgument) || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("without %q: %v", wrong, err)
+		}
+	}
+}
+
 // A driver whose waits always fail is given up, so that nobody waits for its device for ever.
 func TestWaitsThatAlwaysFail(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {

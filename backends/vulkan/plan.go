@@ -139,6 +139,9 @@ func planFor(f *facts, ordinal int, opts Options) (p *plan, problem string) {
 	p = &plan{importAlign: f.importAlign, compiler: f.compiler}
 	var missing []string
 	for _, w := range wanted {
+		if slices.Contains(strings.Split(opts.without, ","), w.name) {
+			continue
+		}
 		*w.at(&p.features) = *w.at(&f.features)
 		if w.required && *w.at(&f.features) == 0 {
 			missing = append(missing, w.name)

@@ -45,10 +45,13 @@ func (m *Module) ID() ID {
 
 // Need declares a capability.
 func (m *Module) Need(capability uint32) {
-	if !slices.Contains(m.capabilities, capability) {
+	if !m.Needs(capability) {
 		m.capabilities = append(m.capabilities, capability)
 	}
 }
+
+// Needs reports whether a capability is declared.
+func (m *Module) Needs(capability uint32) bool { return slices.Contains(m.capabilities, capability) }
 
 // put appends an instruction.
 func put(to []uint32, op Op, args ...uint32) []uint32 {

@@ -461,7 +461,7 @@ func (b *batch) vulkan(c string) error {
 	for name, k := range all {
 		made[name] = packed{Lacks: k.lacks}
 		if k.lacks == "" {
-			made[name] = packed{spirv.Pack(k.words), spirv.Pack(k.checked), ""}
+			made[name] = packed{spirv.Pack(k.plain.words), spirv.Pack(k.checked.words), ""}
 		}
 	}
 	return gob.NewEncoder(file).Encode(struct {

@@ -392,6 +392,12 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	if called.atomic64.IsValid() {
 		f.uses64(called.atomic64)
 	}
+	if !f.float64.IsValid() {
+		f.float64 = called.float64
+	}
+	if !f.inexact.IsValid() {
+		f.inexact = called.inexact
+	}
 	for i := range list {
 		if m := called.params[i]; m.kind == slice || m.kind == matrix || m.kind == pointer {
 			if m.written {

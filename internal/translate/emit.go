@@ -177,11 +177,19 @@ const (
 var guards = map[int]string{needsFloat64: "#ifdef HALYARD_FLOAT64\n", needsAtomic64: "#ifdef GO_ATOMIC64\n",
 	needsFloat64 | needsAtomic64: "#if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)\n"}
 
+// isWide reports whether a word of C computes with float64: a type, a macro or a constant.
+func isWide(w string) bool {
+	switch w {
+	case "f64", "GO_F64_BITS", "GO_BITS_F64", "GO_NEG_F64":
+		return true
+	}
+	return w[0] <= '9' && strings.ContainsAny(w, ".e") && !strings.HasSuffix(w, "f")
+}
+
 // text returns the whole program in C. What needs something that a device lacks is left out there, so that the other kernels compile.
 func (p *program) text() string {
 	var b strings.Builder
 	p.needs = map[string]int{ // words
-		"f64": needsFloat64, "GO_F64_BITS": needsFloat64, "GO_BITS_F64": needsFloat64, "GO_NEG_F64": needsFloat64,
 		"GO_ADD64": needsAtomic64, "GO_XCHG64": needsAtomic64, "GO_CAS64": needsAtomic64,
 	}
 	open := 0
@@ -189,8 +197,7 @@ func (p *program) text() string {
 		words := word.FindAllString(text, -1)
 		need := 0
 		for _, w := range words {
-			if w[0] <= '9' && // a constant
-				strings.ContainsAny(w, ".e") && !strings.HasSuffix(w, "f") {
+			if isWide(w) {
 				need |= needsFloat64
 			}
 			need |= p.needs[w]

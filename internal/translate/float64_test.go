@@ -85,3 +85,58 @@ func single(t grid.Thread, x []float32) { grid.AtomicMin(&x[0], 1) }
 	assert.Contains(t, string(made.Go), `Needs: "float64, and atomic operations of 64 bits (k.go:11)",`)
 	assert.Contains(t, string(made.Go), "{Code: \"k_single\", Params: []string{\"x\", \"len(x)\"},\n\t\tFootprint:")
 }
+
+// For a device of Vulkan the generated file says what each kernel uses that the device may lack, with the line.
+func TestLinesOfWhatVulkanMayLack(t *testing.T) {
+	t.Parallel()
+	made, err := translated(t, `package p
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+type small struct {
+	a int16
+	b [2]int8
+}
+
+func half(x float64) float64 { return x / 2 }
+
+//halyard:kernel
+func whole(t grid.Thread, x []int32) { x[0]++ }
+
+//halyard:kernel
+func given(t grid.Thread, x []int32, y []float64) { x[0] = 1 }
+
+//halyard:kernel
+func inside(t grid.Thread, x []float32) {
+	x[1] = 1
+	x[0] = float32(half(float64(x[0])))
+}
+
+//halyard:kernel
+func series(t grid.Thread, x []float32) {
+	x[1] = float32(math.Sqrt(float64(x[0])))
+	x[0] = float32(math.Sin(float64(x[0])))
+}
+
+//halyard:kernel
+func bytes(t grid.Thread, n int32,
+	x []small) {
+	x[0].a += int16(n)
+}
+`)
+	require.NoError(t, err)
+	for _, says := range []string{
+		`"shaderInt64": "int, which has 64 bits (k.go:17)",`,
+		`"shaderFloat64": "float64 (k.go:20)",`,
+		`"shaderFloat64": "float64 (k.go:14)",`,
+		`"shaderFloat64": "a function of package math, which is computed in float64 (k.go:31)",`,
+		`"storageBuffer8BitAccess": "integers of 8 bits (k.go:36)",`,
+		`"storageBuffer16BitAccess": "integers of 16 bits (k.go:36)",`,
+	} {
+		assert.Contains(t, regexp.MustCompile(" +").ReplaceAllString(string(made.Vulkan), " "), says)
+	}
+}

@@ -102,6 +102,9 @@ type function struct {
 	dims     int       // how many dimensions of the grid it, or a function that it calls, uses
 	dimsAt   token.Pos // where it uses the last of them
 	atomic64 token.Pos // of the first atomic operation of 64 bits in it, or in a function that it calls
+	float64  token.Pos // of the first statement that computes with float64 in it, or in a function that it calls
+	inexact  token.Pos // of the first function of package math on float32 that is not exact, in the same way
+	at       token.Pos // of the statement that is being translated
 	argNames []string  // the names of its parameters in the generated file
 
 	vars   map[types.Object]*variable
@@ -473,7 +476,11 @@ func (f *function) temp() string {
 
 // line writes a line.
 func (f *function) line(format string, args ...any) {
-	f.lines = append(f.lines, strings.Repeat("\t", f.depth)+fmt.Sprintf(format, args...)+"\n")
+	text := fmt.Sprintf(format, args...)
+	if !f.float64.IsValid() && slices.ContainsFunc(word.FindAllString(text, -1), isWide) {
+		f.float64 = f.at
+	}
+	f.lines = append(f.lines, strings.Repeat("\t", f.depth)+text+"\n")
 }
 
 // capture returns the lines that fn writes, instead of adding them to the function's lines.

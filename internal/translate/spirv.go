@@ -38,9 +38,9 @@ type emitter struct {
 	words     bool                // floats in memory that a block shares are kept as integers, because there are atomic operations on them
 }
 
-// spirvOf returns the module of a kernel.
-func (p *cProgram) spirvOf(kernel string) (words []uint32, err error) {
-	e := &emitter{p: p, m: spirv.New(), plain: map[*cType]spirv.ID{}, laid: map[string]spirv.ID{}, functions: map[string]spirv.ID{},
+// spirvOf writes the module of a kernel.
+func (p *cProgram) spirvOf(kernel string) (e *emitter, err error) {
+	e = &emitter{p: p, m: spirv.New(), plain: map[*cType]spirv.ID{}, laid: map[string]spirv.ID{}, functions: map[string]spirv.ID{},
 		inputs: map[uint32]spirv.ID{}}
 	defer func() {
 		if r := recover(); r != nil {
@@ -55,7 +55,7 @@ func (p *cProgram) spirvOf(kernel string) (words []uint32, err error) {
 		e.words = e.words || t == "GO_LOCAL" && i > 0 && p.tokens[i-1] == "(" && p.tokens[i+2] == "*" && p.tokens[i+3] == ")"
 	}
 	e.kernel(p.functions[kernel])
-	return e.m.Words(), nil
+	return e, nil
 }
 
 // value returns the type of values of a type. Integers have at least 32 bits.

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"go/format"
+	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv"
@@ -31,9 +33,15 @@ func init() {
 	}
 }
 
-// modules returns the kernels of a text as modules of SPIR-V, by their names in C, and why others have none. checked says whether they
-// check indexes.
-func modules(c string, checked bool) (made map[string][]uint32, lacks map[string]error, err error) {
+// spirvModule is a kernel as a module of SPIR-V.
+type spirvModule struct {
+	words []uint32
+	needs []string // what not every device has, by the names of Vulkan's features
+}
+
+// modules returns the kernels of a text as modules, by their names in C, and why others have none. checked says whether they check
+// indexes.
+func modules(c string, checked bool) (made map[string]spirvModule, lacks map[string]error, err error) {
 	c = mathText + c
 	if checked {
 		c = boundsText + c
@@ -42,23 +50,44 @@ func modules(c string, checked bool) (made map[string][]uint32, lacks map[string
 	if err != nil {
 		return nil, nil, fmt.Errorf("the translation to C cannot be read, which is a bug of halyard kernels: %w", err)
 	}
-	made, lacks = map[string][]uint32{}, map[string]error{}
+	made, lacks = map[string]spirvModule{}, map[string]error{}
 	for name, f := range p.functions {
 		if !f.kernel {
 			continue
 		}
-		if words, err := p.spirvOf(name); err != nil {
+		e, err := p.spirvOf(name)
+		if err != nil {
 			lacks[name] = err
-		} else {
-			made[name] = words
+			continue
 		}
+		m := spirvModule{words: e.m.Words()}
+		for _, n := range vulkanNeeds {
+			if e.m.Needs(n.capability) {
+				m.needs = append(m.needs, n.feature)
+			}
+		}
+		made[name] = m
 	}
 	return made, lacks, nil
 }
 
+// vulkanNeeds are the features that not every device has, with the words for what uses them.
+var vulkanNeeds = []struct {
+	capability     uint32
+	feature, words string
+}{
+	{spirv.Float64, "shaderFloat64", "float64"},
+	{spirv.Int64, "shaderInt64", "int, which has 64 bits"},
+	{spirv.Int64Atomics, "shaderBufferInt64Atomics", "atomic operations of 64 bits"},
+	{spirv.Int8, "shaderInt8", "integers of 8 bits"}, {spirv.Storage8, "storageBuffer8BitAccess", "integers of 8 bits"},
+	{spirv.Push8, "storagePushConstant8", "integers of 8 bits"},
+	{spirv.Int16, "shaderInt16", "integers of 16 bits"}, {spirv.Storage16, "storageBuffer16BitAccess", "integers of 16 bits"},
+	{spirv.Push16, "storagePushConstant16", "integers of 16 bits"},
+}
+
 // code is a kernel for devices of Vulkan, or why there is none.
 type code struct {
-	words, checked []uint32
+	plain, checked spirvModule
 	lacks          string
 }
 
@@ -73,8 +102,8 @@ func codes(c string) (sum string, kernels map[string]code, err error) {
 		return "", nil, err
 	}
 	kernels = map[string]code{}
-	for name, words := range plain {
-		kernels[name] = code{words: words, checked: checked[name]}
+	for name, m := range plain {
+		kernels[name] = code{plain: m, checked: checked[name]}
 	}
 	for name, why := range lacks {
 		kernels[name] = code{lacks: why.Error()}
@@ -100,8 +129,15 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 			fmt.Fprintf(&text, "; kernel %s has no module: %s\n", name, why)
 			continue
 		}
-		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`},\n", name, spirv.Pack(k.words), spirv.Pack(k.checked))
-		fmt.Fprintf(&text, "; kernel %s\n%s", name, spirv.Text(k.words))
+		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, spirv.Pack(k.plain.words), spirv.Pack(k.checked.words))
+		b.WriteString(" Needs: map[string]string{\n")
+		for _, n := range vulkanNeeds {
+			if slices.Contains(k.plain.needs, n.feature) {
+				fmt.Fprintf(&b, "\t\t\t%q: %q,\n", n.feature, f.use(n.capability, n.words))
+			}
+		}
+		b.WriteString("\t\t}},\n")
+		fmt.Fprintf(&text, "; kernel %s\n%s", name, spirv.Text(k.plain.words))
 	}
 	b.WriteString("\t})\n}\n")
 	file, err = format.Source([]byte(b.String()))
@@ -109,4 +145,53 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 		return nil, "", fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
 	return file, text.String(), nil
+}
+
+// use says where the kernel first uses what a capability is for; if that is not known, where the kernel is.
+func (f *function) use(capability uint32, words string) string {
+	at, bits := f.decl.Pos(), 0
+	switch capability {
+	case spirv.Int64Atomics:
+		at = f.atomic64
+	case spirv.Float64:
+		bits = 64
+		if f.float64.IsValid() {
+			at = f.float64
+		} else if f.inexact.IsValid() {
+			at, words = f.inexact, "a function of package math, which is computed in float64"
+		}
+	case spirv.Int8, spirv.Storage8, spirv.Push8:
+		bits = 8
+	case spirv.Int16, spirv.Storage16, spirv.Push16:
+		bits = 16
+	}
+	for _, m := range f.params {
+		t := m.typ
+		if m.kind == slice || m.kind == matrix {
+			t = elem(m)
+		}
+		if m.kind != thread && hasNumber(t, func(n number) bool { return n.bits == bits && n.float == (bits == 64) }) {
+			at = m.pos
+			break
+		}
+	}
+	return fmt.Sprintf("%s (%s)", words, f.p.own.line(at))
+}
+
+// hasNumber reports whether a type has a number in it for which is returns true.
+func hasNumber(t types.Type, is func(number) bool) bool {
+	if n, ok := numberOf(t); ok {
+		return is(n)
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		return hasNumber(u.Elem(), is)
+	case *types.Struct:
+		for v := range u.Fields() {
+			if hasNumber(v.Type(), is) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -44,15 +44,15 @@ func valid(t *testing.T, val, what, c string) (n int) {
 		made, lacks, err := modules(c, checked)
 		require.NoError(t, err, what)
 		assert.Empty(t, lacks, what)
-		for name, words := range made {
+		for name, m := range made {
 			var data []byte
-			for _, w := range words {
+			for _, w := range m.words {
 				data = binary.LittleEndian.AppendUint32(data, w)
 			}
 			file := filepath.Join(t.TempDir(), name)
 			require.NoError(t, os.WriteFile(file, data, 0o600))
 			if out, err := exec.Command(val, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
-				t.Errorf("%s, kernel %s, indexes checked: %v: %s\n%s", what, name, checked, out, spirv.Text(words))
+				t.Errorf("%s, kernel %s, indexes checked: %v: %s\n%s", what, name, checked, out, spirv.Text(m.words))
 			}
 			n++
 		}

@@ -33,6 +33,7 @@ func (f *function) block(list []ast.Stmt) {
 }
 
 func (f *function) statement(s ast.Stmt, label string) {
+	f.at = s.Pos()
 	if label != "" {
 		switch s.(type) {
 		case *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt:

@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -168,6 +169,9 @@ var mathNames = map[string]string{
 	"Max": "", "Min": "",
 }
 
+// exactMath are the functions with results that are exact, or rounded once.
+var exactMath = []string{"Sqrt", "Floor", "Ceil", "Trunc", "Abs", "Copysign", "Round", "RoundToEven", "Max", "Min"}
+
 // singleMath translates math.F(float64(x)), whose result is converted to float32, to the device's
 // function for float32.
 func (f *function) singleMath(call *ast.CallExpr) (string, bool) {
@@ -181,6 +185,9 @@ func (f *function) singleMath(call *ast.CallExpr) (string, bool) {
 	}
 	if _, ok := mathNames[obj.Name()]; !ok || !f.singles(call) {
 		return "", false
+	}
+	if !f.inexact.IsValid() && !slices.Contains(exactMath, obj.Name()) {
+		f.inexact = call.Pos()
 	}
 	return f.mathCall(call, obj.Name(), true), true
 }
