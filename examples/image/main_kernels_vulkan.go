@@ -53,7 +53,11 @@ oQICBHIEDKMCND0EDKUC5QE+A6QCpQJyBAymAhCAAQUMpwKmAqMCPQQMqAKkAnIEAakCqAJBBguqAjoQ
 AqQCwgEFDK4CrQKtAXEEAa8CrgJBBguwAjoQrAI+BbACrwICBHIEDLECeT0EDLMC6QE+A7ICswJyBAy0AhCAAQUMtQK0ArECPQQMtgKyAnIEAbcCtgJBBgu4
 AjoQtQI+BbgCtwICBHIEDLkCHIABBQy6ArkCsQI9BAy7ArICwgEFDLwCuwKtAXEEAb0CvAJBBgu+AjoQugI+Bb4CvQICBPkBAoMC+AECgwJyBAy/AhA+A+wB
 vwL5AQLtAfgBAu0BPQQMwALsAT0EAcEC4gFxBBHCAsECQQbDAsQCLBDAAj4FxALCAgIB+QECXPgBAlz9AQE4AQ==
-`},
+`, Needs: map[string]string{
+			"shaderInt64":             "int, which has 64 bits (main.go:55)",
+			"shaderInt8":              "integers of 8 bits (main.go:55)",
+			"storageBuffer8BitAccess": "integers of 8 bits (main.go:55)",
+		}},
 		"blurs": {Words: `
 4gMRAgERAuMpEQILEQLgIhECJw4D5CkBDwgFCOu+ieMG9eTNAw8wNhAGCBEBAQEFBXPn3v3qBunc/coGtmgFBYAB59796gbh8P3KBrZoBQQI676J4wb15M0D
 RwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBIBQ0FIyhHAw0CRwQSBgFHAxMCSAUTACMARwQwCxpHBDYLGxUEASAA
@@ -241,7 +245,11 @@ yArECnIEAckKyApBBgvKCjUQxwo+BcoKyQoCBHIEDMsKGYABBQzMCssKwwo9BAzNCsQKwgEFDM4KzQrP
 7wE9BAzTCokKPgPSCtMKcgQM1AoQgAEFDNUK1ArRCj0EDNYK0gpyBAHXCtYKQQYL2Ao1ENUKPgXYCtcKAgRyBAzZChmAAQUM2grZCtEKPQQM2wrSCsIBBQzc
 CtsKzwFxBAHdCtwKQQYL3go1ENoKPgXeCt0KAgT5AQKjCvgBAqMKcgQM3woQPgOMCt8K+QECjQr4AQKNCj0EDOAKjAo9BAHhCoIKcQQR4grhCkEGgALjCiYQ
 4Ao+BeMK4goCAfkBAlf4AQJX/QEBOAE=
-`},
+`, Needs: map[string]string{
+			"shaderInt64":             "int, which has 64 bits (main.go:62)",
+			"shaderInt8":              "integers of 8 bits (main.go:62)",
+			"storageBuffer8BitAccess": "integers of 8 bits (main.go:62)",
+		}},
 		"edges": {Words: `
 +gQRAgERAuMpEQILEQLgIhECJw4D5CkBDwgFCOu+laMG58rNAw8wNhAGCBEBAQEFBXPn3v3qBunc/coGtmgFBYAB59796gbh8P3KBrZoBQXMBOfe/eoG6dz9
 ygazZAUF2QTn3v3qBuHw/coGs2QFBAjrvpWjBufKzQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEcD
@@ -488,6 +496,10 @@ BAznDS89BAzpDakNPgPoDekNcgQM6g0QgAEFDOsN6g3nDT0EDOwN6A1yBAHtDewNQQYL7g01EOsNPgXu
 BQzyDfENzwFxBAHzDfINQQYL9A01EPANPgX0DfMNAgRyBAz1De8BPQQM9w2tDT4D9g33DXIEDPgNEIABBQz5DfgN9Q09BAz6DfYNcgQB+w36DUEGC/wNNRD5
 DT4F/A37DQIEcgQM/Q0ZgAEFDP4N/Q31DT0EDP8N9g3CAQUMgA7/Dc8BcQQBgQ6ADkEGC4IONRD+DT4Fgg6BDgIE+QECxw34AQLHDXIEDIMOED4DsA2DDvkB
 ArEN+AECsQ09BAyEDrANPQQBhQ6mDXEEEYYOhQ5BBoAChw4mEIQOPgWHDoYOAgH5AQJX+AECV/0BATgB
-`},
+`, Needs: map[string]string{
+			"shaderInt64":             "int, which has 64 bits (main.go:69)",
+			"shaderInt8":              "integers of 8 bits (main.go:69)",
+			"storageBuffer8BitAccess": "integers of 8 bits (main.go:69)",
+		}},
 	})
 }

@@ -434,6 +434,10 @@ E48TAgRyBAyRExo9BAyTE/kSPgOSE5MTcgQMlBMQgAEFDJUTlBOREz0EDJYTkhNyBAGXE5YTQQYLmBM/
 mxOSE8IBBQycE5sTkgFxBAGdE5wTQQYLnhM/EJoTPgWeE50TAgRyBAyfEyc9BAyhE/sSPgOgE6ETcgQMohMQgAEFDKMTohOfEz0EDKQToBNyBAGlE6QTQQYL
 phM/EKMTPgWmE6UTAgRyBAynExaAAQUMqBOnE58TPQQMqROgE8IBBQyqE6kTkgFxBAGrE6oTQQYLrBM/EKgTPgWsE6sTAgT5AQKNE/gBAo0TcgQMrRMQPgP+
 Eq0T+QEC/xL4AQL/Ej0EDK4T/hI9BAGvE8wRcQQusBOvE0EGhRKxEzQQrhM+BbETsBMCAf0BATgB
-`},
+`, Needs: map[string]string{
+			"shaderInt64":             "int, which has 64 bits (main.go:120)",
+			"shaderInt8":              "integers of 8 bits (main.go:120)",
+			"storageBuffer8BitAccess": "integers of 8 bits (main.go:120)",
+		}},
 	})
 }

@@ -68,6 +68,10 @@ AZQDkwNBBguVAy0QkgM+BZUDlAMCBHIEDJYDGYABBQyXA5YDjgM9BAyYA48DwgEFDJkDmAOdAXEEAZoD
 +AI+A50DngNyBAyfAxCAAQUMoAOfA5wDPQQMoQOdA3IEAaIDoQNBBgujAy0QoAM+BaMDogMCBHIEDKQDGYABBQylA6QDnAM9BAymA50DwgEFDKcDpgOdAXEE
 AagDpwNBBgupAy0QpQM+BakDqAMCBPkBAooD+AECigNyBAyqAxA+A/sCqgP5AQL8AvgBAvwCPQQMqwP7AkEGXKwDMhCrAz0EAa0DrANBBguuAyUQ9QLqAQcB
 rwOuAxkQrQP5AQK/AvgBAr8C+QECgAL4AQKAAj0EDLAD+wFxBAyxAwKAAQUMsgOwA7EDPgP7AbID+QEC/AH4AQL/AfkBAvcB+AEC9wH9AQE4AQ==
-`},
+`, Needs: map[string]string{
+			"shaderInt64":             "int, which has 64 bits (histogram.go:14)",
+			"shaderInt8":              "integers of 8 bits (histogram.go:14)",
+			"storageBuffer8BitAccess": "integers of 8 bits (histogram.go:14)",
+		}},
 	})
 }
