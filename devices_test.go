@@ -1,7 +1,12 @@
 package halyard_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -137,4 +142,91 @@ func TestFirstErrorOfADividedLaunch(t *testing.T) {
 	addTo(q, halyard.New[float32](q, 9000))
 	require.ErrorIs(t, q.Close(), hal.ErrClosed)
 	require.NoError(t, other.Close())
+}
+
+// Queues over the same devices in different orders share buffers, and goroutines use them at once: every launch counts once.
+func TestQueuesOverTheSameDevices(t *testing.T) {
+	const n, rounds = 3*4096 + 1, 40
+	t.Setenv("HALYARD_HOST_DEVICES", "3")
+	queues := []*halyard.Queue{halyard.Open(t.Context(), "host:1", "host:2", "host:3"), halyard.Open(t.Context(), "host:3", "host:1"),
+		halyard.Open(t.Context(), "host:2", "host:3", "host:0"), halyard.Open(t.Context(), "host:1")}
+	var buffers []*halyard.Buffer[float32]
+	for _, q := range queues {
+		buffers = append(buffers, halyard.New[float32](q, n))
+	}
+	var group sync.WaitGroup
+	for i, q := range queues {
+		group.Go(func() {
+			for range rounds {
+				for k := range buffers {
+					addTo(q, buffers[(i+k)%len(buffers)])
+				}
+				buffers[i].View(func(s []float32) {
+					for _, v := range s {
+						if v != s[0] {
+							t.Errorf("%v beside %v", v, s[0])
+							break
+						}
+					}
+				})
+			}
+		})
+	}
+	group.Wait()
+	for i, q := range queues {
+		everyElement(t, buffers[i], float32(len(queues)*rounds))
+		require.NoError(t, q.Err())
+	}
+	for _, q := range queues {
+		require.NoError(t, q.Close())
+	}
+}
+
+// A queue that closes, or whose context ends, while goroutines launch, read and write on it gives back all that it has.
+func TestClosingAQueueOverSeveralDevicesAtWork(t *testing.T) {
+	const n = 3 * 4096
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	for round := range 30 {
+		ctx, cancel := context.WithCancel(context.Background())
+		q := halyard.Open(ctx, "all")
+		x, y := halyard.New[float32](q, n), halyard.New[float32](q, n)
+		var group sync.WaitGroup
+		for i := range 4 {
+			group.Go(func() {
+				for q.Err() == nil {
+					switch i {
+					case 0:
+						addTo(q, x)
+					case 1:
+						x.View(func([]float32) {})
+						y.Fill(1)
+					case 2:
+						addTo(q, y.Slice(round, n/2))
+						x.Set(round, 3)
+					case 3:
+						halyard.New[float32](q, 10+round).CopyFrom(x.Slice(0, 10+round))
+						x.Update(func(s []float32) { s[n-1]++ })
+					}
+				}
+			})
+		}
+		for range round {
+			runtime.Gosched()
+		}
+		if round%2 == 0 {
+			cancel()
+		}
+		err := q.Close()
+		group.Wait()
+		cancel()
+		if err != nil && !errors.Is(err, context.Canceled) {
+			require.ErrorIs(t, err, hal.ErrClosed)
+		}
+		require.Eventually(t, func() bool { // what Close left to the background
+			d, err := hal.Open(t.Context(), "host:1")
+			require.NoError(t, err)
+			defer d.Close()
+			return d.Usage().Held == 0
+		}, 10*time.Second, time.Millisecond)
+	}
 }

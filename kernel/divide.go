@@ -21,6 +21,7 @@ type division struct {
 	scratch             // wants: one for each buffer among the arguments, with all its elements
 	on      []*onDevice // of each device of the team
 	parts   []part
+	cover   buffer.Leases // on all elements of all buffers
 	values  []int64
 	blocks  [3]uint32 // of the whole grid
 	block   [3]uint32 // threads
@@ -53,7 +54,7 @@ func (d *division) give() {
 	}
 	d.scratch.clear()
 	clear(d.on)
-	d.trial = nil
+	d.trial, d.cover = nil, buffer.Leases{}
 	divisions.Put(d)
 }
 
@@ -212,19 +213,21 @@ func (d *division) apart(args []Arg) bool {
 
 // launch takes leases on all buffers, on the devices of all parts, and enqueues the parts. A launch that is refused changes no element.
 func (d *division) launch(ctx context.Context, args []Arg) (err error) {
-	cover, err := parts.Cover(ctx, d.wants)
-	if err != nil {
+	if d.cover, err = parts.Cover(ctx, d.wants); err != nil {
 		return d.on[0].unleased(err, args, d.wants)
 	}
 	enqueued := false
+	defer func() { err = cmp.Or(err, d.end(ctx, 0, enqueued)) }()
 	for i := range d.parts {
-		if err = d.parts[i].prepare(ctx, cover, args); err != nil {
-			break
+		if err = d.parts[i].prepare(ctx, d.cover, args); err != nil {
+			return err
 		}
 	}
-	for i := 1; i < len(d.parts) && err == nil; i++ { // the launch of the first part checks its arguments itself
+	for i := 1; i < len(d.parts); i++ { // the launch of the first part checks its arguments itself
 		p := &d.parts[i]
-		err = p.stream.Launch(p.on.kernel, layer.None(p.grid), p.args...)
+		if err = p.stream.Launch(p.on.kernel, layer.None(p.grid), p.args...); err != nil {
+			return err
+		}
 	}
 	for i := range d.parts {
 		p := &d.parts[i]
@@ -239,10 +242,16 @@ func (d *division) launch(ctx context.Context, args []Arg) (err error) {
 		p.done, enqueued = true, true
 		d.trial.after(p.device, p.stream)
 	}
-	for i := range d.parts {
-		err = cmp.Or(err, d.parts[i].end(ctx, enqueued))
+	return err
+}
+
+// end ends the leases of the parts from i on, and then the cover. If an observer of a buffer panics, the others end all the same.
+func (d *division) end(ctx context.Context, i int, enqueued bool) (err error) {
+	if i == len(d.parts) {
+		return d.cover.Release()
 	}
-	return cmp.Or(err, cover.Release())
+	defer func() { err = cmp.Or(err, d.end(ctx, i+1, enqueued)) }()
+	return d.parts[i].end(ctx, enqueued)
 }
 
 // prepare takes the leases of a part, and makes its arguments.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -48,6 +49,18 @@ type team struct {
 	gone    error     // why there is no device
 }
 
+// noTeam is that of a nil or zero Split.
+var noTeam = team{gone: hal.Errorf("split", hal.ErrInvalidArgument, "nil or zero split; make it with NewSplit")}
+
+func (s *Split) now() *team {
+	if s != nil {
+		if t := s.team.Load(); t != nil {
+			return t
+		}
+	}
+	return &noTeam
+}
+
 const (
 	firstWait = 2    // the first launches compile, and hand out the elements
 	mostWait  = 1024 // launches
@@ -86,11 +99,11 @@ func (s *Split) Grid(g hal.Grid) hal.Grid {
 }
 
 // Streams returns the streams of the devices that work, in the order of NewSplit.
-func (s *Split) Streams() []*hal.Stream { return append([]*hal.Stream(nil), s.team.Load().streams...) }
+func (s *Split) Streams() []*hal.Stream { return append([]*hal.Stream(nil), s.now().streams...) }
 
 // Shares returns how large the parts of the devices that work are, in the order of Streams. Their sum is 1.
 func (s *Split) Shares() []float64 {
-	t := s.team.Load()
+	t := s.now()
 	sum := 0.0
 	for _, share := range t.shares {
 		sum += share
@@ -105,10 +118,13 @@ func (s *Split) Shares() []float64 {
 // SetShares sets how large the parts of the devices are, a positive number for each of Streams, and ends the measurements.
 func (s *Split) SetShares(shares ...float64) error {
 	const op = "set shares"
+	if t := s.now(); t.gone != nil {
+		return t.gone
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := *s.team.Load()
-	if len(shares) != len(t.streams) {
+	if len(shares) == 0 || len(shares) != len(t.streams) {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "%d shares for %d devices", len(shares), len(t.streams))
 	}
 	for _, share := range shares {
@@ -116,7 +132,11 @@ func (s *Split) SetShares(shares ...float64) error {
 			return hal.Errorf(op, hal.ErrInvalidArgument, "a share of %v; it must be positive", share)
 		}
 	}
-	t.shares = append([]float64(nil), shares...)
+	largest := slices.Max(shares)
+	t.shares = nil
+	for _, share := range shares { // the sum of what the program gives may be infinite
+		t.shares = append(t.shares, max(share/largest, math.SmallestNonzeroFloat64))
+	}
 	s.fixed = true
 	s.team.Store(&t)
 	return nil
@@ -124,6 +144,9 @@ func (s *Split) SetShares(shares ...float64) error {
 
 // Close gives back what measurements need. Launches after it are not measured. The streams stay open.
 func (s *Split) Close() error {
+	if t := s.now(); t == &noTeam {
+		return t.gone
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -159,13 +182,16 @@ func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 
 // present returns the devices that work. It is an error if one was lost since the last call.
 func (s *Split) present() (*team, error) {
-	t := s.team.Load()
-	for _, stream := range t.streams {
-		if layer.Err(stream) != nil {
-			return nil, s.dismiss()
+	for {
+		t := s.now()
+		lost := func(stream *hal.Stream) bool { return layer.Err(stream) != nil }
+		if !slices.ContainsFunc(t.streams, lost) {
+			return t, t.gone
+		}
+		if err := s.dismiss(); err != nil { // else another call has found out, and told it
+			return nil, err
 		}
 	}
-	return t, t.gone
 }
 
 // dismiss leaves out the devices that do not work, and returns why they do not.
@@ -183,14 +209,14 @@ func (s *Split) dismiss() error {
 		t.streams, t.shares, costs = append(t.streams, stream), append(t.shares, old.shares[i]), append(costs, s.costs[i])
 	}
 	err := errors.Join(errs...)
-	if len(errs) == 1 {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
 		err = errs[0]
 	}
 	if len(t.streams) == 0 {
 		t.gone = err
-		if old.gone != nil {
-			t.gone = old.gone
-		}
 	}
 	s.costs = costs
 	s.team.Store(t)
