@@ -1,12 +1,14 @@
 package hostmem
 
 import (
-	"os"
+	"errors"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/pages"
 )
 
 // guard is memory that can be made inaccessible.
@@ -17,12 +19,12 @@ type guard struct {
 }
 
 // Level says how guarded memory can be accessed.
-type Level uint8
+type Level = pages.Access
 
 const (
-	Shut Level = iota
-	Readable
-	Writable
+	Shut     = pages.None
+	Readable = pages.Read
+	Writable = pages.Write
 )
 
 // LevelOf is Writable for a write, else Readable.
@@ -35,16 +37,22 @@ func LevelOf(write bool) Level {
 
 // newGuard allocates zeroed pages for n bytes from the system.
 func newGuard(n uint64) (*guard, error) {
-	page := uint64(os.Getpagesize())
-	pages, err := mapPages(int((n + page - 1) / page * page))
+	memory, err := pages.Map(int(n))
 	if err != nil {
 		return nil, guardError(err)
 	}
-	return &guard{pages: pages, level: Writable}, nil
+	return &guard{pages: memory, level: Writable}, nil
 }
 
 func guardError(err error) error {
-	return &hal.Error{Op: "host replica", Device: -1, Kind: guardKind(err), Err: err, Detail: "guarded memory"}
+	e := &hal.Error{Op: "host replica", Device: -1, Kind: hal.ErrDriver, Err: err, Detail: "guarded memory"}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		e.Kind = hal.ErrUnsupported
+	case errors.Is(err, syscall.ENOMEM):
+		e.Kind = hal.ErrOutOfMemory
+	}
+	return e
 }
 
 // Permit makes guarded memory accessible, until Tighten finds that no access and no work needs it.
@@ -54,7 +62,7 @@ func (m *Memory) Permit(write bool) error {
 		return nil
 	}
 	if want := LevelOf(write); g.level < want {
-		if err := protect(g.pages, want); err != nil {
+		if err := pages.Protect(g.pages, want); err != nil {
 			return guardError(err)
 		}
 		g.level = want
@@ -79,7 +87,7 @@ func (m *Memory) Tighten(want Level, works *order.Order, t Tightener) {
 			m.tightenAfter(w, t)
 		}
 	})
-	if want < g.level && protect(g.pages, want) == nil {
+	if want < g.level && pages.Protect(g.pages, want) == nil {
 		g.level = want
 	}
 }
@@ -107,12 +115,12 @@ var retired struct {
 const mostRetired = 1000
 
 // retire frees the memory and keeps the addresses reserved.
-func retire(pages []byte) {
-	discard(pages)
+func retire(memory []byte) {
+	pages.Discard(memory)
 	retired.Lock()
 	defer retired.Unlock()
-	if retired.list = append(retired.list, pages); len(retired.list) > mostRetired {
-		unmapPages(retired.list[0])
+	if retired.list = append(retired.list, memory); len(retired.list) > mostRetired {
+		pages.Unmap(retired.list[0])
 		retired.list = slices.Delete(retired.list, 0, 1)
 	}
 }
