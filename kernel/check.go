@@ -22,6 +22,10 @@ import (
 // out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write, or an Out that overlaps one which it
 // may read.
 //
+// With "kernels" a launch that a [Split] would divide runs on the first device alone. Before, its parts run on the host, on copies of the
+// arguments. The launch fails, with an error of kind hal.ErrOutOfRange that names the kernel, the file and the line, if one uses an element
+// outside of its [Footprint]. That is found on Linux.
+//
 // With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index was out
 // of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with
 // such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks indexes. On both, what
@@ -130,7 +134,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 				return d.refuse(op, "it wrote to argument %d, which is passed with In", which[r])
 			}
 			if mode(r) == coherence.Overwrite {
-				if left, first := unwritten(b, pattern[:], fields(args[which[r]].operand)); left > 0 {
+				if left, first := unwritten(b, pattern[:], fields(elementOf(args[which[r]].operand))); left > 0 {
 					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left, which[r], first)
 				}
 			}
@@ -223,14 +227,21 @@ func unwritten(b, pattern []byte, fields []bool) (left, first int) {
 	return left, first
 }
 
-// fields returns which bytes of an element of x belong to fields that have a name: a kernel that writes each of them leaves the padding. It
-// returns nil if x does not say of which type its elements are.
-func fields(x Operand) []bool {
+// elementOf returns of which type the elements of x are, nil if x does not say it.
+func elementOf(x Operand) reflect.Type {
 	m, ok := reflect.TypeOf(x).MethodByName("Element")
 	if !ok || m.Type.NumOut() != 1 {
 		return nil
 	}
-	t := m.Type.Out(0)
+	return m.Type.Out(0)
+}
+
+// fields returns which bytes of an element of type t, unless that is nil, belong to fields that have a name: a kernel that writes each of them
+// leaves the padding.
+func fields(t reflect.Type) []bool {
+	if t == nil {
+		return nil
+	}
 	all := make([]bool, t.Size())
 	markFields(t, all)
 	return all

@@ -3,6 +3,7 @@ package kernel
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"sync"
 
@@ -66,7 +67,7 @@ func (p *part) clear() {
 
 // divide cuts a launch into parts. divided is false if one device should run it, or say what is wrong with it.
 func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (divided bool, err error) {
-	if len(t.streams) < 2 || k == nil || k.p == nil || checking.Load() || layer.Empty(grid) {
+	if len(t.streams) < 2 || k == nil || k.p == nil || layer.Empty(grid) {
 		return false, nil
 	}
 	in := k.p.src.Kernels[k.name]
@@ -77,7 +78,9 @@ func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid
 	of := k.parts()
 	d.on = resized(d.on, len(t.streams))
 	for i, stream := range t.streams {
-		if d.on[i], err = of.device(ctx, stream.Device()); err != nil {
+		if d.on[i], err = of.device(ctx, stream.Device()); errors.Is(err, hal.ErrUnsupported) {
+			return false, nil // the first device may be able to run the kernel
+		} else if err != nil {
 			return false, err
 		}
 		blocks, block, err := layer.Resolve(d.on[i].kernel, grid)

@@ -19,8 +19,8 @@ import (
 //
 // The grid is cut into a part for each device. Each device gets the elements that its threads use, as far as they are stale there, and the
 // threads ask for their places as in a launch on one device; so the result is the same. That needs the [Footprint] of a kernel that the command
-// "halyard kernels" translated. On the first device alone runs what cannot be cut: kernels without one or with a [Footprint.Why], small grids, launches
-// that write to overlapping arguments, and, with HALYARD_CHECK=kernels, all.
+// "halyard kernels" translated. On the first device alone runs what cannot be cut: kernels without one or with a [Footprint.Why], small grids, and
+// launches that write to overlapping arguments. With HALYARD_CHECK=kernels all launches run there: see [EnvCheck].
 //
 // The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see also
 // [Split.SetShares].
@@ -167,6 +167,10 @@ func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	divided, err := d.divide(ctx, t, k, grid, args)
 	switch {
 	case err != nil:
+	case divided && checking.Load():
+		if err = d.rehearse(ctx, k, args); err == nil {
+			err = k.Launch(ctx, t.streams[0], grid, args...)
+		}
 	case divided:
 		d.trial = s.begin(t)
 		err = d.launch(ctx, args)

@@ -11,8 +11,9 @@ import (
 
 // Crash is the failure of a function. A function may panic with one, to say what failed in words of its own.
 type Crash struct {
-	What  string // what the function did, as in "panicked: index out of range"
-	Place string // file and line in the source, or ""
+	What  string  // what the function did, as in "panicked: index out of range"
+	Place string  // file and line in the source, or ""
+	Addr  uintptr // of memory that the system let it not use, or 0
 }
 
 // Error returns what the function did, and where.
@@ -29,7 +30,11 @@ func Recovered(p any) *Crash {
 	if c, ok := p.(*Crash); ok {
 		return c
 	}
-	return &Crash{What: fmt.Sprintf("panicked: %v", p), Place: place(func(function string) bool { return function == "runtime.gopanic" })}
+	c := &Crash{What: fmt.Sprintf("panicked: %v", p), Place: place(func(function string) bool { return function == "runtime.gopanic" })}
+	if fault, ok := p.(interface{ Addr() uintptr }); ok { // see debug.SetPanicOnFault
+		c.Addr = fault.Addr()
+	}
+	return c
 }
 
 // Caller finds the function of that name on the stack, and returns the place where another function called it.

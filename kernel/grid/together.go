@@ -2,6 +2,7 @@ package grid
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/go-halyard/halyard/internal/crash"
@@ -109,6 +110,7 @@ type leave struct{}
 
 // run runs the thread and keeps its failure.
 func (m *member) run() {
+	debug.SetPanicOnFault(true) // package kernel protects memory to find out what a kernel uses
 	ended := false
 	defer func() {
 		if ended {

@@ -1,0 +1,256 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/crash"
+	"github.com/go-halyard/halyard/internal/pages"
+)
+
+// With HALYARD_CHECK=kernels a launch that would be divided first runs its parts on the host, on copies of the arguments. There the system makes
+// pages inaccessible that a part does not use according to its footprint, or does not write. Each part runs four times, so that each end of what
+// it reads and of what it writes is once the end of a page: then the first element beyond cannot be used either.
+
+// rehearsal is what the parts of one launch run with.
+type rehearsal struct {
+	d     *division
+	args  []Arg
+	data  [][]byte       // of the buffers among the arguments
+	types []reflect.Type // of their elements
+	run   func(*Block)
+
+	copies []*replicated // for the run that is under way
+
+	mu    sync.Mutex
+	found string // what is wrong with the footprint, "" if nothing
+}
+
+// replicated is the copy of a buffer's elements for one run.
+type replicated struct {
+	name  string
+	elem  int    // bytes of an element
+	pages []byte // which the system protects
+	from  int    // where the copy begins in the pages
+	bytes []byte // the copy
+	touch Touch
+}
+
+// rehearse returns an error if a part uses an element outside of its footprint, or leaves one that it should write. How else the kernel fails is
+// left to the launch.
+func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error) {
+	r := &rehearsal{d: d, args: slices.Clone(args)} // so that no launch allocates its arguments
+	for i := range args {
+		if args[i].buffer {
+			r.types = append(r.types, elementOf(args[i].operand))
+		}
+	}
+	f, exists := k.p.src.Go[k.name]
+	dev, err := hal.Open(ctx, "host")
+	if err != nil || !exists || slices.Contains(r.types, nil) {
+		return hal.CloseAll(dev) // there is nothing to run it on, or the type of elements is not known
+	}
+	stream, err := dev.NewStream()
+	if err != nil {
+		return errors.Join(err, dev.Close())
+	}
+	r.run = ofParts(f).Run
+	p := New(Source{Name: k.p.src.Name, Go: Functions{k.name: Go(r.block)}})
+	defer func() { err = errors.Join(err, p.Close(), hal.CloseAll(dev, stream)) }()
+	if r.data, err = d.contents(ctx, args); err != nil {
+		return err
+	}
+	kernel, err := p.Kernel(k.name).Of(ctx, dev)
+	if err != nil {
+		return err
+	}
+	for i := range d.parts {
+		for end := range 4 {
+			if err := r.part(ctx, stream, kernel, &d.parts[i], end); errors.Is(err, errors.ErrUnsupported) {
+				return nil // the system has no such pages
+			} else if err != nil {
+				return err
+			}
+			if r.found != "" {
+				e := d.on[0].refuse("launch", "%s; the footprint is wrong, so the launch cannot be divided", r.found).(*hal.Error)
+				e.Kind = hal.ErrOutOfRange
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// contents returns the elements of the buffers among the arguments, zeros for one that is passed with Out.
+func (d *division) contents(ctx context.Context, args []Arg) (data [][]byte, err error) {
+	var wants []buffer.Want
+	var read [][]byte
+	n := 0
+	for i := range args {
+		if !args[i].buffer {
+			continue
+		}
+		data = append(data, make([]byte, d.wants[n].Overlap(d.wants[n])))
+		if args[i].mode != coherence.Overwrite {
+			wants, read = append(wants, args[i].operand.Want(coherence.Read)), append(read, data[n])
+		}
+		n++
+	}
+	if len(wants) == 0 {
+		return data, nil
+	}
+	stream := d.parts[0].stream
+	leases, err := buffer.AcquireAll(ctx, stream, wants...)
+	if err != nil {
+		return nil, err
+	}
+	for i, region := range leases.Regions(nil) {
+		if err == nil {
+			err = stream.CopyOut(read[i], region)
+		}
+	}
+	if e := leases.Release(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = stream.Sync(ctx)
+	}
+	return data, err
+}
+
+// part runs a part. end says which end of what it reads and of what it writes is the end of a page.
+func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Kernel, p *part, end int) error {
+	pattern := newPattern()
+	r.copies = r.copies[:0]
+	var args []hal.Arg
+	var memories []*hal.Memory
+	defer func() {
+		for _, m := range memories {
+			_ = m.Close() // which unmaps the pages when nothing uses them
+		}
+	}()
+	for i := range r.args {
+		if !r.args[i].buffer {
+			args = append(args, r.args[i].arg)
+			continue
+		}
+		n := len(r.copies)
+		c, err := replicate(r.data[n], p.touch[n], r.types[n], end, pattern[:])
+		if err != nil {
+			return err
+		}
+		c.name = r.d.on[0].in.Params[i]
+		m, err := stream.Device().Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: c.address(), Size: uint64(len(c.bytes)),
+			Release: func() { pages.Unmap(c.pages) }})
+		if err != nil {
+			pages.Unmap(c.pages)
+			return err
+		}
+		r.copies, memories, args = append(r.copies, c), append(memories, m), append(args, hal.At(m.All()))
+	}
+	for _, c := range r.copies { // not before, because Import looks at the memory
+		if err := c.protect(); err != nil {
+			return err
+		}
+	}
+	if err := stream.Launch(kernel, p.grid, append(args, hal.Struct(&p.origin))...); err != nil {
+		return err
+	}
+	if err := stream.Sync(ctx); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return nil
+	}
+	for n, c := range r.copies {
+		w := c.touch.Write
+		if left, first := unwritten(c.of(w), pattern[:], fields(r.types[n])); c.touch.Whole && left > 0 {
+			r.find("it leaves element %d of %s, and its footprint says that it writes all of %s", w.Lo+first/c.elem, c.name, w.said())
+		}
+	}
+	return nil
+}
+
+// block runs a block, and finds out which element it was if the block has used one that it cannot.
+func (r *rehearsal) block(b *Block) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			why := crash.Recovered(p)
+			for _, c := range r.copies {
+				if at := why.Addr - c.address(); why.Addr >= c.address() && at < uintptr(len(c.bytes)) {
+					r.find("%s: it uses element %d of %s, and its footprint says that it reads %s and writes %s", why.Place, int(at)/c.elem, c.name,
+						c.touch.Read.said(), c.touch.Write.said())
+				}
+			}
+			panic(why)
+		}
+	}()
+	r.run(b)
+}
+
+func (r *rehearsal) find(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.found == "" {
+		r.found = fmt.Sprintf(format, args...)
+	}
+}
+
+// replicate copies elements to pages. What the part only writes has a pattern instead.
+func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern []byte) (*replicated, error) {
+	c := &replicated{elem: int(element.Size()), touch: touch}
+	for _, s := range []*Span{&c.touch.Read, &c.touch.Write} {
+		if s.Hi <= s.Lo {
+			*s = Span{}
+		}
+	}
+	at := [4]int{c.touch.Read.Lo, c.touch.Read.Hi, c.touch.Write.Lo, c.touch.Write.Hi}[end] * c.elem
+	c.from = pages.Size - at%pages.Size
+	var err error
+	if c.pages, err = pages.Map(c.from + len(data)); err != nil {
+		return nil, &hal.Error{Op: "launch", Device: -1, Kind: hal.ErrOutOfMemory, Err: err, Detail: "memory to check a footprint in"}
+	}
+	c.bytes = c.pages[c.from:][:len(data)]
+	copy(c.bytes, data)
+	if w := c.of(c.touch.Write); c.touch.Whole {
+		for i := range w {
+			w[i] = pattern[i%len(pattern)]
+		}
+	}
+	return c, nil
+}
+
+func (c *replicated) address() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(c.bytes))) }
+
+func (c *replicated) of(s Span) []byte { return c.bytes[s.Lo*c.elem : s.Hi*c.elem] }
+
+// protect makes pages inaccessible that the part does not use, and those read-only that it does not write.
+func (c *replicated) protect() error {
+	err := pages.Protect(c.pages, pages.None)
+	allow := func(s Span, a pages.Access) {
+		lo, hi := (c.from+s.Lo*c.elem)/pages.Size*pages.Size, pages.Up(c.from+s.Hi*c.elem)
+		if s.Lo < s.Hi && err == nil {
+			err = pages.Protect(c.pages[lo:hi], a)
+		}
+	}
+	allow(c.touch.Read, pages.Read)
+	allow(c.touch.Write, pages.Write)
+	return err
+}
+
+func (s Span) said() string {
+	if s.Hi <= s.Lo {
+		return "no elements"
+	}
+	return fmt.Sprintf("elements %d to %d", s.Lo, s.Hi-1)
+}
