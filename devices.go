@@ -71,7 +71,7 @@ func gpus(ctx context.Context) (names []string, err error) {
 	}
 	var found []hal.Info
 	for _, info := range infos {
-		if info.Class == hal.ClassGPU && info.Backend != "vulkan" { // kernels for Vulkan cannot run parts of grids
+		if info.Class == hal.ClassGPU {
 			found = append(found, info)
 		}
 	}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -100,7 +101,15 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 			if err != nil {
 				return nil, errors.Join(p.failure("load", dev, hal.ErrInvalidArgument, "kernel %s: %v", name, err), l.Close())
 			}
-			m, err := dev.Load(hal.Image{Format: hal.FormatVulkan, Data: data})
+			var m *hal.Module
+			if p.src.parts {
+				if data, err = spirv.Parts(data); err != nil {
+					l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name, err)
+					first = cmp.Or(first, l.lacks[code])
+					continue
+				}
+			}
+			m, err = dev.Load(hal.Image{Format: hal.FormatVulkan, Data: data})
 			if err == nil {
 				l.each[code] = m
 				continue
@@ -117,9 +126,7 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 			}
 		}
 		l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s cannot run on the device: %s", name, why)
-		if first == nil {
-			first = l.lacks[code]
-		}
+		first = cmp.Or(first, l.lacks[code])
 	}
 	if len(l.each) == 0 {
 		return nil, first

@@ -100,3 +100,26 @@ func TestEachKernelIsAModule(t *testing.T) {
 	assert.ErrorIs(t, err, hal.ErrUnsupported)
 	assert.ErrorContains(t, err, "Vulkan's drivers compile no text: write the kernels in Go, run halyard kernels, and build with the tag")
 }
+
+// A kernel that one of several devices cannot run, or not in parts, runs on the first alone.
+func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
+	s := onVulkan(t)
+	_, streams := devices(t, 1)
+	const n = 480
+	for _, code := range []kernel.Code{{Lacks: "k.go:7: there is no such operation"}, {Words: idle("k_f", spirv.Shader)}} {
+		src := kernel.Source{Portable: "the text", Go: kernel.Functions{"f": kernel.Go(func(b *kernel.Block) {
+			x := kernel.Slice[float32](b, 0)
+			for i, end := kernel.Threads(b, 0, n); i < end; i++ {
+				x[i]++
+			}
+		})}, Kernels: map[string]kernel.Written{"f": {Code: "k_f", Params: []string{"x", "len(x)"}, Footprint: own(false, 1)}}}
+		p := kernel.New(src)
+		sum := sha256.Sum256([]byte(src.Portable))
+		p.Compiled(hex.EncodeToString(sum[:8]), map[string]kernel.Code{"f": code})
+		x := made(t, ramp(n)...)
+		grid := newSplit(t, streams[1], s).Grid(hal.Over(n).Of(16))
+		require.NoError(t, p.Kernel("f").Launch(ctx, nil, grid, kernel.InOut(x), kernel.Value(int64(n))))
+		assert.Equal(t, float32(n), contents(t, x)[n-1])
+		require.NoError(t, p.Close())
+	}
+}

@@ -19,8 +19,8 @@ type origin struct {
 
 // parts returns the same program with kernels that run parts of grids. It is compiled apart, so that the others do not become slower.
 func (p *Program) parts() *Program {
-	if q := p.divided.Load(); q != nil {
-		return q
+	if made := p.divided.Load(); made != nil {
+		return made
 	}
 	src := p.src
 	src.parts = true
@@ -29,7 +29,9 @@ func (p *Program) parts() *Program {
 	for name, f := range p.src.Go {
 		src.Go[name] = ofParts(f)
 	}
-	p.divided.CompareAndSwap(nil, New(src))
+	q := New(src)
+	q.vulkan = p.vulkan
+	p.divided.CompareAndSwap(nil, q)
 	return p.divided.Load()
 }
 

@@ -22,7 +22,7 @@ func everyStream(t testing.TB, n int) (streams []*hal.Stream) {
 	infos, err := hal.Devices(ctx)
 	require.NoError(t, err)
 	for _, info := range infos {
-		if info.Backend == "host" || info.Backend == "vulkan" {
+		if info.Backend == "host" {
 			continue
 		}
 		d, err := hal.Open(ctx, info.Name())

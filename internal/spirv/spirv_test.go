@@ -68,3 +68,12 @@ func TestPack(t *testing.T) {
 	_, err = Unpack("////")
 	assert.Error(t, err)
 }
+
+// A kernel without arguments has none for parts either.
+func TestPartsOfAKernelWithoutArguments(t *testing.T) {
+	t.Parallel()
+	data, err := Unpack(Pack(doubling().Words()))
+	require.NoError(t, err)
+	_, err = Parts(data)
+	require.ErrorContains(t, err, "it has no arguments")
+}

@@ -49,10 +49,18 @@ func valid(t *testing.T, val, what, c string) (n int) {
 			for _, w := range m.words {
 				data = binary.LittleEndian.AppendUint32(data, w)
 			}
-			file := filepath.Join(t.TempDir(), name)
-			require.NoError(t, os.WriteFile(file, data, 0o600))
-			if out, err := exec.Command(val, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
-				t.Errorf("%s, kernel %s, indexes checked: %v: %s\n%s", what, name, checked, out, spirv.Text(m.words))
+			versions := [][]byte{data}
+			if parts, err := spirv.Parts(data); err == nil {
+				versions = append(versions, parts)
+			} else {
+				assert.ErrorContains(t, err, "arguments have more than 104 bytes", "%s, kernel %s", what, name)
+			}
+			for i, data := range versions {
+				file := filepath.Join(t.TempDir(), name)
+				require.NoError(t, os.WriteFile(file, data, 0o600))
+				if out, err := exec.Command(val, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
+					t.Errorf("%s, kernel %s, indexes checked: %v, for parts: %v: %s\n%s", what, name, checked, i > 0, out, spirv.Text(m.words))
+				}
 			}
 			n++
 		}
