@@ -26,6 +26,7 @@ type division struct {
 	values  []int64
 	blocks  [3]uint32 // of the whole grid
 	block   [3]uint32 // threads
+	timed   bool      // the launch is to be timed: each device gets a block at least
 	trial   *trial    // nil if the launch is not timed
 }
 
@@ -160,6 +161,9 @@ func (d *division) cut(dim int, t *team, f *Footprint, args []Arg) bool {
 	for i := range n {
 		before += t.shares[i]
 		to := uint32(math.Round(before / sum * float64(d.blocks[dim])))
+		if d.timed { // else a device whose part is less than half a block would never be measured again
+			to = min(max(to, from+1), d.blocks[dim]-uint32(n-1-i))
+		}
 		if i == n-1 {
 			to = d.blocks[dim]
 		}
@@ -186,7 +190,7 @@ func (d *division) cut(dim int, t *team, f *Footprint, args []Arg) bool {
 		used, from = used+1, to
 	}
 	d.parts = d.parts[:used]
-	return used > 1 && d.apart(args)
+	return d.apart(args)
 }
 
 func gridOf(blocks, block [3]uint32) hal.Grid {

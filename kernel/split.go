@@ -164,6 +164,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	grid = layer.Divide(grid, nil)
 	d := divisions.Get().(*division)
 	defer d.give()
+	d.timed = s.due(t)
 	divided, err := d.divide(ctx, t, k, grid, args)
 	switch {
 	case err != nil:
@@ -172,7 +173,7 @@ func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 			err = k.Launch(ctx, t.streams[0], grid, args...)
 		}
 	case divided:
-		d.trial = s.begin(t)
+		d.trial = s.begin(t, d.timed)
 		err = d.launch(ctx, args)
 		s.timed(d.trial)
 	default:

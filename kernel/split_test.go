@@ -399,6 +399,12 @@ func TestSharesFollowTimes(t *testing.T) {
 	assert.InDelta(t, 0.75, split.Shares()[0], 0.05)
 	assert.NotZero(t, changes)
 	assert.LessOrEqual(t, changes, 4)
+	costs[1] = 1000
+	run(3000)
+	assert.Less(t, split.Shares()[1], 0.005, "less than half a block")
+	costs[1] = 1
+	run(40000)
+	assert.InDelta(t, 0.5, split.Shares()[0], 0.1, "a device without a part is measured all the same")
 	assert.Equal(t, float32(launches), contents(t, y)[n-1])
 	require.NoError(t, split.SetShares(1, 1))
 	run(1000)

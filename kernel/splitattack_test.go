@@ -201,6 +201,9 @@ func TestSharesOfAnySize(t *testing.T) {
 		require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y))
 		require.Equal(t, float32((i+2)*(n-1)), contents(t, y)[n-1])
 	}
+	require.NoError(t, split.SetShares(1e-9, 1, 1e-9))
+	require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y))
+	assert.NotEqual(t, int64(-1), y.Version(streams[2].Device()), "the launch is not that of a device with next to no share")
 	require.NoError(t, split.SetShares(1e308, 1e-308, 1e-308))
 	require.NoError(t, streams[1].Close())
 	require.ErrorIs(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, x, y), hal.ErrClosed)

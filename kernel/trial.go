@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/go-halyard/halyard/hal"
 )
@@ -18,10 +19,10 @@ type timing struct {
 	part     float64
 }
 
-// begin returns a trial if the next launch is to be timed, else nil. First it evaluates the last one.
-func (s *Split) begin(t *team) *trial {
+// due evaluates the last trial, and reports whether the next launch is to be timed.
+func (s *Split) due(t *team) bool {
 	if len(t.streams) < 2 {
-		return nil
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,14 +31,18 @@ func (s *Split) begin(t *team) *trial {
 		s.learn(last)
 		_ = last.close() // the events have served
 	}
-	s.count++
-	if s.count <= s.wait || s.trial != nil || s.fixed || s.closed {
-		return nil
+	if s.count < s.wait || s.trial != nil || s.fixed || s.closed {
+		return false
 	}
-	for _, stream := range t.streams {
-		if !stream.Device().Caps().Has(hal.CapTiming) {
-			return nil
-		}
+	return !slices.ContainsFunc(t.streams, func(s *hal.Stream) bool { return !s.Device().Caps().Has(hal.CapTiming) })
+}
+
+// begin counts a launch, and returns a trial if it is to be timed, else nil.
+func (s *Split) begin(t *team, timed bool) *trial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count++; !timed || s.count <= s.wait { // another launch has become the trial meanwhile
+		return nil
 	}
 	s.count, s.wait = 0, min(2*s.wait, mostWait)
 	return &trial{t, make([]timing, len(t.streams))}
