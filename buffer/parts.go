@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // These are the functions that package internal/parts calls; they are documented there.
@@ -14,7 +15,9 @@ func init() {
 	slot.Parts = struct {
 		Cover func(ctx context.Context, wants []Want) (Leases, error)
 		Of    func(cover Leases, i, lo, hi int, mode coherence.Mode) Want
-	}{cover, Leases.part}
+
+		Watched func(w Want, attach func(all *Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
+	}{cover, Leases.part, Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
@@ -67,4 +70,15 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
 	}
 	return w
+}
+
+// watched is parts.Watched.
+func (w Want) watched(attach func(all *Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	elem = uint64(w.elem)
+	if w.s.watcher == nil {
+		w.s.watcher = attach(&Buffer[byte]{s: w.s, hi: w.s.size, slice: true}, elem) // without an owner, so that it keeps nothing alive
+	}
+	return w.s.watcher, w.part.Lo, w.part.Hi, elem
 }

@@ -62,6 +62,9 @@ func (g Grid) Unchecked() Grid {
 // dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
 func (g Grid) dimensions() int { return int(max(g.dims, g.shape)) }
 
+// given returns what the program gave: threads if over is true, else blocks, and whether it also gave the threads of a block.
+func (g Grid) given() (n [3]int, over, shaped bool) { return g.n, g.over, g.shaped }
+
 // suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
 // block is the longest; on a device whose threads run in step the block is closer to a square.
 func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {

@@ -23,6 +23,7 @@ func init() {
 		None             func(Grid) Grid
 		Among            func(Grid) any
 		Divide           func(g Grid, among any) Grid
+		Shape            func(Grid) (n [3]int, over, shaped bool)
 		Resolve          func(*Kernel, Grid) (blocks, block [3]uint32, err error)
 		IsShared         func(Arg) bool
 		Integer          func(a Arg, signed bool) int64
@@ -41,7 +42,7 @@ func init() {
 		Interrupted      func(op string, ctx context.Context) error
 	}{
 		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
-		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, (*Kernel).resolved, Arg.isShared, Arg.integer,
+		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, Grid.given, (*Kernel).resolved, Arg.isShared, Arg.integer,
 		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,

@@ -28,6 +28,12 @@ type division struct {
 	block   [3]uint32 // threads
 	timed   bool      // the launch is to be timed: each device gets a block at least
 	trial   *trial    // nil if the launch is not timed
+
+	// For launches among ranks (ranks.go):
+	one    team        // of a rank with one device
+	bounds []uint32    // of the ranks' parts, in blocks, and the end
+	uses   []parts.Use // of each buffer among the arguments
+	text   []byte
 }
 
 // part is what one device does of a launch.
@@ -55,6 +61,7 @@ func (d *division) give() {
 		d.parts[i].clear()
 	}
 	d.scratch.clear()
+	d.forget()
 	clear(d.on)
 	d.trial, d.cover = nil, buffer.Leases{}
 	divisions.Put(d)
@@ -76,17 +83,33 @@ func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid
 	if f.Of == nil || f.Cut == [3]bool{} || len(args) != len(in.Params) {
 		return false, nil
 	}
+	if err := d.read(ctx, t, k, grid, args); errors.Is(err, hal.ErrUnsupported) {
+		return false, nil // the first device may be able to run the kernel
+	} else if err != nil {
+		return false, err
+	}
+	if len(d.wants) == 0 || d.aliased(args) {
+		return false, nil
+	}
+	for dim := 2; dim >= 0; dim-- {
+		if n := d.most(dim, 0, d.blocks[dim], t); f.Cut[dim] && n > 1 && d.cut(dim, 0, d.blocks[dim], n, t, f, args) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// read looks at the arguments, and finds the blocks of the grid.
+func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (err error) {
 	of := k.parts()
 	d.on = resized(d.on, len(t.streams))
 	for i, stream := range t.streams {
-		if d.on[i], err = of.device(ctx, stream.Device()); errors.Is(err, hal.ErrUnsupported) {
-			return false, nil // the first device may be able to run the kernel
-		} else if err != nil {
-			return false, err
+		if d.on[i], err = of.device(ctx, stream.Device()); err != nil {
+			return err
 		}
 		blocks, block, err := layer.Resolve(d.on[i].kernel, grid)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if i == 0 || threads(block) < threads(d.block) {
 			d.blocks, d.block = blocks, block
@@ -94,24 +117,16 @@ func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid
 	}
 	on := d.on[0]
 	if err := on.covers(grid); err != nil {
-		return false, err
+		return err
 	}
 	if err := on.wants(k.call, &d.scratch, args); err != nil {
-		return false, err
-	}
-	if len(d.wants) == 0 || d.aliased(args) {
-		return false, nil
+		return err
 	}
 	d.values = d.values[:0]
 	for i := range args {
 		d.values = append(d.values, args[i].integer(of.types[i]))
 	}
-	for dim := 2; dim >= 0; dim-- {
-		if f.Cut[dim] && d.cut(dim, t, f, args) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return nil
 }
 
 // resized returns the list with n elements, which keep their memory.
@@ -146,51 +161,61 @@ func (d *division) aliased(args []Arg) bool {
 	return false
 }
 
-// cut cuts the grid along one dimension. It reports false if the parts would be too small, or if their writes cannot be told apart.
-func (d *division) cut(dim int, t *team, f *Footprint, args []Arg) bool {
-	n := int(min(float64(len(t.streams)), float64(d.blocks[dim]), threads(d.blocks)*threads(d.block)/float64(leastPart)))
-	if n < 2 {
-		return false
-	}
+// most returns how many devices the blocks from lo to hi along one dimension are worth.
+func (d *division) most(dim int, lo, hi uint32, t *team) int {
+	all := threads(d.blocks) / float64(d.blocks[dim]) * float64(hi-lo) * threads(d.block)
+	return int(min(float64(len(t.streams)), float64(hi-lo), all/float64(leastPart)))
+}
+
+// cut cuts the blocks from lo to hi along one dimension for the first n devices. It reports false if there is one part, or if the parts' writes cannot be
+// told apart.
+func (d *division) cut(dim int, lo, hi uint32, n int, t *team, f *Footprint, args []Arg) bool {
 	sum, before := 0.0, 0.0
 	for _, share := range t.shares[:n] {
 		sum += share
 	}
 	d.parts = resized(d.parts, n)
-	used, from := 0, uint32(0)
+	used, from := 0, lo
 	for i := range n {
 		before += t.shares[i]
-		to := uint32(math.Round(before / sum * float64(d.blocks[dim])))
+		to := lo + uint32(math.Round(before/sum*float64(hi-lo)))
 		if d.timed { // else a device whose part is less than half a block would never be measured again
-			to = min(max(to, from+1), d.blocks[dim]-uint32(n-1-i))
+			to = min(max(to, from+1), hi-uint32(n-1-i))
 		}
 		if i == n-1 {
-			to = d.blocks[dim]
+			to = hi
 		}
 		if to <= from {
 			continue
 		}
 		p := &d.parts[used]
 		p.device, p.stream, p.on = i, t.streams[i], d.on[i]
-		p.origin = origin{blocks: d.blocks}
-		p.origin.first[dim] = from
-		count := d.blocks
-		count[dim] = to - from
-		p.size = float64(to-from) / float64(d.blocks[dim])
-		p.grid = gridOf(count, d.block)
-		var box Box
-		for e := range 3 {
-			box.Block[e] = int(d.block[e])
-			box.Lo[e] = int(p.origin.first[e]) * box.Block[e]
-			box.Hi[e] = box.Lo[e] + int(count[e])*box.Block[e]
-		}
-		p.touch = resized(p.touch, len(args))
-		clear(p.touch)
-		f.Of(box, d.values, p.touch)
+		d.touches(p, dim, from, to, f, len(args))
 		used, from = used+1, to
 	}
 	d.parts = d.parts[:used]
 	return d.apart(args)
+}
+
+// touches makes p the part from one block up to another along a dimension, and finds what it uses of n arguments.
+func (d *division) touches(p *part, dim int, from, to uint32, f *Footprint, n int) {
+	p.origin = origin{blocks: d.blocks}
+	p.origin.first[dim] = from
+	count := d.blocks
+	count[dim] = to - from
+	p.size = float64(to-from) / float64(d.blocks[dim])
+	p.grid = gridOf(count, d.block)
+	var box Box
+	for e := range 3 {
+		box.Block[e] = int(d.block[e])
+		box.Lo[e] = int(p.origin.first[e]) * box.Block[e]
+		box.Hi[e] = box.Lo[e] + int(count[e])*box.Block[e]
+	}
+	p.touch = resized(p.touch, n)
+	clear(p.touch)
+	if from < to {
+		f.Of(box, d.values, p.touch)
+	}
 }
 
 func gridOf(blocks, block [3]uint32) hal.Grid {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
 )
 
 // Operand is what can be passed to a kernel by its address: a [*buffer.Buffer] or a contiguous *array.Array.
@@ -193,8 +194,11 @@ func (s *scratch) give() {
 // With a grid of [Split.Grid] the launch is divided among devices, and stream is not used.
 func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
 	const op = "launch"
-	if among := layer.Among(grid); among != nil {
-		return among.(*Split).launch(ctx, k, grid, args)
+	switch among := layer.Among(grid).(type) {
+	case *Split:
+		return among.launch(ctx, k, grid, args)
+	case parts.Ranks:
+		return k.launchAmong(ctx, stream, among, grid, args)
 	}
 	if stream == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")

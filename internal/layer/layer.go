@@ -22,6 +22,7 @@ var under = slot.Hal.(struct {
 	None             func(hal.Grid) hal.Grid
 	Among            func(hal.Grid) any
 	Divide           func(g hal.Grid, among any) hal.Grid
+	Shape            func(hal.Grid) (n [3]int, over, shaped bool)
 	Resolve          func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)
 	IsShared         func(hal.Arg) bool
 	Integer          func(a hal.Arg, signed bool) int64
@@ -80,6 +81,9 @@ var (
 	Divide = under.Divide
 	Among  = under.Among
 )
+
+// Shape returns what the program gave for the grid: threads if over is true, else blocks, and whether it also gave the threads of a block.
+var Shape = under.Shape
 
 // Resolve returns the blocks of the grid and the threads of a block, as a launch of the kernel has them. It makes the checks of a launch
 // that concern the grid.

@@ -1,5 +1,6 @@
-// Package parts lets package kernel divide a launch among several devices as one access: nothing else uses the buffers between its parts. No
-// program needs it, so package buffer does not export it.
+// Package parts lets package kernel divide a launch among several devices as one access: nothing else uses the buffers between its parts. It also is
+// what package kernel and package comm/part tell each other about launches that are divided among ranks. No program needs it, so package buffer does
+// not export it.
 package parts
 
 import (
@@ -8,11 +9,14 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/internal/layer/slot"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 var under = slot.Parts.(struct {
 	Cover func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)
 	Of    func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want
+
+	Watched func(w buffer.Want, attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
 })
 
 // Cover is [buffer.ReserveAll] without a stream: the leases exclude what those of ReserveAll would, and bring no bytes anywhere. The caller

@@ -45,8 +45,8 @@ var Rules = []Rule{
 	{"conformance/commtest", []string{"internal/comm/driver", "internal/comm/bugs"}, "it is an engine like any other"},
 	{"internal/comm/bugs", nil, "it has names and nothing else"},
 	{"comm", []string{"buffer", "coherence", "internal/comm/driver", "hal", "internal/awaited", "internal/dl", "internal/layer", "internal/nap"}, "it sends buffers, also in stream order, and does not know which library carries them"},
-	{"comm/part", []string{"buffer", "buffer/encode/npy", "coherence", "comm", "internal/comm/driver", "hal", "internal/protocol", "internal/watch"},
-		"it divides buffers, and does not know which library carries the ghosts"},
+	{"comm/part", []string{".", "buffer", "buffer/encode/npy", "coherence", "comm", "internal/comm/driver", "hal", "internal/layer", "internal/parts", "internal/protocol",
+		"internal/watch", "kernel"}, "it divides buffers and launches, and does not know which library carries the ghosts"},
 	{"comm/mpi", []string{"internal/comm/driver", "internal/..."}, "an engine does not know that buffers exist"},
 	{"comm/nccl", []string{"buffer", "coherence", "comm", "internal/comm/driver", "hal", "internal/dl", "internal/nap", "internal/siglib", "kernel/half"}, "what works on buffers and streams knows no backend, and finds its library while the program runs"},
 	{"internal/comm/conformance", []string{"internal/comm/driver"}, "the suite is for everyone's engines, so it imports none"},
@@ -59,7 +59,7 @@ var Rules = []Rule{
 	{"backends/vulkan", []string{"hal/driver", "internal/..."}, "a backend does not know that buffers exist"},
 	{"internal", []string{"internal/...", "hal/driver", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 		"what backends share lies below the packages that programs use"},
-	{"internal/parts", []string{"buffer", "coherence", "hal", "internal/layer/slot"}, "it gives package kernel what programs do not get of buffers"},
+	{"internal/parts", []string{"buffer", "coherence", "hal", "internal/layer/slot", "internal/watch"}, "it gives package kernel what programs do not get of buffers"},
 	{"internal/awaited", []string{"buffer", "coherence", "hal", "internal/layer/slot"}, "it gives package comm what programs do not get of buffers"},
 	{"internal/layer", []string{"hal", "internal/layer/slot"}, "it gives the packages above hal functions that programs do not get"},
 	{"internal/layer/slot", nil, "hal and buffer import it"},
@@ -72,6 +72,7 @@ var Rules = []Rule{
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
 	{"internal/testing/atomics", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/everydevice", []string{"..."}, "tests are written as programs are"},
+	{"internal/testing/around", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/divided", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
 	{"internal/testing/random", []string{"hal", "kernel", "kernel/grid", "kernel/grid/rand"}, "kernels are written as in any program"},
 	{"internal/testing/small", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
@@ -122,6 +123,9 @@ func ruleFor(rules []Rule, dir string) *Rule {
 // allows reports whether the target, a folder of the module or another import path, is in the list. "..." allows everything, and
 // "internal/..." does not include internal/testing.
 func (r *Rule) allows(target string) bool {
+	if target == "" {
+		target = "." // the root of the module
+	}
 	return slices.ContainsFunc(r.Allow, func(a string) bool {
 		if a == "..." {
 			return true
