@@ -14,6 +14,8 @@ type StaleError struct {
 	Rank   int
 	Local  []Range // in the local numbering, ascending
 	Global []Range // the same elements in the global numbering, one range for each of Local
+
+	call string // what brings the elements
 }
 
 // Error names the first ranges.
@@ -27,7 +29,7 @@ func (e *StaleError) Error() string {
 		}
 		fmt.Fprintf(&b, " [%d, %d)", r.Lo, r.Hi)
 	}
-	b.WriteString("; call Exchange to update them")
+	fmt.Fprintf(&b, "; call %s to update them", e.call)
 	return b.String()
 }
 

@@ -59,7 +59,7 @@ func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo
 		b.parts = g.divide(c.Rank(), &halo)
 		err = b.allocate(op, &o)
 	}
-	if b.c, err = join(ctx, c, err); err != nil {
+	if b.c, err = join(ctx, c, op, err); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	h := fnv.New64a()
@@ -78,8 +78,8 @@ func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo
 }
 
 // join duplicates the communicator, unless some rank gives an error.
-func join(ctx context.Context, c *comm.Comm, err error) (*comm.Comm, error) {
-	if err = agree(ctx, c, "New", err); err != nil {
+func join(ctx context.Context, c *comm.Comm, op string, err error) (*comm.Comm, error) {
+	if err = agree(ctx, c, op, err); err != nil {
 		return nil, err
 	}
 	return c.Dup(ctx)

@@ -1,0 +1,167 @@
+package part
+
+import (
+	"context"
+	"math"
+
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/comm"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/layer"
+	launches "github.com/go-halyard/halyard/internal/parts"
+	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// Queue is a queue whose launches are divided among the ranks of a communicator, and each rank's part among the queue's devices. [Among] makes one.
+//
+// All ranks run the same program: they make the same buffers, fill them alike, and make the same launches on the Queue, in the same order. Of each launch
+// a rank runs a part, whose threads have the indexes that they have in a launch on one device. What the part reads and writes is known from the kernel's
+// text ([kernel.Footprint]). Elements that the part reads, and that another rank has written since, are received before. So the result has the same bits as
+// on one rank. A step of a stencil, for example, sends to each neighbour the rows at the boundary, and nothing else. Launches of one block, which
+// cannot be cut, run on rank 0.
+//
+// After a launch a rank has only some of the elements. To read others on the host, or by a kernel that is not launched on the Queue, is an error
+// of kind [ErrStale] on the queue, until [Queue.Gather] or [Queue.Allgather] has brought them.
+//
+// A launch is refused, with an error of kind hal.ErrUnsupported, if its kernel cannot be cut. The error has the reason, which
+// "halyard kernels -v" prints too. If a call fails on one rank, the others' next launch or Gather that needs elements of that rank fails as well, with an
+// error of kind comm.ErrMismatch; so does one of ranks that have made different calls before. A rank that waits for another gives up when the context of the
+// queue ends.
+//
+// Each device has memory for all elements of a buffer that it uses. On the host the system provides only the pages that are used. For arrays that are too
+// large for that, there are buffers with ghosts of a fixed width: see [New].
+type Queue struct {
+	*halyard.Queue
+	ranks *ranks // nil if there is one rank
+}
+
+// Among returns a queue that divides launches among the ranks of c. With a nil communicator, or one of a single rank, it is as q. All ranks call it, and it waits
+// for the others until ctx ends. The queue keeps the error, as it keeps those of all calls. The ranks' parts are of the same size, unless shares are
+// given: a positive number for each rank, the same on all ranks. Closing the result closes q.
+//
+// There may be up to 64 ranks.
+func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float64) *Queue {
+	const op = "Among"
+	if c == nil || c.Size() == 1 {
+		return &Queue{Queue: q}
+	}
+	r := &ranks{size: c.Size(), rank: c.Rank(), turn: make(chan struct{}, 1)}
+	if s := q.Split(); s != nil {
+		r.devices = s
+	}
+	err := q.Err()
+	if err == nil && r.size > protocol.MaxPlaces {
+		err = driver.Errorf(op, comm.ErrUnsupported, "%d ranks; there may be up to %d", r.size, protocol.MaxPlaces)
+	}
+	if err == nil {
+		err = r.share(op, shares)
+	}
+	if r.c, err = join(ctx, c, op, err); err == nil {
+		r.mail, r.bytes = make([]mail, r.size), make([]traffic, r.size)
+		r.notice, err = comm.NewBuffer[byte](r.c, letterHead)
+	}
+	if err != nil {
+		q.Fail(err)
+	}
+	return &Queue{q, r}
+}
+
+// share notes where the ranks' parts begin.
+func (r *ranks) share(op string, shares []float64) error {
+	if len(shares) == 0 {
+		for range r.size {
+			shares = append(shares, 1)
+		}
+	}
+	if len(shares) != r.size {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "%d shares for %d ranks", len(shares), r.size)
+	}
+	sum := 0.0
+	r.bounds = []float64{0}
+	for _, s := range shares {
+		if !(s > 0) || math.IsInf(s, 0) {
+			return driver.Errorf(op, comm.ErrInvalidArgument, "a share of %v; it must be positive", s)
+		}
+		sum += s
+		r.bounds = append(r.bounds, sum)
+	}
+	return nil
+}
+
+// Over is [halyard.Queue.Over].
+func (q *Queue) Over(n ...int) *Queue { return q.Grid(hal.Over(n...)) }
+
+// Grid is [halyard.Queue.Grid].
+func (q *Queue) Grid(g hal.Grid) *Queue { return &Queue{q.Queue.Grid(g), q.ranks} }
+
+// Launching is called by generated launchers.
+func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
+	ctx, stream, grid, ok = q.Queue.Launching(kernel, over)
+	switch {
+	case q.ranks == nil:
+	case ok:
+		grid = layer.Divide(grid, q.ranks)
+	default:
+		q.ranks.giveUp(q.Err())
+	}
+	return ctx, stream, grid, ok
+}
+
+// Gather brings the newest elements of x to one rank, where the host can then read all of them. All ranks call it.
+func (q *Queue) Gather(root int, x kernel.Operand) { q.gather("Gather", root, x) }
+
+// Allgather brings the newest elements of x to all ranks. All ranks call it.
+func (q *Queue) Allgather(x kernel.Operand) { q.gather("Allgather", anyone, x) }
+
+func (q *Queue) gather(op string, root int, x kernel.Operand) {
+	if q.ranks == nil {
+		return
+	}
+	ctx, _, _, ok := q.Launching(op, hal.Over(1))
+	if ok {
+		q.Launched(q.ranks.gather(ctx, op, root, x))
+	}
+}
+
+func (r *ranks) gather(ctx context.Context, op string, root int, x kernel.Operand) (err error) {
+	if x == nil || root != anyone && (root < 0 || root >= r.size) {
+		return driver.Errorf(op, comm.ErrInvalidArgument, "nil elements, or rank %d of %d", root, r.size)
+	}
+	u := launches.Use{Want: x.Want(coherence.Read), By: make([]launches.Touch, r.size)}
+	if err := u.Want.Err(); err != nil {
+		return err
+	}
+	for i := range u.By {
+		if root == anyone || root == i {
+			u.By[i].Read[1] = math.MaxInt
+		}
+	}
+	if err := r.Enter(ctx); err != nil {
+		return err
+	}
+	err = r.exchange(ctx, op, uint64(root+1), []launches.Use{u})
+	r.Leave(err)
+	return err
+}
+
+// Moved returns what this rank has sent so far.
+func (q *Queue) Moved() Moved {
+	if q.ranks == nil {
+		return Moved{}
+	}
+	q.ranks.turn <- struct{}{}
+	defer func() { <-q.ranks.turn }()
+	return q.ranks.moved
+}
+
+// Close is [halyard.Queue.Close], and ends the division. All ranks call it.
+func (q *Queue) Close() error {
+	if r := q.ranks; r != nil {
+		r.giveUp(q.Err())
+		q.Fail(r.close())
+	}
+	return q.Queue.Close()
+}
