@@ -15,29 +15,26 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"spread": kernel.Bounded([]uint32{96}, func(blk *kernel.Block) {
 		now := grid.MatrixOf(kernel.Slice[float32](blk, 0), int(kernel.Number[int64](blk, 1)), int(kernel.Number[int64](blk, 2)))
 		next := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
-		above := int(kernel.Number[int64](blk, 6))
-		lo := int(kernel.Number[int64](blk, 7))
-		height := int(kernel.Number[int64](blk, 8))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
 				if spreadVectors != nil {
-					row = spreadVectors(row, now, next, above, lo, height)
+					row = spreadVectors(row, now, next)
 				}
-				spreadRow(row, now, next, above, lo, height)
+				spreadRow(row, now, next)
 			}
 			return
 		}
 		for t := range grid.Threads(blk) {
-			spread(t, now, next, above, lo, height)
+			spread(t, now, next)
 		}
 	}),
-}, Indexes: []string{"main.go:49", "main.go:52", "main.go:53"}, Kernels: map[string]kernel.Written{
-	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()", "above", "lo", "height"}, Dims: 2, DimsAt: "main.go:43",
+}, Indexes: []string{"main.go:47", "main.go:50", "main.go:51"}, Kernels: map[string]kernel.Written{
+	"spread": {Code: "k_spread", Params: []string{"now", "now.Rows()", "now.Cols()", "next", "next.Rows()", "next.Cols()"}, Dims: 2, DimsAt: "main.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
 }, Sources: []string{
-	"./ float32,int main",
-	"main.go spread 49805448803bff45",
-}, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m, i64 h_above, i64 h_lo, i64 h_height GO_FAULTS) {
+	"./ float32 main",
+	"main.go spread 24e568df6d322767",
+}, Portable: `KERNEL void k_spread(const GLOBAL f32 *h_now, i64 h_now_n, i64 h_now_m, GLOBAL f32 *h_next, i64 h_next_n, i64 h_next_m GO_FAULTS) {
 	i64 h_y = ((i64)INDEX(1));
 	i64 h_x = ((i64)INDEX(0));
 	{
@@ -45,15 +42,14 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			return;
 		}
 	}
-	i64 h_i = ((i64)((u64)h_y + (u64)h_above));
 	{
-		if (((((h_x == ((i64)0)) || (h_x == ((i64)((u64)h_next_m - (u64)((i64)1))))) || (((i64)((u64)h_lo + (u64)h_y)) == ((i64)0))) || (((i64)((u64)h_lo + (u64)h_y)) == ((i64)((u64)h_height - (u64)((i64)1)))))) {
-			h_next[GO_CELL(h_y, h_x, h_next_n, h_next_m, 0)] = h_now[GO_CELL(h_i, h_x, h_now_n, h_now_m, 0)];
+		if (((((h_x == ((i64)0)) || (h_x == ((i64)((u64)h_next_m - (u64)((i64)1))))) || (h_y == ((i64)0))) || (h_y == ((i64)((u64)h_next_n - (u64)((i64)1)))))) {
+			h_next[GO_CELL(h_y, h_x, h_next_n, h_next_m, 0)] = h_now[GO_CELL(h_y, h_x, h_now_n, h_now_m, 0)];
 			return;
 		}
 	}
-	f32 h_sum = ((((h_now[GO_CELL(h_i, ((i64)((u64)h_x - (u64)((i64)1))), h_now_n, h_now_m, 1)] + h_now[GO_CELL(h_i, ((i64)((u64)h_x + (u64)((i64)1))), h_now_n, h_now_m, 1)]) + h_now[GO_CELL(((i64)((u64)h_i - (u64)((i64)1))), h_x, h_now_n, h_now_m, 1)]) + h_now[GO_CELL(((i64)((u64)h_i + (u64)((i64)1))), h_x, h_now_n, h_now_m, 1)]) - (4.0f * h_now[GO_CELL(h_i, h_x, h_now_n, h_now_m, 1)]));
-	h_next[GO_CELL(h_y, h_x, h_next_n, h_next_m, 2)] = (h_now[GO_CELL(h_i, h_x, h_now_n, h_now_m, 2)] + (0.2f * h_sum));
+	f32 h_sum = ((((h_now[GO_CELL(h_y, ((i64)((u64)h_x - (u64)((i64)1))), h_now_n, h_now_m, 1)] + h_now[GO_CELL(h_y, ((i64)((u64)h_x + (u64)((i64)1))), h_now_n, h_now_m, 1)]) + h_now[GO_CELL(((i64)((u64)h_y - (u64)((i64)1))), h_x, h_now_n, h_now_m, 1)]) + h_now[GO_CELL(((i64)((u64)h_y + (u64)((i64)1))), h_x, h_now_n, h_now_m, 1)]) - (4.0f * h_now[GO_CELL(h_y, h_x, h_now_n, h_now_m, 1)]));
+	h_next[GO_CELL(h_y, h_x, h_next_n, h_next_m, 2)] = (h_now[GO_CELL(h_y, h_x, h_now_n, h_now_m, 2)] + (0.2f * h_sum));
 }
 `})
 
@@ -62,45 +58,36 @@ var (
 )
 
 // Spread launches spread on a queue, with as many threads as its data have places for.
-func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float32], above int, lo int, height int) {
+func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float32]) {
 	if ctx, s, over, ok := q.Launching("spread", hal.Over(kernel.ColsOf(next), kernel.RowsOf(next))); ok {
-		q.Launched(SpreadOn(ctx, s, over, now, next, above, lo, height))
+		q.Launched(SpreadOn(ctx, s, over, now, next))
 	}
 }
 
 // SpreadOn launches spread on a stream.
-func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, now kernel.Matrix[float32], next kernel.Matrix[float32], above int, lo int, height int) error {
-	return spreadKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(kernel.RowsOf(now))), kernel.Value(int64(kernel.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(kernel.RowsOf(next))), kernel.Value(int64(kernel.ColsOf(next))), kernel.Value(int64(above)), kernel.Value(int64(lo)), kernel.Value(int64(height)))
+func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, now kernel.Matrix[float32], next kernel.Matrix[float32]) error {
+	return spreadKernel.Launch(ctx, s, over, kernel.In(kernel.Elements(now)), kernel.Value(int64(kernel.RowsOf(now))), kernel.Value(int64(kernel.ColsOf(now))), kernel.Out(kernel.Elements(next)), kernel.Value(int64(kernel.RowsOf(next))), kernel.Value(int64(kernel.ColsOf(next))))
 }
 
 // spreadFootprint is the Footprint.Of of spread.
 func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 	at := grid.Only(v[2])
-	above := grid.Only(v[6])
-	at1 := at.Times(above)
-	y := grid.Places(box, 1).Below(grid.Only(v[4]))
-	y1 := y.Plus(above).From(grid.Only(0)).Minus(above).And(y)
+	at1 := grid.Only(v[4])
+	y := grid.Places(box, 1).Below(at1)
 	at2 := grid.Only(v[1])
 	at3 := grid.Only(v[5])
 	x := grid.Places(box, 0).Below(at3)
-	lo := grid.Only(v[7])
-	y2 := y.Plus(lo).Not(grid.Only(0)).Minus(lo).And(y)
-	y3 := y2.Plus(lo).Not(grid.Only(v[8]).Add(-1)).Minus(lo).And(y2)
-	y4 := y3.Plus(above).From(grid.Only(0)).Minus(above).And(y3)
-	at4 := at1.Plus(at.Times(y4.Plus(above).Below(at2).Minus(above).And(y4)))
+	y1 := y.Not(grid.Only(0)).Not(at1.Add(-1))
+	at4 := at.Times(y1.Below(at2))
 	x1 := x.Not(grid.Only(0)).Not(at3.Add(-1))
-	at5 := above.Add(-1)
-	y5 := y3.Plus(at5).From(grid.Only(0)).Minus(at5).And(y3)
 	x2 := x1.Below(at)
-	at6 := above.Add(1)
-	y6 := y3.Plus(at6).From(grid.Only(0)).Minus(at6).And(y3)
 	span := at3.Times(y).Plus(x).
-		Or(at3.Times(y3).Plus(x1)).Span(v[4] * v[5])
-	touch[0] = kernel.Touch{Read: at1.Plus(at.Times(y1.Plus(above).Below(at2).Minus(above).And(y1))).Plus(x.Below(at)).
+		Or(at3.Times(y1).Plus(x1)).Span(v[4] * v[5])
+	touch[0] = kernel.Touch{Read: at.Times(y.Below(at2)).Plus(x.Below(at)).
 		Or(at4.Plus(x1.Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(at).Add(1)).Add(-1)).
 		Or(at4.Plus(x1.Add(1).From(grid.Only(0)).Add(-1).Add(1).Below(at).Add(-1)).Add(1)).
-		Or(at1.Plus(at.Times(y5.Plus(at5).Below(at2).Minus(at5).And(y5))).Plus(x2).Minus(at)).
-		Or(at1.Plus(at.Times(y6.Plus(at6).Below(at2).Minus(at6).And(y6))).Plus(at).Plus(x2)).
+		Or(at.Times(y1.Add(-1).From(grid.Only(0)).Add(1).Add(-1).Below(at2).Add(1)).Plus(x2).Minus(at)).
+		Or(at.Times(y1.Add(1).From(grid.Only(0)).Add(-1).Add(1).Below(at2).Add(-1)).Plus(at).Plus(x2)).
 		Or(at4.Plus(x2)).Span(v[1] * v[2])}
 	touch[1] = kernel.Touch{Write: span, Whole: grid.Filled(span, 1, y, x)}
 }
@@ -108,21 +95,21 @@ func spreadFootprint(box kernel.Box, v []int64, touch []kernel.Touch) {
 // spreadRow runs spread for the threads of a row. It is a separate function, so that its caller's variables take no registers from the loop.
 //
 //go:noinline
-func spreadRow(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float32], above int, lo int, height int) {
+func spreadRow(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float32]) {
 	if r.Y >= next.Rows() {
 		return
 	}
 	end := min(r.End, next.Cols())
 	from, to := r.First(), end
 	from, to = grid.Within(from, to, 0, len(next.Span(r.Y, 1)))
-	from, to = grid.Within(from, to, 0, len(now.Span(r.Y+above, 1)))
-	from, to = grid.Within(from, to, -1, len(now.Span(r.Y+above, 1)))
-	from, to = grid.Within(from, to, 1, len(now.Span(r.Y+above, 1)))
-	from, to = grid.Within(from, to, 0, len(now.Span(r.Y+above-1, 1)))
-	from, to = grid.Within(from, to, 0, len(now.Span(r.Y+above+1, 1)))
+	from, to = grid.Within(from, to, 0, len(now.Span(r.Y, 1)))
+	from, to = grid.Within(from, to, -1, len(now.Span(r.Y, 1)))
+	from, to = grid.Within(from, to, 1, len(now.Span(r.Y, 1)))
+	from, to = grid.Within(from, to, 0, len(now.Span(r.Y-1, 1)))
+	from, to = grid.Within(from, to, 0, len(now.Span(r.Y+1, 1)))
 	from, to = grid.Without(from, to, 0)
 	from, to = grid.Without(from, to, next.Cols()-1)
-	if lo+r.Y == 0 || lo+r.Y == height-1 || from >= to {
+	if r.Y == 0 || r.Y == next.Rows()-1 || from >= to {
 		from = end // none
 	}
 threads:
@@ -130,49 +117,47 @@ threads:
 		if x_ == from {
 			count := to - from
 			next0 := next.Span(r.Y, 1)[from+0:][:count]
-			now1 := now.Span(r.Y+above, 1)[from+0:][:count]
-			now2 := now.Span(r.Y+above, 1)[from+(-1):][:count]
-			now3 := now.Span(r.Y+above, 1)[from+1:][:count]
-			now4 := now.Span(r.Y+above-1, 1)[from+0:][:count]
-			now5 := now.Span(r.Y+above+1, 1)[from+0:][:count]
+			now1 := now.Span(r.Y, 1)[from+0:][:count]
+			now2 := now.Span(r.Y, 1)[from+(-1):][:count]
+			now3 := now.Span(r.Y, 1)[from+1:][:count]
+			now4 := now.Span(r.Y-1, 1)[from+0:][:count]
+			now5 := now.Span(r.Y+1, 1)[from+0:][:count]
 		within:
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line main.go:43
+//line main.go:42
 				y, x := r.Y, x_
 				if (false && y >= next.Rows()) || (false && x >= next.Cols()) {
 					continue within
 				}
-				i := y + above
-				if (false && x == 0) || (false && x == next.Cols()-1) || (false && lo+y == 0) || (false && lo+y == height-1) {
-					next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, i), x)]
+				if (false && x == 0) || (false && x == next.Cols()-1) || (false && y == 0) || (false && y == next.Rows()-1) {
+					next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)]
 					continue within
 				}
-				sum := now2[grid.At(grid.At(at, i), x-1)] + now3[grid.At(grid.At(at, i), x+1)] + now4[grid.At(grid.At(at, i-1), x)] + now5[grid.At(grid.At(at, i+1), x)] - float32(4*now1[grid.At(grid.At(at, i), x)])
-				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, i), x)] + float32(0.2*sum)
-//line main_kernels.go:155
+				sum := now2[grid.At(grid.At(at, y), x-1)] + now3[grid.At(grid.At(at, y), x+1)] + now4[grid.At(grid.At(at, y-1), x)] + now5[grid.At(grid.At(at, y+1), x)] - float32(4*now1[grid.At(grid.At(at, y), x)])
+				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)] + float32(0.2*sum)
+//line main_kernels.go:141
 			}
 			x_ = to - 1
 			continue
 		}
-//line main.go:43
+//line main.go:42
 		y, x := r.Y, x_
 		if y >= next.Rows() || x >= next.Cols() {
 			continue threads
 		}
-		i := y + above
-		if x == 0 || x == next.Cols()-1 || lo+y == 0 || lo+y == height-1 {
-			next.Set(y, x, now.At(i, x))
+		if x == 0 || x == next.Cols()-1 || y == 0 || y == next.Rows()-1 {
+			next.Set(y, x, now.At(y, x))
 			continue threads
 		}
-		sum := now.At(i, x-1) + now.At(i, x+1) + now.At(i-1, x) + now.At(i+1, x) - float32(4*now.At(i, x))
-		next.Set(y, x, now.At(i, x)+float32(0.2*sum))
-//line main_kernels.go:172
+		sum := now.At(y, x-1) + now.At(y, x+1) + now.At(y-1, x) + now.At(y+1, x) - float32(4*now.At(y, x))
+		next.Set(y, x, now.At(y, x)+float32(0.2*sum))
+//line main_kernels.go:157
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	spreadVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32], int, int, int) grid.Row
+	spreadVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 )
