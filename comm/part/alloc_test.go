@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
 	"unsafe"
 
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/testing/around"
 )
 
 // After the first few, an exchange allocates only the list of ranges, if it accesses several ranges of a buffer.
@@ -72,6 +75,47 @@ func TestExchangeDoesNotAllocateInSteadyState(t *testing.T) {
 			})
 		})
 	}
+}
+
+// After the first few, a launch among ranks allocates nothing.
+func TestLaunchAmongRanksDoesNotAllocateInSteadyState(t *testing.T) {
+	if raceEnabled {
+		t.Skip("with the race detector everything allocates")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var lines [2]line
+	begin, ended := make(chan struct{}), make(chan struct{})
+	commtest.Run(t, 2, func(e driver.Engine) error {
+		me := e.World().Rank()
+		c := comm.New(&pair{Engine: e, out: &lines[me], in: &lines[1-me]})
+		q := part.Among(ctx, halyard.Open(ctx, "host:0"), c)
+		x, y := halyard.New[float32](q.Queue, 300), halyard.New[float32](q.Queue, 300)
+		step := func() {
+			around.Around(q, 5, x, y)
+			x, y = y, x
+			for done := false; !done; done, _ = q.Stream().Done() { // to block would allocate
+				runtime.Gosched()
+			}
+		}
+		if me == 1 {
+			for range begin {
+				step()
+				ended <- struct{}{}
+			}
+			return errors.Join(q.Close(), c.Close())
+		}
+		n := testing.AllocsPerRun(1000, func() {
+			begin <- struct{}{}
+			step()
+			<-ended
+		})
+		close(begin)
+		if n != 0 {
+			t.Errorf("%v allocations for a launch of two ranks", n)
+		}
+		return errors.Join(q.Close(), c.Close())
+	})
 }
 
 // pair is the engine of one of two ranks. Messages on the communicators that it makes allocate nothing.

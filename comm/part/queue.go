@@ -49,6 +49,7 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 		return &Queue{Queue: q}
 	}
 	r := &ranks{size: c.Size(), rank: c.Rank(), turn: make(chan struct{}, 1)}
+	r.attach = r.watch
 	if s := q.Split(); s != nil {
 		r.devices = s
 	}

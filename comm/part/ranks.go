@@ -25,6 +25,7 @@ type ranks struct {
 	rank, size int
 	bounds     []float64 // shares added up, for each rank and the end
 	devices    any       // *kernel.Split, or nil
+	attach     func(all *buffer.Buffer[byte], elem uint64) watch.Watcher
 	turn       chan struct{}
 
 	// These belong to whom turn belongs to.
@@ -32,7 +33,7 @@ type ranks struct {
 	notice *buffer.Buffer[byte]
 	bytes  []traffic // of the messages under way, by rank
 	moves  []move
-	held   []*copies // the buffers of the launch under way, one for each use
+	held   []held // of each use of the launch under way
 	reads  []Range
 	plan   []protocol.Transfer
 	moved  Moved
@@ -57,6 +58,12 @@ type copies struct {
 
 // traffic is how many bytes of elements two messages have: the one from a rank and the one to it.
 type traffic struct{ in, out int }
+
+// held is the buffer of a use, and where the use's elements lie in it, in bytes.
+type held struct {
+	*copies
+	lo, hi, size uint64 // size is that of an element
+}
 
 // move is bytes that this rank sends or receives.
 type move struct {
@@ -95,8 +102,8 @@ func (r *ranks) Enter(ctx context.Context) error {
 }
 
 func (r *ranks) Leave(err error) {
-	for _, c := range r.held {
-		c.hold(false)
+	for _, h := range r.held {
+		h.hold(false)
 	}
 	clear(r.held)
 	r.held = r.held[:0]
@@ -191,18 +198,18 @@ func (r *ranks) exchange(ctx context.Context, op string, what uint64, uses []lau
 	r.moves, r.held = r.moves[:0], r.held[:0]
 	clear(r.bytes)
 	for i := range uses {
-		by, lo, hi, _ := launches.Watched(uses[i].Want, r.watch)
+		by, lo, hi, size := launches.Watched(uses[i].Want, r.attach)
 		c, _ := by.(*copies)
 		if c == nil || c.r != r {
 			return driver.Errorf(op, comm.ErrInvalidArgument, "argument %d belongs to a part.Buffer or was divided by another queue", i)
 		}
 		r.note(c.id, lo, hi)
 		c.hold(true)
-		r.held = append(r.held, c)
+		r.held = append(r.held, held{c, lo, hi, size})
 	}
-	for i, c := range r.held {
-		if !slices.Contains(r.held[:i], c) {
-			c.plan(uses)
+	for i, h := range r.held {
+		if i == slices.IndexFunc(r.held, func(g held) bool { return g.copies == h.copies }) {
+			h.plan(uses)
 		}
 	}
 	err := r.send(ctx, op)
@@ -216,8 +223,8 @@ func (r *ranks) exchange(ctx context.Context, op string, what uint64, uses []lau
 	if err != nil {
 		return err
 	}
-	for i, c := range r.held {
-		c.written(&uses[i])
+	for i, h := range r.held {
+		h.written(&uses[i])
 	}
 	return nil
 }
@@ -231,8 +238,8 @@ func (c *copies) plan(uses []launches.Use) {
 	for p := range r.size {
 		r.reads = r.reads[:0]
 		for i := range uses {
-			if r.held[i] == c {
-				r.reads = appendReads(r.reads, &uses[i], p, r.watch)
+			if r.held[i].copies == c {
+				r.reads = r.held[i].reads(r.reads, &uses[i].By[p])
 			}
 		}
 		r.reads = union(r.reads)
@@ -254,33 +261,36 @@ func (c *copies) plan(uses []launches.Use) {
 	}
 }
 
-// appendReads appends what the part of a rank has to have before it runs, in bytes: what it reads, and what it may leave as it is.
-func appendReads(list []Range, u *launches.Use, rank int, attach func(*buffer.Buffer[byte], uint64) watch.Watcher) []Range {
-	_, lo, hi, elem := launches.Watched(u.Want, attach)
-	n, t := int((hi-lo)/elem), &u.By[rank]
+// reads appends what a part has to have before it runs, in bytes: what it reads, and what it may leave as it is.
+func (h *held) reads(list []Range, t *launches.Touch) []Range {
 	spans := [2][2]int{t.Read, t.Write}
 	if t.Whole {
 		spans[1] = [2]int{}
 	}
 	for _, s := range spans {
-		if from, to := s[0], min(s[1], n); from < to {
-			list = append(list, Range{Lo: int(lo) + from*int(elem), Hi: int(lo) + to*int(elem)})
+		if lo, hi := h.bytes(s); lo < hi {
+			list = append(list, Range{Lo: int(lo), Hi: int(hi)})
 		}
 	}
 	return list
+}
+
+// bytes returns where elements of the use lie in the buffer.
+func (h *held) bytes(span [2]int) (lo, hi uint64) {
+	n := int((h.hi - h.lo) / h.size)
+	return h.lo + uint64(min(span[0], n))*h.size, h.lo + uint64(min(span[1], n))*h.size
 }
 
 // distance makes ranks receive from the nearest rank.
 func distance(from, to protocol.Place) int { return max(int(from)-int(to), int(to)-int(from)) }
 
 // written notes what the parts of a launch write.
-func (c *copies) written(u *launches.Use) {
-	_, lo, hi, elem := launches.Watched(u.Want, c.r.watch)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for p, t := range u.By {
-		if t.Write[0] < t.Write[1] {
-			_ = c.m.Commit(protocol.Overwrite, protocol.Place(p), lo+uint64(t.Write[0])*elem, min(hi, lo+uint64(t.Write[1])*elem))
+func (h *held) written(u *launches.Use) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := range u.By {
+		if lo, hi := h.bytes(u.By[p].Write); lo < hi {
+			_ = h.m.Commit(protocol.Overwrite, protocol.Place(p), lo, hi)
 		}
 	}
 }

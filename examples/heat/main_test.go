@@ -57,7 +57,9 @@ func solved(t *testing.T, ranks int, want []float32, devices ...string) error {
 		q := part.Among(t.Context(), halyard.Open(t.Context(), devices...), c)
 		got := solve(q, small)
 		if c.Rank() == 0 {
-			assert.Equal(t, want, got.Values(), "%d ranks", ranks)
+			if values := got.Values(); q.Err() == nil {
+				assert.Equal(t, want, values, "%d ranks", ranks)
+			}
 		}
 		return errors.Join(q.Close(), c.Close())
 	})
