@@ -1,4 +1,18 @@
-// Package part divides buffers among the ranks of a communicator. Each rank owns a part of the elements, and has ghosts: copies of
+// Package part divides the work of a program among the ranks of a communicator.
+//
+// [Among] does it for programs with kernels in Go: all ranks run the program that one device runs, and each launch is divided. Which elements move between
+// ranks is read from the kernels.
+//
+//	q := part.Among(ctx, halyard.Open(ctx, "all"), c)
+//	now, next := halyard.From(q.Queue, plate), halyard.New[float32](q.Queue, len(plate))
+//	for range steps {
+//		Spread(q, now.InRows(width), next.InRows(width))
+//		now, next = next, now
+//	}
+//	q.Gather(0, now)
+//
+// [New] makes a buffer that is divided: each rank stores a part of the elements, so the ranks together can have more than fits into the memory of one. It is
+// for other kernels too. Each rank owns a part, and has ghosts: copies of
 // elements that other ranks own and that its kernels read. A [Halo] says which, by widths around the owned part or by lists of needs.
 // [Buffer.Exchange] makes ghosts current, and sends only what was written since the last exchange.
 //
@@ -7,6 +21,8 @@
 //		_, err = u.Exchange(ctx)
 //		... // kernels read u.Local(), and write the owned elements
 //	}
+//
+// What follows is about these buffers.
 //
 // # Numberings
 //

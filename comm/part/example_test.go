@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/testing/around"
 )
 
 // Three ranks have four numbers each, and one ghost of each neighbour's. The second exchange sends what was written since the first.
@@ -47,6 +49,34 @@ func Example() {
 	// Output:
 	// [0 1 1 1 1 2] 16 bytes
 	// [0 7 1 1 1 7] 8 bytes
+	// <nil>
+}
+
+// A program for one device runs on three ranks. In the second step each rank receives from its neighbours the two elements beside its part.
+func ExampleAmong() {
+	err := commtest.Execute(3, func(e driver.Engine) error {
+		ctx, c := context.Background(), comm.New(e)
+		defer c.Close()
+		q := part.Among(ctx, halyard.Open(ctx, "host:0"), c)
+		now, next := halyard.New[float32](q.Queue, 1000), halyard.New[float32](q.Queue, 1000)
+		now.Fill(1)
+		for range 2 {
+			around.Around(q, 2, now, next) // a quarter of the sum of five neighbours
+			now, next = next, now
+		}
+		if c.Rank() == 1 {
+			fmt.Println(q.Moved())
+		}
+		q.Gather(0, now)
+		if c.Rank() == 0 {
+			fmt.Println(now.Slice(995, 1000))
+		}
+		return q.Close()
+	})
+	fmt.Println(err)
+	// Unordered output:
+	// {16 2}
+	// [1.5625 1.5 1.375 1.0625 0.75]
 	// <nil>
 }
 

@@ -277,6 +277,31 @@ func TestRanksThatDifferAreAnError(t *testing.T) {
 	}
 }
 
+// A kernel that fails on one rank is an error of all: of that rank with the line of the kernel, of the others with the rank.
+func TestKernelThatFailsOnOneRankIsAnErrorOfAll(t *testing.T) {
+	var errs [3]error
+	var all sync.WaitGroup
+	all.Add(len(errs))
+	err := among(t, 3, []string{"host:0"}, nil, func(q *part.Queue, rank int) {
+		x, y, z := halyard.New[float32](q.Queue, 900), halyard.New[float32](q.Queue, 1000), halyard.New[float32](q.Queue, 1000)
+		divided.Saxpy(q, 1, x, y) // the last rank reads x[900]
+		divided.Laplace(q, y, z)
+		q.Gather(0, z)
+		errs[rank] = q.Err()
+		all.Done()
+		all.Wait()
+	})
+	require.Error(t, err)
+	for rank, err := range errs[:2] {
+		var e *comm.Error
+		if assert.ErrorAs(t, err, &e, "rank %d", rank) {
+			assert.ErrorIs(t, e, comm.ErrMismatch)
+			assert.Contains(t, e.Error(), "a call failed on that rank")
+		}
+	}
+	assert.ErrorContains(t, errs[2], "divided.go:")
+}
+
 // A rank that waits for one that does nothing gives up when its context ends, and everything can be closed.
 func TestLaunchAmongRanksEndsWithItsContext(t *testing.T) {
 	over := make(chan struct{})
