@@ -31,8 +31,8 @@ import (
 // error of kind comm.ErrMismatch; so does one of ranks that have made different calls before. A rank that waits for another gives up when the context of the
 // queue ends.
 //
-// Each device has memory for all elements of a buffer that it uses. On the host the system provides only the pages that are used. For arrays that are too
-// large for that, there are buffers with ghosts of a fixed width: see [New].
+// Each rank has memory for all elements of a buffer, on the host and on each device that uses it. For arrays that are too large for that, there are
+// buffers of which each rank stores a part: see [New]. Devices of Vulkan cannot take part yet.
 type Queue struct {
 	*halyard.Queue
 	ranks *ranks // nil if there is one rank
