@@ -62,7 +62,7 @@ func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float6
 	}
 	if r.c, err = join(ctx, c, op, err); err == nil {
 		r.mail, r.bytes = make([]mail, r.size), make([]traffic, r.size)
-		r.notice, err = comm.NewBuffer[byte](r.c, letterHead)
+		err = r.prepare(ctx)
 	}
 	if err != nil {
 		q.Fail(err)
@@ -161,7 +161,9 @@ func (q *Queue) Moved() Moved {
 // Close is [halyard.Queue.Close], and ends the division. All ranks call it.
 func (q *Queue) Close() error {
 	if r := q.ranks; r != nil {
-		r.giveUp(q.Err())
+		if ctx, _, _, ok := q.Launching("Close", hal.Over(1)); ok {
+			q.Launched(r.part(ctx))
+		}
 		q.Fail(r.close())
 	}
 	return q.Queue.Close()

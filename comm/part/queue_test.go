@@ -248,6 +248,7 @@ func TestRanksThatDifferAreAnError(t *testing.T) {
 	}{
 		"a failure":           {func(q *part.Queue, _ *halyard.Buffer[float32]) { q.Fail(errors.ErrUnsupported) }, errors.ErrUnsupported},
 		"a write of one rank": {func(_ *part.Queue, x *halyard.Buffer[float32]) { x.Set(3, 1) }, comm.ErrMismatch},
+		"the end":             {func(q *part.Queue, _ *halyard.Buffer[float32]) { assert.Error(t, q.Close()) }, comm.ErrMismatch},
 		"another kernel": {func(q *part.Queue, x *halyard.Buffer[float32]) {
 			divided.Saxpy(q, 1, halyard.New[float32](q.Queue, 1000), x)
 		}, comm.ErrMismatch},

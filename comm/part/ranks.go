@@ -29,9 +29,9 @@ type ranks struct {
 	turn       chan struct{}
 
 	// These belong to whom turn belongs to.
-	mail   []mail // by rank
-	notice *buffer.Buffer[byte]
-	bytes  []traffic // of the messages under way, by rank
+	mail   []mail                            // by rank
+	notice [parting + 1]*buffer.Buffer[byte] // messages that only say something, by what they say
+	bytes  []traffic                         // of the messages under way, by rank
 	moves  []move
 	held   []held // of each use of the launch under way
 	reads  []Range
@@ -71,8 +71,15 @@ type move struct {
 	protocol.Transfer
 }
 
-// letterHead is the length of a message's head: the history, and whether the rank has failed.
+// letterHead is the length of a message's head: the history, and what the message says.
 const letterHead = 16
+
+// What a message says.
+const (
+	carries = iota // it has the elements of a launch
+	failed         // the rank makes no more launches, because a call has failed
+	parting        // the rank makes no more launches
+)
 
 const otherCalls = "that rank has launched something else, or has written to other elements; all ranks make the same calls in the same order"
 
@@ -303,11 +310,9 @@ func (r *ranks) send(ctx context.Context, op string) error {
 			return err
 		}
 		if n.in > 0 {
-			q, err := comm.Irecv(ctx, r.c, m.in, p, tagLaunch)
-			if err != nil {
+			if err := r.listen(ctx, p); err != nil {
 				return err
 			}
-			m.receive = posted{*q, true}
 		}
 	}
 	for p := range r.bytes {
@@ -319,7 +324,22 @@ func (r *ranks) send(ctx context.Context, op string) error {
 			r.moved.Bytes += uint64(n)
 		}
 	}
-	for p := range r.bytes {
+	return r.wait(ctx, op, carries)
+}
+
+// listen begins to receive a message from a rank.
+func (r *ranks) listen(ctx context.Context, from int) error {
+	m := &r.mail[from]
+	q, err := comm.Irecv(ctx, r.c, m.in, from, tagLaunch)
+	if err == nil {
+		m.receive = posted{*q, true}
+	}
+	return err
+}
+
+// wait waits for the messages that are under way. All that arrive have to say the same.
+func (r *ranks) wait(ctx context.Context, op string, says byte) error {
+	for p := range r.mail {
 		m := &r.mail[p]
 		if !m.receive.under {
 			continue
@@ -328,19 +348,57 @@ func (r *ranks) send(ctx context.Context, op string) error {
 		if errors.Is(err, comm.ErrTruncated) {
 			return mismatch(op, p, otherCalls)
 		}
+		if err == nil {
+			err = m.in.View(ctx, func(from []byte) error { return r.take(ctx, op, p, says, from[:status.Count]) })
+		}
 		if err != nil {
 			return err
 		}
-		if err := m.in.View(ctx, func(from []byte) error { return r.take(ctx, op, p, from[:status.Count]) }); err != nil {
-			return err
-		}
 	}
-	for p := range r.bytes {
+	for p := range r.mail {
 		if _, err := r.mail[p].send.wait(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// part tells the other ranks that this one makes no more launches, and waits until they have told the same.
+func (r *ranks) part(ctx context.Context) error {
+	if err := r.Enter(ctx); err != nil {
+		return err
+	}
+	var err error
+	for p := range r.mail {
+		if p == r.rank || err != nil {
+			continue
+		}
+		m := &r.mail[p]
+		if err = m.room(r.c, 1, 0); err == nil {
+			err = r.listen(ctx, p)
+		}
+		if err == nil {
+			var q *comm.Request
+			if q, err = comm.Isend(ctx, r.c, r.notice[parting], p, tagLaunch); err == nil {
+				m.send = posted{*q, true}
+			}
+		}
+	}
+	if err == nil {
+		err = r.wait(ctx, "Close", parting)
+	}
+	r.Leave(err)
+	return err
+}
+
+// prepare makes the notices.
+func (r *ranks) prepare(ctx context.Context) (err error) {
+	for says := byte(failed); says <= parting && err == nil; says++ {
+		if r.notice[says], err = comm.NewBuffer[byte](r.c, letterHead); err == nil {
+			err = r.notice[says].Set(ctx, 8, says)
+		}
+	}
+	return err
 }
 
 // room makes memory for messages with so many bytes of elements.
@@ -405,12 +463,18 @@ func (r *ranks) post(ctx context.Context, m *mail, to, n int) (err error) {
 }
 
 // take takes the elements from a message.
-func (r *ranks) take(ctx context.Context, op string, from int, data []byte) error {
+func (r *ranks) take(ctx context.Context, op string, from int, says byte, data []byte) error {
 	switch {
 	case len(data) < letterHead:
 		return mismatch(op, from, "a message is too short")
-	case data[8] != 0:
+	case data[8] == failed:
 		return mismatch(op, from, "a call failed on that rank")
+	case data[8] == parting && says == parting:
+		return nil
+	case data[8] == parting:
+		return mismatch(op, from, "that rank has closed its queue")
+	case says == parting:
+		return mismatch(op, from, otherCalls)
 	case binary.NativeEndian.Uint64(data) != r.history || len(data) != letterHead+r.bytes[from].in:
 		return mismatch(op, from, otherCalls)
 	}
@@ -438,14 +502,12 @@ func (r *ranks) fail(err error) {
 	r.failed = err
 	over, cancel := context.WithCancel(context.Background())
 	var told []*comm.Request
-	if r.notice != nil && r.notice.Overwrite(over, func(data []byte) error { data[8] = 1; return nil }) == nil {
-		for p := range r.size {
-			if p == r.rank {
-				continue
-			}
-			if q, err := comm.Isend(over, r.c, r.notice, p, tagLaunch); err == nil {
-				told = append(told, q)
-			}
+	for p := range r.size {
+		if p == r.rank {
+			continue
+		}
+		if q, err := comm.Isend(over, r.c, r.notice[failed], p, tagLaunch); err == nil {
+			told = append(told, q)
 		}
 	}
 	cancel()
@@ -469,8 +531,10 @@ func (r *ranks) close() error {
 	for i := range r.mail {
 		errs = append(errs, r.mail[i].close())
 	}
-	if r.notice != nil {
-		errs = append(errs, r.notice.Close())
+	for _, b := range r.notice[failed:] {
+		if b != nil {
+			errs = append(errs, b.Close())
+		}
 	}
 	if r.c.Err() != nil { // the engine may still use a message, and closing it fails
 		errs = nil
