@@ -159,6 +159,17 @@ func TestHeatSendsTwoRowsABoundary(t *testing.T) {
 	}
 }
 
+// What a part writes and does not read is not brought to it, also if another rank has written it before.
+func TestWhatIsWrittenIsNotSent(t *testing.T) {
+	require.NoError(t, among(t, 3, []string{"host:0"}, nil, func(q *part.Queue, _ int) {
+		x, y := halyard.New[float32](q.Queue, 1000), halyard.New[float32](q.Queue, 1000)
+		for _, block := range []int{8, 300, 1} {
+			around.Around(q.Grid(hal.Over(1000).Of(block)), 40, x, y)
+		}
+		assert.Zero(t, q.Moved())
+	}))
+}
+
 // Kernels that read everything, that sum up in one block, and that change what they read in place run among ranks as well.
 func TestProgramsAmongRanks(t *testing.T) {
 	const n = 2000
@@ -244,14 +255,15 @@ func TestKernelsThatCannotBeCutAreRefused(t *testing.T) {
 func TestRanksThatDifferAreAnError(t *testing.T) {
 	for name, odd := range map[string]struct {
 		do   func(*part.Queue, *halyard.Buffer[float32])
-		kind error
+		kind error  // of the rank's own error
+		says string // to the others
 	}{
-		"a failure":           {func(q *part.Queue, _ *halyard.Buffer[float32]) { q.Fail(errors.ErrUnsupported) }, errors.ErrUnsupported},
-		"a write of one rank": {func(_ *part.Queue, x *halyard.Buffer[float32]) { x.Set(3, 1) }, comm.ErrMismatch},
-		"the end":             {func(q *part.Queue, _ *halyard.Buffer[float32]) { assert.Error(t, q.Close()) }, comm.ErrMismatch},
+		"a failure":           {func(q *part.Queue, _ *halyard.Buffer[float32]) { q.Fail(errors.ErrUnsupported) }, errors.ErrUnsupported, "a call failed on that rank"},
+		"a write of one rank": {func(_ *part.Queue, x *halyard.Buffer[float32]) { x.Set(3, 1) }, comm.ErrMismatch, "has written to other elements"},
+		"the end":             {func(q *part.Queue, _ *halyard.Buffer[float32]) { assert.Error(t, q.Close()) }, comm.ErrMismatch, "has closed its queue"},
 		"another kernel": {func(q *part.Queue, x *halyard.Buffer[float32]) {
 			divided.Saxpy(q, 1, halyard.New[float32](q.Queue, 1000), x)
-		}, comm.ErrMismatch},
+		}, comm.ErrMismatch, "has launched something else"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs [3]error
@@ -272,8 +284,10 @@ func TestRanksThatDifferAreAnError(t *testing.T) {
 			})
 			require.Error(t, err)
 			assert.ErrorIs(t, errs[1], odd.kind)
-			assert.ErrorIs(t, errs[0], comm.ErrMismatch)
-			assert.ErrorIs(t, errs[2], comm.ErrMismatch)
+			for _, err := range []error{errs[0], errs[2]} {
+				assert.ErrorIs(t, err, comm.ErrMismatch)
+				assert.ErrorContains(t, err, odd.says)
+			}
 		})
 	}
 }
