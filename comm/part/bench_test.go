@@ -2,12 +2,16 @@ package part_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
+	"github.com/go-halyard/halyard"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/testing/divided"
 )
 
 // BenchmarkExchange is one exchange on each of two ranks, which share the processors and the count of allocations.
@@ -52,6 +56,28 @@ func BenchmarkExchange(b *testing.B) {
 					return err
 				}
 				return c.Close()
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkLaunchAmong is one step of heat, alone and on each of two ranks.
+func BenchmarkLaunchAmong(b *testing.B) {
+	for _, ranks := range []int{1, 2} {
+		b.Run(fmt.Sprint(ranks), func(b *testing.B) {
+			b.ReportAllocs()
+			err := commtest.Execute(ranks, func(e driver.Engine) error {
+				ctx, c := context.Background(), comm.New(e)
+				q := part.Among(ctx, halyard.Open(ctx, "host:0"), c)
+				now, next := halyard.New[float32](q.Queue, 256*256), halyard.New[float32](q.Queue, 256*256)
+				for range b.N {
+					divided.Spread(q.Over(256, 256), 256, 256, now, next)
+					now, next = next, now
+				}
+				return errors.Join(q.Close(), c.Close())
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -354,3 +354,20 @@ func TestBadDivisionsAreRefused(t *testing.T) {
 	err = among(t, 2, []string{"host:0"}, nil, func(q *part.Queue, _ int) { q.Allgather(nil) })
 	assert.ErrorIs(t, err, comm.ErrInvalidArgument)
 }
+
+// The bits are the same if messages are late and overtake each other.
+func TestLateMessagesChangeNothing(t *testing.T) {
+	for seed := range uint64(40) {
+		j := randomJob(rand.New(rand.NewPCG(seed, 38)))
+		want := j.serial()
+		err := commtest.Execute(j.ranks, func(e driver.Engine) error {
+			c := comm.New(e)
+			q := part.Among(t.Context(), halyard.Open(t.Context(), "host:0"), c, j.shares...)
+			x := j.parallel(q)
+			q.Allgather(x)
+			assert.Equal(t, want, x.Values())
+			return errors.Join(q.Close(), c.Close())
+		}, commtest.Adversary(seed), commtest.EagerLimit(seed%3*20))
+		require.NoError(t, err, "seed %d: %+v", seed, j)
+	}
+}
