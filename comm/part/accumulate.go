@@ -1,13 +1,10 @@
 package part
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
-	"unsafe"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
@@ -96,88 +93,10 @@ func (b *Buffer[T]) combine(ctx context.Context, l *link, list []span, payload [
 		base := ranges[0].Lo
 		for _, r := range list {
 			l.out.each(r, func(local, n int) {
-				reduce(op, data[local-base:local-base+n], other[:n])
+				driver.Combine(bytes(data[local-base:local-base+n]), bytes(other[:n]), driver.TypeFor[T](), op)
 				other = other[n:]
 			})
 		}
 		return nil
 	})
-}
-
-// reduce combines src into dst, for an op that takes the type.
-func reduce[T buffer.Number](op comm.Op, dst, src []T) {
-	switch driver.TypeFor[T]() {
-	case driver.Int8:
-		integers(op, as[int8](dst), as[int8](src))
-	case driver.Int16:
-		integers(op, as[int16](dst), as[int16](src))
-	case driver.Int32:
-		integers(op, as[int32](dst), as[int32](src))
-	case driver.Int64:
-		integers(op, as[int64](dst), as[int64](src))
-	case driver.Uint8:
-		integers(op, as[uint8](dst), as[uint8](src))
-	case driver.Uint16:
-		integers(op, as[uint16](dst), as[uint16](src))
-	case driver.Uint32:
-		integers(op, as[uint32](dst), as[uint32](src))
-	case driver.Uint64:
-		integers(op, as[uint64](dst), as[uint64](src))
-	case driver.Float32:
-		ordered(op, as[float32](dst), as[float32](src))
-	case driver.Float64:
-		ordered(op, as[float64](dst), as[float64](src))
-	default:
-		numbers(op, dst, src)
-	}
-}
-
-// as returns s as a slice of U, the type that underlies T.
-func as[U, T buffer.Number](s []T) []U {
-	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
-}
-
-func numbers[T buffer.Number](op comm.Op, dst, src []T) {
-	for i, v := range src {
-		if op == comm.Prod {
-			dst[i] *= v
-		} else {
-			dst[i] += v
-		}
-	}
-}
-
-func ordered[T interface {
-	buffer.Number
-	cmp.Ordered
-}](op comm.Op, dst, src []T) {
-	switch op {
-	case comm.Min:
-		for i, v := range src {
-			dst[i] = min(dst[i], v)
-		}
-	case comm.Max:
-		for i, v := range src {
-			dst[i] = max(dst[i], v)
-		}
-	default:
-		numbers(op, dst, src)
-	}
-}
-
-func integers[T interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
-}](op comm.Op, dst, src []T) {
-	for i, v := range src {
-		switch op {
-		case comm.And:
-			dst[i] &= v
-		case comm.Or:
-			dst[i] |= v
-		case comm.Xor:
-			dst[i] ^= v
-		default:
-			ordered(op, dst[i:i+1], src[i:i+1])
-		}
-	}
 }
