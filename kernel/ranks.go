@@ -93,13 +93,14 @@ func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kerne
 	if lo == hi {
 		return nil
 	}
+	d.timed = split != nil && split.due(t)
 	if n := d.most(dim, lo, hi, t); n < 2 || !d.cut(dim, lo, hi, n, t, f, args) {
 		d.cut(dim, lo, hi, 1, t, f, args)
 	}
 	if split == nil {
 		return d.launch(ctx, args)
 	}
-	d.trial = split.begin(t)
+	d.trial = split.begin(t, d.timed)
 	err := d.launch(ctx, args)
 	split.timed(d.trial)
 	if err != nil {
