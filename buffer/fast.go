@@ -3,6 +3,7 @@ package buffer
 import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/internal/protocol"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // This file has every shortcut of this package; internal/order has those for Works, in its own fast.go. Most accesses repeat an earlier
@@ -19,7 +20,7 @@ var shortcuts = true
 func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	reads, writes := q.Reads(), q.Writes()
 	if !shortcuts || s.accesses.taken > 0 || s.closed || writes && s.frozen > 0 || s.lost.Len() > 0 || s.watcher != nil || observing.Load() ||
-		q.parts != nil || q.awaited || q.awaitReaders {
+		q.parts != nil && q.stream == nil || q.awaited || q.awaitReaders {
 		return false
 	}
 	r := s.recent.replica
@@ -31,7 +32,20 @@ func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	} else if r == nil || s.recent.stream != q.stream {
 		return false
 	}
-	return (!reads || s.m.ValidIn(q.Lo, q.Hi, r.place)) && (q.stream == nil || r.order.Quiet(q.stream, reads, writes, asked))
+	return (!reads || s.current(q, r.place)) && (q.stream == nil || r.order.Quiet(q.stream, reads, writes, asked))
+}
+
+// current reports whether all bytes that an access reads are current at the place.
+func (s *storage) current(q *request, place protocol.Place) bool {
+	if q.parts == nil {
+		return s.m.ValidIn(q.Lo, q.Hi, place)
+	}
+	for _, p := range q.parts {
+		if p.Reads() && !s.m.ValidIn(p.Lo, p.Hi, place) {
+			return false
+		}
+	}
+	return true
 }
 
 // beginAgain shortens admit and prepare for an access for which canBeginAtOnce returned true.
@@ -44,12 +58,24 @@ func (s *storage) beginAgain(q *request) *access {
 		r, x.stream, x.mem = s.recent.replica, q.stream, s.recent.mem
 	}
 	x.replica, x.place, x.ready = r, r.place, true
+	if q.parts != nil {
+		x.Parts = q.parts
+	}
 	r.AddLease()
 	s.queue.Enter(&x.Entry, nil, true)
-	if q.Reads() {
+	if q.Reads() && q.parts == nil {
 		s.stats.BytesAvoided += q.Hi - q.Lo
 	}
+	for _, p := range q.parts {
+		if p.Reads() {
+			s.stats.BytesAvoided += p.Hi - p.Lo
+		}
+	}
 	if !q.Writes() || q.reserve {
+		return x
+	}
+	if q.parts != nil {
+		s.commit(x)
 		return x
 	}
 	s.version++
@@ -94,12 +120,31 @@ func (g *group) renew() bool {
 	if !shortcuts {
 		return false
 	}
-	var renewal order.Renewal
+	defer g.renewal.Clear()
 	for i := range g.list {
-		x := g.list[i].x
-		if x.Parts != nil || !renewal.Add(&x.replica.order, x.stream, x.Lo, x.Hi, x.Writes(), x.Reads()) {
+		if !g.list[i].s.renewal(g.list[i].x, &g.renewal) {
 			return false
 		}
 	}
-	return renewal.Do()
+	return g.renewal.Do()
+}
+
+// renewal adds the work of an access to that of its group.
+func (s *storage) renewal(x *access, r *order.Renewal) bool {
+	if x.Parts == nil {
+		return r.Add(&x.replica.order, x.stream, x.Writes(), x.Reads(), span.Range{Lo: x.Lo, Hi: x.Hi})
+	}
+	for _, writes := range [...]bool{false, true} {
+		ranges, reads := s.scratch.ranges[:0], !writes
+		for _, p := range x.Parts {
+			if p.Writes() == writes {
+				ranges, reads = append(ranges, span.Range{Lo: p.Lo, Hi: p.Hi}), reads || p.Reads()
+			}
+		}
+		s.scratch.ranges = ranges[:0]
+		if len(ranges) > 0 && !r.Add(&x.replica.order, x.stream, writes, reads, ranges...) {
+			return false
+		}
+	}
+	return true
 }

@@ -59,7 +59,7 @@ func story(t *testing.T, seed uint64) (lines []string, fast int) {
 		if seed%4 == 3 && rng.IntN(16) == 0 {
 			f.fail([]string{"CopyIn", "CopyOut", "Copy", "Fill"}[rng.IntN(4)], 1)
 		}
-		what := rng.IntN(12)
+		what := rng.IntN(14)
 		if what < 8 && buffer.Repeats(b, s, protocol.Read) {
 			fast++
 		}
@@ -88,8 +88,23 @@ func story(t *testing.T, seed uint64) (lines []string, fast int) {
 			err = part.Update(ctx, func(x []uint32) error { x[0] += v; return nil })
 		case what < 11:
 			err = part.Fill(ctx, v)
-		default:
+		case what < 12:
 			err = b.Evict(ctx, s.Device())
+		default: // several parts of one buffer, with different modes
+			var l buffer.Leases
+			wants := []buffer.Want{cut(t, b, 0, 3).Want(coherence.Read), cut(t, b, 2, 5).Want(mode), cut(t, b, 6, n).Want(coherence.Overwrite), list[1-which].Want(coherence.Read)}
+			acquire := buffer.AcquireAll
+			if v%2 == 0 {
+				acquire = buffer.ReserveAll
+			}
+			if l, err = acquire(ctx, s, wants...); err == nil {
+				if mode != coherence.Read {
+					require.NoError(t, s.Fill(l.At(1).Region(), hal.Pattern32(v)))
+				}
+				require.NoError(t, s.Fill(l.At(2).Region(), hal.Pattern32(v+1)))
+				require.NoError(t, l.Commit())
+				require.NoError(t, l.Release())
+			}
 		}
 		_ = s.Sync(ctx) // so that whether a failure is known does not depend on time
 		if err == nil {

@@ -21,7 +21,8 @@ type Want struct {
 	own   *owner
 	part  part
 	under *access // the access of the same storage that this is a part of, or nil
-	of    *part   // the elements of that access's want, if Regions returns all of them; else nil
+	parts []part  // several parts, whose hull is part; nil if there is one
+	of    *part   // the elements that Regions returns, if these are more; else nil
 	in    int32   // index of its member in the group
 	elem  uint32  // bytes of an element
 	err   error   // the reason if the elements cannot be acquired
@@ -88,7 +89,9 @@ type group struct {
 	parts  []part
 	mu     mutex // held by each call on the leases, so that Release does not run during another
 
-	reserved bool // begun by ReserveAll, and not yet committed
+	marks    []*order.Work // see mark
+	renewal  order.Renewal // scratch
+	reserved bool          // begun by ReserveAll, and not yet committed
 }
 
 // member is the access of a group in one storage.
@@ -244,7 +247,9 @@ func (g *group) arrange() {
 		}
 		first := &g.wants[g.sorted[i]]
 		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under, reserve: g.reserved}}
-		if mode, ok := same(g.wants, g.sorted[i:i+n]); ok {
+		if first.parts != nil { // the only want of the storage
+			m.q.part, m.q.parts = first.part, first.parts
+		} else if mode, ok := same(g.wants, g.sorted[i:i+n]); ok {
 			m.q.part = g.wants[g.sorted[i]].part
 			m.q.part.Mode = mode
 		} else {
@@ -320,13 +325,18 @@ func merged(wants []Want, which []int) (parts []part) {
 		default:
 			continue // a gap between the wants
 		}
-		if last := len(parts) - 1; last >= 0 && parts[last].Hi == p.Lo && parts[last].Mode == p.Mode {
-			parts[last].Hi = p.Hi
-		} else {
-			parts = append(parts, p)
-		}
+		parts = appendPart(parts, p)
 	}
 	return parts
+}
+
+// appendPart appends a part, or makes the last one longer by it.
+func appendPart(parts []part, p part) []part {
+	if last := len(parts) - 1; last >= 0 && parts[last].Hi == p.Lo && parts[last].Mode == p.Mode {
+		parts[last].Hi = p.Hi
+		return parts
+	}
+	return append(parts, p)
 }
 
 // hull returns the range from the first part to the last, with the mode of the parts, or ReadWrite if they differ.
@@ -345,6 +355,10 @@ func (g *group) discard() {
 	g.gen.Add(1)
 	clear(g.wants)
 	clear(g.list)
+	for _, m := range g.marks {
+		m.Release()
+	}
+	g.marks = g.marks[:0]
 	groups.Put(g)
 }
 
@@ -376,7 +390,7 @@ func (g *group) release(check func() error) (err error) {
 		if bad := g.bad(); bad != nil {
 			check = func() error { return bad }
 		}
-		if check != nil || !g.renew() {
+		if check != nil || len(g.marks) > 0 || !g.renew() {
 			g.record(check)
 		}
 	}
@@ -411,6 +425,10 @@ func (g *group) bad() error {
 // record adds a Work for the group's work to the Orders. check is as for [order.Checked].
 func (g *group) record(check func() error) {
 	w := order.Checked(g.stream, check)
+	for _, m := range g.marks {
+		w.AddSource(m)
+	}
+	g.marks = g.marks[:0]
 	writes := g.writes()
 	for i := range g.list {
 		if m := &g.list[i]; writes {

@@ -2,7 +2,9 @@ package buffer
 
 import (
 	"context"
+	"slices"
 
+	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
@@ -15,9 +17,11 @@ func init() {
 	slot.Parts = struct {
 		Cover func(ctx context.Context, wants []Want) (Leases, error)
 		Of    func(cover Leases, i, lo, hi int, mode coherence.Mode) Want
+		Turn  func(wants []Want) (all []Want, which []int, place []hal.Region)
+		Mark  func(Leases)
 
 		Watched func(w Want, attach func(all *Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
-	}{cover, Leases.part, Want.watched}
+	}{cover, Leases.part, inTurn, Leases.mark, Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
@@ -81,4 +85,66 @@ func (w Want) watched(attach func(all *Buffer[byte], elem uint64) watch.Watcher)
 		w.s.watcher = attach(&Buffer[byte]{s: w.s, hi: w.s.size, slice: true}, elem) // without an owner, so that it keeps nothing alive
 	}
 	return w.s.watcher, w.part.Lo, w.part.Hi, elem
+}
+
+// inTurn is parts.InTurn.
+func inTurn(wants []Want) (all []Want, which []int, place []hal.Region) {
+	var sets [][]part // of each buffer, in the order of wants
+	for i := range wants {
+		w := &wants[i]
+		at := slices.IndexFunc(all, func(o Want) bool { return o.s == w.s })
+		if at < 0 {
+			at = len(all)
+			all, sets = append(all, *w), append(sets, nil)
+			all[at].of = &part{Lo: w.part.Lo, Hi: w.part.Hi}
+		}
+		of := all[at].of
+		of.Lo, of.Hi = min(of.Lo, w.part.Lo), max(of.Hi, w.part.Hi)
+		which, sets[at] = append(which, at), append(sets[at], w.part)
+	}
+	for i := range all {
+		w := &all[i]
+		switch w.parts = following(sets[i]); len(w.parts) {
+		case 0: // all wants are empty
+		case 1:
+			w.part, w.parts = w.parts[0], nil
+		default:
+			w.part = hull(w.parts)
+		}
+	}
+	for i := range wants {
+		p := &wants[i].part
+		place = append(place, hal.Region{Off: p.Lo - all[which[i]].of.Lo, Len: p.Hi - p.Lo})
+	}
+	return all, which, place
+}
+
+// following cuts accesses that come one after the other into parts that do not overlap. A byte is read if the first access reads it.
+func following(list []part) (parts []part) {
+	var cuts []uint64
+	for _, p := range list {
+		cuts = append(cuts, p.Lo, p.Hi)
+	}
+	slices.Sort(cuts)
+	for i := 0; i+1 < len(cuts); i++ {
+		p, used := part{Lo: cuts[i], Hi: cuts[i+1]}, false
+		for _, q := range list {
+			switch {
+			case p.Lo == p.Hi || q.Lo > p.Lo || q.Hi < p.Hi:
+			case !used:
+				p.Mode, used = q.Mode, true
+			case p.Mode == protocol.Read && q.Writes():
+				p.Mode = protocol.ReadWrite
+			}
+		}
+		if used {
+			parts = appendPart(parts, p)
+		}
+	}
+	return parts
+}
+
+// mark is parts.Mark.
+func (l Leases) mark() {
+	l.live(func() { l.g.marks = append(l.g.marks, order.NewWork(l.g.stream)) })
 }

@@ -1,6 +1,6 @@
-// Package parts lets package kernel divide a launch among several devices as one access: nothing else uses the buffers between its parts. It also is
-// what package kernel and package comm/part tell each other about launches that are divided among ranks. No program needs it, so package buffer does
-// not export it.
+// Package parts lets package kernel divide a launch among several devices as one access, or make one access of several launches: nothing else
+// uses the buffers between them. It also is what package kernel and package comm/part tell each other about launches that are divided among
+// ranks. No program needs it, so package buffer does not export it.
 package parts
 
 import (
@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/watch"
 )
@@ -15,6 +16,8 @@ import (
 var under = slot.Parts.(struct {
 	Cover func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)
 	Of    func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want
+	Turn  func(wants []buffer.Want) (all []buffer.Want, which []int, place []hal.Region)
+	Mark  func(buffer.Leases)
 
 	Watched func(w buffer.Want, attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
 })
@@ -27,3 +30,12 @@ var Cover = under.Cover
 // includes. Elements beyond its end are left out. The leases of such a want do not wait for the cover and for each other, so parts that write must
 // not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
 var Of = under.Of
+
+// InTurn returns one want for each buffer, for accesses that come one after the other, in the order of wants: elements that one of them
+// overwrites before any other reads them are not read. which has the index of the buffer of each access in all, and place where its elements
+// lie in the region of that.
+var InTurn = under.Turn
+
+// Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued until
+// their release does not. That is needed unless layer.KeepsFailures.
+var Mark = under.Mark

@@ -3,6 +3,7 @@ package order
 import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/span"
 )
 
 // This file has the shortcuts for the most common accesses, which repeat an earlier one: quick tests for the rules of order.go, and the
@@ -80,7 +81,7 @@ func (u *use) fine(asked *Asked) bool {
 // work reads the bytes. If it reads what it writes, the earlier work must be known to have ended, or the later event must also report a
 // failure of the earlier work (KeepsFailures).
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
-	u := o.same(stream, lo, hi, write)
+	u := o.same(stream, write, span.Range{Lo: lo, Hi: hi})
 	if u == nil || !u.replaceable(reads) || !u.work.extend(1, reads, write) {
 		return false
 	}
@@ -101,58 +102,68 @@ func (u *use) replaceable(reads bool) bool {
 func (o *Order) renewed(u *use) {
 	o.seq++
 	u.seq, u.good = o.seq, false
-	if u.write {
+	if u.write && o.reads.Len() > 0 {
 		o.Forget(u.node.Lo, u.node.Hi, false, true)
+		for _, n := range u.more {
+			o.Forget(n.Lo, n.Hi, false, true)
+		}
 	}
 }
 
-// Renewal is Renew for work on several replicas whose earlier work was also one Work.
+// Renewal is Renew for work on several replicas, or ranges, whose earlier work was also one Work.
 type Renewal struct {
-	reads  bool // some of the later work reads what it writes
-	work   *Work
-	uses   [8]*use
-	orders [8]*Order
-	n      int32
+	reads bool // some of the later work reads what it writes
+	work  *Work
+	list  []renewed
 }
 
-// Add adds a replica, and reports whether its work can be renewed together with the work of the replicas added before. Work that has failed
-// cannot. write and reads are as for [Order.Renew].
-func (r *Renewal) Add(o *Order, stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
-	u := o.same(stream, lo, hi, write)
-	if u == nil || int(r.n) == len(r.uses) || r.n > 0 && u.work != r.work {
+type renewed struct {
+	o *Order
+	u *use
+}
+
+// Clear forgets what was added.
+func (r *Renewal) Clear() {
+	clear(r.list)
+	r.reads, r.work, r.list = false, nil, r.list[:0]
+}
+
+// Add adds ranges of a replica, in ascending order with gaps between them, and reports whether their work can be renewed together with that
+// added before. Work that has failed cannot. write and reads are as for [Order.Renew].
+func (r *Renewal) Add(o *Order, stream *hal.Stream, write, reads bool, ranges ...span.Range) bool {
+	u := o.same(stream, write, ranges...)
+	if u == nil || r.work != nil && u.work != r.work {
 		return false
 	}
 	r.work = u.work
 	r.reads = r.reads || write && reads
-	r.uses[r.n], r.orders[r.n] = u, o
-	r.n++
+	r.list = append(r.list, renewed{o, u})
 	return true
 }
 
 // Do renews the work on all added replicas, and reports whether it could.
 func (r *Renewal) Do() bool {
-	for _, u := range r.uses[:r.n] {
-		if u.write { // the others are of the same Work
-			if !u.replaceable(r.reads) {
+	for _, l := range r.list {
+		if l.u.write { // the others are of the same Work
+			if !l.u.replaceable(r.reads) {
 				return false
 			}
 			break
 		}
 	}
-	if r.n == 0 || !r.work.extend(r.n, true, true) {
+	if r.work == nil || !r.work.extend(int32(len(r.list)), true, true) {
 		return false
 	}
-	for i := range r.n {
-		r.orders[i].renewed(r.uses[i])
+	for _, l := range r.list {
+		l.o.renewed(l.u)
 	}
 	return true
 }
 
 // same returns the use that Renew can renew, or nil.
-func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
+func (o *Order) same(stream *hal.Stream, write bool, ranges ...span.Range) *use {
 	fits := func(u *use) bool {
-		return u != nil && u.own && u.write == write && u.work.Stream == stream && u.nodes == 1 && u.node.Value != nil &&
-			u.node.Lo == lo && u.node.Hi == hi
+		return u != nil && u.own && u.write == write && u.work.Stream == stream && u.exactly(ranges)
 	}
 	if len(o.uses) == 1 {
 		if u := o.uses[0]; fits(u) {
@@ -164,7 +175,7 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 	if write {
 		tree = &o.writes
 	}
-	if n := tree.Any(lo, hi); n == nil {
+	if n := tree.Any(ranges[0].Lo, ranges[0].Hi); n == nil {
 		return nil
 	} else if fits(n.Value) {
 		return n.Value
@@ -177,6 +188,19 @@ func (o *Order) same(stream *hal.Stream, lo, hi uint64, write bool) *use {
 		}
 	}
 	return nil
+}
+
+// exactly reports whether the use is of these bytes, none of which was taken from it since.
+func (u *use) exactly(ranges []span.Range) bool {
+	if n := &u.node; u.nodes != len(ranges) || len(u.more) != len(ranges)-1 || n.Value == nil || n.Lo != ranges[0].Lo || n.Hi != ranges[0].Hi {
+		return false
+	}
+	for i, n := range u.more {
+		if r := ranges[i+1]; n.Value == nil || n.Lo != r.Lo || n.Hi != r.Hi {
+			return false
+		}
+	}
+	return true
 }
 
 // extend makes the Work stand for everything that has been enqueued on its stream by now, and reports whether it could. The caller must

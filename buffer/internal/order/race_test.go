@@ -65,14 +65,31 @@ func TestReadsOvertakeThoseBefore(t *testing.T) {
 		require.True(t, one.Renew(s, 0, 8, false, true))
 		add(&one, &two)
 		var both Renewal
-		require.True(t, both.Add(&one, s, 0, 8, false, true))
-		require.True(t, both.Add(&two, s, 0, 8, false, true))
+		require.True(t, both.Add(&one, s, false, true, all))
+		require.True(t, both.Add(&two, s, false, true, all))
 		require.True(t, both.Do())
 		require.Equal(t, 1, one.Len())
 		require.Equal(t, 1, two.Len())
 		require.True(t, one.Quiet(s, true, true, new(Asked)))
 	}
+	parts := []span.Range{{Lo: 0, Hi: 2}, {Lo: 4, Hi: 6}}
 	w := NewWork(s)
+	one.Clear()
+	one.Add(w, false, true, parts...)
+	one.Add(w, true, true, span.Range{Lo: 2, Hi: 4})
+	w.Release()
+	for _, wrong := range [][]span.Range{{{Lo: 0, Hi: 2}}, {{Lo: 0, Hi: 2}, {Lo: 4, Hi: 7}}, {{Lo: 0, Hi: 2}, {Lo: 4, Hi: 6}, {Lo: 6, Hi: 7}}} {
+		require.False(t, new(Renewal).Add(&one, s, false, true, wrong...))
+	}
+	var whole Renewal
+	require.True(t, whole.Add(&one, s, false, true, parts...))
+	require.False(t, whole.Do(), "another part of the work is not renewed with it")
+	require.True(t, whole.Add(&one, s, true, true, span.Range{Lo: 2, Hi: 4}))
+	require.True(t, whole.Do())
+	require.Equal(t, 2, one.Len())
+	one.Clear()
+	add(&one)
+	w = NewWork(s)
 	one.Add(w, false, true, span.Range{Hi: 4}) // of fewer bytes: what reads the rest is still there
 	w.Release()
 	require.Equal(t, 2, one.Len())
