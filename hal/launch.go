@@ -162,19 +162,41 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 	return err
 }
 
-func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) (err error) {
-	drv, ok := st.Drv.(driver.Launcher)
+func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid, args []Arg) error {
+	used, empty, err := st.check(op, l, k, g, args)
+	if err == nil && !empty {
+		for i := range args[:used] {
+			if a := &args[i]; a.kind == driver.ParamPointer {
+				(*Memory)(a.ptr).s.Note(&st.User)
+			}
+		}
+		k.of.Note(&st.User)
+		if err = st.dev.Check(st.Drv.(driver.Launcher).Launch(k.drv, &l.Launch)); err == nil {
+			st.launched.add(&k.info.Name)
+		}
+	}
+	for i := range args[:used] {
+		if a := &args[i]; a.kind == driver.ParamPointer {
+			(*Memory)(a.ptr).s.Leave()
+		}
+	}
+	return err
+}
+
+// check makes the checks of a launch, and gives grid and arguments to the driver's launch. The memory of the first used arguments is in use, also after an
+// error. empty says that there is nothing to launch.
+func (st *streamState) check(op string, l *launch, k *kernelState, g *Grid, args []Arg) (used int, empty bool, err error) {
+	_, ok := st.Drv.(driver.Launcher)
 	switch {
 	case k.of.dev != st.dev:
-		return st.dev.Failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.Info.Name())
+		return 0, false, st.dev.Failure(op, ErrWrongDevice, "kernel %s is loaded on %s", k.info.Name, k.of.dev.Info.Name())
 	case !ok:
-		return st.dev.Failure(op, ErrUnsupported, "kernels are not supported")
+		return 0, false, st.dev.Failure(op, ErrUnsupported, "kernels are not supported")
 	}
-	var empty bool
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
-		return err
+		return 0, false, err
 	}
-	used := st.plain(l, k, args)
+	used = st.plain(l, k, args)
 	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {
 		for ; used < len(args) && err == nil; used++ {
 			if err = st.argument(op, k, args, used); err != nil {
@@ -185,23 +207,7 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 			err = k.fill(op, l, args, g.unchecked)
 		}
 	}
-	if err == nil && !empty {
-		for i := range args[:used] {
-			if a := &args[i]; a.kind == driver.ParamPointer {
-				(*Memory)(a.ptr).s.Note(&st.User)
-			}
-		}
-		k.of.Note(&st.User)
-		if err = st.dev.Check(drv.Launch(k.drv, &l.Launch)); err == nil {
-			st.launched.add(&k.info.Name)
-		}
-	}
-	for i := range args[:used] {
-		if a := &args[i]; a.kind == driver.ParamPointer {
-			(*Memory)(a.ptr).s.Leave()
-		}
-	}
-	return err
+	return used, empty, err
 }
 
 // plain passes arguments of the usual kinds on to the driver's launch: values and regions of this device's open memory, if they fit their

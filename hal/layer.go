@@ -27,6 +27,8 @@ func init() {
 		Resolve          func(*Kernel, Grid) (blocks, block [3]uint32, err error)
 		IsShared         func(Arg) bool
 		Integer          func(a Arg, signed bool) int64
+		Keep             func(Arg) Arg
+		Prepare          func(s *Stream, k []*Kernel, g []Grid, args [][]Arg) (run func() (int, error), end func() error, err error)
 		Rename           func(k *Kernel, name string, params []string)
 		KeepsFailures    func(*Stream) bool
 		Idle             func(*Stream) (bool, error)
@@ -43,7 +45,7 @@ func init() {
 	}{
 		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
 		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, Grid.given, (*Kernel).resolved, Arg.isShared, Arg.integer,
-		(*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
+		Arg.kept, (*Stream).prepare, (*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
 		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
 		reportLeak, wait.Interrupted,
 	}
@@ -195,3 +197,12 @@ func (a Arg) integer(signed bool) int64 {
 }
 
 func (a Arg) isShared() bool { return a.kind == driver.ParamShared }
+
+func (a Arg) kept() Arg {
+	if a.kind == driver.ParamValue && !a.bad && a.ptr != nil {
+		b := make([]uint64, (a.size+7)/8)
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&b[0])), a.size), unsafe.Slice((*byte)(a.ptr), a.size))
+		a.ptr = unsafe.Pointer(&b[0])
+	}
+	return a
+}

@@ -192,6 +192,23 @@ type Launch struct {
 	Args   []Arg     // one for each parameter
 }
 
+// Repeater is implemented by a Launcher that prepares launches which are made again and again. For one that is not, package hal calls Launch.
+type Repeater interface {
+	// Prepare prepares launches to be enqueued together in this order, each of the kernel with the same index. It keeps nothing that the
+	// arguments point to, and has no effect on the stream. The rules are those of Launch.
+	Prepare(kernels []Kernel, launches []Launch) (Sequence, error)
+}
+
+// Sequence is launches that a stream has prepared.
+type Sequence interface {
+	// Enqueue enqueues the launches on the stream, one after the other. It returns how many it has enqueued: after an error, fewer than all. A
+	// later event of the stream reports the failure of any of them.
+	Enqueue() (n int, err error)
+
+	// Close frees what was prepared. The launches that were enqueued are done.
+	Close() error
+}
+
 // Arg is one argument of a launch.
 type Arg struct {
 	Kind   ParamKind      // never ParamUnknown
