@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	_ "github.com/go-halyard/halyard/backends"     // those that the build tags select
 	_ "github.com/go-halyard/halyard/buffer/trace" // obeys HALYARD_TRACE and HALYARD_DEBUG=log
@@ -23,6 +24,7 @@ type Queue struct {
 	c    *core
 	grid hal.Grid // of Over and Grid
 	set  bool
+	step *kernel.Step // in which launches are recorded, or nil
 }
 
 // core returns what q stands on, nil if q is nil or zero. The methods of a nil core do nothing.
@@ -44,8 +46,10 @@ type core struct {
 	others []opened      // the devices besides dev
 	split  *kernel.Split // divides launches; nil if there is one device
 
+	recording atomic.Int32 // calls of Record under way
+
 	mu     sync.Mutex
-	made   map[uint64]owned // buffers that are not closed
+	made   map[uint64]owned // buffers and steps that are not closed
 	next   uint64
 	calls  int       // under way; Close waits for them
 	idle   sync.Cond // signalled when calls becomes 0
@@ -54,7 +58,7 @@ type core struct {
 	failed error         // what went wrong with that
 }
 
-// owned is a buffer of a queue.
+// owned is a buffer or a step of a queue.
 type owned interface{ Close() error }
 
 // devices are the handles of queues that are closed. A handle cannot be closed while a buffer of another queue has memory on it, so
@@ -236,7 +240,7 @@ func (q *Queue) Sync() {
 
 // begin reports whether a call of a method does something. If so, end has to follow.
 func (c *core) begin(op string) bool {
-	if c == nil || c.keep(nil) {
+	if c == nil || c.keep(nil) || c.recording.Load() > 0 && c.keep(misplaced(op)) {
 		return false
 	}
 	c.mu.Lock()
@@ -260,9 +264,9 @@ func (c *core) end() {
 	}
 }
 
-// Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers, its stream and its
+// Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers and steps, its stream and its
 // handle on the device, and returns the first error of all calls on the queue. If the context ends before, Close returns that, and
-// the rest is done in the background. Closing again returns the first error again. The functions that View and Update run must not
+// the rest is done in the background. Closing again returns the first error again. The functions that View, Update and Record run must not
 // call it.
 //
 // Where a buffer of another queue has memory on the device, the handle is closed later, by the Close of that queue. So it is the last
@@ -409,13 +413,20 @@ func (q *Queue) Over(n ...int) *Queue { return q.Grid(hal.Over(n...)) }
 
 // Grid returns the queue for launches with that grid.
 func (q *Queue) Grid(grid hal.Grid) *Queue {
-	return &Queue{q.core(), grid, true}
+	of := &Queue{c: q.core(), grid: grid, set: true}
+	if q != nil {
+		of.step = q.step
+	}
+	return of
 }
 
 // Launching is called by generated launchers: see [github.com/go-halyard/halyard/kernel.Queue].
 func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool) {
-	c := q.core()
-	if !c.begin("launch") {
+	c, op := q.core(), "launch"
+	if q != nil && q.step != nil {
+		op = recorded
+	}
+	if !c.begin(op) {
 		return nil, nil, grid, false
 	}
 	if q.set {
@@ -427,6 +438,9 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 	}
 	if c.split != nil {
 		over = c.split.Grid(over)
+	}
+	if q.step != nil {
+		over = q.step.Grid(over)
 	}
 	return c.ctx, c.stream, over, true
 }

@@ -191,7 +191,7 @@ func (s *scratch) give() {
 // Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is declared
 // const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
 //
-// With a grid of [Split.Grid] the launch is divided among devices, and stream is not used.
+// With a grid of [Split.Grid] the launch is divided among devices, and with one of [Step.Grid] it is recorded; stream is not used.
 func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
 	const op = "launch"
 	switch among := layer.Among(grid).(type) {
@@ -199,6 +199,8 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 		return among.launch(ctx, k, grid, args)
 	case parts.Ranks:
 		return k.launchAmong(ctx, stream, among, grid, args)
+	case recorder:
+		return among.launch(ctx, k, grid, args)
 	}
 	if stream == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")

@@ -1,0 +1,361 @@
+package kernel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
+)
+
+// Step is launches that a program repeats. [Record] makes one; the checks of the launches are made there, once, and not by Run.
+//
+// To buffers a step is one launch: Run takes one lease on each of them, for all launches, and no other access comes between these. So Run
+// sees what other calls have done to the buffers since, and copies what is stale; and if one of the launches fails, all elements that the
+// step writes are lost.
+//
+// With HALYARD_CHECK, over several devices (see [Split]), and if a device has no room for all buffers of the step at once, Run makes the
+// launches one after the other, as the program would.
+//
+// Several goroutines may use a Step at once.
+type Step struct {
+	stream *hal.Stream
+	state  atomic.Pointer[launches] // nil before Record has returned, and after Close
+
+	mu        sync.Mutex
+	recording *launches // nil when the function of Record has returned
+	refused   bool      // a launch of the function was refused
+}
+
+// launches is what a step does.
+type launches struct {
+	list  []recorded
+	plain bool          // Run launches each by itself
+	wants []buffer.Want // one for each buffer
+
+	mu       sync.Mutex          // held while the launches are enqueued
+	regions  []hal.Region        // of wants in the last run
+	prepared bool                // for these regions, if that is possible
+	run      func() (int, error) // enqueues what was prepared; nil if nothing was
+	end      func() error        // frees it, or nil
+	closed   bool
+}
+
+// recorded is a launch of a step.
+type recorded struct {
+	k     *Kernel
+	on    *onDevice
+	grid  hal.Grid
+	args  []Arg
+	wants []buffer.Want // one for each buffer among the arguments
+	which []int         // of these: the index in launches.wants
+	place []hal.Region  // of these: the place in the region of that want
+	ready []hal.Arg     // the arguments, with the regions of the last run
+}
+
+// Record calls fn, and returns the launches that fn makes on grids of [Step.Grid] as a step:
+//
+//	step, err := kernel.Record(ctx, stream, func(s *kernel.Step) error {
+//		return k.Launch(ctx, stream, s.Grid(hal.Over(n)), kernel.In(x), kernel.InOut(y))
+//	})
+//	err = step.Run(ctx)
+//
+// These launches are checked and compiled, and nothing runs: no element changes, and nothing is copied. Numbers and structures are part of
+// the step, with the values that they have now. What is to change from run to run belongs into a buffer.
+//
+// The step keeps the buffers reachable, but not open: once one is closed, Run fails.
+func Record(ctx context.Context, stream *hal.Stream, fn func(*Step) error) (*Step, error) {
+	const op = "record"
+	switch {
+	case fn == nil:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
+	case stream == nil:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+	}
+	l := &launches{}
+	s := &Step{stream: stream, recording: l}
+	err := fn(s)
+	s.mu.Lock()
+	s.recording = nil
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case s.refused:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a launch of the function was refused")
+	case len(l.list) == 0:
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the function made no launch on a grid of the step")
+	}
+	l.combine()
+	s.state.Store(l)
+	return s, nil
+}
+
+// recorder is what the grids of a step carry.
+type recorder struct {
+	step *Step
+	over *Split // of the grid that the program gave, or nil
+}
+
+// Grid returns the same grid for launches that are recorded in place of being made, on the step's stream. It is for the function of
+// [Record] alone: later launches on it are refused.
+func (s *Step) Grid(g hal.Grid) hal.Grid {
+	over, _ := layer.Among(g).(*Split)
+	return layer.Divide(g, recorder{s, over})
+}
+
+// launch records a launch.
+func (r recorder) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) error {
+	s := r.step
+	one, err := s.checked(ctx, k, layer.Divide(grid, nil), args)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.recording
+	switch {
+	case l == nil:
+		return hal.Errorf("launch", hal.ErrInvalidArgument, "the grid is of a step that was recorded before; launch on another grid, or call Run")
+	case err != nil:
+		s.refused = true
+		return err
+	}
+	if r.over != nil {
+		one.grid = r.over.Grid(one.grid)
+	}
+	l.plain = l.plain || r.over != nil || one.on.sites != nil || checking.Load()
+	l.list = append(l.list, one)
+	return nil
+}
+
+// checked makes the checks of a launch.
+func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) (one recorded, err error) {
+	dev := s.stream.Device()
+	d, err := k.device(ctx, dev)
+	if err != nil {
+		return one, err
+	}
+	if err := d.covers(grid); err != nil {
+		return one, err
+	}
+	var used scratch
+	if err := d.wants(k.call, &used, args); err != nil {
+		return one, err
+	}
+	for i := range used.wants {
+		if err := used.wants[i].Err(); err != nil {
+			return one, d.unleased(err, args, used.wants)
+		}
+	}
+	// A launch that does nothing checks the rest, with memory of no bytes for each buffer.
+	none, err := dev.Alloc(hal.KindDevice, 0, 0)
+	if err != nil {
+		return one, err
+	}
+	one = recorded{k: k, on: d, grid: grid, wants: used.wants}
+	for i := range args {
+		a := args[i]
+		if a.buffer {
+			one.ready = append(one.ready, hal.At(none.All()))
+		} else {
+			a.arg = layer.Keep(a.arg)
+			one.ready = append(one.ready, a.arg)
+		}
+		one.args = append(one.args, a)
+	}
+	if d.sites != nil {
+		one.ready = append(one.ready, hal.At(none.All()))
+	}
+	return one, errors.Join(s.stream.Launch(d.kernel, layer.None(grid), one.ready...), none.Close())
+}
+
+// combine makes one want for each buffer. Launches of empty grids are left out.
+func (l *launches) combine() {
+	var all []buffer.Want
+	kept := l.list[:0]
+	for _, one := range l.list {
+		if !layer.Empty(one.grid) {
+			kept = append(kept, one)
+			all = append(all, one.wants...)
+		}
+	}
+	l.list = kept
+	if len(all) == 0 {
+		return
+	}
+	which, place := []int(nil), []hal.Region(nil)
+	l.wants, which, place = parts.InTurn(all)
+	for i := range l.list {
+		one := &l.list[i]
+		n := len(one.wants)
+		one.which, one.place = which[:n], place[:n]
+		which, place = which[n:], place[n:]
+	}
+}
+
+// Run enqueues the launches, and does not wait for them. It waits for leases on their buffers until ctx ends. If it fails before a launch
+// is enqueued, no element changes.
+func (s *Step) Run(ctx context.Context) (err error) {
+	const op = "run"
+	var l *launches
+	if s != nil {
+		l = s.state.Load()
+	}
+	if l == nil {
+		return hal.Errorf(op, hal.ErrClosed, "the step is closed")
+	}
+	if l.plain {
+		return l.each(ctx, s.stream)
+	}
+	if err := layer.Err(s.stream); err != nil {
+		return err
+	}
+	if len(l.wants) == 0 {
+		_, err := l.enqueue(ctx, s.stream, nil, buffer.Leases{})
+		return err
+	}
+	leases, err := buffer.ReserveAll(ctx, s.stream, l.wants...)
+	switch {
+	case errors.Is(err, hal.ErrOutOfMemory):
+		return l.each(ctx, s.stream) // there may be room for the buffers of each
+	case err != nil:
+		return l.unleased(err)
+	}
+	used := scratches.Get().(*scratch)
+	defer used.give()
+	used.regions = leases.Regions(used.regions)
+	n, err := l.enqueue(ctx, s.stream, used.regions, leases)
+	var bad error // why elements are lost
+	if n > 0 {
+		bad = err
+		err = cmp.Or(err, leases.Commit())
+	}
+	if e := release(leases, bad); n == 0 { // else it only says that the stream was closed since, but the launches count
+		err = cmp.Or(err, e)
+	}
+	return err
+}
+
+// each makes the launches one after the other.
+func (l *launches) each(ctx context.Context, stream *hal.Stream) error {
+	for i := range l.list {
+		one := &l.list[i]
+		if err := one.k.Launch(ctx, stream, one.grid, one.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueue enqueues the launches. regions are those of wants, which have the leases. n is how many were enqueued.
+func (l *launches) enqueue(ctx context.Context, stream *hal.Stream, regions []hal.Region, leases buffer.Leases) (n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	same, err := l.renew(ctx, stream, regions)
+	switch {
+	case err != nil:
+		return 0, err
+	case same && !l.prepared && !l.closed: // memory that moves in each run is not worth it
+		l.prepare(stream)
+	}
+	if l.run != nil {
+		return l.run()
+	}
+	each := !layer.KeepsFailures(stream)
+	for i := range l.list {
+		if i > 0 && each {
+			parts.Mark(leases)
+		}
+		one := &l.list[i]
+		if err := stream.Launch(one.on.kernel, one.grid, one.ready...); err != nil {
+			return i, err
+		}
+	}
+	return len(l.list), nil
+}
+
+// renew finds kernels again whose program was closed, and writes the arguments again if memory is not where it was. same says that all is
+// as in the last run.
+func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.Region) (same bool, err error) {
+	same = slices.Equal(l.regions, regions)
+	for i := range l.list {
+		one := &l.list[i]
+		if one.on.round != one.k.p.round.Load() {
+			if one.on, err = one.k.device(ctx, stream.Device()); err != nil {
+				return false, err
+			}
+			same = false
+		}
+	}
+	if same {
+		return true, nil
+	}
+	for i := range l.list {
+		one, n := &l.list[i], 0
+		for j := range one.args {
+			if one.args[j].buffer {
+				r, at := regions[one.which[n]], one.place[n]
+				one.ready[j] = hal.At(hal.Region{Mem: r.Mem, Off: r.Off + at.Off, Len: at.Len})
+				n++
+			}
+		}
+	}
+	l.regions = append(l.regions[:0], regions...)
+	return false, l.forget()
+}
+
+// prepare has the driver prepare the launches. If it cannot, each is launched, and what is wrong with it is the error of that.
+func (l *launches) prepare(stream *hal.Stream) {
+	var kernels []*hal.Kernel
+	var grids []hal.Grid
+	var args [][]hal.Arg
+	for i := range l.list {
+		one := &l.list[i]
+		kernels, grids, args = append(kernels, one.on.kernel), append(grids, one.grid), append(args, one.ready)
+	}
+	l.prepared = true
+	l.run, l.end, _ = layer.Prepare(stream, kernels, grids, args)
+}
+
+// forget frees what was prepared.
+func (l *launches) forget() (err error) {
+	if l.end != nil {
+		err = l.end()
+	}
+	l.prepared, l.run, l.end = false, nil, nil
+	return err
+}
+
+// unleased returns the error of a run whose leases were refused, with the argument that is the reason.
+func (l *launches) unleased(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.list {
+		one := &l.list[i]
+		for j := range one.wants {
+			if one.wants[j].Err() != nil {
+				return one.on.unleased(err, one.args, one.wants)
+			}
+		}
+	}
+	return err
+}
+
+// Close forgets the launches. It does not wait. Later calls of Run fail; those under way go on.
+func (s *Step) Close() error {
+	if s == nil {
+		return nil
+	}
+	l := s.state.Swap(nil)
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return l.forget()
+}
