@@ -274,6 +274,7 @@ type table struct {
 	setKernelArg        func(kernel uintptr, index uint32, n uint64, at unsafe.Pointer) (st status)
 	setKernelArgSVM     func(kernel uintptr, index uint32, addr uintptr) (st status)
 	ndRange             func(queue, kernel uintptr, dims uint32, global, local [3]uint64) (event uintptr, st status)
+	ndRangeAfter        func(queue, kernel uintptr, dims uint32, global, local [3]uint64, list uintptr) (event uintptr, st status)
 	svmAlloc            func(context uintptr, flags, size uint64, align uint32) (r uintptr)
 	svmFree             func(context, addr uintptr)
 	svmMemcpy           func(queue, dst, src uintptr, n uint64) (event uintptr, st status)
@@ -357,6 +358,7 @@ type tableProcs struct {
 	SetKernelArg        dl.Proc `sym:"clSetKernelArg"`
 	SetKernelArgSVM     dl.Proc `sym:"clSetKernelArgSVMPointer,optional"`
 	NdRange             dl.Proc `sym:"clEnqueueNDRangeKernel"`
+	NdRangeAfter        dl.Proc `sym:"clEnqueueNDRangeKernel"`
 	SvmAlloc            dl.Proc `sym:"clSVMAlloc,optional"`
 	SvmFree             dl.Proc `sym:"clSVMFree,optional"`
 	SvmMemcpy           dl.Proc `sym:"clEnqueueSVMMemcpy,optional"`
@@ -709,6 +711,16 @@ func fillTable(lib *dl.Library) (*table, error) {
 		copy(w0[3:], local[:])
 		st = status(p.NdRange.Call9(queue, kernel, uintptr(dims), 0, w0.At(0), w0.At(3), 0, 0, w0.At(6)))
 		event = uintptr(w0[6])
+		w0.Put()
+		return event, st
+	}
+	t.ndRangeAfter = func(queue, kernel uintptr, dims uint32, global, local [3]uint64, list uintptr) (event uintptr, st status) {
+		w0 := dl.GetWords()
+		copy(w0[0:], global[:])
+		copy(w0[3:], local[:])
+		w0[6] = uint64(list)
+		st = status(p.NdRangeAfter.Call9(queue, kernel, uintptr(dims), 0, w0.At(0), w0.At(3), 1, w0.At(6), w0.At(7)))
+		event = uintptr(w0[7])
 		w0.Put()
 		return event, st
 	}

@@ -277,4 +277,18 @@ func link(t *table) {
 		w1.Put()
 		return event, st
 	}
+	t.ndRangeAfter = func(queue, kernel uintptr, dims uint32, global, local [3]uint64, list uintptr) (event uintptr, st status) {
+		w0 := dl.GetWords()
+		w1 := dl.GetWords()
+		copy(w0[0:], global[:])
+		copy(w0[3:], local[:])
+		w1[0] = uint64(list)
+		st = status(cl.EnqueueNDRangeKernel(cl.CommandQueue(dl.Pointer(queue)), cl.Kernel(dl.Pointer(kernel)), dims, nil,
+			(*uint64)(unsafe.Pointer(&w0[0])), (*uint64)(unsafe.Pointer(&w0[3])), 1, (*cl.Event)(unsafe.Pointer(&w1[0])),
+			(*cl.Event)(unsafe.Pointer(&w1[4]))))
+		event = uintptr(w1[4])
+		w0.Put()
+		w1.Put()
+		return event, st
+	}
 }

@@ -73,14 +73,9 @@ func (k *kernel) give(o *object) {
 func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 	const op = "launch"
 	d := s.dev
-	own, ok := k.(*kernel)
-	switch {
-	case !ok || own.of.dev.ctx != d.ctx:
-		return d.refuse(op, driver.ErrWrongDevice, "the kernel belongs to another device")
-	case len(l.Args) != own.count:
-		return d.refuse(op, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", own.info.Name, len(l.Args), own.count)
-	case l.Shared != 0:
-		return d.refuse(op, driver.ErrInvalidArgument, "kernel %s: shared memory is an argument in OpenCL", own.info.Name)
+	own, err := s.own(op, k, l)
+	if err != nil {
+		return err
 	}
 	s.pace()
 	o, st := own.take()
@@ -93,15 +88,7 @@ func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 			return err
 		}
 	}
-	var global, local [3]uint64
-	dims := uint32(1)
-	for i := range global {
-		local[i] = uint64(l.Block[i])
-		global[i] = uint64(l.Grid[i]) * local[i]
-		if global[i] > 1 {
-			dims = uint32(i) + 1
-		}
-	}
+	dims, global, local := sizes(l)
 	s.mu.Lock()
 	ev, st := d.t.ndRange(s.queue, o.cl, dims, global, local)
 	if st != success {
@@ -109,9 +96,37 @@ func (s *stream) Launch(k driver.Kernel, l *driver.Launch) error {
 		own.give(o)
 		return own.failed(op, "clEnqueueNDRangeKernel", st, l)
 	}
-	err := s.enqueued(op, "clEnqueueNDRangeKernel", ev, st)
+	err = s.enqueued(op, "clEnqueueNDRangeKernel", ev, st)
 	own.give(o)
 	return err
+}
+
+// own returns the backend's kernel, if the launch can be one of it.
+func (s *stream) own(op string, k driver.Kernel, l *driver.Launch) (*kernel, error) {
+	d := s.dev
+	own, ok := k.(*kernel)
+	switch {
+	case !ok || own.of.dev.ctx != d.ctx:
+		return nil, d.refuse(op, driver.ErrWrongDevice, "the kernel belongs to another device")
+	case len(l.Args) != own.count:
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "kernel %s: %d arguments, it takes %d", own.info.Name, len(l.Args), own.count)
+	case l.Shared != 0:
+		return nil, d.refuse(op, driver.ErrInvalidArgument, "kernel %s: shared memory is an argument in OpenCL", own.info.Name)
+	}
+	return own, nil
+}
+
+// sizes returns the threads of a launch, and of a block, in as many dimensions as it takes.
+func sizes(l *driver.Launch) (dims uint32, global, local [3]uint64) {
+	dims = 1
+	for i := range global {
+		local[i] = uint64(l.Block[i])
+		global[i] = uint64(l.Grid[i]) * local[i]
+		if global[i] > 1 {
+			dims = uint32(i) + 1
+		}
+	}
+	return dims, global, local
 }
 
 // set sets one argument.

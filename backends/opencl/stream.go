@@ -76,17 +76,22 @@ func (s *stream) enqueued(op, api string, ev uintptr, st status) error {
 		s.mu.Unlock()
 		return s.dev.check(op, api, st)
 	}
-	old := s.last
-	if old == s.lent {
-		old = 0
-	}
-	s.last, s.dirty = ev, true
-	s.count(ev)
+	old := s.follow(ev)
 	s.mu.Unlock()
 	if old != 0 {
 		s.dev.t.releaseEvent(old)
 	}
 	return nil
+}
+
+// follow stores the event of the latest command, and returns the one before for the caller to release, or 0. s.mu is locked.
+func (s *stream) follow(ev uintptr) (old uintptr) {
+	if old = s.last; old == s.lent {
+		old = 0
+	}
+	s.last, s.dirty = ev, true
+	s.count(ev)
+	return old
 }
 
 // mark enqueues a marker and returns its event, which completes when all work so far is done. The
