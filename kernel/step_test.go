@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
@@ -238,11 +240,31 @@ func TestDeviceFailsInARun(t *testing.T) {
 
 // A launch of a step that fails makes all lost that the step writes, also if the driver's event of the last one does not tell it.
 func TestKernelFailsInARun(t *testing.T) {
-	b := newFailing(nil)
 	for _, keeps := range []bool{true, false} {
-		if !keeps {
-			b = newFailing(nil)
-			b.Drop = func(*hooked.Stream, string) bool { return false }
+		b := newFailing(nil)
+		if !keeps { // an event tells how the command before it has ended
+			b.Launch = func(s *hooked.Stream, k driver.Kernel, l *driver.Launch) error {
+				if s.Data = nil; k.Info().Name == "fails" {
+					s.Data = &driver.Error{Op: "launch", Backend: b.Name(), Kind: driver.ErrKernel}
+					return nil
+				}
+				return s.Stream.(driver.Launcher).Launch(k, l)
+			}
+			b.Record = func(s *hooked.Stream, e *hooked.Event) error {
+				e.Data = s.Data
+				return s.Stream.Record(e.Event)
+			}
+			b.QueryEvent = func(e *hooked.Event) (bool, error) {
+				done, err := e.Event.Query()
+				if failed, ok := e.Data.(error); ok && done && err == nil {
+					err = failed
+				}
+				return done, err
+			}
+			b.SyncEvent = func(e *hooked.Event) error {
+				failed, _ := e.Data.(error)
+				return cmp.Or(e.Event.Sync(), failed)
+			}
 		}
 		s := b.streams(t)[0]
 		p := program(t)
