@@ -37,8 +37,8 @@ func ExampleQueue_Record() {
 // A run does what the launches would do, also on what other calls have written since, and Record itself does nothing.
 func TestStepDoesWhatItsLaunchesDo(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "2")
-	for _, name := range []string{"host:0", "host:1", "all"} {
-		q := halyard.Open(t.Context(), name)
+	for _, names := range [][]string{{"host:0"}, {"host:1"}, {"host:1", "host:2"}} {
+		q := halyard.Open(t.Context(), names...)
 		const n = 3000
 		x, y, tmp := halyard.From(q, ones(n)), halyard.New[float32](q, n), halyard.New[int32](q, 4)
 		step := q.Record(func(q *halyard.Queue) {
