@@ -252,6 +252,13 @@ size_t halyard_sim_leaks(char *buf, size_t len) {
     struct module *m;
     for (u32 at = 0; (m = handle_next(&at, H_MODULE));)
         line(&t, "simulated %s: module %u, device %d", face.name, m->id, m->ctx->dev);
+    struct graph *g;
+    for (enum handle_kind kind = H_GRAPH; kind <= H_EXEC; kind++)
+        for (u32 at = 0; (g = handle_next(&at, kind));) {
+            int dev;
+            u32 id = graph_id(g, &dev);
+            line(&t, "simulated %s: %s %u, device %d", face.name, kind == H_EXEC ? "executable graph" : "graph", id, dev);
+        }
     for (u64 d = 0; face.contexts && d < E.now.devices; d++)
         if (E.dev[d].ctx)
             line(&t, "simulated %s: primary context of device %llu, retained %u times", face.name, (unsigned long long)d,

@@ -31,6 +31,8 @@ typedef struct event_ *CUevent;
 typedef struct pool_ *CUmemoryPool;
 typedef struct module_ *CUmodule;
 typedef struct function_ *CUfunction;
+typedef struct graph_ *CUgraph;
+typedef struct exec_ *CUgraphExec;
 typedef struct {
     char bytes[16];
 } CUuuid;
@@ -911,13 +913,13 @@ int cuStreamQuery(CUstream stream) {
     END(stream_query(s));
 }
 
-/* No stream is ever captured into a graph: 0 is CU_STREAM_CAPTURE_STATUS_NONE. */
+/* 1 is CU_STREAM_CAPTURE_STATUS_ACTIVE. */
 int cuStreamIsCapturing(CUstream stream, int *status) {
     BEGIN(0);
     STREAM(c, s, stream);
     if (!status)
         END(E_VALUE);
-    *status = 0;
+    *status = s->capture != NULL;
     END(OK);
 }
 
@@ -1090,6 +1092,52 @@ int cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, u
     if (!f)
         END(state_);
     END(engine_launch(s, f, (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params, extra));
+}
+
+/* ---- graphs ---- */
+
+int cuStreamBeginCapture_v2(CUstream stream, int mode) {
+    BEGIN(0);
+    STREAM(c, s, stream);
+    END(capture_begin(s, mode));
+}
+
+int cuStreamEndCapture(CUstream stream, CUgraph *out) {
+    BEGIN(0);
+    STREAM(c, s, stream);
+    u64 handle = 0;
+    int code = capture_end(s, out ? &handle : NULL);
+    if (code == OK)
+        *out = opaque(handle);
+    END(code);
+}
+
+int cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags) {
+    BEGIN(0);
+    CURRENT(c);
+    u64 handle = 0;
+    int code = flags ? E_VALUE : graph_instantiate(c, num(graph), out ? &handle : NULL);
+    if (code == OK)
+        *out = opaque(handle);
+    END(code);
+}
+
+int cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+    BEGIN(0);
+    STREAM(c, s, stream);
+    END(graph_launch(s, num(exec)));
+}
+
+int cuGraphExecDestroy(CUgraphExec exec) {
+    BEGIN(CALL_CLEANUP);
+    CURRENT_QUIET(c);
+    END(graph_destroy(c, num(exec), H_EXEC));
+}
+
+int cuGraphDestroy(CUgraph graph) {
+    BEGIN(CALL_CLEANUP);
+    CURRENT_QUIET(c);
+    END(graph_destroy(c, num(graph), H_GRAPH));
 }
 
 /* ---- events ---- */

@@ -212,6 +212,7 @@ struct stream {
     u32 flags;
     int priority;
     struct lane *lane;
+    struct graph *capture; /* what its work is captured into, or NULL */
     struct stream *next;
 };
 
@@ -418,7 +419,7 @@ int call_end(int code);
     } while (0)
 
 /* Handles: addresses in memory that cannot be accessed. A handle is not used twice. */
-enum handle_kind { H_CTX = 1, H_STREAM, H_EVENT, H_MODULE, H_FUNCTION };
+enum handle_kind { H_CTX = 1, H_STREAM, H_EVENT, H_MODULE, H_FUNCTION, H_GRAPH, H_EXEC };
 u64 handle_new(enum handle_kind kind, void *object);
 void handle_drop(u64 handle);
 void *handle_get(u64 handle, enum handle_kind kind);
@@ -620,6 +621,17 @@ int engine_launch(struct stream *s, struct function *f, const u32 grid[3], const
 int launch_step(struct op *op, u64 threads, bool *done); /* may release */
 void launch_attach(struct launch *l, struct lane *lane, u64 pos);
 void launch_drop(struct launch *l);
+void launch_push(struct stream *s, struct launch *l);
+
+bool graph_takes(struct stream *s, struct launch *l);
+int capture_begin(struct stream *s, int mode);
+int capture_end(struct stream *s, u64 *out);
+void capture_drop(struct stream *s);
+int graph_instantiate(struct ctx *c, u64 handle, u64 *out);
+int graph_launch(struct stream *s, u64 handle);
+int graph_destroy(struct ctx *c, u64 handle, enum handle_kind kind);
+void graphs_drop(const struct ctx *c);
+u32 graph_id(const struct graph *g, int *dev);
 
 void device_name(int dev, char *name, int len);
 void device_uuid(int dev, char uuid[16]);

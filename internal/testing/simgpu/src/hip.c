@@ -26,6 +26,8 @@ typedef struct event_ *hipEvent_t;
 typedef struct pool_ *hipMemPool_t;
 typedef struct module_ *hipModule_t;
 typedef struct function_ *hipFunction_t;
+typedef struct graph_ *hipGraph_t;
+typedef struct exec_ *hipGraphExec_t;
 typedef struct {
     char bytes[16];
 } hipUUID;
@@ -802,6 +804,47 @@ int hipModuleLaunchKernel(hipFunction_t function, unsigned gx, unsigned gy, unsi
     if (!f)
         END(state_);
     END(engine_launch(s, f, (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params, extra));
+}
+
+/* ---- graphs ---- */
+
+int hipStreamBeginCapture(hipStream_t stream, int mode) {
+    STREAM(c, s, stream);
+    END(capture_begin(s, mode));
+}
+
+int hipStreamEndCapture(hipStream_t stream, hipGraph_t *out) {
+    STREAM(c, s, stream);
+    u64 handle = 0;
+    int code = capture_end(s, out ? &handle : NULL);
+    if (code == OK)
+        *out = opaque(handle);
+    END(code);
+}
+
+int hipGraphInstantiate(hipGraphExec_t *out, hipGraph_t graph, void **node, char *log, size_t size) {
+    CURRENT(c);
+    (void)node, (void)log, (void)size;
+    u64 handle = 0;
+    int code = graph_instantiate(c, num(graph), out ? &handle : NULL);
+    if (code == OK)
+        *out = opaque(handle);
+    END(code);
+}
+
+int hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
+    STREAM(c, s, stream);
+    END(graph_launch(s, num(exec)));
+}
+
+int hipGraphExecDestroy(hipGraphExec_t exec) {
+    CURRENT_QUIET(c);
+    END(graph_destroy(c, num(exec), H_EXEC));
+}
+
+int hipGraphDestroy(hipGraph_t graph) {
+    CURRENT_QUIET(c);
+    END(graph_destroy(c, num(graph), H_GRAPH));
 }
 
 /* ---- events ---- */

@@ -139,6 +139,8 @@ void mark_unref(struct mark *m) {
 }
 
 struct op *op_new(enum op_kind kind, struct stream *s, const char *call) {
+    if (s->capture)
+        violation("%s: stream %u is captured", call, s->id);
     struct op *op = E.spare;
     if (op) {
         struct dep *deps = op->deps;

@@ -129,15 +129,20 @@ int engine_launch(struct stream *s, struct function *f, const u32 grid[3], const
         free(l);
         return E_VALUE;
     }
-    follow_all(s, l);
     if (f->body && f->body->rounds >= 0)
         memcpy(&l->rounds, l->params + f->param[f->body->rounds].off, sizeof l->rounds);
+    if (!graph_takes(s, l))
+        launch_push(s, l);
+    return ctx_state(s->ctx);
+}
+
+void launch_push(struct stream *s, struct launch *l) {
+    follow_all(s, l);
     struct op *op = op_new(OP_LAUNCH, s, self.call);
     op->launch = l;
     op->width = l->blocks * l->threads; /* determines how long it takes */
     op->rows = l->rounds;
     op_push(op);
-    return ctx_state(s->ctx);
 }
 
 void launch_attach(struct launch *l, struct lane *lane, u64 pos) {

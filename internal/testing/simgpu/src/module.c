@@ -142,6 +142,7 @@ int module_unload(struct ctx *c, u64 handle) {
 
 u32 modules_drop(const struct ctx *c) {
     u32 n = 0;
+    graphs_drop(c);
     struct module *m;
     for (u32 at = 0; (m = handle_next(&at, H_MODULE));) {
         if (c && m->ctx != c)

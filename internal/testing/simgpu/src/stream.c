@@ -64,6 +64,7 @@ int stream_destroy(struct ctx *c, u64 handle) {
         at = &(*at)->next;
     *at = s->next;
     lane_orphan(s->lane);
+    capture_drop(s);
     free(s);
     return ctx_state(owner);
 }
