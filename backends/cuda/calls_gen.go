@@ -80,6 +80,12 @@ var symbols = cudahip.Symbols{
 	cudahip.CallKernelLoad:       {Name: "cuFuncLoad", Since: "12.4", Optional: true},
 	cudahip.CallOccupancy:        {Name: "cuOccupancyMaxPotentialBlockSize", Optional: true},
 	cudahip.CallLaunch:           {Name: "cuLaunchKernel", Optional: true},
+	cudahip.CallCaptureBegin:     {Name: "cuStreamBeginCapture_v2", Optional: true},
+	cudahip.CallCaptureEnd:       {Name: "cuStreamEndCapture", Optional: true},
+	cudahip.CallGraphInstantiate: {Name: "cuGraphInstantiateWithFlags", Since: "11.4", Optional: true},
+	cudahip.CallGraphLaunch:      {Name: "cuGraphLaunch", Optional: true},
+	cudahip.CallGraphExecDestroy: {Name: "cuGraphExecDestroy", Optional: true},
+	cudahip.CallGraphDestroy:     {Name: "cuGraphDestroy", Optional: true},
 }
 
 // codes are the statuses, each with its kind of error.
@@ -739,6 +745,58 @@ func (t calls) launch(ctx cudahip.Context, kernel uintptr, grid, block [3]uint32
 	f.Args[0], f.Args[1], f.Args[2], f.Args[3], f.Args[4], f.Args[5], f.Args[6], f.Args[7], f.Args[8], f.Args[9],
 		f.Args[10] = kernel, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]),
 		uintptr(block[2]), uintptr(shared), stream, uintptr(params), 0
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) CaptureBegin(ctx cudahip.Context, stream uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallCaptureBegin, ctx)
+	f.Args[0], f.Args[1] = stream, 2
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) CaptureEnd(ctx cudahip.Context, stream uintptr) (graph uintptr, code cudahip.Code) {
+	f := t.Frame(cudahip.CallCaptureEnd, ctx)
+	f.Out[0] = 0
+	f.Args[0], f.Args[1] = stream, f.OutAddr(0)
+	code = f.Call()
+	graph = uintptr(f.Out[0])
+	f.Put()
+	return graph, code
+}
+
+func (t calls) GraphInstantiate(ctx cudahip.Context, graph uintptr) (exec uintptr, code cudahip.Code) {
+	f := t.Frame(cudahip.CallGraphInstantiate, ctx)
+	f.Out[0] = 0
+	f.Args[0], f.Args[1], f.Args[2] = f.OutAddr(0), graph, 0
+	code = f.Call()
+	exec = uintptr(f.Out[0])
+	f.Put()
+	return exec, code
+}
+
+func (t calls) GraphLaunch(ctx cudahip.Context, exec, stream uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallGraphLaunch, ctx)
+	f.Args[0], f.Args[1] = exec, stream
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) GraphExecDestroy(ctx cudahip.Context, exec uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallGraphExecDestroy, ctx)
+	f.Args[0] = exec
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) GraphDestroy(ctx cudahip.Context, graph uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallGraphDestroy, ctx)
+	f.Args[0] = graph
 	code := f.Call()
 	f.Put()
 	return code

@@ -79,6 +79,12 @@ var symbols = cudahip.Symbols{
 	cudahip.CallKernelAttribute:  {Name: "hipFuncGetAttribute", Optional: true},
 	cudahip.CallOccupancy:        {Name: "hipModuleOccupancyMaxPotentialBlockSize", Optional: true},
 	cudahip.CallLaunch:           {Name: "hipModuleLaunchKernel", Optional: true},
+	cudahip.CallCaptureBegin:     {Name: "hipStreamBeginCapture", Optional: true},
+	cudahip.CallCaptureEnd:       {Name: "hipStreamEndCapture", Optional: true},
+	cudahip.CallGraphInstantiate: {Name: "hipGraphInstantiate", Optional: true},
+	cudahip.CallGraphLaunch:      {Name: "hipGraphLaunch", Optional: true},
+	cudahip.CallGraphExecDestroy: {Name: "hipGraphExecDestroy", Optional: true},
+	cudahip.CallGraphDestroy:     {Name: "hipGraphDestroy", Optional: true},
 }
 
 // codes are the statuses, each with its kind of error.
@@ -701,6 +707,58 @@ func (t calls) launch(ctx cudahip.Context, kernel uintptr, grid, block [3]uint32
 	f.Args[0], f.Args[1], f.Args[2], f.Args[3], f.Args[4], f.Args[5], f.Args[6], f.Args[7], f.Args[8], f.Args[9],
 		f.Args[10] = kernel, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]),
 		uintptr(block[2]), uintptr(shared), stream, uintptr(params), 0
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) CaptureBegin(ctx cudahip.Context, stream uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallCaptureBegin, ctx)
+	f.Args[0], f.Args[1] = stream, 2
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) CaptureEnd(ctx cudahip.Context, stream uintptr) (graph uintptr, code cudahip.Code) {
+	f := t.Frame(cudahip.CallCaptureEnd, ctx)
+	f.Out[0] = 0
+	f.Args[0], f.Args[1] = stream, f.OutAddr(0)
+	code = f.Call()
+	graph = uintptr(f.Out[0])
+	f.Put()
+	return graph, code
+}
+
+func (t calls) GraphInstantiate(ctx cudahip.Context, graph uintptr) (exec uintptr, code cudahip.Code) {
+	f := t.Frame(cudahip.CallGraphInstantiate, ctx)
+	f.Out[0] = 0
+	f.Args[0], f.Args[1], f.Args[2], f.Args[3], f.Args[4] = f.OutAddr(0), graph, 0, 0, 0
+	code = f.Call()
+	exec = uintptr(f.Out[0])
+	f.Put()
+	return exec, code
+}
+
+func (t calls) GraphLaunch(ctx cudahip.Context, exec, stream uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallGraphLaunch, ctx)
+	f.Args[0], f.Args[1] = exec, stream
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) GraphExecDestroy(ctx cudahip.Context, exec uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallGraphExecDestroy, ctx)
+	f.Args[0] = exec
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) GraphDestroy(ctx cudahip.Context, graph uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallGraphDestroy, ctx)
+	f.Args[0] = graph
 	code := f.Call()
 	f.Put()
 	return code

@@ -74,6 +74,12 @@ const (
 	CallKernelLoad
 	CallOccupancy
 	CallLaunch
+	CallCaptureBegin
+	CallCaptureEnd
+	CallGraphInstantiate
+	CallGraphLaunch
+	CallGraphExecDestroy
+	CallGraphDestroy
 	NumCalls
 )
 
@@ -159,4 +165,10 @@ type Calls interface {
 	KernelLoad(ctx Context, kernel uintptr) Code
 	// Occupancy returns the block size, in threads, at which the most threads run at once.
 	Occupancy(ctx Context, kernel uintptr) (threads int32, code Code)
+	CaptureBegin(ctx Context, stream uintptr) Code
+	CaptureEnd(ctx Context, stream uintptr) (graph uintptr, code Code)
+	GraphInstantiate(ctx Context, graph uintptr) (exec uintptr, code Code)
+	GraphLaunch(ctx Context, exec, stream uintptr) Code
+	GraphExecDestroy(ctx Context, exec uintptr) Code
+	GraphDestroy(ctx Context, graph uintptr) Code
 }
