@@ -35,23 +35,16 @@ func (s *Stream) prepare(kernels []*Kernel, grids []Grid, args [][]Arg) (run fun
 			return nil, nil, err
 		}
 	}
-	drv, ok := st.Drv.(driver.Repeater)
+	if drv, ok := st.Drv.(driver.Repeater); ok {
+		err = q.repeat(op, drv)
+	}
 	switch {
-	case !ok && !st.dev.KeepsFailures:
-		return nil, nil, nil
-	case !ok:
-		return q.run, nil, nil
-	}
-	if err := q.enter(op); err != nil {
-		return nil, nil, err
-	}
-	defer q.leave(len(q.modules), len(q.memories))
-	list := make([]driver.Kernel, 0, len(q.kernels))
-	for _, k := range q.kernels {
-		list = append(list, k.drv)
-	}
-	if q.drv, err = drv.Prepare(list, q.list); err != nil {
+	case err != nil && !isKind(err, ErrUnsupported):
 		return nil, nil, st.dev.Check(err)
+	case q.drv == nil && !st.dev.KeepsFailures:
+		return nil, nil, nil
+	case q.drv == nil:
+		return q.run, nil, nil
 	}
 	w, ok := s.dev.h.Admit(&q.Object, q)
 	if !ok {
@@ -59,6 +52,20 @@ func (s *Stream) prepare(kernels []*Kernel, grids []Grid, args [][]Arg) (run fun
 	}
 	q.lookout = w
 	return q.run, func() error { return q.Close(&q.lookout) }, nil
+}
+
+// repeat has the driver prepare the launches.
+func (q *sequence) repeat(op string, drv driver.Repeater) (err error) {
+	if err := q.enter(op); err != nil {
+		return err
+	}
+	defer q.leave(len(q.modules), len(q.memories))
+	list := make([]driver.Kernel, 0, len(q.kernels))
+	for _, k := range q.kernels {
+		list = append(list, k.drv)
+	}
+	q.drv, err = drv.Prepare(list, q.list)
+	return err
 }
 
 // add checks a launch as Launch does, and adds it.
