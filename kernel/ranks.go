@@ -11,8 +11,9 @@ import (
 	"github.com/go-halyard/halyard/internal/parts"
 )
 
-// This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch. Each finds from the footprint what
-// the parts of all ranks use, lets Ranks.Exchange bring what its own part reads, and launches that part on its devices as split.go does.
+// This file divides launches among ranks, which are processes: see package comm/part. Every rank makes the launch. Each finds from the
+// footprint what the parts of all ranks use, lets Ranks.Exchange bring what its own part reads, and launches that part on its devices as
+// split.go does.
 
 // launchAmong runs this rank's part of a launch.
 func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ranks, grid hal.Grid, args []Arg) error {
@@ -25,7 +26,8 @@ func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ra
 	_, size := r.Ranks()
 	why := in.Footprint.Why
 	if why == "" && (in.Footprint.Of == nil || len(args) != len(in.Params)) {
-		why = "nothing is known of the elements that it uses, because it is written in C, or an older command \"halyard kernels\" has translated it"
+		why = "nothing is known of the elements that it uses, because it is written in C, " +
+			"or an older command \"halyard kernels\" has translated it"
 	}
 	if why != "" {
 		return hal.Errorf(op, hal.ErrUnsupported, "kernel %s cannot be divided among %d ranks: %s", k.name, size, why)
@@ -40,7 +42,8 @@ func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ra
 	return err
 }
 
-// inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin at any row.
+// inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
+// at any row.
 func inBlocks(g hal.Grid, f *Footprint, size int) hal.Grid {
 	const least, most = 64, 256 // threads
 	n, over, shaped := layer.Shape(g)
@@ -60,7 +63,8 @@ func inBlocks(g hal.Grid, f *Footprint, size int) hal.Grid {
 	return g.Of(block[:max(1, layer.Dimensions(g))]...)
 }
 
-func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kernel, r parts.Ranks, f *Footprint, grid hal.Grid, args []Arg) error {
+func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kernel, r parts.Ranks, f *Footprint,
+	grid hal.Grid, args []Arg) error {
 	split, _ := r.Devices().(*Split)
 	t := &d.one
 	t.streams, t.shares = append(t.streams[:0], stream), append(t.shares[:0], 1)
@@ -80,11 +84,13 @@ func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kerne
 	}
 	rank, size := r.Ranks()
 	if d.aliased(args) {
-		return d.on[0].refuse("launch", "it cannot be divided among %d ranks, because an argument that is written shares elements with another argument", size)
+		return d.on[0].refuse("launch", "it cannot be divided among %d ranks: an argument that is written shares elements with another argument",
+			size)
 	}
 	dim, ok := d.share(r, f, args)
 	if !ok {
-		return d.on[0].refuse("launch", "it cannot be divided among %d ranks: with these arguments a rank would write elements that another one uses", size)
+		return d.on[0].refuse("launch", "it cannot be divided among %d ranks: with these arguments a rank would write what another one uses",
+			size)
 	}
 	if err := r.Exchange(ctx, d.signature(k.name, dim), d.uses); err != nil {
 		return err
@@ -109,8 +115,8 @@ func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kerne
 	return err
 }
 
-// share finds the dimension in which the ranks' parts can be cut, the bounds of the parts there in blocks, and what each part uses. If there is one
-// block alone in the dimensions that can be cut, the first rank runs all.
+// share finds the dimension in which the ranks' parts can be cut, the bounds of the parts there in blocks, and what each part uses. If
+// there is one block alone in the dimensions that can be cut, the first rank runs all.
 func (d *division) share(r parts.Ranks, f *Footprint, args []Arg) (dim int, ok bool) {
 	single := true
 	for dim := 2; dim >= 0; dim-- {

@@ -1,7 +1,7 @@
 // Package part divides the work of a program among the ranks of a communicator.
 //
-// [Among] does it for programs with kernels in Go: all ranks run the program that one device runs, and each launch is divided. Which elements move between
-// ranks is read from the kernels.
+// [Among] does it for programs with kernels in Go: all ranks run the program that one device runs, and each launch is divided. Which
+// elements move between ranks is read from the kernels.
 //
 //	q := part.Among(ctx, halyard.Open(ctx, "all"), c)
 //	now, next := halyard.From(q.Queue, plate), halyard.New[float32](q.Queue, len(plate))
@@ -11,10 +11,10 @@
 //	}
 //	q.Gather(0, now)
 //
-// [New] makes a buffer that is divided: each rank stores a part of the elements, so the ranks together can have more than fits into the memory of one. It is
-// for other kernels too. Each rank owns a part, and has ghosts: copies of
-// elements that other ranks own and that its kernels read. A [Halo] says which, by widths around the owned part or by lists of needs.
-// [Buffer.Exchange] makes ghosts current, and sends only what was written since the last exchange.
+// [New] makes a buffer that is divided: each rank stores a part of the elements, so the ranks together can have more than fits into the
+// memory of one. It is for other kernels too. Each rank owns a part, and has ghosts: copies of elements that other ranks own and that its
+// kernels read. A [Halo] says which, by widths around the owned part or by lists of needs. [Buffer.Exchange] makes ghosts current, and
+// sends only what was written since the last exchange.
 //
 //	u, err := part.New[float64](ctx, c, part.Grid([]int{1000, 1000}, []int{2, 2}), part.Width(1, 1))
 //	for range steps {
@@ -40,33 +40,33 @@
 //
 // Before the next exchange a rank does not learn what other ranks write. But all ranks take the same steps. So when a rank writes owned
 // elements, it assumes that the others write theirs, and its ghosts become stale. A rank that writes nothing in a step in which others
-// write calls [Buffer.Expire]. An access that reads a stale ghost fails with a [StaleError], which names the elements. An exchange sends only
-// elements that have changed. [Lagged] is for methods that use elements of earlier steps.
+// write calls [Buffer.Expire]. An access that reads a stale ghost fails with a [StaleError], which names the elements. An exchange sends
+// only elements that have changed. [Lagged] is for methods that use elements of earlier steps.
 //
 // What is written to a ghost is this rank's contribution to the element. This rank can read it, and [Buffer.Accumulate] combines it with
 // the owner's element. An exchange replaces it with the owner's element.
 //
 // # Calls of all ranks
 //
-// New, Exchange, Begin and End, Accumulate, Redistribute, Save, Load and Close are collective: all ranks call them, in the same order. While
-// one such call of a buffer is under way, others are refused. All other methods are safe for concurrent use, and so is Local. A collective
-// call waits for accesses that conflict with its own. So a lease for writing on owned elements must be released before Exchange.
+// New, Exchange, Begin and End, Accumulate, Redistribute, Save, Load and Close are collective: all ranks call them, in the same order.
+// While one such call of a buffer is under way, others are refused. All other methods are safe for concurrent use, and so is Local. A
+// collective call waits for accesses that conflict with its own. So a lease for writing on owned elements must be released before Exchange.
 //
 // # Messages and memory
 //
-// An exchange sends one message to each neighbour, which begins with the ranges that were written. A second one follows only if the neighbour
-// had written to ghosts. What to send follows from the protocol of package coherence, with the owner and the neighbour as its two places. For
-// each neighbour a rank keeps memory for two messages of the greatest length. Close frees everything.
+// An exchange sends one message to each neighbour, which begins with the ranges that were written. A second one follows only if the
+// neighbour had written to ghosts. What to send follows from the protocol of package coherence, with the owner and the neighbour as its two
+// places. For each neighbour a rank keeps memory for two messages of the greatest length. Close frees everything.
 //
-// With widths, each rank finds its neighbours and what to send to them from the layout alone. The memory and time for that grow with the rank's
-// own elements and neighbours, and not with the number of ranks, except with [Starts], which has a number for each rank. With
-// needs, New exchanges a number for each rank as well, and two messages with each neighbour. [PlanExchange] and [PlanRedistribute] compute
-// without a communicator what a rank would send, so that a program can plan for more ranks than there are.
+// With widths, each rank finds its neighbours and what to send to them from the layout alone. The memory and time for that grow with the
+// rank's own elements and neighbours, and not with the number of ranks, except with [Starts], which has a number for each rank. With needs,
+// New exchanges a number for each rank as well, and two messages with each neighbour. [PlanExchange] and [PlanRedistribute] compute without
+// a communicator what a rank would send, so that a program can plan for more ranks than there are.
 //
 // # Errors
 //
 // Errors of collective calls are those of package comm; a call that is refused has changed nothing. If ranks give different arguments, or
-// the call fails on another rank, the kind is comm.ErrMismatch. If stale ghosts are read, it is [ErrStale]. After any other error of a call that
-// has sent or received, the buffer refuses further collective calls except Close. comm.Comm.Err of the communicator given to New knows nothing of
-// it, because New makes one of its own for the buffer.
+// the call fails on another rank, the kind is comm.ErrMismatch. If stale ghosts are read, it is [ErrStale]. After any other error of a call
+// that has sent or received, the buffer refuses further collective calls except Close. comm.Comm.Err of the communicator given to New knows
+// nothing of it, because New makes one of its own for the buffer.
 package part

@@ -15,32 +15,33 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// Queue is a queue whose launches are divided among the ranks of a communicator, and each rank's part among the queue's devices. [Among] makes one.
+// Queue is a queue whose launches are divided among the ranks of a communicator, and each rank's part among the queue's devices. [Among]
+// makes one.
 //
-// All ranks run the same program: they make the same buffers, fill them alike, and make the same launches on the Queue, in the same order. Of each launch
-// a rank runs a part, whose threads have the indexes that they have in a launch on one device. What the part reads and writes is known from the kernel's
-// text ([kernel.Footprint]). Elements that the part reads, and that another rank has written since, are received before. So the result has the same bits as
-// on one rank. A step of a stencil, for example, sends to each neighbour the rows at the boundary, and nothing else. Launches of one block, which
-// cannot be cut, run on rank 0.
+// All ranks run the same program: they make the same buffers, fill them alike, and make the same launches on the Queue, in the same order.
+// Of each launch a rank runs a part, whose threads have the indexes that they have in a launch on one device. What the part reads and
+// writes is known from the kernel's text ([kernel.Footprint]). Elements that the part reads, and that another rank has written since, are
+// received before. So the result has the same bits as on one rank. A step of a stencil, for example, sends to each neighbour the rows at
+// the boundary, and nothing else. Launches of one block, which cannot be cut, run on rank 0.
 //
-// After a launch a rank has only some of the elements. To read others on the host, or by a kernel that is not launched on the Queue, is an error
-// of kind [ErrStale] on the queue, until [Queue.Gather] or [Queue.Allgather] has brought them.
+// After a launch a rank has only some of the elements. To read others on the host, or by a kernel that is not launched on the Queue, is an
+// error of kind [ErrStale] on the queue, until [Queue.Gather] or [Queue.Allgather] has brought them.
 //
-// A launch is refused, with an error of kind hal.ErrUnsupported, if its kernel cannot be cut. The error has the reason, which
-// "halyard kernels -v" prints too. If a call fails on one rank, the others' next launch or Gather that needs elements of that rank fails as well, with an
-// error of kind comm.ErrMismatch; so does one of ranks that have made different calls before. A rank that waits for another gives up when the context of the
-// queue ends.
+// A launch is refused, with an error of kind hal.ErrUnsupported, if its kernel cannot be cut. The error has the reason, which "halyard
+// kernels -v" prints too. If a call fails on one rank, the others' next launch or Gather that needs elements of that rank fails as well,
+// with an error of kind comm.ErrMismatch; so does one of ranks that have made different calls before. A rank that waits for another gives
+// up when the context of the queue ends.
 //
-// Each rank has memory for all elements of a buffer, on the host and on each device that uses it. For arrays that are too large for that, there are
-// buffers of which each rank stores a part: see [New]. Devices of Vulkan cannot take part yet.
+// Each rank has memory for all elements of a buffer, on the host and on each device that uses it. For arrays that are too large for that,
+// there are buffers of which each rank stores a part: see [New]. Devices of Vulkan cannot take part yet.
 type Queue struct {
 	*halyard.Queue
 	ranks *ranks // nil if there is one rank
 }
 
-// Among returns a queue that divides launches among the ranks of c. With a nil communicator, or one of a single rank, it is as q. All ranks call it, and it waits
-// for the others until ctx ends. The queue keeps the error, as it keeps those of all calls. The ranks' parts are of the same size, unless shares are
-// given: a positive number for each rank, the same on all ranks. Closing the result closes q.
+// Among returns a queue that divides launches among the ranks of c. With a nil communicator, or one of a single rank, it is as q. All ranks
+// call it, and it waits for the others until ctx ends. The queue keeps the error, as it keeps those of all calls. The ranks' parts are of
+// the same size, unless shares are given: a positive number for each rank, the same on all ranks. Closing the result closes q.
 //
 // There may be up to 64 ranks.
 func Among(ctx context.Context, q *halyard.Queue, c *comm.Comm, shares ...float64) *Queue {

@@ -18,8 +18,9 @@ import (
 	"github.com/go-halyard/halyard/internal/watch"
 )
 
-// ranks divides launches among ranks: it is what [launches.Ranks] describes. For each buffer every rank has the same map, which says at which ranks the bytes
-// are current. All ranks see the same launches, so all maps change alike, and each rank knows which messages the others expect.
+// ranks divides launches among ranks: it is what [launches.Ranks] describes. For each buffer every rank has the same map, which says at
+// which ranks the bytes are current. All ranks see the same launches, so all maps change alike, and each rank knows which messages the
+// others expect.
 type ranks struct {
 	c          *comm.Comm
 	rank, size int
@@ -81,7 +82,8 @@ const (
 	parting        // the rank makes no more launches
 )
 
-const otherCalls = "that rank has launched something else, or has written to other elements; all ranks make the same calls in the same order"
+const otherCalls = "that rank has launched something else, or has written to other elements; " +
+	"all ranks make the same calls in the same order"
 
 // tagLaunch is the tag of messages of launches.
 const tagLaunch = 0
@@ -408,7 +410,8 @@ func (m *mail) room(c *comm.Comm, in, out int) (err error) {
 		n int
 	}{{&m.in, in}, {&m.out, out}} {
 		if box.n > math.MaxInt32-letterHead {
-			return driver.Errorf("launch", comm.ErrUnsupported, "a message of %d bytes; there may be up to %d", box.n, math.MaxInt32-letterHead)
+			const most = math.MaxInt32 - letterHead
+			return driver.Errorf("launch", comm.ErrUnsupported, "a message of %d bytes; there may be up to %d", box.n, most)
 		}
 		if box.n == 0 || *box.b != nil && (*box.b).Len() >= letterHead+box.n {
 			continue

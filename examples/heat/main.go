@@ -6,9 +6,9 @@
 //
 // With -ranks 4 it needs no MPI: the ranks are goroutines of one process. The result has the same bits for any number of devices and ranks.
 //
-// Only three lines are about ranks: one makes the communicator, one the queue that divides launches among its ranks ([part.Among]), and one brings the
-// result to rank 0. The kernel and its launch are those of a program for one device. In each step the library sends to the neighbours the rows at the
-// boundaries, because it has read from the kernel's text which rows each rank needs.
+// Only three lines are about ranks: one makes the communicator, one the queue that divides launches among its ranks ([part.Among]), and one
+// brings the result to rank 0. The kernel and its launch are those of a program for one device. In each step the library sends to the
+// neighbours the rows at the boundaries, because it has read from the kernel's text which rows each rank needs.
 package main
 
 import (
@@ -117,7 +117,7 @@ func main() {
 	flag.IntVar(&p.height, "height", 256, "rows")
 	flag.IntVar(&p.steps, "steps", 200, "steps")
 	file := flag.String("o", "", "the PNG `file` to write")
-	devices := flag.String("device", "", "the `names` of each rank's devices with commas between them, or \"all\"; by default each rank takes one")
+	devices := flag.String("device", "", "the `names` of each rank's devices, or \"all\"; by default each rank takes one")
 	ranks := flag.Int("ranks", 0, "run `n` ranks as goroutines, without MPI")
 	flag.Parse()
 	job := func(ctx context.Context, e comm.Engine) error { return run(ctx, e, p, *devices, *file) }

@@ -27,8 +27,8 @@ var under = slot.Parts.(struct {
 var Cover = under.Cover
 
 // Of returns the want for the elements from lo up to but not including hi of the i-th want of a cover, with a mode that the cover's mode
-// includes. Elements beyond its end are left out. The leases of such a want do not wait for the cover and for each other, so parts that write must
-// not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
+// includes. Elements beyond its end are left out. The leases of such a want do not wait for the cover and for each other, so parts that
+// write must not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
 var Of = under.Of
 
 // InTurn returns one want for each buffer, for accesses that come one after the other, in the order of wants: elements that one of them

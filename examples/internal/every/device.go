@@ -71,7 +71,8 @@ func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, close
 	return streams, closeAll, nil
 }
 
-// NameForRank returns the name of the device that ForRank opens. In place of one of Vulkan, whose kernels cannot run parts of grids, it names the host.
+// NameForRank returns the name of the device that ForRank opens. In place of one of Vulkan, whose kernels cannot run parts of grids, it
+// names the host.
 func NameForRank(ctx context.Context, rank int, k *kernel.Kernel) (string, error) {
 	dev, err := ForRank(ctx, rank, k)
 	if err != nil {
