@@ -16,7 +16,7 @@ import (
 // split.go does.
 
 // launchAmong runs this rank's part of a launch.
-func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ranks, grid hal.Grid, args []Arg) error {
+func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ranks, grid hal.Grid, args []Arg) (err error) {
 	const op = "launch"
 	grid = layer.Divide(grid, nil)
 	if k == nil || k.p == nil || layer.Empty(grid) {
@@ -37,9 +37,8 @@ func (k *Kernel) launchAmong(ctx context.Context, stream *hal.Stream, r parts.Ra
 	}
 	d := divisions.Get().(*division)
 	defer d.give()
-	err := d.launchAmong(ctx, stream, k, r, &in.Footprint, inBlocks(grid, &in.Footprint, size), args)
-	r.Leave(err)
-	return err
+	defer func() { r.Leave(err) }() // also if an observer of buffers panics
+	return d.launchAmong(ctx, stream, k, r, &in.Footprint, inBlocks(grid, &in.Footprint, size), args)
 }
 
 // inBlocks gives a grid blocks that are the same on all ranks where it can be cut, unless the program has. Along rows a part can then begin
