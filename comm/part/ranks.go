@@ -38,6 +38,7 @@ type ranks struct {
 	reads  []Range
 	plan   []protocol.Transfer
 	moved  Moved
+	now    uint64 // the history as the messages under way have it
 	failed error
 
 	mu      sync.Mutex
@@ -130,14 +131,15 @@ func (r *ranks) giveUp(err error) {
 	<-r.turn
 }
 
-// note makes something part of the history.
-func (r *ranks) note(what ...uint64) {
+// note makes something part of the history, and returns that.
+func (r *ranks) note(what ...uint64) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range what {
 		r.history = (r.history ^ n) * 0x9e3779b97f4a7c15
 		r.history ^= r.history >> 29
 	}
+	return r.history
 }
 
 // watch makes the map of a buffer that takes part for the first time. All ranks have filled it alike.
@@ -203,7 +205,7 @@ func (r *ranks) Exchange(ctx context.Context, what uint64, uses []launches.Use) 
 }
 
 func (r *ranks) exchange(ctx context.Context, op string, what uint64, uses []launches.Use) error {
-	r.note(what)
+	r.now = r.note(what)
 	r.moves, r.held = r.moves[:0], r.held[:0]
 	clear(r.bytes)
 	for i := range uses {
@@ -212,7 +214,7 @@ func (r *ranks) exchange(ctx context.Context, op string, what uint64, uses []lau
 		if c == nil || c.r != r {
 			return driver.Errorf(op, comm.ErrInvalidArgument, "argument %d belongs to a part.Buffer or was divided by another queue", i)
 		}
-		r.note(c.id, lo, hi)
+		r.now = r.note(c.id, lo, hi)
 		c.hold(true)
 		r.held = append(r.held, held{c, lo, hi, size})
 	}
@@ -438,7 +440,7 @@ func (r *ranks) post(ctx context.Context, m *mail, to, n int) (err error) {
 		}
 	}
 	err = m.part.Overwrite(ctx, func(data []byte) error {
-		binary.NativeEndian.PutUint64(data, r.history)
+		binary.NativeEndian.PutUint64(data, r.now)
 		clear(data[8:letterHead])
 		data = data[letterHead:]
 		for _, v := range r.moves {
@@ -478,7 +480,7 @@ func (r *ranks) take(ctx context.Context, op string, from int, says byte, data [
 		return mismatch(op, from, "that rank has closed its queue")
 	case says == parting:
 		return mismatch(op, from, otherCalls)
-	case binary.NativeEndian.Uint64(data) != r.history || len(data) != letterHead+r.bytes[from].in:
+	case binary.NativeEndian.Uint64(data) != r.now || len(data) != letterHead+r.bytes[from].in:
 		return mismatch(op, from, otherCalls)
 	}
 	data = data[letterHead:]

@@ -6,7 +6,7 @@
 //
 // With -ranks 4 it needs no MPI: the ranks are goroutines of one process. The result has the same bits for any number of devices and ranks.
 //
-// Only three lines are about ranks: one makes the communicator, one the queue that divides launches among its ranks ([part.Among]), and one
+// Only three lines of the program are about ranks: one makes the communicator, one the queue that divides launches among its ranks ([part.Among]), and one
 // brings the result to rank 0. The kernel and its launch are those of a program for one device. In each step the library sends to the
 // neighbours the rows at the boundaries, because it has read from the kernel's text which rows each rank needs.
 package main
