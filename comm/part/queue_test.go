@@ -212,6 +212,27 @@ func TestProgramsAmongRanks(t *testing.T) {
 	}
 }
 
+// A kernel that cannot be cut runs on every rank after Allgather, and what it writes takes part in launches that are divided.
+func TestEveryRankRunsWhatCannotBeCut(t *testing.T) {
+	require.NoError(t, among(t, 3, []string{"host:0"}, nil, func(q *part.Queue, rank int) {
+		x, ones, bins := halyard.New[float32](q.Queue, 1000), halyard.New[float32](q.Queue, 1000), halyard.New[int32](q.Queue, 8)
+		ones.Fill(float32(1))
+		divided.Saxpy(q, 3, ones, x)
+		q.Allgather(x)
+		divided.Count(q.Queue.Over(1000), x, bins)
+		assert.Equal(t, []int32{0, 0, 0, 1000, 0, 0, 0, 0}, bins.Values(), "rank %d", rank)
+		ones.Set(500, 7)
+		divided.Saxpy(q, 1, ones, x)
+		x.Set(100, -1) // on all ranks, so all can read it
+		assert.EqualValues(t, -1, x.At(100), "rank %d", rank)
+		q.Gather(2, x)
+		if rank == 2 {
+			assert.Equal(t, []float32{4, 10, 4}, x.Slice(499, 502).Values())
+			assert.Equal(t, []float32{4, -1, 4}, x.Slice(99, 102).Values())
+		}
+	}))
+}
+
 // What only another rank has is not read, on the host or by a launch that is not divided.
 func TestStaleElementsAreNotRead(t *testing.T) {
 	for name, read := range map[string]func(*part.Queue, *halyard.Buffer[float32]){
