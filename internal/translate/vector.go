@@ -19,7 +19,8 @@ import (
 // A kernel without barriers gets a second function for the host, in a file that only Go 1.27 with GOEXPERIMENT=simd builds. It runs the front threads
 // of a row as vectors, and leaves the others to the row's loop. A lane of a vector is a thread. What is the same for the whole row stays scalar Go.
 // An index must be the thread's place plus something that is the same for the row, so that the elements of the lanes are neighbours; this is for the
-// threads that inner, too, finds. Where threads differ in what they run, all of it runs, each part for the lanes of a mask.
+// threads that inner, too, finds. The last vector of a row may run threads of the one before again, if no thread loads what is stored. Where threads
+// differ in what they run, all of it runs, each part for the lanes of a mask.
 //
 // The result has the bits of the row's loop. In the loop a thread's stores come before the loads of the next thread. With vectors they come after
 // those of the same vector. So before the first thread the function looks whether the elements that a lane stores are another lane's in memory, and
@@ -60,10 +61,12 @@ type laneWriter struct {
 	views    []laneView
 	spread   []laneSpread
 	whole    []string                    // slices of which any element may be loaded
+	loads    []string                    // slices of which elements are loaded
 	rows     map[*ast.Ident]types.Object // rows of matrices, as slices
 	spans    map[string]string           // the names of those that are known before the threads run, by text
 	late     map[types.Object]string     // the others, and the text of the matrix's elements
 	fits     []string                    // conditions under which the row is left to the loop
+	inside   []string                    // lines that leave out threads at an end of the row, for which a comparison is not as for the others
 	stored   bool                        // a store may come before what is written next
 	from, to string
 	count    string
@@ -265,8 +268,9 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	}()
 	w := l.w
 	l.again, l.lines, l.hoisted, l.named, l.frozen = false, nil, nil, map[string]string{}, map[string]bool{}
-	l.views, l.spread, l.whole, l.fits, l.stored, l.path, l.calls = nil, nil, nil, nil, false, "", nil
+	l.views, l.spread, l.whole, l.fits, l.inside, l.stored, l.path, l.calls = nil, nil, nil, nil, nil, false, "", nil
 	l.pos = w.f.decl.Pos()
+	l.loads = nil
 	l.rows, l.spans, l.late = map[*ast.Ident]types.Object{}, map[string]string{}, map[types.Object]string{}
 	l.vars, l.depth, l.active, l.last, l.indexing = map[types.Object]*laneVar{}, nil, "", false, false
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
@@ -364,6 +368,9 @@ func (l *laneWriter) function(name, params, args string) string {
 	for _, edge := range l.row.edges {
 		fmt.Fprintf(&b, "%[1]s, %[2]s = grid.Without(%[1]s, %[2]s, %[3]s)\n", l.from, l.to, edge)
 	}
+	for _, line := range l.inside {
+		b.WriteString(line)
+	}
 	wide := fmt.Sprintf("lanes.Lanes%d().Len()", l.bits)
 	scalar := slices.Concat([]string{fmt.Sprintf("%s-%s < %s", l.to, l.from, wide)}, l.row.never, l.fits)
 	fmt.Fprintf(&b, "if %s {\nreturn %s\n}\n", strings.Join(scalar, " || "), w.row)
@@ -380,12 +387,20 @@ func (l *laneWriter) function(name, params, args string) string {
 	fmt.Fprintf(&b, "%s(%s.Until(%s)%s)\n", l.row.name, w.row, l.from, args)
 	b.WriteString(l.before(lines))
 	fmt.Fprintf(&b, "%s := 0\n", l.at)
+	never, twice := l.twice()
+	if twice {
+		b.WriteString("for {\n")
+	}
 	if mentioned(lines, l.label) {
 		fmt.Fprintf(&b, "%s:\n", l.label)
 	}
 	fmt.Fprintf(&b, "for ; %s <= %s-%s; %[1]s += %[3]s {\n", l.at, l.count, wide)
-	b.WriteString(l.places(lines, l.from+" + "+l.at))
-	fmt.Fprintf(&b, "%s}\nreturn %s.From(%s + %s)\n}\n", l.withLines(lines), w.row, l.from, l.at)
+	fmt.Fprintf(&b, "%s%s}\n", l.places(lines, l.from+" + "+l.at), l.withLines(lines))
+	if twice {
+		fmt.Fprintf(&b, "if %s {\nbreak\n}\n", strings.Join(append([]string{fmt.Sprintf("%s == %s", l.at, l.count)}, never...), " || "))
+		fmt.Fprintf(&b, "%s = %s - %s // some threads run again, to the same effect\n}\n", l.at, l.count, wide)
+	}
+	fmt.Fprintf(&b, "return %s.From(%s + %s)\n}\n", w.row, l.from, l.at)
 	return head + l.rowsOf(b.String()) + b.String()
 }
 
@@ -507,6 +522,31 @@ func (l *laneWriter) apart() (found []string) {
 		}
 	}
 	return unique(found)
+}
+
+// twice reports whether threads may run twice, unless one of the conditions is true: no thread loads what it or another one has stored.
+func (l *laneWriter) twice() (never []string, ok bool) {
+	stored := map[string]bool{}
+	for _, v := range l.views {
+		stored[v.slice] = stored[v.slice] || v.stored
+	}
+	for _, v := range l.spread {
+		stored[v.slice] = stored[v.slice] || v.stored
+	}
+	for _, s := range slices.Sorted(maps.Keys(stored)) {
+		if !stored[s] {
+			continue
+		}
+		for _, v := range l.loads {
+			if v == s {
+				return nil, false
+			}
+			if !l.alone(s, v) {
+				never = append(never, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s, v))
+			}
+		}
+	}
+	return unique(never), true
 }
 
 // alone reports whether two slices share no memory because one of them is not the program's.

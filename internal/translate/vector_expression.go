@@ -254,6 +254,9 @@ func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 		x, y, op = y, x, turned[op]
 		fallthrough
 	case x.how == leads && x.step == "" && y.how == alike:
+		if truth, ok := l.within(e); ok {
+			return laneValue{text: fmt.Sprint(truth), basic: types.Bool}
+		}
 		if x.text == l.x && y.still {
 			return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.xs, laneComparisons[op], l.bound(y.text)), how: differ, basic: types.Bool}
 		}
@@ -265,6 +268,47 @@ func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 		refuse(e.Pos(), "a comparison of bools does not become a vector")
 	}
 	return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.vector(x), laneComparisons[op], l.vector(y)), how: differ, basic: types.Bool}
+}
+
+// mostLeft is how many threads at each end of a row are left to the loop, so that the others need no mask.
+const mostLeft = 4
+
+// within returns the result of a comparison of the thread's place with a number near zero, or near the end of the row, for the threads that are not between
+// that number and the end. These are left to the loop. With loops the threads do so much that the mask costs little.
+func (l *laneWriter) within(e *ast.BinaryExpr) (truth, ok bool) {
+	if l.path != "" || l.part != nil || hasLoop(l.w.f.decl.Body) || l.hasCall(l.w.f.decl.Body) {
+		return false, false
+	}
+	a, ok1 := l.w.affine(e.X)
+	b, ok2 := l.w.affine(e.Y)
+	op := e.Op
+	if ok2 && b.place {
+		a, b, op = b, a, turned[op]
+	}
+	if !ok1 || !ok2 || !a.place || b.place || len(a.terms) > 0 || op == token.EQL || op == token.NEQ {
+		return false, false
+	}
+	b.plus -= a.plus // the place, and a number
+	if op == token.LEQ || op == token.GTR {
+		b.plus++ // as for < and >=
+	}
+	if len(b.terms) == 0 && b.plus >= 0 && b.plus <= mostLeft {
+		l.leaveOut(fmt.Sprintf("%s = max(%[1]s, %d)\n", l.from, b.plus))
+		return op == token.GTR || op == token.GEQ, true
+	}
+	for _, limit := range l.row.limits {
+		if limit.dim == 0 && slices.Equal(b.terms, []string{"+" + limit.limit}) && b.plus <= 0 && b.plus >= -mostLeft {
+			l.leaveOut(fmt.Sprintf("%s = min(%[1]s, %s)\n", l.to, b.text()))
+			return op == token.LSS || op == token.LEQ, true
+		}
+	}
+	return false, false
+}
+
+func (l *laneWriter) leaveOut(line string) {
+	if !slices.Contains(l.inside, line) {
+		l.inside = append(l.inside, line)
+	}
 }
 
 // bound returns the vector of a number with which the threads' places are compared. It is made once.
@@ -403,6 +447,7 @@ const notNeighbours = "the elements of the threads are not neighbours: the index
 // load returns an element of a slice.
 func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 	v, kind := l.slice(e)
+	l.loads = append(l.loads, cmp.Or(l.late[v], v.Name()))
 	if name, ok := l.view(v, e.Index, false); ok {
 		return l.loaded(kind, fmt.Sprintf("%s[%s:]", name, l.at))
 	}

@@ -463,6 +463,7 @@ func (l *laneWriter) rangeStatement(s *ast.RangeStmt) {
 			if l.stored || stores(s) {
 				refuse(s.Pos(), "%s is read in a loop that stores, or after a store; read it before", slice)
 			}
+			l.loads = append(l.loads, slice)
 			if !slices.Contains(l.whole, slice) {
 				l.whole = append(l.whole, slice)
 			}
