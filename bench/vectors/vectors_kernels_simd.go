@@ -58,7 +58,9 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y + int(1)) * n), len(to))
-	if to_2-from_2 < lanes.Lanes32().Len() || to_2 > 1<<31-64 {
+	from_2 = max(from_2, 1)
+	to_2 = min(to_2, n-1)
+	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to_2 - from_2
@@ -73,26 +75,27 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 	}
 	heatRow(r.Until(from_2), n, from, to)
 	c0 := simd.BroadcastFloat32s(0)
-	bound1 := lanes.Bound32(0)
-	bound2 := lanes.Bound32((n - 1))
-	c3 := simd.BroadcastFloat32s(4)
-	c4 := simd.BroadcastFloat32s(0.1)
+	c1 := simd.BroadcastFloat32s(4)
+	c2 := simd.BroadcastFloat32s(0.1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from_2 + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:25
-		left := c0
+			left := c0
 //line vectors.go:25
-		right := c0
-		on := xs.Greater(bound1)
-		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
-//line vectors.go:29
-		on_2 := xs.Less(bound2)
-		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
+			right := c0
+//line vectors.go:27
+			left = simd.LoadFloat32s(from0[at:])
+//line vectors.go:30
+			right = simd.LoadFloat32s(from1[at:])
 //line vectors.go:32
-		simd.LoadFloat32s(from2[at:]).Add(c4.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c3.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line vectors_kernels_simd.go:96
+			simd.LoadFloat32s(from2[at:]).Add(c2.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c1.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line vectors_kernels_simd.go:94
+		}
+		if at == count || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }
@@ -123,60 +126,66 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 	c0 := simd.BroadcastFloat32s(0)
 	c1 := simd.BroadcastFloat32s(0.01)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:43
-		x_2 := simd.LoadFloat32s(px0[at:])
+			x_2 := simd.LoadFloat32s(px0[at:])
 //line vectors.go:43
-		y := simd.LoadFloat32s(py1[at:])
+			y := simd.LoadFloat32s(py1[at:])
 //line vectors.go:43
-		z := simd.LoadFloat32s(pz2[at:])
-		sx := c0
+			z := simd.LoadFloat32s(pz2[at:])
+			sx := c0
 //line vectors.go:44
-		sy := c0
+			sy := c0
 //line vectors.go:44
-		sz := c0
-		for k := range len(px) {
-			if uint(k) >= uint(len(px)) {
+			sz := c0
+			for k := range len(px) {
+				if uint(k) >= uint(len(px)) {
 //line vectors.go:46
-				return r.From(from + at) // the row's loop tells
-			}
+					return r.From(from + at) // the row's loop tells
+				}
 //line vectors.go:46
-			if uint(k) >= uint(len(py)) {
+				if uint(k) >= uint(len(py)) {
 //line vectors.go:46
-				return r.From(from + at) // the row's loop tells
-			}
+					return r.From(from + at) // the row's loop tells
+				}
 //line vectors.go:46
-			if uint(k) >= uint(len(pz)) {
+				if uint(k) >= uint(len(pz)) {
 //line vectors.go:46
-				return r.From(from + at) // the row's loop tells
-			}
+					return r.From(from + at) // the row's loop tells
+				}
 //line vectors.go:46
-			dx := simd.BroadcastFloat32s(px[k]).Sub(x_2)
+				dx := simd.BroadcastFloat32s(px[k]).Sub(x_2)
 //line vectors.go:46
-			dy := simd.BroadcastFloat32s(py[k]).Sub(y)
+				dy := simd.BroadcastFloat32s(py[k]).Sub(y)
 //line vectors.go:46
-			dz := simd.BroadcastFloat32s(pz[k]).Sub(z)
-			d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
-			if uint(k) >= uint(len(mass)) {
+				dz := simd.BroadcastFloat32s(pz[k]).Sub(z)
+				d := dx.Mul(dx).Add(dy.Mul(dy)).Add(dz.Mul(dz)).Add(c1)
+				if uint(k) >= uint(len(mass)) {
 //line vectors.go:48
-				return r.From(from + at) // the row's loop tells
-			}
+					return r.From(from + at) // the row's loop tells
+				}
 //line vectors.go:48
-			pull := simd.BroadcastFloat32s(mass[k]).Div(d.Mul(d.Sqrt()))
-			sx = sx.Add(dx.Mul(pull))
-			sy = sy.Add(dy.Mul(pull))
-			sz = sz.Add(dz.Mul(pull))
+				pull := simd.BroadcastFloat32s(mass[k]).Div(d.Mul(d.Sqrt()))
+				sx = sx.Add(dx.Mul(pull))
+				sy = sy.Add(dy.Mul(pull))
+				sz = sz.Add(dz.Mul(pull))
+			}
+			v := sy
+//line vectors.go:53
+			v_2 := sz
+//line vectors.go:53
+			sx.Store(ax3[at:])
+//line vectors.go:53
+			v.Store(ay4[at:])
+//line vectors.go:53
+			v_2.Store(az5[at:])
+//line vectors_kernels_simd.go:184
 		}
-		v := sy
-//line vectors.go:53
-		v_2 := sz
-//line vectors.go:53
-		sx.Store(ax3[at:])
-//line vectors.go:53
-		v.Store(ay4[at:])
-//line vectors.go:53
-		v_2.Store(az5[at:])
-//line vectors_kernels_simd.go:180
+		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -203,39 +212,45 @@ func mandelbrotLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) gri
 	all9 := simd.BroadcastFloat32s(b)
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line vectors.go:66
-		a := c2.Add(all1.Mul(lanes.Float32s(x)))
-		x_2 := c4
+			a := c2.Add(all1.Mul(lanes.Float32s(x)))
+			x_2 := c4
 //line vectors.go:67
-		y := c4
+			y := c4
 //line vectors.go:67
-		count_2 := c5
-		{
+			count_2 := c5
+			{
 //line vectors.go:68
-			live := lanes.All32()
+				live := lanes.All32()
 //line vectors.go:68
-			for {
+				for {
 //line vectors.go:68
-				live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line vectors.go:68
-				if !lanes.Any32(live) {
+					if !lanes.Any32(live) {
 //line vectors.go:68
-					break
+						break
+					}
+//line vectors.go:69
+					v := c8.Mul(x_2).Mul(y).Add(all9)
+//line vectors.go:69
+					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
+//line vectors.go:69
+					y = v.IfElse(live, y)
+					count_2 = count_2.Add(c10).IfElse(live, count_2)
 				}
-//line vectors.go:69
-				v := c8.Mul(x_2).Mul(y).Add(all9)
-//line vectors.go:69
-				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
-//line vectors.go:69
-				y = v.IfElse(live, y)
-				count_2 = count_2.Add(c10).IfElse(live, count_2)
 			}
-		}
 //line vectors.go:72
-		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line vectors_kernels_simd.go:239
+			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
+//line vectors_kernels_simd.go:249
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -255,30 +270,36 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 	productsRow(r.Until(from), a, b, sums, each)
 	c0 := simd.BroadcastFloat64s(0)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+			x := from + at
 //line vectors.go:79
-		sum := c0
+			sum := c0
 //line vectors.go:83
-		for k := range each {
-			i := ((k * len(sums)) + x)
+			for k := range each {
+				i := ((k * len(sums)) + x)
 //line vectors.go:84
-			if uint(i) > uint(len(a)) || len(a)-i < lanes.Lanes64().Len() {
+				if uint(i) > uint(len(a)) || len(a)-i < lanes.Lanes64().Len() {
 //line vectors.go:84
-				return r.From(from + at) // the row's loop tells
+					return r.From(from + at) // the row's loop tells
+				}
+//line vectors.go:84
+				i_2 := ((k * len(sums)) + x)
+//line vectors.go:84
+				if uint(i_2) > uint(len(b)) || len(b)-i_2 < lanes.Lanes64().Len() {
+//line vectors.go:84
+					return r.From(from + at) // the row's loop tells
+				}
+//line vectors.go:84
+				sum = sum.Add(simd.LoadFloat64s(a[i:]).Mul(simd.LoadFloat64s(b[i_2:])))
 			}
-//line vectors.go:84
-			i_2 := ((k * len(sums)) + x)
-//line vectors.go:84
-			if uint(i_2) > uint(len(b)) || len(b)-i_2 < lanes.Lanes64().Len() {
-//line vectors.go:84
-				return r.From(from + at) // the row's loop tells
-			}
-//line vectors.go:84
-			sum = sum.Add(simd.LoadFloat64s(a[i:]).Mul(simd.LoadFloat64s(b[i_2:])))
+			sum.Store(sums0[at:])
+//line vectors_kernels_simd.go:298
 		}
-		sum.Store(sums0[at:])
-//line vectors_kernels_simd.go:282
+		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -338,172 +359,178 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	c31 := simd.BroadcastFloat32s(0.31938154)
 	c32 := simd.BroadcastFloat32s(0.3989423)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:97
-		s := simd.LoadFloat32s(share0[at:])
+			s := simd.LoadFloat32s(share0[at:])
 //line vectors.go:97
-		k := simd.LoadFloat32s(strike1[at:])
+			k := simd.LoadFloat32s(strike1[at:])
 //line vectors.go:97
-		y := simd.LoadFloat32s(years2[at:])
-		spread := all0.Mul(y.Sqrt())
-		x_2 := s.Div(k)
+			y := simd.LoadFloat32s(years2[at:])
+			spread := all0.Mul(y.Sqrt())
+			x_2 := s.Div(k)
 //line vectors.go:149
-		bits := x_2.ToBits()
-		e := lanes.AloneUint32s(bits.ShiftAllRight(23)).BitsToInt32().Sub(c1)
-		m := lanes.OrUint32s(lanes.AndUint32s(bits, c2), c3).BitsToFloat32()
-		on := m.Greater(c4)
-		m = m.Mul(c5).IfElse(on, m)
-		e = e.Add(c6).IfElse(on, e)
+			bits := x_2.ToBits()
+			e := lanes.AloneUint32s(bits.ShiftAllRight(23)).BitsToInt32().Sub(c1)
+			m := lanes.OrUint32s(lanes.AndUint32s(bits, c2), c3).BitsToFloat32()
+			on := m.Greater(c4)
+			m = m.Mul(c5).IfElse(on, m)
+			e = e.Add(c6).IfElse(on, e)
 //line vectors.go:156
-		z := m.Sub(c7).Div(m.Add(c7))
-		zz := z.Mul(z)
-		p := zz.Mul(c8).Add(c9)
-		p = p.Mul(zz).Add(c10)
-		p = p.Mul(zz).Add(c11)
-		p = p.Mul(zz).Add(c12)
+			z := m.Sub(c7).Div(m.Add(c7))
+			zz := z.Mul(z)
+			p := zz.Mul(c8).Add(c9)
+			p = p.Mul(zz).Add(c10)
+			p = p.Mul(zz).Add(c11)
+			p = p.Mul(zz).Add(c12)
 //line vectors.go:99
-		d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
-		d2 := d1.Sub(spread)
-		x_3 := all15.Mul(y).Neg()
+			d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
+			d2 := d1.Sub(spread)
+			x_3 := all15.Mul(y).Neg()
 //line vectors.go:101
-		var power_ simd.Float32s
+			var power_ simd.Float32s
 //line vectors.go:101
-		live := lanes.All32()
+			live := lanes.All32()
 //line vectors.go:127
-		on_2 := x_3.Less(c16)
-		power_ = c17.IfElse(on_2, power_)
+			on_2 := x_3.Less(c16)
+			power_ = c17.IfElse(on_2, power_)
 //line vectors.go:128
-		live = lanes.Without32(live, on_2)
+			live = lanes.Without32(live, on_2)
 //line vectors.go:130
-		n := x_3.Mul(c18)
-		c := n.Less(c17)
+			n := x_3.Mul(c18)
+			c := n.Less(c17)
 //line vectors.go:131
-		off := lanes.Without32(live, c)
+			off := lanes.Without32(live, c)
 //line vectors.go:131
-		on_3 := live.And(c)
-		n = n.Sub(c5).IfElse(on_3, n)
+			on_3 := live.And(c)
+			n = n.Sub(c5).IfElse(on_3, n)
 //line vectors.go:134
-		n = n.Add(c5).IfElse(off, n)
+			n = n.Add(c5).IfElse(off, n)
 //line vectors.go:136
-		whole := lanes.Int32sOfFloat32s(n)
-		r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c19)).Add(whole.ConvertToFloat32().Mul(c20))
-		p_2 := r_2.Mul(c21).Add(c22)
-		p_2 = p_2.Mul(r_2).Add(c23)
-		p_2 = p_2.Mul(r_2).Add(c24)
-		p_2 = p_2.Mul(r_2).Add(c25)
-		p_2 = p_2.Mul(r_2).Add(c5)
-		p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
-		power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
+			whole := lanes.Int32sOfFloat32s(n)
+			r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c19)).Add(whole.ConvertToFloat32().Mul(c20))
+			p_2 := r_2.Mul(c21).Add(c22)
+			p_2 = p_2.Mul(r_2).Add(c23)
+			p_2 = p_2.Mul(r_2).Add(c24)
+			p_2 = p_2.Mul(r_2).Add(c25)
+			p_2 = p_2.Mul(r_2).Add(c5)
+			p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
+			power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
 //line vectors.go:101
-		discounted := k.Mul(power_)
-		var normal_ simd.Float32s
+			discounted := k.Mul(power_)
+			var normal_ simd.Float32s
 //line vectors.go:102
-		live_2 := lanes.All32()
+			live_2 := lanes.All32()
 //line vectors.go:109
-		x_4 := d1
-		on_4 := x_4.Less(c17)
-		x_4 = x_4.Neg().IfElse(on_4, x_4)
+			x_4 := d1
+			on_4 := x_4.Less(c17)
+			x_4 = x_4.Neg().IfElse(on_4, x_4)
 //line vectors.go:113
-		k_2 := c7.Div(c7.Add(c26.Mul(x_4)))
-		p_3 := c27.Mul(k_2).Sub(c28)
-		p_3 = p_3.Mul(k_2).Add(c29)
-		p_3 = p_3.Mul(k_2).Sub(c30)
-		p_3 = p_3.Mul(k_2).Add(c31)
-		x_5 := x_4.Mul(x_4).Mul(c5).Neg()
+			k_2 := c7.Div(c7.Add(c26.Mul(x_4)))
+			p_3 := c27.Mul(k_2).Sub(c28)
+			p_3 = p_3.Mul(k_2).Add(c29)
+			p_3 = p_3.Mul(k_2).Sub(c30)
+			p_3 = p_3.Mul(k_2).Add(c31)
+			x_5 := x_4.Mul(x_4).Mul(c5).Neg()
 //line vectors.go:118
-		var power__2 simd.Float32s
+			var power__2 simd.Float32s
 //line vectors.go:118
-		live_3 := lanes.All32()
+			live_3 := lanes.All32()
 //line vectors.go:127
-		on_5 := x_5.Less(c16)
-		power__2 = c17.IfElse(on_5, power__2)
+			on_5 := x_5.Less(c16)
+			power__2 = c17.IfElse(on_5, power__2)
 //line vectors.go:128
-		live_3 = lanes.Without32(live_3, on_5)
+			live_3 = lanes.Without32(live_3, on_5)
 //line vectors.go:130
-		n_2 := x_5.Mul(c18)
-		c_2 := n_2.Less(c17)
+			n_2 := x_5.Mul(c18)
+			c_2 := n_2.Less(c17)
 //line vectors.go:131
-		off_2 := lanes.Without32(live_3, c_2)
+			off_2 := lanes.Without32(live_3, c_2)
 //line vectors.go:131
-		on_6 := live_3.And(c_2)
-		n_2 = n_2.Sub(c5).IfElse(on_6, n_2)
+			on_6 := live_3.And(c_2)
+			n_2 = n_2.Sub(c5).IfElse(on_6, n_2)
 //line vectors.go:134
-		n_2 = n_2.Add(c5).IfElse(off_2, n_2)
+			n_2 = n_2.Add(c5).IfElse(off_2, n_2)
 //line vectors.go:136
-		whole_2 := lanes.Int32sOfFloat32s(n_2)
-		r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c19)).Add(whole_2.ConvertToFloat32().Mul(c20))
-		p_4 := r_3.Mul(c21).Add(c22)
-		p_4 = p_4.Mul(r_3).Add(c23)
-		p_4 = p_4.Mul(r_3).Add(c24)
-		p_4 = p_4.Mul(r_3).Add(c25)
-		p_4 = p_4.Mul(r_3).Add(c5)
-		p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
-		power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
+			whole_2 := lanes.Int32sOfFloat32s(n_2)
+			r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c19)).Add(whole_2.ConvertToFloat32().Mul(c20))
+			p_4 := r_3.Mul(c21).Add(c22)
+			p_4 = p_4.Mul(r_3).Add(c23)
+			p_4 = p_4.Mul(r_3).Add(c24)
+			p_4 = p_4.Mul(r_3).Add(c25)
+			p_4 = p_4.Mul(r_3).Add(c5)
+			p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
+			power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
 //line vectors.go:118
-		above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
-		on_7 := d1.Less(c17)
-		normal_ = above.IfElse(on_7, normal_)
+			above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
+			on_7 := d1.Less(c17)
+			normal_ = above.IfElse(on_7, normal_)
 //line vectors.go:120
-		live_2 = lanes.Without32(live_2, on_7)
+			live_2 = lanes.Without32(live_2, on_7)
 //line vectors.go:122
-		normal_ = c7.Sub(above).IfElse(live_2, normal_)
+			normal_ = c7.Sub(above).IfElse(live_2, normal_)
 //line vectors.go:102
-		var normal__2 simd.Float32s
+			var normal__2 simd.Float32s
 //line vectors.go:102
-		live_4 := lanes.All32()
+			live_4 := lanes.All32()
 //line vectors.go:109
-		x_6 := d2
-		on_8 := x_6.Less(c17)
-		x_6 = x_6.Neg().IfElse(on_8, x_6)
+			x_6 := d2
+			on_8 := x_6.Less(c17)
+			x_6 = x_6.Neg().IfElse(on_8, x_6)
 //line vectors.go:113
-		k_3 := c7.Div(c7.Add(c26.Mul(x_6)))
-		p_5 := c27.Mul(k_3).Sub(c28)
-		p_5 = p_5.Mul(k_3).Add(c29)
-		p_5 = p_5.Mul(k_3).Sub(c30)
-		p_5 = p_5.Mul(k_3).Add(c31)
-		x_7 := x_6.Mul(x_6).Mul(c5).Neg()
+			k_3 := c7.Div(c7.Add(c26.Mul(x_6)))
+			p_5 := c27.Mul(k_3).Sub(c28)
+			p_5 = p_5.Mul(k_3).Add(c29)
+			p_5 = p_5.Mul(k_3).Sub(c30)
+			p_5 = p_5.Mul(k_3).Add(c31)
+			x_7 := x_6.Mul(x_6).Mul(c5).Neg()
 //line vectors.go:118
-		var power__3 simd.Float32s
+			var power__3 simd.Float32s
 //line vectors.go:118
-		live_5 := lanes.All32()
+			live_5 := lanes.All32()
 //line vectors.go:127
-		on_9 := x_7.Less(c16)
-		power__3 = c17.IfElse(on_9, power__3)
+			on_9 := x_7.Less(c16)
+			power__3 = c17.IfElse(on_9, power__3)
 //line vectors.go:128
-		live_5 = lanes.Without32(live_5, on_9)
+			live_5 = lanes.Without32(live_5, on_9)
 //line vectors.go:130
-		n_3 := x_7.Mul(c18)
-		c_3 := n_3.Less(c17)
+			n_3 := x_7.Mul(c18)
+			c_3 := n_3.Less(c17)
 //line vectors.go:131
-		off_3 := lanes.Without32(live_5, c_3)
+			off_3 := lanes.Without32(live_5, c_3)
 //line vectors.go:131
-		on_10 := live_5.And(c_3)
-		n_3 = n_3.Sub(c5).IfElse(on_10, n_3)
+			on_10 := live_5.And(c_3)
+			n_3 = n_3.Sub(c5).IfElse(on_10, n_3)
 //line vectors.go:134
-		n_3 = n_3.Add(c5).IfElse(off_3, n_3)
+			n_3 = n_3.Add(c5).IfElse(off_3, n_3)
 //line vectors.go:136
-		whole_3 := lanes.Int32sOfFloat32s(n_3)
-		r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c19)).Add(whole_3.ConvertToFloat32().Mul(c20))
-		p_6 := r_4.Mul(c21).Add(c22)
-		p_6 = p_6.Mul(r_4).Add(c23)
-		p_6 = p_6.Mul(r_4).Add(c24)
-		p_6 = p_6.Mul(r_4).Add(c25)
-		p_6 = p_6.Mul(r_4).Add(c5)
-		p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
-		power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
+			whole_3 := lanes.Int32sOfFloat32s(n_3)
+			r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c19)).Add(whole_3.ConvertToFloat32().Mul(c20))
+			p_6 := r_4.Mul(c21).Add(c22)
+			p_6 = p_6.Mul(r_4).Add(c23)
+			p_6 = p_6.Mul(r_4).Add(c24)
+			p_6 = p_6.Mul(r_4).Add(c25)
+			p_6 = p_6.Mul(r_4).Add(c5)
+			p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
+			power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
 //line vectors.go:118
-		above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
-		on_11 := d2.Less(c17)
-		normal__2 = above_2.IfElse(on_11, normal__2)
+			above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
+			on_11 := d2.Less(c17)
+			normal__2 = above_2.IfElse(on_11, normal__2)
 //line vectors.go:120
-		live_4 = lanes.Without32(live_4, on_11)
+			live_4 = lanes.Without32(live_4, on_11)
 //line vectors.go:122
-		normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
+			normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
 //line vectors.go:102
-		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
-		c_4.Store(call3[at:])
-		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line vectors_kernels_simd.go:507
+			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
+			c_4.Store(call3[at:])
+			c_4.Sub(s).Add(discounted).Store(put4[at:])
+//line vectors_kernels_simd.go:529
+		}
+		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

@@ -40,10 +40,16 @@ func smoothLanes(r grid.Row, from int, src []float32, dst grid.Out[float32]) gri
 	smoothRow(r.Until(from_2), from, src, dst)
 	c0 := simd.BroadcastFloat32s(3)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:39
-		simd.LoadFloat32s(src0[at:]).Add(simd.LoadFloat32s(src1[at:])).Add(simd.LoadFloat32s(src2[at:])).Div(c0).Store(dst3[at:])
-//line main_kernels_simd.go:47
+			simd.LoadFloat32s(src0[at:]).Add(simd.LoadFloat32s(src1[at:])).Add(simd.LoadFloat32s(src2[at:])).Div(c0).Store(dst3[at:])
+//line main_kernels_simd.go:48
+		}
+		if at == count || !lanes.Disjoint(dst, src) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }

@@ -95,42 +95,48 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 	all15 := simd.BroadcastFloat32s(cosC)
 	all16 := simd.BroadcastFloat32s(sinC)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line fft.go:23
-		sumRe := simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:]))
+			sumRe := simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:]))
 //line fft.go:23
-		sumIm := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
-		awayRe := simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:]))
+			sumIm := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
+			awayRe := simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:]))
 //line fft.go:24
-		awayIm := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
-		nextRe := simd.LoadFloat32s(re4[at:]).Add(simd.LoadFloat32s(re5[at:]))
+			awayIm := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
+			nextRe := simd.LoadFloat32s(re4[at:]).Add(simd.LoadFloat32s(re5[at:]))
 //line fft.go:25
-		nextIm := simd.LoadFloat32s(im6[at:]).Add(simd.LoadFloat32s(im7[at:]))
-		sideRe := simd.LoadFloat32s(re4[at:]).Sub(simd.LoadFloat32s(re5[at:]))
+			nextIm := simd.LoadFloat32s(im6[at:]).Add(simd.LoadFloat32s(im7[at:]))
+			sideRe := simd.LoadFloat32s(re4[at:]).Sub(simd.LoadFloat32s(re5[at:]))
 //line fft.go:26
-		sideIm := simd.LoadFloat32s(im6[at:]).Sub(simd.LoadFloat32s(im7[at:]))
+			sideIm := simd.LoadFloat32s(im6[at:]).Sub(simd.LoadFloat32s(im7[at:]))
 //line fft.go:28
-		v := sumIm.Add(nextIm)
+			v := sumIm.Add(nextIm)
 //line fft.go:28
-		sumRe.Add(nextRe).Store(toRe8[at:])
+			sumRe.Add(nextRe).Store(toRe8[at:])
 //line fft.go:28
-		v.Store(toIm9[at:])
-		aRe := awayRe.Add(sideIm)
+			v.Store(toIm9[at:])
+			aRe := awayRe.Add(sideIm)
 //line fft.go:29
-		aIm := awayIm.Sub(sideRe)
-		aRe.Mul(all7).Add(aIm.Mul(all8)).Store(toRe10[at:])
-		aIm.Mul(all7).Sub(aRe.Mul(all8)).Store(toIm11[at:])
-		bRe := sumRe.Sub(nextRe)
+			aIm := awayIm.Sub(sideRe)
+			aRe.Mul(all7).Add(aIm.Mul(all8)).Store(toRe10[at:])
+			aIm.Mul(all7).Sub(aRe.Mul(all8)).Store(toIm11[at:])
+			bRe := sumRe.Sub(nextRe)
 //line fft.go:32
-		bIm := sumIm.Sub(nextIm)
-		bRe.Mul(all11).Add(bIm.Mul(all12)).Store(toRe12[at:])
-		bIm.Mul(all11).Sub(bRe.Mul(all12)).Store(toIm13[at:])
-		cRe := awayRe.Sub(sideIm)
+			bIm := sumIm.Sub(nextIm)
+			bRe.Mul(all11).Add(bIm.Mul(all12)).Store(toRe12[at:])
+			bIm.Mul(all11).Sub(bRe.Mul(all12)).Store(toIm13[at:])
+			cRe := awayRe.Sub(sideIm)
 //line fft.go:35
-		cIm := awayIm.Add(sideRe)
-		cRe.Mul(all15).Add(cIm.Mul(all16)).Store(toRe14[at:])
-		cIm.Mul(all15).Sub(cRe.Mul(all16)).Store(toIm15[at:])
-//line main_kernels_simd.go:134
+			cIm := awayIm.Add(sideRe)
+			cRe.Mul(all15).Add(cIm.Mul(all16)).Store(toRe14[at:])
+			cIm.Mul(all15).Sub(cRe.Mul(all16)).Store(toIm15[at:])
+//line main_kernels_simd.go:135
+		}
+		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -169,19 +175,25 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 	}
 	fft2Row(r.Until(from), n, columns, re, im, toRe, toIm)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line fft.go:47
-		v := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
+			v := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
 //line fft.go:47
-		simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:])).Store(toRe4[at:])
+			simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:])).Store(toRe4[at:])
 //line fft.go:47
-		v.Store(toIm5[at:])
-		v_2 := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
+			v.Store(toIm5[at:])
+			v_2 := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
 //line fft.go:48
-		simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:])).Store(toRe6[at:])
+			simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:])).Store(toRe6[at:])
 //line fft.go:48
-		v_2.Store(toIm7[at:])
-//line main_kernels_simd.go:185
+			v_2.Store(toIm7[at:])
+//line main_kernels_simd.go:192
+		}
+		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -211,35 +223,41 @@ func transposeLanes(r grid.Row, rows int, columns int, toRows int, toColumns int
 	c := r.Z
 	c2 := simd.BroadcastFloat32s(0)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line fft.go:57
-		a := c2
+			a := c2
 //line fft.go:57
-		b := c2
-		if y < columns {
-			from_2 := ((((c * rows) + x) * columns) + y)
-			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
+			b := c2
+			if y < columns {
+				from_2 := ((((c * rows) + x) * columns) + y)
+				if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
 //line fft.go:60
-				return r.From(from + at) // the row's loop tells
+					return r.From(from + at) // the row's loop tells
+				}
+//line fft.go:60
+				if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
+//line fft.go:60
+					return r.From(from + at) // the row's loop tells
+				}
+//line fft.go:60
+				a = lanes.GatherFloat32s(re, from_2, columns)
+//line fft.go:60
+				b = lanes.GatherFloat32s(im, from_2, columns)
 			}
-//line fft.go:60
-			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
-//line fft.go:60
-				return r.From(from + at) // the row's loop tells
-			}
-//line fft.go:60
-			a = lanes.GatherFloat32s(re, from_2, columns)
-//line fft.go:60
-			b = lanes.GatherFloat32s(im, from_2, columns)
+//line fft.go:63
+			v := b
+//line fft.go:63
+			a.Store(toRe0[at:])
+//line fft.go:63
+			v.Store(toIm1[at:])
+//line main_kernels_simd.go:256
 		}
-//line fft.go:63
-		v := b
-//line fft.go:63
-		a.Store(toRe0[at:])
-//line fft.go:63
-		v.Store(toIm1[at:])
-//line main_kernels_simd.go:243
+		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -268,34 +286,40 @@ func transposeBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns
 	y := r.Y
 	c := r.Z
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line fft.go:72
-		column := y
+			column := y
 //line fft.go:72
-		sign := float32(1)
-		if y >= columns {
-			column = (toRows - y)
+			sign := float32(1)
+			if y >= columns {
+				column = (toRows - y)
 //line fft.go:74
-			sign = float32(-1)
+				sign = float32(-1)
+			}
+			from_2 := ((((c * rows) + x) * columns) + column)
+			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
+//line fft.go:77
+				return r.From(from + at) // the row's loop tells
+			}
+//line fft.go:77
+			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
+//line fft.go:77
+				return r.From(from + at) // the row's loop tells
+			}
+//line fft.go:77
+			v := simd.BroadcastFloat32s(sign).Mul(lanes.GatherFloat32s(im, from_2, columns))
+//line fft.go:77
+			lanes.GatherFloat32s(re, from_2, columns).Store(toRe0[at:])
+//line fft.go:77
+			v.Store(toIm1[at:])
+//line main_kernels_simd.go:318
 		}
-		from_2 := ((((c * rows) + x) * columns) + column)
-		if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
-//line fft.go:77
-			return r.From(from + at) // the row's loop tells
+		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
+			break
 		}
-//line fft.go:77
-		if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
-//line fft.go:77
-			return r.From(from + at) // the row's loop tells
-		}
-//line fft.go:77
-		v := simd.BroadcastFloat32s(sign).Mul(lanes.GatherFloat32s(im, from_2, columns))
-//line fft.go:77
-		lanes.GatherFloat32s(re, from_2, columns).Store(toRe0[at:])
-//line fft.go:77
-		v.Store(toIm1[at:])
-//line main_kernels_simd.go:299
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -319,7 +343,9 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)-ny, len(m))
 	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny)+ny, len(m))
 	from, to = grid.Within(from, to, (r.Z*(nx*ny))+(r.Y*ny), len(h))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
+	from = max(from, 1)
+	to = min(to, ny-1)
+	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
@@ -343,45 +369,46 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 	all4 := simd.BroadcastFloat32s(float32(of.AxisY))
 	all5 := simd.BroadcastFloat32s(float32(of.AxisZ))
 	all6 := simd.BroadcastFloat32s(float32(of.Anisotropy))
-	bound7 := lanes.Bound32(0)
-	all8 := simd.BroadcastFloat32s(float32(of.ExchangeY))
-	bound9 := lanes.Bound32((ny - 1))
-	all10 := simd.BroadcastFloat32s(float32(of.ExchangeX))
+	all7 := simd.BroadcastFloat32s(float32(of.ExchangeY))
+	all8 := simd.BroadcastFloat32s(float32(of.ExchangeX))
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:38
-		along := simd.LoadFloat32s(m0[at:]).Mul(all3).Add(simd.LoadFloat32s(m1[at:]).Mul(all4)).Add(simd.LoadFloat32s(m2[at:]).Mul(all5))
-		field := float32(of.FieldX)
+			along := simd.LoadFloat32s(m0[at:]).Mul(all3).Add(simd.LoadFloat32s(m1[at:]).Mul(all4)).Add(simd.LoadFloat32s(m2[at:]).Mul(all5))
+			field := float32(of.FieldX)
 //line llg.go:39
-		axis := float32(of.AxisX)
-		if c == 1 {
-			field = float32(of.FieldY)
+			axis := float32(of.AxisX)
+			if c == 1 {
+				field = float32(of.FieldY)
 //line llg.go:41
-			axis = float32(of.AxisY)
-		}
-		if c == 2 {
-			field = float32(of.FieldZ)
+				axis = float32(of.AxisY)
+			}
+			if c == 2 {
+				field = float32(of.FieldZ)
 //line llg.go:44
-			axis = float32(of.AxisZ)
-		}
+				axis = float32(of.AxisZ)
+			}
 //line llg.go:47
-		sum := simd.LoadFloat32s(demag3[at:]).Add(simd.BroadcastFloat32s(field)).Add(all6.Mul(along).Mul(simd.BroadcastFloat32s(axis)))
-		on := xs.Greater(bound7)
-		sum = sum.Add(all8.Mul(simd.LoadFloat32s(m4[at:]).Sub(simd.LoadFloat32s(m5[at:])))).IfElse(on, sum)
-//line llg.go:51
-		on_2 := xs.Less(bound9)
-		sum = sum.Add(all8.Mul(simd.LoadFloat32s(m6[at:]).Sub(simd.LoadFloat32s(m5[at:])))).IfElse(on_2, sum)
+			sum := simd.LoadFloat32s(demag3[at:]).Add(simd.BroadcastFloat32s(field)).Add(all6.Mul(along).Mul(simd.BroadcastFloat32s(axis)))
+//line llg.go:49
+			sum = sum.Add(all7.Mul(simd.LoadFloat32s(m4[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+//line llg.go:52
+			sum = sum.Add(all7.Mul(simd.LoadFloat32s(m6[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
 //line llg.go:54
-		if x_2 > 0 {
-			sum = sum.Add(all10.Mul(simd.LoadFloat32s(m7[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			if x_2 > 0 {
+				sum = sum.Add(all8.Mul(simd.LoadFloat32s(m7[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			}
+			if x_2 < (nx - 1) {
+				sum = sum.Add(all8.Mul(simd.LoadFloat32s(m8[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			}
+			sum.Store(h9[at:])
+//line main_kernels_simd.go:407
 		}
-		if x_2 < (nx - 1) {
-			sum = sum.Add(all10.Mul(simd.LoadFloat32s(m8[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+		if at == count || !lanes.Disjoint(h, m) || !lanes.Disjoint(h, demag) {
+			break
 		}
-		sum.Store(h9[at:])
-//line main_kernels_simd.go:385
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -409,16 +436,22 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 	c1 := simd.BroadcastFloat32s(0)
 	bound2 := lanes.Bound32(n)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+			xs := lanes.Int32s(x)
 //line llg.go:69
-		c1.Store(re0[at:])
+			c1.Store(re0[at:])
 //line llg.go:69
-		c1.Store(im1[at:])
-		on := xs.Less(bound2)
-		lanes.StoreFloat32s(simd.LoadFloat32s(m2[at:]), on, re0[at:])
-//line main_kernels_simd.go:422
+			c1.Store(im1[at:])
+			on := xs.Less(bound2)
+			lanes.StoreFloat32s(simd.LoadFloat32s(m2[at:]), on, re0[at:])
+//line main_kernels_simd.go:450
+		}
+		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -489,7 +522,7 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 		v_3.Store(im8[at:])
 //line llg.go:85
 		v_4.Store(im9[at:])
-//line main_kernels_simd.go:493
+//line main_kernels_simd.go:526
 	}
 	return r.From(from + at)
 }
@@ -527,29 +560,35 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 	all1 := simd.BroadcastFloat32s(damping)
 	all2 := simd.BroadcastFloat32s(f)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:94
-		mx := simd.LoadFloat32s(m0[at:])
+			mx := simd.LoadFloat32s(m0[at:])
 //line llg.go:94
-		my := simd.LoadFloat32s(m1[at:])
+			my := simd.LoadFloat32s(m1[at:])
 //line llg.go:94
-		mz := simd.LoadFloat32s(m2[at:])
+			mz := simd.LoadFloat32s(m2[at:])
 //line llg.go:94
-		hx := simd.LoadFloat32s(h3[at:])
+			hx := simd.LoadFloat32s(h3[at:])
 //line llg.go:94
-		hy := simd.LoadFloat32s(h4[at:])
+			hy := simd.LoadFloat32s(h4[at:])
 //line llg.go:94
-		hz := simd.LoadFloat32s(h5[at:])
-		tx := my.Mul(hz).Sub(mz.Mul(hy))
+			hz := simd.LoadFloat32s(h5[at:])
+			tx := my.Mul(hz).Sub(mz.Mul(hy))
 //line llg.go:95
-		ty := mz.Mul(hx).Sub(mx.Mul(hz))
+			ty := mz.Mul(hx).Sub(mx.Mul(hz))
 //line llg.go:95
-		tz := mx.Mul(hy).Sub(my.Mul(hx))
+			tz := mx.Mul(hy).Sub(my.Mul(hx))
 //line llg.go:97
-		all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))).Store(k6[at:])
-		all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))).Store(k7[at:])
-		all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))).Store(k8[at:])
-//line main_kernels_simd.go:553
+			all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))).Store(k6[at:])
+			all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))).Store(k7[at:])
+			all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))).Store(k8[at:])
+//line main_kernels_simd.go:587
+		}
+		if at == count || !lanes.Disjoint(k, m) || !lanes.Disjoint(k, h) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -584,13 +623,19 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 	all2 := simd.BroadcastFloat32s(float32(of.FieldZ))
 	c3 := simd.BroadcastFloat32s(2)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:108
-		x_2 := simd.LoadFloat32s(m0[at:]).Mul(simd.LoadFloat32s(h1[at:]).Add(all0))
-		y := simd.LoadFloat32s(m2[at:]).Mul(simd.LoadFloat32s(h3[at:]).Add(all1))
-		z := simd.LoadFloat32s(m4[at:]).Mul(simd.LoadFloat32s(h5[at:]).Add(all2))
-		x_2.Add(y).Add(z).Neg().Div(c3).Store(e6[at:])
-//line main_kernels_simd.go:594
+			x_2 := simd.LoadFloat32s(m0[at:]).Mul(simd.LoadFloat32s(h1[at:]).Add(all0))
+			y := simd.LoadFloat32s(m2[at:]).Mul(simd.LoadFloat32s(h3[at:]).Add(all1))
+			z := simd.LoadFloat32s(m4[at:]).Mul(simd.LoadFloat32s(h5[at:]).Add(all2))
+			x_2.Add(y).Add(z).Neg().Div(c3).Store(e6[at:])
+//line main_kernels_simd.go:634
+		}
+		if at == count || !lanes.Disjoint(e, m) || !lanes.Disjoint(e, h) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -614,10 +659,16 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 	partRow(r.Until(from), fraction, state, m, k, at)
 	all0 := simd.BroadcastFloat32s(float32((fraction * state[2])))
 	at_2 := 0
-	for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
+	for {
+		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
-		simd.LoadFloat32s(m0[at_2:]).Add(all0.Mul(simd.LoadFloat32s(k1[at_2:]))).Store(at2[at_2:])
-//line main_kernels_simd.go:621
+			simd.LoadFloat32s(m0[at_2:]).Add(all0.Mul(simd.LoadFloat32s(k1[at_2:]))).Store(at2[at_2:])
+//line main_kernels_simd.go:667
+		}
+		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
+			break
+		}
+		at_2 = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at_2)
 }
@@ -670,22 +721,28 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 	all4 := simd.BroadcastFloat32s(dt)
 	c5 := simd.BroadcastFloat32s(1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:130
-		x_2 := simd.LoadFloat32s(m0[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k11[at:])).Add(c2.Mul(simd.LoadFloat32s(k22[at:]))).Add(c3.Mul(simd.LoadFloat32s(k33[at:])))))
-		y := simd.LoadFloat32s(m4[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k15[at:])).Add(c2.Mul(simd.LoadFloat32s(k26[at:]))).Add(c3.Mul(simd.LoadFloat32s(k37[at:])))))
-		z := simd.LoadFloat32s(m8[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k19[at:])).Add(c2.Mul(simd.LoadFloat32s(k210[at:]))).Add(c3.Mul(simd.LoadFloat32s(k311[at:])))))
-		r := c5.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
-		v := y.Mul(r)
+			x_2 := simd.LoadFloat32s(m0[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k11[at:])).Add(c2.Mul(simd.LoadFloat32s(k22[at:]))).Add(c3.Mul(simd.LoadFloat32s(k33[at:])))))
+			y := simd.LoadFloat32s(m4[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k15[at:])).Add(c2.Mul(simd.LoadFloat32s(k26[at:]))).Add(c3.Mul(simd.LoadFloat32s(k37[at:])))))
+			z := simd.LoadFloat32s(m8[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k19[at:])).Add(c2.Mul(simd.LoadFloat32s(k210[at:]))).Add(c3.Mul(simd.LoadFloat32s(k311[at:])))))
+			r := c5.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
+			v := y.Mul(r)
 //line llg.go:134
-		v_2 := z.Mul(r)
+			v_2 := z.Mul(r)
 //line llg.go:134
-		x_2.Mul(r).Store(next12[at:])
+			x_2.Mul(r).Store(next12[at:])
 //line llg.go:134
-		v.Store(next13[at:])
+			v.Store(next13[at:])
 //line llg.go:134
-		v_2.Store(next14[at:])
-//line main_kernels_simd.go:689
+			v_2.Store(next14[at:])
+//line main_kernels_simd.go:741
+		}
+		if at == count || !lanes.Disjoint(next, state) || !lanes.Disjoint(next, m) || !lanes.Disjoint(next, k1) || !lanes.Disjoint(next, k2) || !lanes.Disjoint(next, k3) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r_.From(from + at)
 }
@@ -734,13 +791,19 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 	c4 := simd.BroadcastFloat32s(9)
 	all5 := simd.BroadcastFloat32s(dt)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:144
-		x_2 := all5.Mul(c1.Mul(simd.LoadFloat32s(k20[at:])).Add(c2.Mul(simd.LoadFloat32s(k31[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k12[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k43[at:]))))
-		y := all5.Mul(c1.Mul(simd.LoadFloat32s(k24[at:])).Add(c2.Mul(simd.LoadFloat32s(k35[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k16[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k47[at:]))))
-		z := all5.Mul(c1.Mul(simd.LoadFloat32s(k28[at:])).Add(c2.Mul(simd.LoadFloat32s(k39[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k110[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k411[at:]))))
-		x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Store(away12[at:])
-//line main_kernels_simd.go:744
+			x_2 := all5.Mul(c1.Mul(simd.LoadFloat32s(k20[at:])).Add(c2.Mul(simd.LoadFloat32s(k31[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k12[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k43[at:]))))
+			y := all5.Mul(c1.Mul(simd.LoadFloat32s(k24[at:])).Add(c2.Mul(simd.LoadFloat32s(k35[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k16[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k47[at:]))))
+			z := all5.Mul(c1.Mul(simd.LoadFloat32s(k28[at:])).Add(c2.Mul(simd.LoadFloat32s(k39[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k110[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k411[at:]))))
+			x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Store(away12[at:])
+//line main_kernels_simd.go:802
+		}
+		if at == count || !lanes.Disjoint(away, state) || !lanes.Disjoint(away, k2) || !lanes.Disjoint(away, k3) || !lanes.Disjoint(away, k1) || !lanes.Disjoint(away, k4) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -766,17 +829,23 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 	acceptRow(r.Until(from), state, next, k4, m, k1)
 	bound0 := lanes.Bound32(len(m))
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
+			xs := lanes.Int32s(x)
 //line llg.go:178
-		on := xs.Less(bound0).And(lanes.Mask32((state[3] > float32(0))))
-		v := simd.LoadFloat32s(k41[at:])
+			on := xs.Less(bound0).And(lanes.Mask32((state[3] > float32(0))))
+			v := simd.LoadFloat32s(k41[at:])
 //line llg.go:179
-		lanes.StoreFloat32s(simd.LoadFloat32s(next0[at:]), on, m2[at:])
+			lanes.StoreFloat32s(simd.LoadFloat32s(next0[at:]), on, m2[at:])
 //line llg.go:179
-		lanes.StoreFloat32s(v, on, k13[at:])
-//line main_kernels_simd.go:780
+			lanes.StoreFloat32s(v, on, k13[at:])
+//line main_kernels_simd.go:844
+		}
+		if at == count || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

@@ -34,12 +34,18 @@ func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
 	clearEdgesRow(r.Until(from), row)
 	c0 := simd.BroadcastFloat32s(0)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:37
-		c0.Store(row0[at:])
+			c0.Store(row0[at:])
 //line main.go:37
-		c0.Store(row1[at:])
-//line main_kernels_simd.go:43
+			c0.Store(row1[at:])
+//line main_kernels_simd.go:44
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

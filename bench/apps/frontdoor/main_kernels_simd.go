@@ -45,7 +45,9 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
 	from, to = grid.Within(from, to, (r.Y * n), len(p))
 	from, to = grid.Within(from, to, (r.Y * n), len(q))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
+	from = max(from, 1)
+	to = min(to, n-1)
+	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
@@ -61,29 +63,30 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	laplaceRow(r.Until(from), n, p, q)
 	i := r.Y
 	c1 := simd.BroadcastFloat32s(0)
-	bound2 := lanes.Bound32(0)
-	bound3 := lanes.Bound32((n - 1))
-	c4 := simd.BroadcastFloat32s(4)
+	c2 := simd.BroadcastFloat32s(4)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:19
-		around := c1
-		if i > 0 {
-			around = around.Add(simd.LoadFloat32s(p0[at:]))
-		}
-		if i < (n - 1) {
-			around = around.Add(simd.LoadFloat32s(p1[at:]))
-		}
-		on := xs.Greater(bound2)
-		around = around.Add(simd.LoadFloat32s(p2[at:])).IfElse(on, around)
-//line cg.go:29
-		on_2 := xs.Less(bound3)
-		around = around.Add(simd.LoadFloat32s(p3[at:])).IfElse(on_2, around)
+			around := c1
+			if i > 0 {
+				around = around.Add(simd.LoadFloat32s(p0[at:]))
+			}
+			if i < (n - 1) {
+				around = around.Add(simd.LoadFloat32s(p1[at:]))
+			}
+//line cg.go:27
+			around = around.Add(simd.LoadFloat32s(p2[at:]))
+//line cg.go:30
+			around = around.Add(simd.LoadFloat32s(p3[at:]))
 //line cg.go:32
-		c4.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
-//line main_kernels_simd.go:87
+			c2.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
+//line main_kernels_simd.go:85
+		}
+		if at == count || !lanes.Disjoint(q, p) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -113,7 +116,7 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 //line cg.go:57
 		simd.LoadFloat32s(x1[at:]).Add(all0.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
 		simd.LoadFloat32s(r3[at:]).Sub(all0.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line main_kernels_simd.go:117
+//line main_kernels_simd.go:120
 	}
 	return r_.From(from + at)
 }
@@ -138,7 +141,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:65
 		simd.LoadFloat32s(r0[at:]).Add(all0.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line main_kernels_simd.go:142
+//line main_kernels_simd.go:145
 	}
 	return r_.From(from + at)
 }
@@ -155,7 +158,9 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)-n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, ((r.Y+int(1))*n)+n, len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * n), len(to))
-	if to_2-from_2 < lanes.Lanes32().Len() || to_2 > 1<<31-64 {
+	from_2 = max(from_2, 1)
+	to_2 = min(to_2, n-1)
+	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to_2 - from_2
@@ -170,26 +175,27 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 	}
 	spreadRow(r.Until(from_2), n, from, to)
 	c1 := simd.BroadcastFloat32s(0)
-	bound2 := lanes.Bound32(0)
-	bound3 := lanes.Bound32((n - 1))
-	c4 := simd.BroadcastFloat32s(4)
-	c5 := simd.BroadcastFloat32s(0.1)
+	c2 := simd.BroadcastFloat32s(4)
+	c3 := simd.BroadcastFloat32s(0.1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from_2 + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line heat.go:16
-		left := c1
+			left := c1
 //line heat.go:16
-		right := c1
-		on := xs.Greater(bound2)
-		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
-//line heat.go:20
-		on_2 := xs.Less(bound3)
-		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
+			right := c1
+//line heat.go:18
+			left = simd.LoadFloat32s(from0[at:])
+//line heat.go:21
+			right = simd.LoadFloat32s(from1[at:])
 //line heat.go:23
-		simd.LoadFloat32s(from2[at:]).Add(c5.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c4.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line main_kernels_simd.go:193
+			simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line main_kernels_simd.go:194
+		}
+		if at == count || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }
@@ -219,39 +225,45 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 	all9 := simd.BroadcastFloat32s(b)
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line mandelbrot.go:16
-		a := c2.Add(all1.Mul(lanes.Float32s(x)))
-		x_2 := c4
+			a := c2.Add(all1.Mul(lanes.Float32s(x)))
+			x_2 := c4
 //line mandelbrot.go:17
-		y := c4
+			y := c4
 //line mandelbrot.go:17
-		count_2 := c5
-		{
+			count_2 := c5
+			{
 //line mandelbrot.go:18
-			live := lanes.All32()
+				live := lanes.All32()
 //line mandelbrot.go:18
-			for {
+				for {
 //line mandelbrot.go:18
-				live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line mandelbrot.go:18
-				if !lanes.Any32(live) {
+					if !lanes.Any32(live) {
 //line mandelbrot.go:18
-					break
+						break
+					}
+//line mandelbrot.go:19
+					v := c8.Mul(x_2).Mul(y).Add(all9)
+//line mandelbrot.go:19
+					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
+//line mandelbrot.go:19
+					y = v.IfElse(live, y)
+					count_2 = count_2.Add(c10).IfElse(live, count_2)
 				}
-//line mandelbrot.go:19
-				v := c8.Mul(x_2).Mul(y).Add(all9)
-//line mandelbrot.go:19
-				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
-//line mandelbrot.go:19
-				y = v.IfElse(live, y)
-				count_2 = count_2.Add(c10).IfElse(live, count_2)
 			}
-		}
 //line mandelbrot.go:22
-		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:255
+			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
+//line main_kernels_simd.go:262
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -366,7 +378,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:370
+//line main_kernels_simd.go:382
 	}
 	return r.From(from + at)
 }
@@ -387,10 +399,16 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	}
 	copiesRow(r.Until(from), a, c)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
-		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line main_kernels_simd.go:394
+			simd.LoadFloat64s(a0[at:]).Store(c1[at:])
+//line main_kernels_simd.go:407
+		}
+		if at == count || !lanes.Disjoint(c, a) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -412,10 +430,16 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	mulRow(r.Until(from), b, c)
 	c0_2 := simd.BroadcastFloat64s(0.4)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
-		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line main_kernels_simd.go:419
+			c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
+//line main_kernels_simd.go:438
+		}
+		if at == count || !lanes.Disjoint(b, c) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -438,10 +462,16 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	}
 	addRow(r.Until(from), a, b, c)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
-		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line main_kernels_simd.go:445
+			simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
+//line main_kernels_simd.go:470
+		}
+		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -465,10 +495,16 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	triadRow(r.Until(from), a, b, c)
 	c0 := simd.BroadcastFloat64s(0.4)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
-		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line main_kernels_simd.go:472
+			simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
+//line main_kernels_simd.go:503
+		}
+		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -495,7 +531,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line main_kernels_simd.go:499
+//line main_kernels_simd.go:535
 	}
 	return r.From(from + at)
 }
@@ -516,7 +552,7 @@ func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
 //line cg.go:42
 			mine.Store(mines0[at:])
-//line main_kernels_simd.go:520
+//line main_kernels_simd.go:556
 		}
 	}
 	return round
@@ -538,7 +574,7 @@ func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
 		mine := simd.LoadFloat32s(mines0[at:])
 //line cg.go:44
 		mine.Store(part1[at:])
-//line main_kernels_simd.go:542
+//line main_kernels_simd.go:578
 	}
 	return true
 }
@@ -559,7 +595,7 @@ func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop
 			mine = mine.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
 //line stream.go:55
 			mine.Store(mines0[at:])
-//line main_kernels_simd.go:563
+//line main_kernels_simd.go:599
 		}
 	}
 	return round
@@ -581,7 +617,7 @@ func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
 		mine := simd.LoadFloat64s(mines0[at:])
 //line stream.go:57
 		mine.Store(part1[at:])
-//line main_kernels_simd.go:585
+//line main_kernels_simd.go:621
 	}
 	return true
 }

@@ -42,7 +42,9 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)-int(n), len(p))
 	from, to = grid.Within(from, to, (r.Y*int(n))+int(n)+int(n), len(p))
 	from, to = grid.Within(from, to, (r.Y * int(n)), len(q))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
+	from = max(from, 1)
+	to = min(to, int(n)-1)
+	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
@@ -56,27 +58,27 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 		return r // a thread uses what another one stores
 	}
 	laplaceRow(r.Until(from), n, rows, p, q)
-	w := int(n)
 	c1 := simd.BroadcastFloat32s(0)
-	bound2 := lanes.Bound32(0)
-	bound3 := lanes.Bound32((w - 1))
-	c4 := simd.BroadcastFloat32s(4)
+	c2 := simd.BroadcastFloat32s(4)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:14
-		left := c1
+			left := c1
 //line cg.go:14
-		right := c1
-		on := xs.Greater(bound2)
-		left = simd.LoadFloat32s(p0[at:]).IfElse(on, left)
-//line cg.go:18
-		on_2 := xs.Less(bound3)
-		right = simd.LoadFloat32s(p1[at:]).IfElse(on_2, right)
+			right := c1
+//line cg.go:16
+			left = simd.LoadFloat32s(p0[at:])
+//line cg.go:19
+			right = simd.LoadFloat32s(p1[at:])
 //line cg.go:21
-		c4.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
-//line gokernels_kernels_simd.go:80
+			c2.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
+//line gokernels_kernels_simd.go:77
+		}
+		if at == count || !lanes.Disjoint(q, p) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -93,7 +95,9 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)-int(n), len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y*int(n))+int(n)+int(n), len(from))
 	from_2, to_2 = grid.Within(from_2, to_2, (r.Y * int(n)), len(to))
-	if to_2-from_2 < lanes.Lanes32().Len() || to_2 > 1<<31-64 {
+	from_2 = max(from_2, 1)
+	to_2 = min(to_2, int(n)-1)
+	if to_2-from_2 < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to_2 - from_2
@@ -107,28 +111,28 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 		return r // a thread uses what another one stores
 	}
 	spreadRow(r.Until(from_2), n, rows, from, to)
-	w := int(n)
 	c1 := simd.BroadcastFloat32s(0)
-	bound2 := lanes.Bound32(0)
-	bound3 := lanes.Bound32((w - 1))
-	c4 := simd.BroadcastFloat32s(4)
-	c5 := simd.BroadcastFloat32s(0.1)
+	c2 := simd.BroadcastFloat32s(4)
+	c3 := simd.BroadcastFloat32s(0.1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from_2 + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line heat.go:14
-		left := c1
+			left := c1
 //line heat.go:14
-		right := c1
-		on := xs.Greater(bound2)
-		left = simd.LoadFloat32s(from0[at:]).IfElse(on, left)
-//line heat.go:18
-		on_2 := xs.Less(bound3)
-		right = simd.LoadFloat32s(from1[at:]).IfElse(on_2, right)
+			right := c1
+//line heat.go:16
+			left = simd.LoadFloat32s(from0[at:])
+//line heat.go:19
+			right = simd.LoadFloat32s(from1[at:])
 //line heat.go:21
-		simd.LoadFloat32s(from2[at:]).Add(c5.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c4.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line gokernels_kernels_simd.go:132
+			simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line gokernels_kernels_simd.go:131
+		}
+		if at == count || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }
@@ -158,39 +162,45 @@ func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, 
 	all9 := simd.BroadcastFloat32s(b)
 	c10 := simd.BroadcastInt32s(1)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line mandelbrot.go:13
-		a := c2.Add(all1.Mul(lanes.Float32s(x)))
-		x_2 := c4
+			a := c2.Add(all1.Mul(lanes.Float32s(x)))
+			x_2 := c4
 //line mandelbrot.go:14
-		y := c4
+			y := c4
 //line mandelbrot.go:14
-		count_2 := c5
-		{
+			count_2 := c5
+			{
 //line mandelbrot.go:15
-			live := lanes.All32()
+				live := lanes.All32()
 //line mandelbrot.go:15
-			for {
+				for {
 //line mandelbrot.go:15
-				live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
+					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
 //line mandelbrot.go:15
-				if !lanes.Any32(live) {
+					if !lanes.Any32(live) {
 //line mandelbrot.go:15
-					break
+						break
+					}
+//line mandelbrot.go:16
+					v := c8.Mul(x_2).Mul(y).Add(all9)
+//line mandelbrot.go:16
+					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
+//line mandelbrot.go:16
+					y = v.IfElse(live, y)
+					count_2 = count_2.Add(c10).IfElse(live, count_2)
 				}
-//line mandelbrot.go:16
-				v := c8.Mul(x_2).Mul(y).Add(all9)
-//line mandelbrot.go:16
-				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
-//line mandelbrot.go:16
-				y = v.IfElse(live, y)
-				count_2 = count_2.Add(c10).IfElse(live, count_2)
 			}
-		}
 //line mandelbrot.go:19
-		lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line gokernels_kernels_simd.go:194
+			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
+//line gokernels_kernels_simd.go:199
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -211,10 +221,16 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	}
 	copiesRow(r.Until(from), a, c)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:10
-		simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line gokernels_kernels_simd.go:218
+			simd.LoadFloat64s(a0[at:]).Store(c1[at:])
+//line gokernels_kernels_simd.go:229
+		}
+		if at == count || !lanes.Disjoint(c, a) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -236,10 +252,16 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	mulRow(r.Until(from), b, c)
 	c0_2 := simd.BroadcastFloat64s(0.4)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:17
-		c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line gokernels_kernels_simd.go:243
+			c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
+//line gokernels_kernels_simd.go:260
+		}
+		if at == count || !lanes.Disjoint(b, c) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -262,10 +284,16 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	}
 	addRow(r.Until(from), a, b, c)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:24
-		simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line gokernels_kernels_simd.go:269
+			simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
+//line gokernels_kernels_simd.go:292
+		}
+		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -289,10 +317,16 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	triadRow(r.Until(from), a, b, c)
 	c0 := simd.BroadcastFloat64s(0.4)
 	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
+	for {
+		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:31
-		simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line gokernels_kernels_simd.go:296
+			simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
+//line gokernels_kernels_simd.go:325
+		}
+		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
+			break
+		}
+		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -319,7 +353,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:38
 		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line gokernels_kernels_simd.go:323
+//line gokernels_kernels_simd.go:357
 	}
 	return r.From(from + at)
 }
@@ -337,7 +371,7 @@ func innerPhase1Lanes(sums_ []float64, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:47
 		c1.Store(sums_0[at:])
-//line gokernels_kernels_simd.go:341
+//line gokernels_kernels_simd.go:375
 	}
 	return true
 }
@@ -358,7 +392,7 @@ func innerPhase2Lanes(round int, a []float64, b []float64, sums_ []float64, stop
 			sum = sum.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
 //line stream.go:49
 			sum.Store(sums_0[at:])
-//line gokernels_kernels_simd.go:362
+//line gokernels_kernels_simd.go:396
 		}
 	}
 	return round
@@ -380,7 +414,7 @@ func innerPhase3Lanes(part []float64, sums_ []float64, count int) bool {
 		sum := simd.LoadFloat64s(sums_0[at:])
 //line stream.go:51
 		sum.Store(part1[at:])
-//line gokernels_kernels_simd.go:384
+//line gokernels_kernels_simd.go:418
 	}
 	return true
 }
@@ -402,7 +436,7 @@ func innerPhase4Lanes(half int, part []float64, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
 		simd.LoadFloat64s(part1[at:]).Add(simd.LoadFloat64s(part0[at:])).Store(part1[at:])
-//line gokernels_kernels_simd.go:406
+//line gokernels_kernels_simd.go:440
 	}
 	return true
 }

@@ -72,172 +72,178 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	c31 := simd.BroadcastFloat32s(0.31938154)
 	c32 := simd.BroadcastFloat32s(0.3989423)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line blackscholes.go:21
-		s := simd.LoadFloat32s(share0[at:])
+			s := simd.LoadFloat32s(share0[at:])
 //line blackscholes.go:21
-		k := simd.LoadFloat32s(strike1[at:])
+			k := simd.LoadFloat32s(strike1[at:])
 //line blackscholes.go:21
-		y := simd.LoadFloat32s(years2[at:])
-		spread := all0.Mul(y.Sqrt())
-		x_2 := s.Div(k)
+			y := simd.LoadFloat32s(years2[at:])
+			spread := all0.Mul(y.Sqrt())
+			x_2 := s.Div(k)
 //line blackscholes.go:73
-		bits := x_2.ToBits()
-		e := lanes.AloneUint32s(bits.ShiftAllRight(23)).BitsToInt32().Sub(c1)
-		m := lanes.OrUint32s(lanes.AndUint32s(bits, c2), c3).BitsToFloat32()
-		on := m.Greater(c4)
-		m = m.Mul(c5).IfElse(on, m)
-		e = e.Add(c6).IfElse(on, e)
+			bits := x_2.ToBits()
+			e := lanes.AloneUint32s(bits.ShiftAllRight(23)).BitsToInt32().Sub(c1)
+			m := lanes.OrUint32s(lanes.AndUint32s(bits, c2), c3).BitsToFloat32()
+			on := m.Greater(c4)
+			m = m.Mul(c5).IfElse(on, m)
+			e = e.Add(c6).IfElse(on, e)
 //line blackscholes.go:80
-		z := m.Sub(c7).Div(m.Add(c7))
-		zz := z.Mul(z)
-		p := zz.Mul(c8).Add(c9)
-		p = p.Mul(zz).Add(c10)
-		p = p.Mul(zz).Add(c11)
-		p = p.Mul(zz).Add(c12)
+			z := m.Sub(c7).Div(m.Add(c7))
+			zz := z.Mul(z)
+			p := zz.Mul(c8).Add(c9)
+			p = p.Mul(zz).Add(c10)
+			p = p.Mul(zz).Add(c11)
+			p = p.Mul(zz).Add(c12)
 //line blackscholes.go:23
-		d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
-		d2 := d1.Sub(spread)
-		x_3 := all15.Mul(y).Neg()
+			d1 := p.Mul(z).Add(e.ConvertToFloat32().Mul(c13)).Add(all14.Mul(y)).Div(spread)
+			d2 := d1.Sub(spread)
+			x_3 := all15.Mul(y).Neg()
 //line blackscholes.go:25
-		var power_ simd.Float32s
+			var power_ simd.Float32s
 //line blackscholes.go:25
-		live := lanes.All32()
+			live := lanes.All32()
 //line blackscholes.go:51
-		on_2 := x_3.Less(c16)
-		power_ = c17.IfElse(on_2, power_)
+			on_2 := x_3.Less(c16)
+			power_ = c17.IfElse(on_2, power_)
 //line blackscholes.go:52
-		live = lanes.Without32(live, on_2)
+			live = lanes.Without32(live, on_2)
 //line blackscholes.go:54
-		n := x_3.Mul(c18)
-		c := n.Less(c17)
+			n := x_3.Mul(c18)
+			c := n.Less(c17)
 //line blackscholes.go:55
-		off := lanes.Without32(live, c)
+			off := lanes.Without32(live, c)
 //line blackscholes.go:55
-		on_3 := live.And(c)
-		n = n.Sub(c5).IfElse(on_3, n)
+			on_3 := live.And(c)
+			n = n.Sub(c5).IfElse(on_3, n)
 //line blackscholes.go:58
-		n = n.Add(c5).IfElse(off, n)
+			n = n.Add(c5).IfElse(off, n)
 //line blackscholes.go:60
-		whole := lanes.Int32sOfFloat32s(n)
-		r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c19)).Add(whole.ConvertToFloat32().Mul(c20))
-		p_2 := r_2.Mul(c21).Add(c22)
-		p_2 = p_2.Mul(r_2).Add(c23)
-		p_2 = p_2.Mul(r_2).Add(c24)
-		p_2 = p_2.Mul(r_2).Add(c25)
-		p_2 = p_2.Mul(r_2).Add(c5)
-		p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
-		power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
+			whole := lanes.Int32sOfFloat32s(n)
+			r_2 := x_3.Sub(whole.ConvertToFloat32().Mul(c19)).Add(whole.ConvertToFloat32().Mul(c20))
+			p_2 := r_2.Mul(c21).Add(c22)
+			p_2 = p_2.Mul(r_2).Add(c23)
+			p_2 = p_2.Mul(r_2).Add(c24)
+			p_2 = p_2.Mul(r_2).Add(c25)
+			p_2 = p_2.Mul(r_2).Add(c5)
+			p_2 = p_2.Mul(r_2).Mul(r_2).Add(r_2).Add(c7)
+			power_ = p_2.Mul(lanes.AloneUint32s(whole.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live, power_)
 //line blackscholes.go:25
-		discounted := k.Mul(power_)
-		var normal_ simd.Float32s
+			discounted := k.Mul(power_)
+			var normal_ simd.Float32s
 //line blackscholes.go:26
-		live_2 := lanes.All32()
+			live_2 := lanes.All32()
 //line blackscholes.go:33
-		x_4 := d1
-		on_4 := x_4.Less(c17)
-		x_4 = x_4.Neg().IfElse(on_4, x_4)
+			x_4 := d1
+			on_4 := x_4.Less(c17)
+			x_4 = x_4.Neg().IfElse(on_4, x_4)
 //line blackscholes.go:37
-		k_2 := c7.Div(c7.Add(c26.Mul(x_4)))
-		p_3 := c27.Mul(k_2).Sub(c28)
-		p_3 = p_3.Mul(k_2).Add(c29)
-		p_3 = p_3.Mul(k_2).Sub(c30)
-		p_3 = p_3.Mul(k_2).Add(c31)
-		x_5 := x_4.Mul(x_4).Mul(c5).Neg()
+			k_2 := c7.Div(c7.Add(c26.Mul(x_4)))
+			p_3 := c27.Mul(k_2).Sub(c28)
+			p_3 = p_3.Mul(k_2).Add(c29)
+			p_3 = p_3.Mul(k_2).Sub(c30)
+			p_3 = p_3.Mul(k_2).Add(c31)
+			x_5 := x_4.Mul(x_4).Mul(c5).Neg()
 //line blackscholes.go:42
-		var power__2 simd.Float32s
+			var power__2 simd.Float32s
 //line blackscholes.go:42
-		live_3 := lanes.All32()
+			live_3 := lanes.All32()
 //line blackscholes.go:51
-		on_5 := x_5.Less(c16)
-		power__2 = c17.IfElse(on_5, power__2)
+			on_5 := x_5.Less(c16)
+			power__2 = c17.IfElse(on_5, power__2)
 //line blackscholes.go:52
-		live_3 = lanes.Without32(live_3, on_5)
+			live_3 = lanes.Without32(live_3, on_5)
 //line blackscholes.go:54
-		n_2 := x_5.Mul(c18)
-		c_2 := n_2.Less(c17)
+			n_2 := x_5.Mul(c18)
+			c_2 := n_2.Less(c17)
 //line blackscholes.go:55
-		off_2 := lanes.Without32(live_3, c_2)
+			off_2 := lanes.Without32(live_3, c_2)
 //line blackscholes.go:55
-		on_6 := live_3.And(c_2)
-		n_2 = n_2.Sub(c5).IfElse(on_6, n_2)
+			on_6 := live_3.And(c_2)
+			n_2 = n_2.Sub(c5).IfElse(on_6, n_2)
 //line blackscholes.go:58
-		n_2 = n_2.Add(c5).IfElse(off_2, n_2)
+			n_2 = n_2.Add(c5).IfElse(off_2, n_2)
 //line blackscholes.go:60
-		whole_2 := lanes.Int32sOfFloat32s(n_2)
-		r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c19)).Add(whole_2.ConvertToFloat32().Mul(c20))
-		p_4 := r_3.Mul(c21).Add(c22)
-		p_4 = p_4.Mul(r_3).Add(c23)
-		p_4 = p_4.Mul(r_3).Add(c24)
-		p_4 = p_4.Mul(r_3).Add(c25)
-		p_4 = p_4.Mul(r_3).Add(c5)
-		p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
-		power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
+			whole_2 := lanes.Int32sOfFloat32s(n_2)
+			r_3 := x_5.Sub(whole_2.ConvertToFloat32().Mul(c19)).Add(whole_2.ConvertToFloat32().Mul(c20))
+			p_4 := r_3.Mul(c21).Add(c22)
+			p_4 = p_4.Mul(r_3).Add(c23)
+			p_4 = p_4.Mul(r_3).Add(c24)
+			p_4 = p_4.Mul(r_3).Add(c25)
+			p_4 = p_4.Mul(r_3).Add(c5)
+			p_4 = p_4.Mul(r_3).Mul(r_3).Add(r_3).Add(c7)
+			power__2 = p_4.Mul(lanes.AloneUint32s(whole_2.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_3, power__2)
 //line blackscholes.go:42
-		above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
-		on_7 := d1.Less(c17)
-		normal_ = above.IfElse(on_7, normal_)
+			above := c32.Mul(power__2).Mul(p_3.Mul(k_2))
+			on_7 := d1.Less(c17)
+			normal_ = above.IfElse(on_7, normal_)
 //line blackscholes.go:44
-		live_2 = lanes.Without32(live_2, on_7)
+			live_2 = lanes.Without32(live_2, on_7)
 //line blackscholes.go:46
-		normal_ = c7.Sub(above).IfElse(live_2, normal_)
+			normal_ = c7.Sub(above).IfElse(live_2, normal_)
 //line blackscholes.go:26
-		var normal__2 simd.Float32s
+			var normal__2 simd.Float32s
 //line blackscholes.go:26
-		live_4 := lanes.All32()
+			live_4 := lanes.All32()
 //line blackscholes.go:33
-		x_6 := d2
-		on_8 := x_6.Less(c17)
-		x_6 = x_6.Neg().IfElse(on_8, x_6)
+			x_6 := d2
+			on_8 := x_6.Less(c17)
+			x_6 = x_6.Neg().IfElse(on_8, x_6)
 //line blackscholes.go:37
-		k_3 := c7.Div(c7.Add(c26.Mul(x_6)))
-		p_5 := c27.Mul(k_3).Sub(c28)
-		p_5 = p_5.Mul(k_3).Add(c29)
-		p_5 = p_5.Mul(k_3).Sub(c30)
-		p_5 = p_5.Mul(k_3).Add(c31)
-		x_7 := x_6.Mul(x_6).Mul(c5).Neg()
+			k_3 := c7.Div(c7.Add(c26.Mul(x_6)))
+			p_5 := c27.Mul(k_3).Sub(c28)
+			p_5 = p_5.Mul(k_3).Add(c29)
+			p_5 = p_5.Mul(k_3).Sub(c30)
+			p_5 = p_5.Mul(k_3).Add(c31)
+			x_7 := x_6.Mul(x_6).Mul(c5).Neg()
 //line blackscholes.go:42
-		var power__3 simd.Float32s
+			var power__3 simd.Float32s
 //line blackscholes.go:42
-		live_5 := lanes.All32()
+			live_5 := lanes.All32()
 //line blackscholes.go:51
-		on_9 := x_7.Less(c16)
-		power__3 = c17.IfElse(on_9, power__3)
+			on_9 := x_7.Less(c16)
+			power__3 = c17.IfElse(on_9, power__3)
 //line blackscholes.go:52
-		live_5 = lanes.Without32(live_5, on_9)
+			live_5 = lanes.Without32(live_5, on_9)
 //line blackscholes.go:54
-		n_3 := x_7.Mul(c18)
-		c_3 := n_3.Less(c17)
+			n_3 := x_7.Mul(c18)
+			c_3 := n_3.Less(c17)
 //line blackscholes.go:55
-		off_3 := lanes.Without32(live_5, c_3)
+			off_3 := lanes.Without32(live_5, c_3)
 //line blackscholes.go:55
-		on_10 := live_5.And(c_3)
-		n_3 = n_3.Sub(c5).IfElse(on_10, n_3)
+			on_10 := live_5.And(c_3)
+			n_3 = n_3.Sub(c5).IfElse(on_10, n_3)
 //line blackscholes.go:58
-		n_3 = n_3.Add(c5).IfElse(off_3, n_3)
+			n_3 = n_3.Add(c5).IfElse(off_3, n_3)
 //line blackscholes.go:60
-		whole_3 := lanes.Int32sOfFloat32s(n_3)
-		r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c19)).Add(whole_3.ConvertToFloat32().Mul(c20))
-		p_6 := r_4.Mul(c21).Add(c22)
-		p_6 = p_6.Mul(r_4).Add(c23)
-		p_6 = p_6.Mul(r_4).Add(c24)
-		p_6 = p_6.Mul(r_4).Add(c25)
-		p_6 = p_6.Mul(r_4).Add(c5)
-		p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
-		power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
+			whole_3 := lanes.Int32sOfFloat32s(n_3)
+			r_4 := x_7.Sub(whole_3.ConvertToFloat32().Mul(c19)).Add(whole_3.ConvertToFloat32().Mul(c20))
+			p_6 := r_4.Mul(c21).Add(c22)
+			p_6 = p_6.Mul(r_4).Add(c23)
+			p_6 = p_6.Mul(r_4).Add(c24)
+			p_6 = p_6.Mul(r_4).Add(c25)
+			p_6 = p_6.Mul(r_4).Add(c5)
+			p_6 = p_6.Mul(r_4).Mul(r_4).Add(r_4).Add(c7)
+			power__3 = p_6.Mul(lanes.AloneUint32s(whole_3.Add(c1).ToBits().ShiftAllLeft(23)).BitsToFloat32()).IfElse(live_5, power__3)
 //line blackscholes.go:42
-		above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
-		on_11 := d2.Less(c17)
-		normal__2 = above_2.IfElse(on_11, normal__2)
+			above_2 := c32.Mul(power__3).Mul(p_5.Mul(k_3))
+			on_11 := d2.Less(c17)
+			normal__2 = above_2.IfElse(on_11, normal__2)
 //line blackscholes.go:44
-		live_4 = lanes.Without32(live_4, on_11)
+			live_4 = lanes.Without32(live_4, on_11)
 //line blackscholes.go:46
-		normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
+			normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
 //line blackscholes.go:26
-		c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
-		c_4.Store(call3[at:])
-		c_4.Sub(s).Add(discounted).Store(put4[at:])
-//line blackscholes_kernels_simd.go:241
+			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
+			c_4.Store(call3[at:])
+			c_4.Sub(s).Add(discounted).Store(put4[at:])
+//line blackscholes_kernels_simd.go:242
+		}
+		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

@@ -39,7 +39,9 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 	from, to = grid.Within(from, to, (r.Y*n)+1, len(p))
 	from, to = grid.Within(from, to, (r.Y*n)+n, len(p))
 	from, to = grid.Within(from, to, (r.Y * n), len(q))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
+	from = max(from, 1)
+	to = min(to, n-1)
+	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count := to - from
@@ -55,28 +57,29 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 	laplaceRow(r.Until(from), p, q, n)
 	i := r.Y
 	c1 := simd.BroadcastFloat32s(4)
-	bound2 := lanes.Bound32(0)
-	bound3 := lanes.Bound32((n - 1))
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
-		xs := lanes.Int32s(x)
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:16
-		v := c1.Mul(simd.LoadFloat32s(p0[at:]))
-		if i > 0 {
-			v = v.Sub(simd.LoadFloat32s(p1[at:]))
-		}
-		on := xs.Greater(bound2)
-		v = v.Sub(simd.LoadFloat32s(p2[at:])).IfElse(on, v)
-//line kernels.go:23
-		on_2 := xs.Less(bound3)
-		v = v.Sub(simd.LoadFloat32s(p3[at:])).IfElse(on_2, v)
+			v := c1.Mul(simd.LoadFloat32s(p0[at:]))
+			if i > 0 {
+				v = v.Sub(simd.LoadFloat32s(p1[at:]))
+			}
+//line kernels.go:21
+			v = v.Sub(simd.LoadFloat32s(p2[at:]))
+//line kernels.go:24
+			v = v.Sub(simd.LoadFloat32s(p3[at:]))
 //line kernels.go:26
-		if i < (n - 1) {
-			v = v.Sub(simd.LoadFloat32s(p4[at:]))
+			if i < (n - 1) {
+				v = v.Sub(simd.LoadFloat32s(p4[at:]))
+			}
+			v.Store(q5[at:])
+//line cg_kernels_simd.go:78
 		}
-		v.Store(q5[at:])
-//line cg_kernels_simd.go:80
+		if at == count || !lanes.Disjoint(q, p) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -107,7 +110,7 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 //line kernels.go:82
 		simd.LoadFloat32s(x1[at:]).Add(all1.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
 		simd.LoadFloat32s(r3[at:]).Sub(all1.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line cg_kernels_simd.go:111
+//line cg_kernels_simd.go:114
 	}
 	return r_.From(from + at)
 }
@@ -133,7 +136,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:93
 		simd.LoadFloat32s(r0[at:]).Add(all1.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line cg_kernels_simd.go:137
+//line cg_kernels_simd.go:140
 	}
 	return r_.From(from + at)
 }
@@ -151,7 +154,7 @@ func productPhase1Lanes(mines []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:38
 		c1.Store(mines0[at:])
-//line cg_kernels_simd.go:155
+//line cg_kernels_simd.go:158
 	}
 	return true
 }
@@ -172,7 +175,7 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
 //line kernels.go:40
 			mine.Store(mines0[at:])
-//line cg_kernels_simd.go:176
+//line cg_kernels_simd.go:179
 		}
 	}
 	return round
@@ -194,7 +197,7 @@ func productPhase3Lanes(part []float32, mines []float32, count int) bool {
 		mine := simd.LoadFloat32s(mines0[at:])
 //line kernels.go:42
 		mine.Store(part1[at:])
-//line cg_kernels_simd.go:198
+//line cg_kernels_simd.go:201
 	}
 	return true
 }
@@ -216,7 +219,7 @@ func productPhase4Lanes(half int, part []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:46
 		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
-//line cg_kernels_simd.go:220
+//line cg_kernels_simd.go:223
 	}
 	return true
 }
@@ -234,7 +237,7 @@ func totalPhase1Lanes(mines []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:60
 		c1.Store(mines0[at:])
-//line cg_kernels_simd.go:238
+//line cg_kernels_simd.go:241
 	}
 	return true
 }
@@ -254,7 +257,7 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 			mine = mine.Add(simd.LoadFloat32s(sums1[at:]))
 //line kernels.go:62
 			mine.Store(mines0[at:])
-//line cg_kernels_simd.go:258
+//line cg_kernels_simd.go:261
 		}
 	}
 	return round
@@ -276,7 +279,7 @@ func totalPhase3Lanes(part []float32, mines []float32, count int) bool {
 		mine := simd.LoadFloat32s(mines0[at:])
 //line kernels.go:64
 		mine.Store(part1[at:])
-//line cg_kernels_simd.go:280
+//line cg_kernels_simd.go:283
 	}
 	return true
 }
@@ -298,7 +301,7 @@ func totalPhase4Lanes(half int, part []float32, count int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:68
 		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
-//line cg_kernels_simd.go:302
+//line cg_kernels_simd.go:305
 	}
 	return true
 }

@@ -41,47 +41,53 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 	all8 := simd.BroadcastFloat32s(cy)
 	all9 := simd.BroadcastInt32s(most)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line mandelbrot.go:23
-		cx := all2.Add(lanes.Float32s(x).Mul(all1))
+			cx := all2.Add(lanes.Float32s(x).Mul(all1))
 //line mandelbrot.go:23
-		var leaves_ simd.Int32s
+			var leaves_ simd.Int32s
 //line mandelbrot.go:23
-		live := lanes.All32()
+			live := lanes.All32()
 //line mandelbrot.go:28
-		x_2 := c5
+			x_2 := c5
 //line mandelbrot.go:28
-		y := c5
-		{
+			y := c5
+			{
 //line mandelbrot.go:29
-			n := int32(0)
+				n := int32(0)
 //line mandelbrot.go:29
-			live_2 := lanes.All32()
+				live_2 := lanes.All32()
 //line mandelbrot.go:29
-			for ; (n < most) && lanes.Any32(live_2); n = (n + int32(1)) {
-				xx := x_2.Mul(x_2)
+				for ; (n < most) && lanes.Any32(live_2); n = (n + int32(1)) {
+					xx := x_2.Mul(x_2)
 //line mandelbrot.go:30
-				yy := y.Mul(y)
-				on := live_2.And(xx.Add(yy).Greater(c6))
-				leaves_ = simd.BroadcastInt32s(n).IfElse(on, leaves_)
+					yy := y.Mul(y)
+					on := live_2.And(xx.Add(yy).Greater(c6))
+					leaves_ = simd.BroadcastInt32s(n).IfElse(on, leaves_)
 //line mandelbrot.go:32
-				live_2 = lanes.Without32(live_2, on)
+					live_2 = lanes.Without32(live_2, on)
 //line mandelbrot.go:32
-				live = lanes.Without32(live, on)
+					live = lanes.Without32(live, on)
 //line mandelbrot.go:34
-				v_2 := c7.Mul(x_2).Mul(y).Add(all8)
+					v_2 := c7.Mul(x_2).Mul(y).Add(all8)
 //line mandelbrot.go:34
-				x_2 = xx.Sub(yy).Add(cx).IfElse(live_2, x_2)
+					x_2 = xx.Sub(yy).Add(cx).IfElse(live_2, x_2)
 //line mandelbrot.go:34
-				y = v_2.IfElse(live_2, y)
+					y = v_2.IfElse(live_2, y)
+				}
 			}
-		}
 //line mandelbrot.go:36
-		leaves_ = all9.IfElse(live, leaves_)
+			leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
-		leaves_.Store(rounds0[at:])
-//line mandelbrot_kernels_simd.go:85
+			leaves_.Store(rounds0[at:])
+//line mandelbrot_kernels_simd.go:86
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }

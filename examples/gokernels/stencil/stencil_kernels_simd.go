@@ -45,10 +45,16 @@ func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	smoothRow(r.Until(from_2), width, height, from, to)
 	c3 := simd.BroadcastFloat32s(0.25)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line stencil.go:21
-		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
-//line stencil_kernels_simd.go:52
+			simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
+//line stencil_kernels_simd.go:53
+		}
+		if at == count || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }

@@ -78,10 +78,16 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	spreadRow(r.Until(from_2), width, height, from, to)
 	c3 := simd.BroadcastFloat32s(0.25)
 	at := 0
-	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:51
-		simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
-//line divided_kernels_simd.go:85
+			simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
+//line divided_kernels_simd.go:86
+		}
+		if at == count_2 || !lanes.Disjoint(to, from) {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }
@@ -109,43 +115,49 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 	c6 := simd.BroadcastFloat32s(4)
 	c7 := simd.BroadcastInt32s(1)
 	at := 0
-	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line divided.go:114
-		cx := lanes.Float32s(x).Div(simd.BroadcastFloat32s(float32(image.Cols()))).Mul(c1).Sub(c2)
+			cx := lanes.Float32s(x).Div(simd.BroadcastFloat32s(float32(image.Cols()))).Mul(c1).Sub(c2)
 //line divided.go:114
-		cy := (((float32(row) / float32(image.Rows())) * float32(2)) - float32(1))
+			cy := (((float32(row) / float32(image.Rows())) * float32(2)) - float32(1))
 //line divided.go:114
-		cy_all := simd.BroadcastFloat32s(cy)
-		x_2 := c3
+			cy_all := simd.BroadcastFloat32s(cy)
+			x_2 := c3
 //line divided.go:115
-		y := c3
+			y := c3
 //line divided.go:115
-		n := c4
-		{
+			n := c4
+			{
 //line divided.go:116
-			live := lanes.All32()
+				live := lanes.All32()
 //line divided.go:116
-			for {
+				for {
 //line divided.go:116
-				live = live.And(n.Less(c5).And(x_2.Mul(x_2).Add(y.Mul(y)).Less(c6)))
+					live = live.And(n.Less(c5).And(x_2.Mul(x_2).Add(y.Mul(y)).Less(c6)))
 //line divided.go:116
-				if !lanes.Any32(live) {
+					if !lanes.Any32(live) {
 //line divided.go:116
-					break
+						break
+					}
+//line divided.go:117
+					v := c2.Mul(x_2).Mul(y).Add(cy_all)
+//line divided.go:117
+					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(cx).IfElse(live, x_2)
+//line divided.go:117
+					y = v.IfElse(live, y)
+					n = n.Add(c7).IfElse(live, n)
 				}
-//line divided.go:117
-				v := c2.Mul(x_2).Mul(y).Add(cy_all)
-//line divided.go:117
-				x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(cx).IfElse(live, x_2)
-//line divided.go:117
-				y = v.IfElse(live, y)
-				n = n.Add(c7).IfElse(live, n)
 			}
-		}
 //line divided.go:120
-		n.Store(imageRow0[at:])
-//line divided_kernels_simd.go:149
+			n.Store(imageRow0[at:])
+//line divided_kernels_simd.go:156
+		}
+		if at == count_2 {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -171,30 +183,36 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 	c1 := simd.BroadcastFloat32s(0)
 	c2 := simd.BroadcastFloat32s(5)
 	at := 0
-	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from_2 + at
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from_2 + at
 //line divided.go:131
-		sum := c1
-		{
+			sum := c1
+			{
 //line divided.go:132
-			d := int(-2)
+				d := int(-2)
 //line divided.go:132
-			for ; d <= 2; d = (d + 1) {
-				i_2 := min(max((i+d), 0), (from.Rows() - 1))
+				for ; d <= 2; d = (d + 1) {
+					i_2 := min(max((i+d), 0), (from.Rows() - 1))
 //line divided.go:133
-				fromRow := from.Span(i_2, 1)
+					fromRow := from.Span(i_2, 1)
 //line divided.go:133
-				if uint(x) > uint(len(fromRow)) || len(fromRow)-x < lanes.Lanes32().Len() {
+					if uint(x) > uint(len(fromRow)) || len(fromRow)-x < lanes.Lanes32().Len() {
 //line divided.go:133
-					return r.From(from_2 + at) // the row's loop tells
+						return r.From(from_2 + at) // the row's loop tells
+					}
+//line divided.go:133
+					sum = sum.Add(simd.LoadFloat32s(fromRow[x:]))
 				}
-//line divided.go:133
-				sum = sum.Add(simd.LoadFloat32s(fromRow[x:]))
 			}
-		}
 //line divided.go:135
-		sum.Div(c2).Store(toRow0[at:])
-//line divided_kernels_simd.go:198
+			sum.Div(c2).Store(toRow0[at:])
+//line divided_kernels_simd.go:211
+		}
+		if at == count_2 || !lanes.Disjoint(toRow, from.Span(0, from.Rows())) {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }
@@ -206,7 +224,8 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 	from, to = grid.Within(from, to, -1, len(x))
 	from, to = grid.Within(from, to, 1, len(x))
 	from, to = grid.Within(from, to, 0, len(y))
-	if to-from < lanes.Lanes32().Len() || to > 1<<31-64 {
+	from = max(from, 1)
+	if to-from < lanes.Lanes32().Len() {
 		return r
 	}
 	count_2 := to - from
@@ -219,21 +238,25 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 	}
 	laplaceRow(r.Until(from), x, y)
 	c0 := simd.BroadcastFloat32s(2.5)
-	bound1 := lanes.Bound32(0)
 	at := 0
-	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x_2 := from + at
-		xs := lanes.Int32s(x_2)
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x_2 := from + at
 //line divided.go:146
-		sum := c0.Mul(simd.LoadFloat32s(x0[at:]))
-		on := xs.Greater(bound1)
-		sum = sum.Sub(simd.LoadFloat32s(x1[at:])).IfElse(on, sum)
+			sum := c0.Mul(simd.LoadFloat32s(x0[at:]))
+//line divided.go:148
+			sum = sum.Sub(simd.LoadFloat32s(x1[at:]))
 //line divided.go:150
-		on_2 := lanes.Lanes32().Less(lanes.Against32((x_2 + 1), len(x)))
-		sum = sum.Sub(simd.LoadFloat32s(x2[at:])).IfElse(on_2, sum)
+			on := lanes.Lanes32().Less(lanes.Against32((x_2 + 1), len(x)))
+			sum = sum.Sub(simd.LoadFloat32s(x2[at:])).IfElse(on, sum)
 //line divided.go:153
-		sum.Store(y3[at:])
-//line divided_kernels_simd.go:237
+			sum.Store(y3[at:])
+//line divided_kernels_simd.go:255
+		}
+		if at == count_2 || !lanes.Disjoint(y, x) {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -251,7 +274,7 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line divided.go:63
 		c1.Store(sums0[at:])
-//line divided_kernels_simd.go:255
+//line divided_kernels_simd.go:278
 	}
 	return true
 }
@@ -277,7 +300,7 @@ func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float3
 //line divided.go:78
 		on := lanes.Mask32((row < n)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
 		lanes.StoreFloat32s(sum, on, c1[at:])
-//line divided_kernels_simd.go:281
+//line divided_kernels_simd.go:304
 	}
 	return true
 }

@@ -61,11 +61,17 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 	paintRow(r.Until(from), f, image)
 	y := r.Y
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line small.go:24
-		lanes.Int32s(((10 * y) + x)).Store(image0[at:])
-//line small_kernels_simd.go:69
+			lanes.Int32s(((10 * y) + x)).Store(image0[at:])
+//line small_kernels_simd.go:70
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -86,11 +92,17 @@ func pairsLanes(r grid.Row, from []int32, sums grid.Out[int32]) grid.Row {
 	}
 	pairsRow(r.Until(from_2), from, sums)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from_2 + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from_2 + at
 //line small.go:31
-		lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)).Store(sums0[at:])
-//line small_kernels_simd.go:94
+			lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)).Store(sums0[at:])
+//line small_kernels_simd.go:101
+		}
+		if at == count || !lanes.Disjoint(sums, from) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }
@@ -106,11 +118,17 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 	out0 := out[from+0:][:count]
 	numberRow(r.Until(from), out)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from + at
 //line small.go:39
-		lanes.Int32s(x).Store(out0[at:])
-//line small_kernels_simd.go:114
+			lanes.Int32s(x).Store(out0[at:])
+//line small_kernels_simd.go:127
+		}
+		if at == count {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
@@ -134,18 +152,24 @@ func mirrorLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float3
 	}
 	mirrorRow(r.Until(from_2), from, to)
 	at := 0
-	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-		x := from_2 + at
+	for {
+		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+			x := from_2 + at
 //line small.go:64
-		i_2 := ((to.Cols() - 1) - x)
+			i_2 := ((to.Cols() - 1) - x)
 //line small.go:64
-		if !lanes.Covers(i_2, -1, lanes.Lanes32().Len(), len(fromRow)) {
+			if !lanes.Covers(i_2, -1, lanes.Lanes32().Len(), len(fromRow)) {
 //line small.go:64
-			return r.From(from_2 + at) // the row's loop tells
+				return r.From(from_2 + at) // the row's loop tells
+			}
+//line small.go:64
+			lanes.GatherFloat32s(fromRow, i_2, -1).Store(toRow0[at:])
+//line small_kernels_simd.go:168
 		}
-//line small.go:64
-		lanes.GatherFloat32s(fromRow, i_2, -1).Store(toRow0[at:])
-//line small_kernels_simd.go:149
+		if at == count || !lanes.Disjoint(toRow, fromRow) {
+			break
+		}
+		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
 }

@@ -29,10 +29,16 @@ func zeroLanes(r grid.Row, counts grid.Out[uint32]) grid.Row {
 	zeroRow(r.Until(from), counts)
 	c0 := simd.BroadcastUint32s(0)
 	at := 0
-	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
+	for {
+		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:17
-		c0.Store(counts0[at:])
-//line histograms_kernels_simd.go:36
+			c0.Store(counts0[at:])
+//line histograms_kernels_simd.go:37
+		}
+		if at == count_2 {
+			break
+		}
+		at = count_2 - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
 }
