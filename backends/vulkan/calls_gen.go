@@ -133,7 +133,7 @@ type table struct {
 // deviceTable holds calls that are found by their names. A function that is not found is nil.
 type deviceTable struct {
 	destroyDevice         func(device uintptr)
-	getQueue              func(device uintptr, family uint32) (queue uintptr)
+	getQueue              func(device uintptr, family, index uint32) (queue uintptr)
 	submit                func(c *dl.Chain, queue uintptr, info unsafe.Pointer)
 	deviceWaitIdle        func(device uintptr) (st status)
 	allocateMemory        func(device uintptr, info unsafe.Pointer) (memory uintptr, st status)
@@ -321,9 +321,9 @@ func loadDevice(find func(name string) dl.Proc) (*deviceTable, error) {
 	t.destroyDevice = func(device uintptr) {
 		p.DestroyDevice.Call2(device, 0)
 	}
-	t.getQueue = func(device uintptr, family uint32) (queue uintptr) {
+	t.getQueue = func(device uintptr, family, index uint32) (queue uintptr) {
 		w0 := dl.GetWords()
-		p.GetQueue.Call4(device, uintptr(family), 0, w0.At(0))
+		p.GetQueue.Call4(device, uintptr(family), uintptr(index), w0.At(0))
 		queue = uintptr(w0[0])
 		w0.Put()
 		return queue

@@ -84,17 +84,17 @@ func (s *stream) hostDoes(o *op, enqueuing bool) bool {
 	if !enqueuing || o.to == nil || o.n > atOnce {
 		return false
 	}
-	done, err := s.dev.queue.reached(s.tail)
+	done, err := s.q.reached(s.tail)
 	return done && err == nil
 }
 
 // onHost copies on the host when all work before is done; s.mu is held.
 func (s *stream) onHost(enqueuing bool) (held bool, err error) {
-	q := s.dev.queue
+	q := s.q
 	if q.after(s.tail, s.work) {
 		return true, nil
 	}
-	if err := q.lost.Load(); err != nil {
+	if err := s.dev.lost.Load(); err != nil {
 		return false, err
 	}
 	o := *s.ops.first()
@@ -120,7 +120,7 @@ func (q *queue) copyCommands(cb uintptr, dst, src place, n uint64) {
 
 // submitCopy submits a copy; s.mu is held.
 func (s *stream) submitCopy(name string, dst, src place, n uint64) error {
-	q := s.dev.queue
+	q := s.q
 	cb, err := q.begin(name)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (s *stream) submitCopy(name string, dst, src place, n uint64) error {
 
 // end submits a command buffer as work of the stream; s.mu is held.
 func (s *stream) end(name string, cb uintptr) error {
-	number, err := s.dev.queue.end(name, cb)
+	number, err := s.q.end(name, cb)
 	if err == nil {
 		s.tail = number
 	}
@@ -186,7 +186,7 @@ func planFill(off, n uint64, p driver.Pattern) (f fill) {
 
 // submitFill submits a fill; s.mu is held.
 func (s *stream) submitFill(o *op) error {
-	q, f := s.dev.queue, planFill(o.dst.off, o.n, o.pattern)
+	q, f := s.q, planFill(o.dst.off, o.n, o.pattern)
 	var table place
 	if f.n > 0 {
 		m, err := s.dev.bytes.get(o.name, s.dev)

@@ -4,6 +4,7 @@ package vulkan
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -20,7 +21,11 @@ type device struct {
 
 	t      *deviceTable
 	handle uintptr
-	queue  *queue
+	queues []*queue
+	turn   atomic.Uint32 // counts the streams, which take turns with the queues
+
+	lost    atomic.Pointer[driver.Error] // why the device is lost
+	settled sync.Once
 
 	deviceType, hostType uint32 // of memory
 	coherentTypes        uint32 // a bit for each memory type that the host sees without flushing
@@ -28,7 +33,6 @@ type device struct {
 	used   atomic.Uint64 // bytes of KindDevice memory
 	hosts  hostRanges
 	slabs  slabs
-	stages stages
 	stamps stamps
 	bytes  byteTable
 }
@@ -55,8 +59,12 @@ func openDevice(f found) (d *device, err error) {
 	if d.t, err = f.in.t.device(d.handle); err != nil {
 		return d, &driver.Error{Op: op, Backend: backendName, Device: d.info.Ordinal, Kind: driver.ErrUnavailable, Err: err}
 	}
-	if d.queue, err = newQueue(op, d); err != nil {
-		return d, err
+	for i := range d.plan.queues {
+		q, err := newQueue(op, d, i)
+		if err != nil {
+			return d, err
+		}
+		d.queues = append(d.queues, q)
 	}
 	return d, d.chooseTypes(op)
 }
@@ -67,8 +75,8 @@ func (d *device) create(op string) (uintptr, error) {
 	v12 := &features12{sType: typeFeatures12, on: p.features.v12}
 	v11 := &features11{sType: typeFeatures11, next: unsafe.Pointer(v12), on: p.features.v11}
 	core := &features2{sType: typeFeatures2, next: unsafe.Pointer(v11), on: p.features.core}
-	priority := new(float32)
-	queues := &queueCreateInfo{sType: typeQueueCreateInfo, family: p.family, n: 1, priorities: unsafe.Pointer(priority)}
+	priorities := new([mostQueues]float32)
+	queues := &queueCreateInfo{sType: typeQueueCreateInfo, family: p.family, n: uint32(p.queues), priorities: unsafe.Pointer(priorities)}
 	var enabled names
 	for _, e := range p.extensions {
 		enabled.add(e)
@@ -134,12 +142,31 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 // Trim frees slabs that are empty, and staging memory that is not in use.
 func (d *device) Trim() {
 	d.slabs.trim(d)
-	d.stages.trim(d)
+	for _, q := range d.queues {
+		q.stages.trim(q)
+	}
+}
+
+// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
+// (Vulkan 1.2, section 5.2.3).
+func (d *device) settle() {
+	if d.lost.Load() == nil {
+		return
+	}
+	d.settled.Do(func() {
+		for _, q := range d.queues { // vkDeviceWaitIdle needs them for itself
+			q.mu.Lock()
+			defer q.mu.Unlock()
+		}
+		d.t.deviceWaitIdle(d.handle)
+	})
 }
 
 // Close releases the handle. Everything that was made of it has been released, and its work is done.
 func (d *device) Close() error {
-	d.queue.watchers.Wait()
+	for _, q := range d.queues {
+		q.watchers.Wait()
+	}
 	err := d.check("close", "vkDeviceWaitIdle", d.t.deviceWaitIdle(d.handle))
 	d.release()
 	if errors.Is(err, driver.ErrDeviceLost) {
@@ -155,11 +182,10 @@ func (d *device) release() {
 		return
 	}
 	d.bytes.close()
-	d.stages.trim(d)
 	d.stamps.close(d)
 	d.slabs.trim(d)
-	if d.queue != nil {
-		d.queue.close()
+	for _, q := range d.queues {
+		q.close()
 	}
 	d.t.destroyDevice(d.handle)
 }

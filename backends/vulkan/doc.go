@@ -25,15 +25,16 @@
 //
 // # Streams
 //
-// All streams of a device share one VkQueue, and its work is done in the order of submission: copies and kernels of two streams do
-// not overlap on the device. Each submission has a number, up to which a timeline semaphore counts. An event is such a number. Work
-// is submitted by the call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up
+// Streams take turns with the VkQueues of a device, of which up to 4 are used: those of one family, which compute. The work of one queue
+// is done in the order of submission, so that only streams of different queues overlap on the device. Each submission to a queue
+// has a number, up to which a timeline semaphore of the queue counts. An event is such a number. A stream waits for an event of
+// another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up
 // itself, or by a copy that the host makes in stream order. Work that is held up is submitted when its turn has come, so it never
 // holds up other streams.
 //
 // The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
 // memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16
-// for each device, which the host fills and empties in stream order. If nothing is under way, the host also makes copies and fills
+// for each queue, which the host fills and empties in stream order. If nothing is under way, the host also makes copies and fills
 // of up to 64 KiB itself between memories that it sees: a submission takes longer.
 //
 // # Kernels

@@ -48,10 +48,15 @@ func refusal(op string, device int, kind error, format string, args ...any) *dri
 	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// fail is failure for a call of the device, and check is fail for a call that may have succeeded. refuse is refusal for the device.
+// fail is failure for a call of the device, and notes the loss of the device. check is fail for a call that may have succeeded. refuse is
+// refusal for the device.
 
 func (d *device) fail(op, api string, st status) *driver.Error {
-	return failure(op, d.info.Ordinal, api, st)
+	err := failure(op, d.info.Ordinal, api, st)
+	if st == deviceLost {
+		d.lost.CompareAndSwap(nil, err)
+	}
+	return err
 }
 
 func (d *device) check(op, api string, st status) error {

@@ -14,6 +14,7 @@ import (
 // point is a place in the work of a stream that was held up when the place was marked. When the stream comes to it, it becomes a number of
 // the queue.
 type point struct {
+	q    *queue
 	done chan struct{} // closed when the fields below are set
 
 	mu      sync.Mutex
@@ -22,8 +23,6 @@ type point struct {
 	failure *mishap
 	waiters []*stream
 }
-
-func newPoint() *point { return &point{done: make(chan struct{})} }
 
 // reach sets the number, and lets the streams go on that wait for it.
 func (p *point) reach(number uint64, f *mishap) {
@@ -56,6 +55,7 @@ type event struct {
 	stamp  stamp
 
 	mu       sync.Mutex
+	q        *queue // of the stream that recorded it last
 	number   uint64 // 0 if the event was never recorded
 	failure  *mishap
 	point    *point // if it is not nil, the number is not known yet
@@ -80,10 +80,10 @@ func (d *device) NewEvent(o driver.EventOptions) (driver.Event, error) {
 	return e, nil
 }
 
-// set makes the event stand for a number, or for a point.
-func (e *event) set(number uint64, f *mishap, p *point) {
+// set makes the event stand for a number of a queue, or for a point.
+func (e *event) set(q *queue, number uint64, f *mishap, p *point) {
 	e.mu.Lock()
-	e.number, e.failure, e.point = number, f, p
+	e.q, e.number, e.failure, e.point = q, number, f, p
 	e.mu.Unlock()
 }
 
@@ -95,29 +95,31 @@ func (e *event) again() uint64 {
 	return e.recorded
 }
 
-// target returns what the event stands for: a number, which is 0 if it was never recorded, or a point.
-func (e *event) target() (uint64, *point) {
+// target returns what the event stands for: a number of a queue, which is 0 if it was never recorded, or a point.
+func (e *event) target() (*queue, uint64, *point) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if p := e.point; p != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !p.reached {
-			return 0, p
+			return e.q, 0, p
 		}
 		e.number, e.failure, e.point = p.number, p.failure, nil
 	}
-	return e.number, nil
+	return e.q, e.number, nil
 }
 
 // Query reports whether the work is done.
 func (e *event) Query() (bool, error) {
-	number, p := e.target()
+	q, number, p := e.target()
 	if p != nil {
 		return false, nil
 	}
-	if done, err := e.dev.queue.reached(number); !done || err != nil {
-		return done, err
+	if number > 0 {
+		if done, err := q.reached(number); !done || err != nil {
+			return done, err
+		}
 	}
 	return true, e.result()
 }
@@ -131,13 +133,15 @@ func (e *event) result() error {
 
 // Sync waits for the work.
 func (e *event) Sync() error {
-	number, p := e.target()
+	q, number, p := e.target()
 	if p != nil {
 		<-p.done
 		number = p.number
 	}
-	if err := e.dev.queue.wait("sync event", number); err != nil {
-		return err
+	if number > 0 {
+		if err := q.wait("sync event", number); err != nil {
+			return err
+		}
 	}
 	if p != nil {
 		return p.failure.tell() // the event may stand for something else by now
@@ -166,7 +170,7 @@ func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
 		case !done || st == notReady:
 			return 0, e.dev.refuse(op, driver.ErrNotReady, "an event's work has not finished")
 		case st < success:
-			return 0, e.dev.queue.fail(op, "vkGetQueryPoolResults", st)
+			return 0, e.dev.fail(op, "vkGetQueryPoolResults", st)
 		}
 	}
 	p := e.dev.plan
@@ -187,7 +191,7 @@ func (e *event) Close() error {
 
 // submitStamp has the device write the time, unless the event has been recorded again meanwhile. s.mu is held.
 func (s *stream) submitStamp(o *op) error {
-	e, q := o.event, s.dev.queue
+	e, q := o.event, s.q
 	e.mu.Lock()
 	current := e.recorded == o.number
 	e.mu.Unlock()
@@ -227,7 +231,7 @@ func (p *stamps) take(op string, d *device) (stamp, error) {
 		info := &queryPoolInfo{sType: typeQueryPoolCreateInfo, kind: queryTimestamp, n: stampsPerPool}
 		pool, st := d.t.createQueryPool(d.handle, unsafe.Pointer(info))
 		if st < success {
-			return stamp{}, d.queue.fail(op, "vkCreateQueryPool", st)
+			return stamp{}, d.fail(op, "vkCreateQueryPool", st)
 		}
 		p.pools = append(p.pools, pool)
 		for i := range uint32(stampsPerPool) {

@@ -70,11 +70,11 @@ func TestMisuse(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		d := p.open(t)
 		m := memoryOf(t, d, driver.KindDevice, 64).(*memory)
-		cb, err := d.queue.begin("misuse")
+		cb, err := d.queues[0].begin("misuse")
 		must(t, err)
-		d.t.cmdFillBuffer(d.queue.calls, cb, m.blk.buffer, m.off, 3, 0)
-		number, err := d.queue.end("misuse", cb)
-		must(t, err, d.queue.wait("misuse", number))
+		d.t.cmdFillBuffer(d.queues[0].calls, cb, m.blk.buffer, m.off, 3, 0)
+		number, err := d.queues[0].end("misuse", cb)
+		must(t, err, d.queues[0].wait("misuse", number))
 	})
 }
 
@@ -257,7 +257,7 @@ func TestHostileAnswers(t *testing.T) {
 		s := streamOf(t, d)
 		m := memoryOf(t, d, driver.KindDevice, 1<<20)
 		must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 1}), s.Sync())
-		d.queue.advance(0)
+		d.queues[0].advance(0)
 		if done, err := s.Query(); !done || err != nil {
 			t.Errorf("after the semaphore's value has fallen: %t, %v", done, err)
 		}
@@ -349,7 +349,7 @@ func TestWaitsThatAlwaysFail(t *testing.T) {
 		called := make(chan struct{})
 		must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 1}), s.OnDone(func() { close(called) }))
 		<-called
-		d.queue.watchers.Wait()
+		d.queues[0].watchers.Wait()
 		*d.t = real
 		if err := s.Sync(); !errors.Is(err, driver.ErrDeviceLost) {
 			t.Errorf("sync: %v", err)

@@ -408,20 +408,20 @@ func TestArgumentsInMemory(t *testing.T) {
 		d.Trim()
 		var taken [mostStages]*stage // none is left
 		for i := range taken {
-			taken[i], _, err = d.stages.take("test", d, stageSize, nil)
+			taken[i], _, err = d.queues[0].stages.take("test", d.queues[0], stageSize, nil)
 			must(t, err)
 		}
 		must(t, g.Open())
 		for waiting := false; !waiting; runtime.Gosched() {
-			d.stages.mu.Lock()
-			waiting = len(d.stages.queue) > 0
-			d.stages.mu.Unlock()
+			d.queues[0].stages.mu.Lock()
+			waiting = len(d.queues[0].stages.queue) > 0
+			d.queues[0].stages.mu.Unlock()
 		}
 		if done, err := late.Query(); done || err != nil {
 			t.Errorf("without memory for arguments: %t, %v", done, err)
 		}
 		for _, st := range taken {
-			d.stages.put(d, st, 0)
+			d.queues[0].stages.put(d.queues[0], st, 0)
 		}
 		must(t, late.Sync())
 		out := make([]byte, 8*words*launches)
@@ -441,8 +441,8 @@ func TestArgumentsInMemory(t *testing.T) {
 				t.Fatalf("launch %d: the last pointer's word is %d", i, v)
 			}
 		}
-		if d.stages.made > mostStages {
-			t.Errorf("%d stages", d.stages.made)
+		if d.queues[0].stages.made > mostStages {
+			t.Errorf("%d stages", d.queues[0].stages.made)
 		}
 	})
 }
@@ -471,9 +471,9 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 		must(t, err)
 		l.Args = widely(memoryOf(t, d, driver.KindDevice, 20*8), 0, 1, new([16]uint64))
 		must(t, s.Launch(k, l), s.Sync())
-		made := d.stages.made
-		if n := testing.AllocsPerRun(200, func() { must(t, s.Launch(k, l), s.Sync()) }); n >= 1 || d.stages.made != made {
-			t.Errorf("with arguments in memory: %v allocations, %d stages in place of %d", n, d.stages.made, made)
+		made := d.queues[0].stages.made
+		if n := testing.AllocsPerRun(200, func() { must(t, s.Launch(k, l), s.Sync()) }); n >= 1 || d.queues[0].stages.made != made {
+			t.Errorf("with arguments in memory: %v allocations, %d stages in place of %d", n, d.queues[0].stages.made, made)
 		}
 	})
 }

@@ -120,7 +120,7 @@ func (d *device) newBuffer(op string, size uint64, imported bool) (buffer uintpt
 	}
 	buffer, st := d.t.createBuffer(d.handle, unsafe.Pointer(info))
 	if st < success {
-		return 0, nil, d.queue.fail(op, "vkCreateBuffer", st)
+		return 0, nil, d.fail(op, "vkCreateBuffer", st)
 	}
 	r = new(requirements)
 	if d.t.bufferRequirements(d.handle, buffer, unsafe.Pointer(r)); r.size < size {
@@ -147,15 +147,15 @@ func (d *device) supply(op string, blk *block, mapped bool, info *memoryAllocate
 	info.next = unsafe.Pointer(&allocateFlagsInfo{sType: typeAllocateFlagsInfo, flags: allocateDeviceAddress, next: info.next})
 	var st status
 	if blk.memory, st = t.allocateMemory(d.handle, unsafe.Pointer(info)); st < success {
-		return d.queue.fail(op, "vkAllocateMemory", st)
+		return d.fail(op, "vkAllocateMemory", st)
 	}
 	if st = t.bindBuffer(d.handle, blk.buffer, blk.memory); st < success {
-		return d.queue.fail(op, "vkBindBufferMemory", st)
+		return d.fail(op, "vkBindBufferMemory", st)
 	}
 	if mapped {
 		addr, st := t.mapMemory(d.handle, blk.memory)
 		if st < success {
-			return d.queue.fail(op, "vkMapMemory", st)
+			return d.fail(op, "vkMapMemory", st)
 		}
 		if addr == 0 {
 			return d.refuse(op, driver.ErrDriver, "vkMapMemory succeeds and gives the address 0")
@@ -206,7 +206,7 @@ func (d *device) importHost(op string, host uintptr, size uint64) (*block, error
 	properties := &hostPointerProperties{sType: typeHostPointerProperties}
 	st := d.t.hostPointerProperties(d.handle, handleHostAllocation, host, unsafe.Pointer(properties))
 	if st < success {
-		return nil, d.queue.fail(op, "vkGetMemoryHostPointerPropertiesEXT", st)
+		return nil, d.fail(op, "vkGetMemoryHostPointerPropertiesEXT", st)
 	}
 	buffer, r, err := d.newBuffer(op, size, true)
 	if err != nil {
@@ -240,7 +240,7 @@ func (m *memory) hostAt(off uint64) unsafe.Pointer { return unsafe.Add(m.host, o
 // Free gives the memory back.
 func (m *memory) Free() error {
 	d := m.dev
-	d.queue.settle()
+	d.settle()
 	if m.node != nil {
 		d.hosts.remove(m)
 	}

@@ -25,7 +25,20 @@ type mock struct {
 	made    map[uintptr]string // what exists
 	mapped  map[uintptr][]byte
 	sizes   map[uintptr]uint64 // of buffers
-	done    uint64
+	done    map[uintptr]uint64 // values of semaphores
+	queues  uint32             // of the device; 0 for one to three
+	slow    bool               // what is submitted is done when the test says so
+	waits   []waited           // of submissions, for other queues
+}
+
+// waited is what a submission waits for.
+type waited struct {
+	semaphore uintptr
+	value     uint64
+}
+
+func newMock(rng *rand.Rand) *mock {
+	return &mock{rng: rng, made: map[uintptr]string{}, mapped: map[uintptr][]byte{}, sizes: map[uintptr]uint64{}, done: map[uintptr]uint64{}}
 }
 
 // table returns the calls of the mock.
@@ -65,6 +78,9 @@ func (m *mock) facts() *facts {
 	f := madeUp(kind, memoryType{local | cachedHost, 0}, memoryType{onHost, 0})
 	f.heaps = []memoryHeap{{size: m.number(8 << 30)}}
 	f.maxAllocation = m.number(2 << 30)
+	if f.families[0].n = m.queues; m.queues == 0 {
+		f.families[0].n = 1 + m.rng.Uint32N(3)
+	}
 	if m.bad() {
 		for range m.rng.IntN(40) {
 			f.types = append(f.types, memoryType{m.rng.Uint32(), m.rng.Uint32N(20)})
@@ -118,7 +134,13 @@ func (m *mock) chained(name string, args []reflect.Value) int32 {
 	}
 	if name == "submit" && st >= success {
 		info := (*submitInfo)(args[1].Interface().(unsafe.Pointer))
-		m.done = *(*uint64)((*timelineSubmitInfo)(info.next).values)
+		values := (*timelineSubmitInfo)(info.next)
+		if info.waits > 0 {
+			m.waits = append(m.waits, waited{*(*uintptr)(info.waitOn), *(*uint64)(values.waitFor)})
+		}
+		if !m.slow {
+			m.done[*(*uintptr)(info.signalled)] = *(*uint64)(values.values)
+		}
 	}
 	return int32(st)
 }
@@ -178,7 +200,7 @@ func (m *mock) call(name string, kind reflect.Type, args []reflect.Value) (resul
 	case "hostPointerProperties":
 		(*hostPointerProperties)(ptr(3)).typeBits = uint32(m.number(1))
 	case "semaphoreValue":
-		results[0].SetUint(m.number(m.done))
+		results[0].SetUint(m.number(m.done[uintptr(args[1].Uint())]))
 	case "queryResult":
 		results[0].SetUint(m.number(5))
 	case "pipelineCacheData":
@@ -201,8 +223,7 @@ func TestHostileDriver(t *testing.T) {
 	}
 	opened, answers := 0, 0
 	for seed := uint64(1); answers < least; seed++ {
-		m := &mock{rng: rand.New(rand.NewPCG(seed, 7)),
-			made: map[uintptr]string{}, mapped: map[uintptr][]byte{}, sizes: map[uintptr]uint64{}}
+		m := newMock(rand.New(rand.NewPCG(seed, 7)))
 		m.worse = []float64{0, 0.002, 0.02, 0.2}[seed%4]
 		check := func(err error) bool {
 			var e *driver.Error

@@ -56,7 +56,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	info := &shaderCreateInfo{sType: typeShaderCreateInfo, size: uintptr(4 * len(code.words)), code: unsafe.Pointer(&code.words[0])}
 	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
 	if st < success {
-		return nil, d.queue.fail(op, "vkCreateShaderModule", st)
+		return nil, d.fail(op, "vkCreateShaderModule", st)
 	}
 	code.words = nil
 	return &module{dev: d, code: code, sum: sha256.Sum256(image.Data), shader: shader}, nil
@@ -99,7 +99,7 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	}
 	var st status
 	if k.layout, st = d.t.createLayout(d.handle, unsafe.Pointer(info)); st < success {
-		return nil, d.queue.fail(op, "vkCreatePipelineLayout", st)
+		return nil, d.fail(op, "vkCreatePipelineLayout", st)
 	}
 	m.mu.Lock()
 	m.kernels = append(m.kernels, k)
@@ -113,7 +113,7 @@ func (k *kernel) Info() *driver.KernelInfo { return &k.info }
 // Close implements driver.Module.
 func (m *module) Close() error {
 	d := m.dev
-	d.queue.settle()
+	d.settle()
 	for _, k := range m.kernels {
 		for _, p := range k.pipelines {
 			d.t.destroyPipeline(d.handle, p.handle)
@@ -178,11 +178,11 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 // submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the
 // stream may be held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
-	d, q := s.dev, s.dev.queue
+	d, q := s.dev, s.q
 	var args *stage
 	if n := uint64(len(x.arguments)); n > 0 {
 		var off uint64
-		if args, off, err = d.stages.take(name, d, n, s.work); args == nil && err == nil {
+		if args, off, err = q.stages.take(name, q, n, s.work); args == nil && err == nil {
 			return true, nil
 		}
 		if err == nil {
@@ -204,10 +204,10 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 		err = s.end(name, cb)
 	}
 	if args != nil {
-		d.stages.put(d, args, s.tail)
+		q.stages.put(q, args, s.tail)
 	}
 	if err == nil {
-		x.p.used(s.tail)
+		x.p.used(q, s.tail)
 	}
 	x.p.pending.Add(-1)
 	x.k, x.p, x.arguments = nil, nil, x.arguments[:0]

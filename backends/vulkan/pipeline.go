@@ -22,19 +22,25 @@ type pipeline struct {
 	ready  chan struct{} // closed when the pipeline is compiled
 	err    error         // why it could not be; set before ready is closed
 
-	handle  uintptr       // 0 while the pipeline is being compiled; guarded by the kernel's mu
-	pending atomic.Int64  // launches that are not submitted; it grows with the kernel's mu held
-	number  atomic.Uint64 // of the last submission
+	handle  uintptr                   // 0 while the pipeline is being compiled; guarded by the kernel's mu
+	pending atomic.Int64              // launches that are not submitted; it grows with the kernel's mu held
+	last    [mostQueues]atomic.Uint64 // the numbers of the last submissions to each queue
 }
 
 // used notes a submission.
-func (p *pipeline) used(number uint64) {
-	for {
-		old := p.number.Load()
-		if number <= old || p.number.CompareAndSwap(old, number) {
-			return
+func (p *pipeline) used(q *queue, number uint64) { raise(&p.last[q.index], number) }
+
+// done reports whether the device has run all its launches; the kernel's mu is held.
+func (p *pipeline) done(d *device) bool {
+	if p.pending.Load() > 0 {
+		return false
+	}
+	for i, q := range d.queues {
+		if done, err := q.reached(p.last[i].Load()); !done || err != nil {
+			return false
 		}
 	}
+	return true
 }
 
 // mostPipelines is the number of pipelines of a kernel from which on one that is not in use makes room for another.
@@ -80,11 +86,7 @@ func (k *kernel) makeRoom() {
 	d := k.of.dev
 	for i := 0; i < len(k.pipelines) && len(k.pipelines) >= mostPipelines; {
 		p := k.pipelines[i]
-		if p.pending.Load() > 0 {
-			i++
-			continue
-		}
-		if done, err := d.queue.reached(p.number.Load()); !done || err != nil {
+		if !p.done(d) {
 			i++
 			continue
 		}
@@ -121,7 +123,7 @@ func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 		d.t.destroyPipelineCache(d.handle, cache)
 	}
 	if st < success {
-		return 0, d.queue.fail(op, "vkCreateComputePipelines", st)
+		return 0, d.fail(op, "vkCreateComputePipelines", st)
 	}
 	return handle, nil
 }

@@ -94,6 +94,9 @@ const (
 	extPortabilitySubset = "VK_KHR_portability_subset"
 )
 
+// mostQueues is the number of queues of a device that are used at most.
+const mostQueues = 4
+
 // Models of memory, for Options.Memory and Info.MemoryModel.
 const (
 	modelUnified  = "unified"
@@ -115,6 +118,7 @@ const (
 type plan struct {
 	info       driver.Info
 	family     uint32
+	queues     int // of the family, that are used
 	extensions []string
 	features   features
 
@@ -154,7 +158,7 @@ func planFor(f *facts, ordinal int, opts Options) (p *plan, problem string) {
 	if !ok {
 		return nil, fmt.Sprintf("%s has no queue that computes", f.model)
 	}
-	p.family = uint32(family)
+	p.family, p.queues = uint32(family), int(min(f.families[family].n, mostQueues))
 	for _, e := range []string{extMemoryHost, extMemoryBudget, extPortabilitySubset} {
 		if f.extensions[e] {
 			p.extensions = append(p.extensions, e)

@@ -9,27 +9,26 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// queue is the one VkQueue of a device, which all its streams use.
+// queue is a VkQueue of a device. Each stream has one, which streams share if there are more of them.
 //
 // What is submitted is numbered, and a timeline semaphore counts what is done: it has the value n when the submissions up to number n
 // have ended. Each submission ends with a barrier before everything behind it, so the queue does its work in order. So one number
-// stands for a point in the work of all streams, and a stream waits for another by coming later.
+// stands for a point in the work of all streams of the queue, and one of them waits for another by coming later. For a stream of another
+// queue it waits by a submission of its own, which follows the other's on the device.
 //
 // A submission never waits for anything but earlier ones: work behind a gate, or behind a copy that the host makes, stays with its
 // stream until its turn has come (stream.go). So no stream holds up another for ever.
 type queue struct {
 	dev       *device
+	index     int // among the device's queues
 	handle    uintptr
 	semaphore uintptr
+	stages    stages
 
-	done atomic.Uint64                // the semaphore's value, as far as it is known
-	lost atomic.Pointer[driver.Error] // why the device is lost; everything counts as done then
-
-	settled sync.Once
+	done atomic.Uint64 // the semaphore's value, as far as it is known; if the device is lost, everything counts as done
 
 	mu    sync.Mutex // held from begin to end
 	pool  uintptr
@@ -76,11 +75,18 @@ type submitArgs struct {
 	number   uint64
 	copies   [8]bufferCopy
 	copying  bool // a call that is not made yet reads copies
+
+	// For a submission without commands, which waits for another queue.
+	follow     submitInfo
+	following  timelineSubmitInfo
+	waitStages uint32
+	other      uintptr // its semaphore
+	until      uint64
 }
 
-func newQueue(op string, d *device) (*queue, error) {
-	q := &queue{dev: d, args: new(submitArgs), calls: new(dl.Chain)}
-	q.handle = d.t.getQueue(d.handle, d.plan.family)
+func newQueue(op string, d *device, index int) (*queue, error) {
+	q := &queue{dev: d, index: index, args: new(submitArgs), calls: new(dl.Chain)}
+	q.handle = d.t.getQueue(d.handle, d.plan.family, uint32(index))
 	pool := &commandPoolInfo{sType: typeCommandPoolCreateInfo, flags: poolResetCommandBuffer, family: d.plan.family}
 	var st status
 	if q.pool, st = d.t.createCommandPool(d.handle, unsafe.Pointer(pool)); st < success {
@@ -100,11 +106,17 @@ func newQueue(op string, d *device) (*queue, error) {
 	a.timeline = timelineSubmitInfo{sType: typeTimelineSubmitInfo, signals: 1, values: unsafe.Pointer(&a.number)}
 	a.submit = submitInfo{sType: typeSubmitInfo, next: unsafe.Pointer(&a.timeline), buffers: 1, bufferList: unsafe.Pointer(&a.buffer),
 		signals: 1, signalled: unsafe.Pointer(&a.signal)}
+	a.waitStages = stageAllCommands
+	a.following = a.timeline
+	a.following.waits, a.following.waitFor = 1, unsafe.Pointer(&a.until)
+	a.follow = submitInfo{sType: typeSubmitInfo, next: unsafe.Pointer(&a.following), waits: 1, waitOn: unsafe.Pointer(&a.other),
+		waitStages: unsafe.Pointer(&a.waitStages), signals: 1, signalled: unsafe.Pointer(&a.signal)}
 	return q, nil
 }
 
 func (q *queue) close() {
 	t, d := q.dev.t, q.dev.handle
+	q.stages.trim(q)
 	t.destroySemaphore(d, q.semaphore)
 	t.destroyCommandPool(d, q.pool) // and its command buffers
 }
@@ -112,7 +124,7 @@ func (q *queue) close() {
 // begin locks the queue and returns a command buffer, whose commands come after everything that has been submitted. If it fails, the
 // queue is not locked.
 func (q *queue) begin(op string) (uintptr, error) {
-	if err := q.lost.Load(); err != nil {
+	if err := q.dev.lost.Load(); err != nil {
 		return 0, err
 	}
 	q.mu.Lock()
@@ -150,10 +162,27 @@ func (q *queue) end(op string, cb uintptr) (uint64, error) {
 	t.submit(q.calls, q.handle, unsafe.Pointer(&a.submit))
 	if api, st := q.calls.Run(); api != "" {
 		q.idle = append(q.idle, cb)
-		return 0, q.fail(op, api, status(st))
+		return 0, q.dev.fail(op, api, status(st))
 	}
 	q.last++
 	q.busy.add(commands{cb, q.last})
+	return q.last, nil
+}
+
+// followed submits that later work of the queue comes after a submission of another, and returns the number of that.
+func (q *queue) followed(op string, other *queue, number uint64) (uint64, error) {
+	if err := q.dev.lost.Load(); err != nil {
+		return 0, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a := q.args
+	a.other, a.until, a.number = other.semaphore, number, q.last+1
+	q.dev.t.submit(q.calls, q.handle, unsafe.Pointer(&a.follow))
+	if api, st := q.calls.Run(); api != "" {
+		return 0, q.dev.fail(op, api, status(st))
+	}
+	q.last++
 	return q.last, nil
 }
 
@@ -179,31 +208,9 @@ func (q *queue) take(op string) (uintptr, error) {
 	}
 	cb, st := q.dev.t.allocateCommandBuffer(q.dev.handle, unsafe.Pointer(&q.args.another))
 	if st < success {
-		return 0, q.fail(op, "vkAllocateCommandBuffers", st)
+		return 0, q.dev.fail(op, "vkAllocateCommandBuffers", st)
 	}
 	return cb, nil
-}
-
-// fail returns the error for a status, and notes the loss of the device.
-func (q *queue) fail(op, api string, st status) error {
-	err := q.dev.fail(op, api, st)
-	if st == deviceLost {
-		q.lost.CompareAndSwap(nil, err)
-	}
-	return err
-}
-
-// settle waits for what a lost device may still be doing, before memory that it may use is freed. The driver promises that such a wait ends
-// (Vulkan 1.2, section 5.2.3).
-func (q *queue) settle() {
-	if q.lost.Load() == nil {
-		return
-	}
-	q.settled.Do(func() {
-		q.mu.Lock() // vkDeviceWaitIdle needs the queue for itself
-		defer q.mu.Unlock()
-		q.dev.t.deviceWaitIdle(q.dev.handle)
-	})
 }
 
 // reached reports whether the submissions up to a number are done. If the device is lost they are, with an error; another error is
@@ -212,12 +219,12 @@ func (q *queue) reached(number uint64) (bool, error) {
 	if number <= q.done.Load() {
 		return true, nil
 	}
-	if err := q.lost.Load(); err != nil {
+	if err := q.dev.lost.Load(); err != nil {
 		return true, err
 	}
 	value, st := q.dev.t.semaphoreValue(q.dev.handle, q.semaphore)
 	if st < success {
-		err := q.fail("query", "vkGetSemaphoreCounterValue", st)
+		err := q.dev.fail("query", "vkGetSemaphoreCounterValue", st)
 		return st == deviceLost, err
 	}
 	q.advance(value)
@@ -225,10 +232,13 @@ func (q *queue) reached(number uint64) (bool, error) {
 }
 
 // advance notes a value of the semaphore.
-func (q *queue) advance(value uint64) {
+func (q *queue) advance(value uint64) { raise(&q.done, value) }
+
+// raise makes a number at least as large as another.
+func raise(number *atomic.Uint64, to uint64) {
 	for {
-		done := q.done.Load()
-		if value <= done || q.done.CompareAndSwap(done, value) {
+		old := number.Load()
+		if to <= old || number.CompareAndSwap(old, to) {
 			return
 		}
 	}
@@ -255,7 +265,7 @@ const longWait = 1 << 60
 // wait blocks until the submissions up to a number are done.
 func (q *queue) wait(op string, number uint64) error {
 	for number > q.done.Load() {
-		if err := q.lost.Load(); err != nil {
+		if err := q.dev.lost.Load(); err != nil {
 			return err
 		}
 		a := waitPool.Get().(*waitArgs)
@@ -266,7 +276,7 @@ func (q *queue) wait(op string, number uint64) error {
 		case st == success:
 			q.advance(number)
 		case st != timeout:
-			return q.fail(op, "vkWaitSemaphores", st)
+			return q.dev.fail(op, "vkWaitSemaphores", st)
 		}
 	}
 	return nil
@@ -278,7 +288,7 @@ func (q *queue) wait(op string, number uint64) error {
 // A goroutine waits for the lowest number. The others mostly are done when it wakes; else it goes on. So a number below all that are
 // waited for gets a goroutine of its own.
 func (q *queue) after(number uint64, call func()) bool {
-	if done, err := q.reached(number); done && (err == nil || q.lost.Load() != nil) {
+	if done, err := q.reached(number); done && (err == nil || q.dev.lost.Load() != nil) {
 		return false
 	}
 	q.waits.Lock()
@@ -313,15 +323,15 @@ const (
 
 func (q *queue) watch(number uint64) {
 	defer q.watchers.Done()
-	for retries := 0; q.wait("wait", number) != nil && q.lost.Load() == nil; retries++ {
+	for retries := 0; q.wait("wait", number) != nil && q.dev.lost.Load() == nil; retries++ {
 		if retries == mostRetries {
-			_ = q.fail("wait", "vkWaitSemaphores", deviceLost)
+			_ = q.dev.fail("wait", "vkWaitSemaphores", deviceLost)
 			break
 		}
 		time.Sleep(retryAfter)
 	}
 	done := q.done.Load()
-	if q.lost.Load() != nil {
+	if q.dev.lost.Load() != nil {
 		done = ^uint64(0)
 	}
 	q.waits.Lock()

@@ -24,7 +24,7 @@ type stage struct {
 	number uint64 // of the submission after which it can be used again, if there are no users
 }
 
-// stages are the stages of a device. They are made when they are needed, and kept for later.
+// stages are the stages of a queue. They are made when they are needed, and kept for later.
 type stages struct {
 	mu    sync.Mutex
 	made  int
@@ -38,13 +38,13 @@ const partAlign = 64
 
 // take returns n bytes of a stage, from off: all of it, or if n is at most atOnce, a part of one that is shared. If there is none it
 // returns nil, and has call called, which must not block, once it is worth another try. A nil call is not called.
-func (p *stages) take(op string, d *device, n uint64, call func()) (st *stage, off uint64, err error) {
+func (p *stages) take(op string, q *queue, n uint64, call func()) (st *stage, off uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	little := n <= atOnce
 	if st = p.open; little && st != nil {
 		if st.users == 0 {
-			if done, _ := d.queue.reached(st.number); done {
+			if done, _ := q.reached(st.number); done {
 				st.used = 0
 			}
 		}
@@ -57,8 +57,8 @@ func (p *stages) take(op string, d *device, n uint64, call func()) (st *stage, o
 		p.retire()
 		p.open = nil
 	}
-	if st, err = p.whole(op, d); st == nil && err == nil && p.retire() {
-		st, err = p.whole(op, d)
+	if st, err = p.whole(op, q); st == nil && err == nil && p.retire() {
+		st, err = p.whole(op, q)
 	}
 	if err != nil {
 		for _, call := range p.queue { // nobody may come who would wake them: they try for themselves
@@ -78,17 +78,17 @@ func (p *stages) take(op string, d *device, n uint64, call func()) (st *stage, o
 	if call == nil {
 		return nil, 0, nil
 	}
-	if len(p.spare) == 0 || !d.queue.after(p.spare[0].number, call) {
+	if len(p.spare) == 0 || !q.after(p.spare[0].number, call) {
 		p.queue = append(p.queue, call)
-		p.wake(d)
+		p.wake(q)
 	}
 	return nil, 0, nil
 }
 
 // whole returns a stage without users whose work is done, or nil; p.mu is held.
-func (p *stages) whole(op string, d *device) (*stage, error) {
+func (p *stages) whole(op string, q *queue) (*stage, error) {
 	for i, st := range p.spare {
-		if done, err := d.queue.reached(st.number); done {
+		if done, err := q.reached(st.number); done {
 			p.spare = slices.Delete(p.spare, i, i+1)
 			return st, nil
 		} else if err != nil {
@@ -101,7 +101,7 @@ func (p *stages) whole(op string, d *device) (*stage, error) {
 	if p.made == mostStages {
 		return nil, nil
 	}
-	blk, err := d.newBlock(op, driver.KindHost, stageSize)
+	blk, err := q.dev.newBlock(op, driver.KindHost, stageSize)
 	if err == nil {
 		p.made++
 		return &stage{blk: blk}, nil
@@ -113,19 +113,19 @@ func (p *stages) whole(op string, d *device) (*stage, error) {
 }
 
 // wake calls the first that waits if a stage can be used; p.mu is held.
-func (p *stages) wake(d *device) {
+func (p *stages) wake(q *queue) {
 	if len(p.queue) == 0 || len(p.spare) == 0 {
 		return
 	}
 	call := p.queue[0]
-	if !d.queue.after(p.spare[0].number, call) {
+	if !q.after(p.spare[0].number, call) {
 		call()
 	}
 	p.queue = slices.Delete(p.queue, 0, 1)
 }
 
 // put takes back what take has returned. The submission of that number uses it last.
-func (p *stages) put(d *device, st *stage, number uint64) {
+func (p *stages) put(q *queue, st *stage, number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.number = max(st.number, number)
@@ -133,11 +133,11 @@ func (p *stages) put(d *device, st *stage, number uint64) {
 	switch {
 	case st == p.open:
 		if len(p.queue) > 0 && p.retire() {
-			p.wake(d)
+			p.wake(q)
 		}
 	case st.users == 0:
 		p.spare = append(p.spare, st)
-		p.wake(d)
+		p.wake(q)
 	}
 }
 
@@ -152,29 +152,29 @@ func (p *stages) retire() bool {
 }
 
 // trim frees the stages that are not in use.
-func (p *stages) trim(d *device) {
+func (p *stages) trim(q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retire()
 	kept := p.spare[:0]
 	for _, st := range p.spare {
-		if done, _ := d.queue.reached(st.number); !done {
+		if done, _ := q.reached(st.number); !done {
 			kept = append(kept, st)
 			continue
 		}
-		d.freeBlock(st.blk)
+		q.dev.freeBlock(st.blk)
 		p.made--
 	}
 	clear(p.spare[len(kept):])
 	p.spare = kept
-	p.wake(d)
+	p.wake(q)
 }
 
 // stageIn copies host memory to dst through stages. Of the operation it removes what it has submitted, so that it can go on after it was
 // held up.
 func (s *stream) stageIn(enqueuing bool) (held bool, err error) {
-	d := s.dev
-	if s.ops.first().drain && d.queue.after(s.tail, s.work) {
+	q := s.q
+	if s.ops.first().drain && q.after(s.tail, s.work) {
 		return true, nil
 	}
 	for s.ops.first().n > 0 {
@@ -184,13 +184,13 @@ func (s *stream) stageIn(enqueuing bool) (held bool, err error) {
 			s.work()
 			return true, nil
 		}
-		st, off, err := d.stages.take(o.name, d, n, s.work)
+		st, off, err := q.stages.take(o.name, q, n, s.work)
 		if st == nil {
 			return err == nil, err
 		}
 		s.copyOutside(enqueuing, unsafe.Add(st.blk.host, off), o.from, n)
 		err = s.submitCopy(o.name, o.dst, place{st.blk.buffer, off}, n)
-		d.stages.put(d, st, s.tail)
+		q.stages.put(q, st, s.tail)
 		if err != nil {
 			return false, err
 		}
@@ -219,7 +219,7 @@ type piece struct {
 
 // stageOut copies src to host memory through stages, and can go on after it was held up, as stageIn.
 func (s *stream) stageOut(enqueuing bool) (held bool, err error) {
-	d, out := s.dev, &s.out
+	q, out := s.q, &s.out
 	for {
 		for o := s.ops.first(); o.n > 0 && out.n < len(out.pieces); {
 			call := s.work
@@ -227,7 +227,7 @@ func (s *stream) stageOut(enqueuing bool) (held bool, err error) {
 				call = nil // the pieces under way come first
 			}
 			n := min(o.n, stageSize)
-			st, off, err := d.stages.take(o.name, d, n, call)
+			st, off, err := q.stages.take(o.name, q, n, call)
 			if err == nil && st == nil {
 				if out.n == 0 {
 					return true, nil
@@ -236,11 +236,11 @@ func (s *stream) stageOut(enqueuing bool) (held bool, err error) {
 			}
 			if err == nil {
 				if err = s.submitCopy(o.name, place{st.blk.buffer, off}, o.src, n); err != nil {
-					d.stages.put(d, st, 0)
+					q.stages.put(q, st, 0)
 				}
 			}
 			if err != nil {
-				out.giveUp(d)
+				out.giveUp(q)
 				return false, err
 			}
 			o.src.off, o.n = o.src.off+n, o.n-n
@@ -251,11 +251,11 @@ func (s *stream) stageOut(enqueuing bool) (held bool, err error) {
 			return false, nil
 		}
 		p := out.pieces[0]
-		if d.queue.after(p.number, s.work) {
+		if q.after(p.number, s.work) {
 			return true, nil
 		}
-		if err := d.queue.lost.Load(); err != nil {
-			out.giveUp(d)
+		if err := q.dev.lost.Load(); err != nil {
+			out.giveUp(q)
 			return false, err
 		}
 		if enqueuing && p.size > atOnce {
@@ -266,7 +266,7 @@ func (s *stream) stageOut(enqueuing bool) (held bool, err error) {
 		s.copyOutside(enqueuing, to, unsafe.Add(p.st.blk.host, p.off), p.size)
 		out.pieces[0], out.pieces[1] = out.pieces[1], piece{}
 		out.n--
-		d.stages.put(d, p.st, p.number)
+		q.stages.put(q, p.st, p.number)
 		if out.n > 0 || s.ops.first().n > 0 {
 			s.ops.first().to = unsafe.Add(to, p.size) // not at the end: a pointer behind the memory would be a bad one
 		}
@@ -274,9 +274,9 @@ func (s *stream) stageOut(enqueuing bool) (held bool, err error) {
 }
 
 // giveUp gives back the stages of pieces that nobody waits for any more.
-func (out *stagedOut) giveUp(d *device) {
+func (out *stagedOut) giveUp(q *queue) {
 	for _, p := range out.pieces[:out.n] {
-		d.stages.put(d, p.st, p.number)
+		q.stages.put(q, p.st, p.number)
 	}
 	*out = stagedOut{}
 }

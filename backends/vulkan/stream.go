@@ -19,6 +19,7 @@ import (
 // nothing holds up has no goroutine.
 type stream struct {
 	dev  *device
+	q    *queue
 	work func() // starts run, kept so that waiting does not allocate
 
 	mu      sync.Mutex
@@ -66,7 +67,8 @@ type op struct {
 	pattern  driver.Pattern
 	event    *event
 	launch   *launch
-	number   uint64 // opWait
+	queue    *queue // opWait
+	number   uint64
 	point    *point
 	gate     *gate
 	call     func()
@@ -93,12 +95,12 @@ func (f *mishap) tell() error {
 	return f.err
 }
 
-// NewStream returns a stream. It is no object of Vulkan's: all streams use the device's queue.
+// NewStream returns a stream. It is no object of Vulkan's: it uses one of the device's queues.
 func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
-	if err := d.queue.lost.Load(); err != nil {
+	if err := d.lost.Load(); err != nil {
 		return nil, err
 	}
-	s := &stream{dev: d}
+	s := &stream{dev: d, q: d.queues[int(d.turn.Add(1)-1)%len(d.queues)]}
 	s.work = func() { go s.run() }
 	return s, nil
 }
@@ -147,7 +149,7 @@ const atOnce = 64 << 10
 // step passes the oldest operation on, and reports whether something holds the stream up, and so has taken over the right to go on.
 // s.mu is held; it may be unlocked meanwhile, unless the caller is the call that enqueues.
 func (s *stream) step(enqueuing bool) (held bool, err error) {
-	o, q := s.ops.first(), s.dev.queue
+	o, q := s.ops.first(), s.q
 	switch o.kind {
 	case opCopy:
 		if s.hostDoes(o, enqueuing) && o.from != nil {
@@ -176,9 +178,9 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 			if o.point.holdUp(s) {
 				return true, nil
 			}
-			o.number = o.point.number
+			o.queue, o.number = o.point.q, o.point.number
 		}
-		s.tail = max(s.tail, o.number)
+		err = s.join(o.name, o.queue, o.number)
 	case opGate:
 		return o.gate.holdUp(s), nil
 	case opMark:
@@ -189,6 +191,22 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 		}
 	}
 	return false, err
+}
+
+// join makes later work come after a submission; s.mu is held. For one of another queue that is not known to be done, that takes a submission
+// too, so that one number of the stream's own queue still stands for all before.
+func (s *stream) join(name string, q *queue, number uint64) error {
+	if q != s.q {
+		done, err := q.reached(number)
+		if done || err != nil {
+			return err
+		}
+		if number, err = s.q.followed(name, q, number); err != nil {
+			return err
+		}
+	}
+	s.tail = max(s.tail, number)
+	return nil
 }
 
 // pending returns the failure that an event which is recorded now reports; s.mu is held.
@@ -205,7 +223,7 @@ func (s *stream) here() (number uint64, f *mishap, p *point) {
 	if !s.running {
 		return s.tail, s.pending(), nil
 	}
-	p = newPoint()
+	p = &point{q: s.q, done: make(chan struct{})}
 	s.ops.add(op{kind: opMark, point: p})
 	return 0, nil, p
 }
@@ -220,18 +238,19 @@ func (s *stream) Record(e driver.Event) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ev.set(s.here())
+	number, f, p := s.here()
+	ev.set(s.q, number, f, p)
 	return nil
 }
 
-// Wait makes later work wait for the event. The device's work comes later in any case, as it is submitted later; what is needed is that
-// the host's work does, and that nothing is submitted before the work of a stream that is held up.
+// Wait makes later work wait for the event. In the same queue the device's work comes later in any case, as it is submitted later; what is
+// needed then is that the host's work does, and that nothing is submitted before the work of a stream that is held up.
 func (s *stream) Wait(e driver.Event) error {
-	number, p := e.(*event).target()
+	q, number, p := e.(*event).target()
 	if p == nil && number == 0 {
 		return nil
 	}
-	return s.enqueue(op{kind: opWait, number: number, point: p})
+	return s.enqueue(op{kind: opWait, name: "wait", queue: q, number: number, point: p})
 }
 
 // Query reports whether all work so far is done.
@@ -241,7 +260,7 @@ func (s *stream) Query() (done bool, err error) {
 	if s.running {
 		return false, nil
 	}
-	if done, err := s.dev.queue.reached(s.tail); !done || err != nil {
+	if done, err := s.q.reached(s.tail); !done || err != nil {
 		return done, err
 	}
 	return true, s.takeFault()
@@ -257,7 +276,7 @@ func (s *stream) Sync() error {
 		<-p.done
 		number = p.number
 	}
-	if err := s.dev.queue.wait(op, number); err != nil {
+	if err := s.q.wait(op, number); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -275,7 +294,7 @@ func (s *stream) takeFault() error {
 // OnDone calls a function on a new goroutine when the work so far is done.
 func (s *stream) OnDone(fn func()) error { return s.enqueue(op{kind: opCall, call: fn}) }
 
-// Handle returns 0: the VkQueue belongs to all streams, and a program that used it would need the backend's lock.
+// Handle returns 0: the VkQueue belongs to several streams, and a program that used it would need the backend's lock.
 func (s *stream) Handle() uintptr { return 0 }
 
 // Close releases the stream, whose work is done.
@@ -283,7 +302,7 @@ func (s *stream) Close() error { return nil }
 
 // Gate enqueues a gate that is shut.
 func (s *stream) Gate() (driver.Gate, error) {
-	if err := s.dev.queue.lost.Load(); err != nil {
+	if err := s.dev.lost.Load(); err != nil {
 		return nil, err
 	}
 	g := &gate{}

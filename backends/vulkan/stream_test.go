@@ -81,12 +81,12 @@ func TestStagesAreShared(t *testing.T) {
 		if !bytes.Equal(in[0], out[0]) {
 			t.Error("stream 0: other bytes")
 		}
-		if d.stages.made > mostStages {
-			t.Errorf("%d stages", d.stages.made)
+		if d.queues[0].stages.made > mostStages {
+			t.Errorf("%d stages", d.queues[0].stages.made)
 		}
 		d.Trim()
-		if d.stages.made != 0 {
-			t.Errorf("%d stages in use when all is done", d.stages.made)
+		if d.queues[0].stages.made != 0 {
+			t.Errorf("%d stages in use when all is done", d.queues[0].stages.made)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func TestLargeCopiesWaitForSmallOnes(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		d := p.open(t)
 		take := func(n uint64, call func()) *stage {
-			st, _, err := d.stages.take("test", d, n, call)
+			st, _, err := d.queues[0].stages.take("test", d.queues[0], n, call)
 			must(t, err)
 			return st
 		}
@@ -109,15 +109,15 @@ func TestLargeCopiesWaitForSmallOnes(t *testing.T) {
 		if st := take(stageSize, func() { close(called) }); st != nil {
 			t.Fatal("a stage that is in use")
 		}
-		d.stages.put(d, small, 0)
+		d.queues[0].stages.put(d.queues[0], small, 0)
 		<-called
-		d.stages.put(d, take(10, nil), 0)
+		d.queues[0].stages.put(d.queues[0], take(10, nil), 0)
 		last := take(stageSize, nil)
 		if last == nil {
 			t.Fatal("the stage of small copies is kept for them")
 		}
 		for _, st := range append(large, last) {
-			d.stages.put(d, st, 0)
+			d.queues[0].stages.put(d.queues[0], st, 0)
 		}
 	})
 }
@@ -152,8 +152,8 @@ func TestSmallCopiesShareStages(t *testing.T) {
 			}
 		}
 		must(t, ss[1].Sync(), ss[2].Sync(), ss[3].Sync(), g[0].Open(), ss[0].Sync())
-		if d.Trim(); d.stages.made != 0 {
-			t.Errorf("%d stages in use when all is done", d.stages.made)
+		if d.Trim(); d.queues[0].stages.made != 0 {
+			t.Errorf("%d stages in use when all is done", d.queues[0].stages.made)
 		}
 	})
 }
@@ -375,7 +375,7 @@ func TestLostDevice(t *testing.T) {
 				s.OnDone(func() { close(called) }), o.Wait(e), o.CopyOut(start(host), all(m)))
 			p.spy.fail(1, deviceLost, call)
 			must(t, g.Open())
-			for i := 0; d.queue.lost.Load() == nil && i < 1000; i++ {
+			for i := 0; d.lost.Load() == nil && i < 1000; i++ {
 				if more, err := d.Alloc(driver.KindDevice, 1<<20, 0); err == nil {
 					_ = more.Free()
 				}
@@ -383,7 +383,7 @@ func TestLostDevice(t *testing.T) {
 				_, _ = s.Query()
 				_ = s.Sync()
 			}
-			if d.queue.lost.Load() == nil {
+			if d.lost.Load() == nil {
 				t.Fatalf("%s: the device is not lost", call)
 			}
 			_, _ = s.Sync(), o.Sync()
@@ -419,7 +419,7 @@ func TestNothingGrows(t *testing.T) {
 		}
 		must(t, g.Open(), s.Sync())
 		must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 1}), s.Sync())
-		q := d.queue
+		q := d.queues[0]
 		for range 2 * keptCommands {
 			must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 1}))
 		}
@@ -499,7 +499,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 				return s.Fill(driver.Region{Mem: m, Off: 3, Len: 99999}, driver.Pattern{Bits: 1, Width: 1})
 			},
 			"copy and wait":    func() error { return errors.Join(s.Copy(all(h), large), s.Sync()) },
-			"what is done yet": func() error { _, err := d.queue.reached(1); return err },
+			"what is done yet": func() error { _, err := d.queues[0].reached(1); return err },
 		} {
 			must(t, call(), s.Sync())
 			if n := testing.AllocsPerRun(100, func() { must(t, call()) }); n >= 1 {
