@@ -25,12 +25,13 @@
 //
 // # Streams
 //
-// Streams take turns with the VkQueues of a device, of which up to 4 are used: those of one family, which compute. The work of one queue
-// is done in the order of submission, so that only streams of different queues overlap on the device. Each submission to a queue
-// has a number, up to which a timeline semaphore of the queue counts. An event is such a number. A stream waits for an event of
-// another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up
-// itself, or by a copy that the host makes in stream order. Work that is held up is submitted when its turn has come, so it never
-// holds up other streams.
+// Streams take turns with the VkQueues of a device, of which up to 4 are used: those of one family, which compute. The work of
+// one queue is done in the order of submission, so that only streams of different queues overlap on the device. Each submission
+// to a queue has a number, up to which a timeline semaphore of the queue counts. An event is such a number. A stream waits for an
+// event of another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the
+// call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up itself, or by a copy
+// that the host makes in stream order. Work that is held up is submitted when its turn has come, so it never holds up other
+// streams.
 //
 // The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
 // memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16
