@@ -193,8 +193,8 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 	return false, err
 }
 
-// join makes later work come after a submission; s.mu is held. For one of another queue that is not known to be done, that takes a submission
-// too, so that one number of the stream's own queue still stands for all before.
+// join makes later work come after a submission; s.mu is held. For one of another queue that is not known to be done, that takes a
+// submission too, so that one number of the stream's own queue still stands for all before.
 func (s *stream) join(name string, q *queue, number uint64) error {
 	if q != s.q {
 		done, err := q.reached(number)
