@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	ops "github.com/go-halyard/halyard/internal/spirv"
 )
 
 // suiteKernels returns the kernels of the conformance suite.
@@ -114,14 +115,14 @@ func TestDamagedSPIRV(t *testing.T) {
 		}
 	}
 	// A structure of structures of structures, each many times, is measured in no time; one in itself has no size.
-	types := map[uint32]*spirvType{1: {op: opTypeInt, args: []uint32{32, 0}}}
+	types := map[uint32]*spirvType{1: {op: ops.OpTypeInt, args: []uint32{32, 0}}}
 	for id := uint32(2); id < 40; id++ {
-		types[id] = &spirvType{op: opTypeStruct, args: []uint32{id - 1, id - 1, id - 1}, offsets: map[uint32]uint32{0: 0, 1: 0, 2: 0}}
+		types[id] = &spirvType{op: ops.OpTypeStruct, args: []uint32{id - 1, id - 1, id - 1}, offsets: map[uint32]uint32{0: 0, 1: 0, 2: 0}}
 	}
 	if size, align := measure(types, 39); size != 4 || align != 4 {
 		t.Errorf("structures in structures: %d bytes, aligned to %d", size, align)
 	}
-	types[50] = &spirvType{op: opTypeStruct, args: []uint32{50}, offsets: map[uint32]uint32{0: 0}}
+	types[50] = &spirvType{op: ops.OpTypeStruct, args: []uint32{50}, offsets: map[uint32]uint32{0: 0}}
 	if size, _ := measure(types, 50); size != 0 {
 		t.Errorf("a structure in itself: %d bytes", size)
 	}

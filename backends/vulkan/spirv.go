@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	ops "github.com/go-halyard/halyard/internal/spirv"
 )
 
 // This file reads what the backend has to know of a module of SPIR-V: its entry points, their parameters and what the device must be
@@ -25,38 +26,10 @@ const spirvMagic = 0x07230203
 // argumentsName begins the name (OpName) of a structure in memory that has a kernel's parameters.
 const argumentsName = "halyard.arguments"
 
-// Instructions, by their number.
 const (
-	opName           = 5
-	opEntryPoint     = 15
-	opExecutionMode  = 16
-	opCapability     = 17
-	opTypeInt        = 21
-	opTypeFloat      = 22
-	opTypeVector     = 23
-	opTypeArray      = 28
-	opTypeStruct     = 30
-	opTypePointer    = 32
-	opConstant       = 43
-	opFunction       = 54
-	opFunctionEnd    = 56
-	opFunctionCall   = 57
-	opVariable       = 59
-	opDecorate       = 71
-	opMemberDecorate = 72
-)
-
-const (
-	modelGLCompute  = 5
-	modeLocalSize   = 17
-	decorationSpec  = 1
-	decorationArray = 6 // ArrayStride
-	decorationOff   = 35
-
-	storagePushConstant    = 9
-	storagePhysicalStorage = 5349
-
-	specShared = 3
+	modelGLCompute = 5
+	modeLocalSize  = 17
+	specShared     = 3
 )
 
 // capabilities are what modules may need, with the feature that a device must have for it. "" needs none.
@@ -90,7 +63,7 @@ type entry struct {
 
 // spirvType is a type, or what else an id stands for.
 type spirvType struct {
-	op       uint32
+	op       ops.Op
 	args     []uint32 // of the instruction, without its result
 	isArgs   bool     // a structure of arguments, by its name
 	stride   uint32
@@ -121,10 +94,10 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 	var entries, modes [][]uint32
 	var called []uint32
 	functions := map[uint32]bool{}
-	var op uint32
+	var op ops.Op
 	for i := header; i < len(m.words); {
 		n := int(m.words[i] >> 16)
-		op = m.words[i] & 0xffff
+		op = ops.Op(m.words[i])
 		if n == 0 || i+n > len(m.words) {
 			return nil, fmt.Sprintf("instruction at word %d of %d has %d words", i, len(m.words), n)
 		}
@@ -134,38 +107,38 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 			return nil, fmt.Sprintf("instruction %d at word %d has %d words", op, i-n, n)
 		}
 		switch op {
-		case opName:
+		case ops.OpName:
 			if name, _, ok := spirvText(a[1:]); ok && strings.HasPrefix(name, argumentsName) {
 				at(a[0]).isArgs = true
 			}
-		case opCapability:
+		case ops.OpCapability:
 			m.capabilities = append(m.capabilities, a[0])
-		case opEntryPoint:
+		case ops.OpEntryPoint:
 			if a[0] == modelGLCompute {
 				entries = append(entries, a)
 			}
-		case opFunction:
+		case ops.OpFunction:
 			functions[a[1]] = true
-		case opFunctionCall:
+		case ops.OpFunctionCall:
 			called = append(called, a[2])
-		case opExecutionMode:
+		case ops.OpExecutionMode:
 			modes = append(modes, a)
-		case opTypeInt, opTypeFloat, opTypeVector, opTypeArray, opTypeStruct, opTypePointer:
+		case ops.OpTypeInt, ops.OpTypeFloat, ops.OpTypeVector, ops.OpTypeArray, ops.OpTypeStruct, ops.OpTypePointer:
 			t := at(a[0])
 			t.op, t.args = op, a[1:]
-		case opConstant, opVariable:
+		case ops.OpConstant, ops.OpVariable:
 			t := at(a[1])
 			t.op, t.constant = op, a[2]
 			t.args = []uint32{a[0]}
-		case opDecorate:
+		case ops.OpDecorate:
 			switch {
-			case a[1] == decorationSpec && len(a) > 2:
+			case a[1] == ops.SpecID && len(a) > 2:
 				m.specs = append(m.specs, a[2])
-			case a[1] == decorationArray && len(a) > 2:
+			case a[1] == ops.ArrayStride && len(a) > 2:
 				at(a[0]).stride = a[2]
 			}
-		case opMemberDecorate:
-			if a[2] == decorationOff && len(a) > 3 {
+		case ops.OpMemberDecorate:
+			if a[2] == ops.Offset && len(a) > 3 {
 				t := at(a[0])
 				if t.offsets == nil {
 					t.offsets = map[uint32]uint32{}
@@ -178,7 +151,7 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 	for _, a := range entries {
 		called = append(called, a[1])
 	}
-	if op != opFunctionEnd || slices.ContainsFunc(called, func(id uint32) bool { return !functions[id] }) {
+	if op != ops.OpFunctionEnd || slices.ContainsFunc(called, func(id uint32) bool { return !functions[id] }) {
 		return nil, "the module has no end: functions that it calls are missing"
 	}
 	for _, a := range entries {
@@ -200,9 +173,9 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 }
 
 // leastArgs is how many words instructions have at least, behind the first, for those that are read.
-var leastArgs = map[uint32]int{opName: 2, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeInt: 3, opTypeFloat: 2,
-	opTypeVector: 3, opTypeArray: 3, opTypeStruct: 1, opTypePointer: 3, opConstant: 3, opVariable: 3, opFunction: 4, opFunctionCall: 3,
-	opDecorate: 2, opMemberDecorate: 3}
+var leastArgs = map[ops.Op]int{ops.OpName: 2, ops.OpEntryPoint: 3, ops.OpExecutionMode: 2, ops.OpCapability: 1, ops.OpTypeInt: 3, ops.OpTypeFloat: 2,
+	ops.OpTypeVector: 3, ops.OpTypeArray: 3, ops.OpTypeStruct: 1, ops.OpTypePointer: 3, ops.OpConstant: 3, ops.OpVariable: 3, ops.OpFunction: 4, ops.OpFunctionCall: 3,
+	ops.OpDecorate: 2, ops.OpMemberDecorate: 3}
 
 // entry reads an entry point: its name, and the block of push constants among the variables of its interface.
 func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, problem string) {
@@ -214,11 +187,11 @@ func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, proble
 	}
 	for _, id := range words {
 		v := types[id]
-		if v == nil || v.op != opVariable || v.constant != storagePushConstant {
+		if v == nil || v.op != ops.OpVariable || v.constant != ops.PushConstant {
 			continue
 		}
 		pointer := types[v.args[0]]
-		if pointer == nil || pointer.op != opTypePointer || types[pointer.args[1]] == nil || types[pointer.args[1]].op != opTypeStruct {
+		if pointer == nil || pointer.op != ops.OpTypePointer || types[pointer.args[1]] == nil || types[pointer.args[1]].op != ops.OpTypeStruct {
 			return nil, fmt.Sprintf("the push constants of kernel %q are no structure", e.name)
 		}
 		block := types[pointer.args[1]]
@@ -230,7 +203,7 @@ func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, proble
 		for i, member := range block.args {
 			off, ok := block.offsets[uint32(i)]
 			p := driver.Param{Kind: driver.ParamValue}
-			if t := types[member]; t != nil && t.op == opTypePointer && t.args[0] == storagePhysicalStorage {
+			if t := types[member]; t != nil && t.op == ops.OpTypePointer && t.args[0] == ops.PhysicalStorage {
 				p.Kind = driver.ParamPointer
 			}
 			size, _ := measure(types, member)
@@ -256,10 +229,10 @@ func argumentsOf(types map[uint32]*spirvType, block *spirvType) *spirvType {
 		return nil
 	}
 	pointer := types[block.args[0]]
-	if pointer == nil || pointer.op != opTypePointer || pointer.args[0] != storagePhysicalStorage {
+	if pointer == nil || pointer.op != ops.OpTypePointer || pointer.args[0] != ops.PhysicalStorage {
 		return nil
 	}
-	if t := types[pointer.args[1]]; t != nil && t.op == opTypeStruct && t.isArgs {
+	if t := types[pointer.args[1]]; t != nil && t.op == ops.OpTypeStruct && t.isArgs {
 		return t
 	}
 	return nil
@@ -299,23 +272,23 @@ const mostBytesOfType = 1 << 12
 
 func (t *spirvType) measure(types map[uint32]*spirvType) (size, align uint32) {
 	switch t.op {
-	case opTypeInt, opTypeFloat:
+	case ops.OpTypeInt, ops.OpTypeFloat:
 		return t.args[0] / 8, t.args[0] / 8
-	case opTypePointer:
-		if t.args[0] == storagePhysicalStorage {
+	case ops.OpTypePointer:
+		if t.args[0] == ops.PhysicalStorage {
 			return 8, 8
 		}
-	case opTypeVector:
+	case ops.OpTypeVector:
 		size, align = measure(types, t.args[0])
 		return min(t.args[1], 16) * size, align
-	case opTypeArray:
+	case ops.OpTypeArray:
 		size, align = measure(types, t.args[0])
 		length := types[t.args[1]]
-		if length == nil || length.op != opConstant || length.constant > mostBytesOfType {
+		if length == nil || length.op != ops.OpConstant || length.constant > mostBytesOfType {
 			return 0, 0
 		}
 		return length.constant * min(max(size, t.stride), mostBytesOfType), align
-	case opTypeStruct:
+	case ops.OpTypeStruct:
 		for i, member := range t.args {
 			off, ok := t.offsets[uint32(i)]
 			n, a := measure(types, member)
