@@ -214,9 +214,10 @@ func (s *Stream) recordShared() (*Event, error) {
 	return &e.Outer.(*eventState).shared, nil
 }
 
-// WaitEvent makes later work of s wait for the event's work. It blocks in two cases only, both with an event of another backend whose
+// WaitEvent makes later work of s wait for the event's work. It blocks in three cases only, all with an event of another backend whose
 // work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
-// shut, it waits for the frees under way, as [Stream.Gate] does. Waiting for an event of
+// shut, it waits for the frees under way, as [Stream.Gate] does. And it gives short work 0.2 ms to end, because it is then over sooner
+// than the device of s learns of it; if work of another backend has been longer before, it rarely does. Waiting for an event of
 // s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	es, err := e.begin("wait")

@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 // Gates reports whether the stream supports gates.
@@ -76,7 +78,7 @@ func (s *Stream) WaitLatch(l *life.Latch) error {
 }
 
 // Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and has not
-// finished: without gates until it has, and with gates, while the program holds one shut, for the frees under way.
+// finished: without gates until it has, and with gates briefly, and, while the program holds one shut, for the frees under way.
 func (s *Stream) Wait(e *Event) error {
 	if e.stream == s || e.Known() && e.err == nil {
 		return nil
@@ -95,7 +97,7 @@ func (s *Stream) Wait(e *Event) error {
 			return err
 		}
 	}
-	if done, _ := e.Done(); done {
+	if done, _ := e.Done(); done || s.endsSoon(e) {
 		return nil
 	}
 	if !s.Gates() {
@@ -103,6 +105,65 @@ func (s *Stream) Wait(e *Event) error {
 		return nil
 	}
 	return s.bridge(e)
+}
+
+// A bridge costs several calls of the driver and two wake-ups, and then the next one cannot be without. So the work is waited for first, briefly:
+// short work ends meanwhile. Where that was in vain, some bridges are made without it, more each time.
+const (
+	brief      = 200 * time.Microsecond
+	longest    = 4 * time.Millisecond // of a wait during which bridges open
+	mostAsked  = 1 << 14              // if the clock stands still, as in package synctest
+	mostInVain = 6                    // then one bridge in 64 waits
+)
+
+// briefly is how often work of other drivers has not ended soon.
+type briefly struct {
+	inVain atomic.Uint32 // in a row
+	skip   atomic.Int32  // bridges that are made without waiting
+}
+
+// endsSoon waits for the event briefly, and reports whether its work has ended. While it is behind bridges, each of them may take as long.
+func (s *Stream) endsSoon(e *Event) bool {
+	if s.short.skip.Add(-1) >= 0 {
+		return false
+	}
+	s.short.skip.Store(0)
+	o := &e.stream.bridges
+	var w nap.Waiter
+	shut, until := o.shut.Load(), brief
+	for range mostAsked {
+		o.ask()
+		if done, _ := e.Done(); done {
+			s.short.inVain.Store(0)
+			return true
+		}
+		w.Rest(context.Background())
+		if now := o.shut.Load(); now < shut {
+			shut, until = now, min(w.Since()+brief, longest)
+		}
+		if w.Since() > until || e.unanswered.n.Load() > 0 { // a driver that fails to answer is asked rarely
+			break
+		}
+	}
+	s.short.skip.Store(1 << min(s.short.inVain.Add(1), mostInVain))
+	return false
+}
+
+// ask opens the oldest bridge if its event's work has ended.
+func (o *bridges) ask() {
+	if o.shut.Load() == 0 {
+		return
+	}
+	o.mu.Lock()
+	b := o.list.next
+	if b == nil || b == &o.list || b.event.unanswered.n.Load() > 0 {
+		o.mu.Unlock()
+		return
+	}
+	b.event.Retain()
+	o.mu.Unlock()
+	_, _ = b.event.Done() // which opens it
+	b.event.Release()
 }
 
 // bridge makes a stream wait for work of another backend: a gate that is opened when the work has ended.

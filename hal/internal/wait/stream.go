@@ -136,6 +136,7 @@ type Stream struct {
 	dev        *Device
 	outer      OuterStream
 	bridges    bridges
+	short      briefly
 	held       held
 	unreported atomic.Pointer[failure] // for the program's next Done or Sync
 	unanswered unanswered

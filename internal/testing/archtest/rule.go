@@ -22,7 +22,7 @@ var Rules = []Rule{
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
 	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/span"}, "what programs use needs only the narrow interface"},
 	{"hal/internal/life", nil, "the life of an object needs no driver"},
-	{"hal/internal/wait", []string{"hal/driver", "hal/internal/life"}, "waiting knows drivers, and nothing of the checks above it"},
+	{"hal/internal/wait", []string{"hal/driver", "hal/internal/life", "internal/nap"}, "waiting knows drivers, and nothing of the checks above it"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
 	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
@@ -99,7 +99,7 @@ var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/d
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
-	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/span"}, "a program that uses only devices links nothing else"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/nap", "internal/span"}, "a program that uses only devices links nothing else"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that uses buffers links no other module"},
 	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels links no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
