@@ -14,7 +14,7 @@
 // backend.go loads the library and lists its devices, which describe.go queries; device.go opens one. memory.go
 // allocates, and import.go takes over what others allocated. stream.go orders work and says how a
 // program learns that work is done, copy.go copies and fills, through staging.go where a vendor's copy would block, and
-// gate.go makes work wait for the program. module.go, launch.go and compile.go are about kernels. api.go is the
+// gate.go makes work wait for the program. module.go, launch.go, sequence.go and compile.go are about kernels. api.go is the
 // interface of the vendors' libraries, table.go calls them by address.
 //
 // # Threads
