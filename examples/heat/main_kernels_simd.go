@@ -18,14 +18,14 @@ func init() {
 }
 
 // spreadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float32], above int, lo int, height int) grid.Row {
+func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float32]) grid.Row {
 	if r.Y >= next.Rows() {
 		return r
 	}
 	nextRow := next.Span(r.Y, 1)
-	nowRow_3 := now.Span(r.Y+above+1, 1)
-	nowRow_2 := now.Span(r.Y+above-1, 1)
-	nowRow := now.Span(r.Y+above, 1)
+	nowRow_3 := now.Span(r.Y+1, 1)
+	nowRow_2 := now.Span(r.Y-1, 1)
+	nowRow := now.Span(r.Y, 1)
 	from, to := r.First(), min(r.End, next.Cols())
 	from, to = grid.Within(from, to, -1, len(nowRow))
 	from, to = grid.Within(from, to, 1, len(nowRow))
@@ -35,7 +35,7 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 	from, to = grid.Within(from, to, 0, len(nextRow))
 	from, to = grid.Without(from, to, 0)
 	from, to = grid.Without(from, to, next.Cols()-1)
-	if to-from < lanes.Lanes32().Len() || lo+r.Y == 0 || lo+r.Y == height-1 {
+	if to-from < lanes.Lanes32().Len() || r.Y == 0 || r.Y == next.Rows()-1 {
 		return r
 	}
 	count := to - from
@@ -48,15 +48,15 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 	if !lanes.Apart(nextRow5, nowRow0) || !lanes.Apart(nextRow5, nowRow1) || !lanes.Apart(nextRow5, nowRow_22) || !lanes.Apart(nextRow5, nowRow_33) || !lanes.Apart(nextRow5, nowRow4) {
 		return r // a thread uses what another one stores
 	}
-	spreadRow(r.Until(from), now, next, above, lo, height)
-	c2 := simd.BroadcastFloat32s(4)
-	c3 := simd.BroadcastFloat32s(0.2)
+	spreadRow(r.Until(from), now, next)
+	c1 := simd.BroadcastFloat32s(4)
+	c2 := simd.BroadcastFloat32s(0.2)
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line main.go:52
-			sum := simd.LoadFloat32s(nowRow0[at:]).Add(simd.LoadFloat32s(nowRow1[at:])).Add(simd.LoadFloat32s(nowRow_22[at:])).Add(simd.LoadFloat32s(nowRow_33[at:])).Sub(c2.Mul(simd.LoadFloat32s(nowRow4[at:])))
-			simd.LoadFloat32s(nowRow4[at:]).Add(c3.Mul(sum)).Store(nextRow5[at:])
+//line main.go:50
+			sum := simd.LoadFloat32s(nowRow0[at:]).Add(simd.LoadFloat32s(nowRow1[at:])).Add(simd.LoadFloat32s(nowRow_22[at:])).Add(simd.LoadFloat32s(nowRow_33[at:])).Sub(c1.Mul(simd.LoadFloat32s(nowRow4[at:])))
+			simd.LoadFloat32s(nowRow4[at:]).Add(c2.Mul(sum)).Store(nextRow5[at:])
 //line main_kernels_simd.go:61
 		}
 		if at == count || !lanes.Disjoint(nextRow, nowRow) || !lanes.Disjoint(nextRow, nowRow_2) || !lanes.Disjoint(nextRow, nowRow_3) {
