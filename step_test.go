@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -91,7 +92,11 @@ func TestWhatRecordRefuses(t *testing.T) {
 		x := halyard.From(q, ones(3))
 		step := q.Record(func(inner *halyard.Queue) { c.fn(q, inner, x) })
 		require.ErrorContains(t, q.Err(), c.says)
-		require.ErrorIs(t, q.Err(), map[bool]error{true: hal.ErrClosed, false: hal.ErrInvalidArgument}[c.says == "argument y: the buffer is closed"], c.says)
+		kind := hal.ErrInvalidArgument
+		if strings.Contains(c.says, "closed") {
+			kind = hal.ErrClosed
+		}
+		require.ErrorIs(t, q.Err(), kind, c.says)
 		require.ErrorContains(t, q.Err(), "step_test.go:")
 		step.Run()
 		step.Close()
@@ -125,25 +130,27 @@ func TestRecordConcernsItsFunctionOnly(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
+type vector = *halyard.Buffer[float32]
+
 // Errors of a run name its line. A queue on which a grid of a step is used later says so.
 func TestErrorsOfARun(t *testing.T) {
 	for _, c := range []struct {
 		says string
 		kind error
-		do   func(q *halyard.Queue, x, y *halyard.Buffer[float32], step *halyard.Step, late *halyard.Queue)
+		do   func(q *halyard.Queue, x, y vector, step *halyard.Step, late *halyard.Queue)
 	}{
-		{"kernel saxpy: argument y: the buffer is closed", hal.ErrClosed, func(q *halyard.Queue, x, y *halyard.Buffer[float32], step *halyard.Step, late *halyard.Queue) {
+		{"saxpy: argument y: the buffer is closed", hal.ErrClosed, func(q *halyard.Queue, x, y vector, step *halyard.Step, late *halyard.Queue) {
 			y.Close()
 			step.Run()
 		}},
-		{"the step is closed", hal.ErrClosed, func(q *halyard.Queue, x, y *halyard.Buffer[float32], step *halyard.Step, late *halyard.Queue) {
+		{"the step is closed", hal.ErrClosed, func(q *halyard.Queue, x, y vector, step *halyard.Step, late *halyard.Queue) {
 			step.Close()
 			step.Run()
 		}},
-		{"a step that was recorded before", hal.ErrInvalidArgument, func(q *halyard.Queue, x, y *halyard.Buffer[float32], step *halyard.Step, late *halyard.Queue) {
+		{"a step that was recorded before", hal.ErrInvalidArgument, func(q *halyard.Queue, x, y vector, step *halyard.Step, late *halyard.Queue) {
 			small.Saxpy(late, 1, x, y)
 		}},
-		{"the queue is closed", hal.ErrClosed, func(q *halyard.Queue, x, y *halyard.Buffer[float32], step *halyard.Step, late *halyard.Queue) {
+		{"the queue is closed", hal.ErrClosed, func(q *halyard.Queue, x, y vector, step *halyard.Step, late *halyard.Queue) {
 			require.NoError(t, q.Close())
 			step.Run()
 		}},
@@ -175,7 +182,7 @@ func TestKernelOfAStepFails(t *testing.T) {
 	})
 	step.Run()
 	require.Equal(t, make([]int32, 4), out.Values())
-	require.Regexp(t, `step_test\.go:\d+: host:0: launch: .* kernel saxpy, .* index out of range \[3\] with length 3 \(small\.go:\d+\)$`, q.Err().Error())
+	require.Regexp(t, `step_test\.go:\d+: host:0: launch: .* kernel saxpy, .* index out of range \[3\] .* \(small\.go:\d+\)$`, q.Err().Error())
 }
 
 // Run waits for a function on the elements, until the context ends.

@@ -16,8 +16,8 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
-// On simulated CUDA and HIP devices prepared launches are a graph, which one call enqueues; where the driver has no graphs they are launched one
-// by one. If a call fails while they are prepared, nothing is left of them.
+// On simulated CUDA and HIP devices prepared launches are a graph, which one call enqueues; where the driver has no graphs they are
+// launched one by one. If a call fails while they are prepared, nothing is left of them.
 func TestPreparedLaunchesAreAGraph(t *testing.T) {
 	for _, without := range [][]string{nil, {"cuGraphLaunch", "hipGraphLaunch"}} {
 		sims := cudahiptest.Simulate(t, without...)
@@ -35,7 +35,8 @@ func preparedLaunches(t *testing.T, cuda, hip *simgpu.Control, hasGraphs bool) {
 		graph, launch string
 	}{
 		{cuda, "cuda:0", hal.Image{Format: hal.FormatPTX, Data: simgpu.PTX(simgpu.Kernels...)}, "cuGraphLaunch", "cuLaunchKernel"},
-		{hip, "hip:0", hal.Image{Format: hal.FormatCodeObject, Data: simgpu.CodeObject(simgpu.Kernels...)}, "hipGraphLaunch", "hipModuleLaunchKernel"},
+		{hip, "hip:0", hal.Image{Format: hal.FormatCodeObject, Data: simgpu.CodeObject(simgpu.Kernels...)}, "hipGraphLaunch",
+			"hipModuleLaunchKernel"},
 	} {
 		v.image.Params = map[string][]hal.Param{"saxpy": {pointer, pointer, number, number}}
 		d, err := hal.Open(t.Context(), v.device)
