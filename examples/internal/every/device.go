@@ -71,18 +71,13 @@ func Streams(ctx context.Context, names ...string) (streams []*hal.Stream, close
 	return streams, closeAll, nil
 }
 
-// NameForRank returns the name of the device that ForRank opens. In place of one of Vulkan, whose kernels cannot run parts of grids, it
-// names the host.
+// NameForRank returns the name of the device that ForRank opens.
 func NameForRank(ctx context.Context, rank int, k *kernel.Kernel) (string, error) {
 	dev, err := ForRank(ctx, rank, k)
 	if err != nil {
 		return "", err
 	}
-	name := dev.Name()
-	if dev.Info().Backend == "vulkan" {
-		name = "host:0"
-	}
-	return name, dev.Close()
+	return dev.Name(), dev.Close()
 }
 
 // ForRank opens the device that a rank works on. Ranks share the devices that can run the kernel; if there are none, they use the host.
