@@ -111,9 +111,8 @@ func (s *Stream) Wait(e *Event) error {
 // short work ends meanwhile. Where that was in vain, some bridges are made without it, more each time.
 const (
 	brief      = 200 * time.Microsecond
-	longest    = 4 * time.Millisecond // of a wait during which bridges open
-	mostAsked  = 1 << 14              // if the clock stands still, as in package synctest
-	mostInVain = 6                    // then one bridge in 64 waits
+	mostAsked  = 1 << 14 // if the clock stands still, as in package synctest
+	mostInVain = 6       // then one bridge in 64 waits
 )
 
 // briefly is how often work of other drivers has not ended soon.
@@ -122,7 +121,7 @@ type briefly struct {
 	skip   atomic.Int32  // bridges that are made without waiting
 }
 
-// endsSoon waits for the event briefly, and reports whether its work has ended. While it is behind bridges, each of them may take as long.
+// endsSoon waits for the event briefly, and reports whether its work has ended.
 func (s *Stream) endsSoon(e *Event) bool {
 	if s.short.skip.Add(-1) >= 0 {
 		return false
@@ -130,7 +129,6 @@ func (s *Stream) endsSoon(e *Event) bool {
 	s.short.skip.Store(0)
 	o := &e.stream.bridges
 	var w nap.Waiter
-	shut, until := o.shut.Load(), brief
 	for range mostAsked {
 		o.ask()
 		if done, _ := e.Done(); done {
@@ -138,10 +136,7 @@ func (s *Stream) endsSoon(e *Event) bool {
 			return true
 		}
 		w.Rest(context.Background())
-		if now := o.shut.Load(); now < shut {
-			shut, until = now, min(w.Since()+brief, longest)
-		}
-		if w.Since() > until || e.unanswered.n.Load() > 0 { // a driver that fails to answer is asked rarely
+		if w.Since() > brief || e.unanswered.n.Load() > 0 { // a driver that fails to answer is asked rarely
 			break
 		}
 	}
