@@ -222,11 +222,35 @@ func (s *stepCounter) sized(total *bound, e ast.Expr) {
 	if t := s.p.info.TypeOf(e); t != nil {
 		switch t.Underlying().(type) {
 		case *types.Array, *types.Struct:
-			if _, generic := t.(*types.TypeParam); !generic {
-				total.plus += types.SizesFor("gc", "amd64").Sizeof(t) / 8
+			total.plus += sizeOf(t) / 8
+		}
+	}
+}
+
+// sizeOf returns the bytes of a type. Those of one with a type parameter in it are not known here.
+func sizeOf(t types.Type) int64 {
+	if generic(t) {
+		panic(noBound{})
+	}
+	return sizes.Sizeof(t)
+}
+
+// generic reports whether the size of a type depends on a type parameter.
+func generic(t types.Type) bool {
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return true
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Array:
+		return generic(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if generic(f.Type()) {
+				return true
 			}
 		}
 	}
+	return false
 }
 
 // call returns the steps of a call without those of its arguments.
@@ -243,7 +267,7 @@ func (s *stepCounter) call(e *ast.CallExpr) bound {
 	switch path := f.Pkg().Path(); {
 	case path == gridPath && f.Name() == "Shared":
 		p, ok := info.TypeOf(e).(*types.Pointer)
-		if !ok || types.SizesFor("gc", "amd64").Sizeof(p.Elem()) > mostShared {
+		if !ok || sizeOf(p.Elem()) > mostShared {
 			panic(noBound{})
 		}
 		return bound{plus: 1}

@@ -44,8 +44,11 @@ func TestSteps(t *testing.T) {
 		{"step of no size", "for k := 0; k < 100; k += int(n) {\n y[0] = a\n}", ""},
 		{"from below", "for k := int(n); k < 100; k++ {\n y[0] = a\n}", ""},
 		{"function with a loop", "y[0] = rounds(n)", ""},
+		{"generic function", "y[0] = same(a)", "15"},
+		{"generic structure", "y[0] = first(a)", ""},
 	} {
 		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\nfunc twice(a float32) float32 { return a * 2 }\n\nfunc back(k *int) { *k -= 1 }\n\n" +
+			"func same[T any](a T) T {\nb := a\nreturn b\n}\n\ntype pair[T any] struct{ a, b T }\n\nfunc first[T any](a T) T {\np := pair[T]{a, a}\nreturn p.a\n}\n\n" +
 			"func rounds(n int32) (r float32) {\nfor range n {\nr++\n}\nreturn r\n}\n\n" +
 			"//halyard:kernel\nfunc k(t grid.Thread, a float32, n int32, x, y []float32, z []int32, u uint32, small int8) {\n" + c.body + "\n}\n"
 		made, err := translatedWith(imp, src)
