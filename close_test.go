@@ -8,13 +8,16 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/small"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // A queue closes, too, if the elements of another queue's buffer are only at its device, and they are not lost: whatever the two devices are.
@@ -61,6 +64,72 @@ func TestCloseDuringCloseOfAnotherQueue(t *testing.T) {
 	assert.NoError(t, <-closed)
 	_, err := a.Device().NewStream()
 	assert.ErrorIs(t, err, hal.ErrClosed, "the device is closed")
+}
+
+// A queue whose buffer kept the device of a closed queue open closes that device, also while the Close of a third queue waits for its own.
+func TestCloseBesideACloseThatWaits(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	a, b, c := halyard.Open(t.Context(), "host:1"), halyard.Open(t.Context(), "host:0"), halyard.Open(t.Context(), "host:2")
+	x := halyard.From(b, ones(64))
+	small.Saxpy(a, 2, halyard.From(a, ones(64)), x)
+	require.NoError(t, a.Close())
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NotErrorIs(t, a.Device().Reclaim(over), hal.ErrClosed, "x has memory there")
+
+	s, err := c.Device().NewStream()
+	require.NoError(t, err)
+	hold := make(chan struct{})
+	wait := kernel.New(kernel.Source{Go: kernel.Functions{"wait": kernel.Go(func(*kernel.Block) { <-hold })}}).Kernel("wait")
+	require.NoError(t, wait.Launch(t.Context(), s, hal.Over(1)))
+	require.NoError(t, s.Close())
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close() }()
+	for !errors.Is(c.Device().Reclaim(over), hal.ErrClosed) {
+		runtime.Gosched()
+	}
+	assert.NoError(t, b.Close())
+	assert.ErrorIs(t, a.Device().Reclaim(over), hal.ErrClosed)
+	assert.Zero(t, a.Device().Usage().Held)
+	close(hold)
+	assert.NoError(t, <-closed)
+}
+
+// The device of a closed queue closes, too, when what kept it open is lost: the buffers of a queue that was never closed, or a buffer that
+// could not be closed with the queue.
+func TestDevicesCloseAfterLosses(t *testing.T) {
+	t.Setenv("HALYARD_HOST_DEVICES", "1")
+	before := hal.SetLeakHandler(func(hal.Leak) {})
+	defer func() { hal.SetLeakHandler(before) }()
+	for name, lose := range map[string]func() *hal.Device{
+		"queue": func() *hal.Device {
+			a, b := halyard.Open(context.Background(), "host:1"), halyard.Open(context.Background(), "host:0")
+			small.Saxpy(a, 2, halyard.From(a, ones(64)), halyard.From(b, ones(64)))
+			require.NoError(t, errors.Join(b.Err(), a.Close()))
+			return a.Device()
+		},
+		"buffer": func() *hal.Device {
+			a := halyard.Open(context.Background(), "host:1")
+			x := halyard.From(a, ones(64))
+			small.Saxpy(a, 2, x, x)
+			require.NoError(t, x.Buffer().View(t.Context(), func([]float32) error {
+				require.ErrorAs(t, a.Close(), new(*buffer.ConflictError))
+				return nil
+			}))
+			return a.Device()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := lose()
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.NotErrorIs(t, d.Reclaim(over), hal.ErrClosed)
+			require.Eventually(t, func() bool {
+				runtime.GC()
+				return errors.Is(d.Reclaim(over), hal.ErrClosed)
+			}, time.Minute, time.Millisecond)
+		})
+	}
 }
 
 // Goroutines may use a buffer at once: calls that change all of its elements exclude each other, and wait until the others are over.

@@ -56,6 +56,8 @@ type core struct {
 	closed bool
 	ended  chan struct{} // closed when everything of the queue is closed
 	failed error         // what went wrong with that
+
+	unclosed runtime.Cleanup // leaves when the queue is unreachable, unless Close has closed everything
 }
 
 // owned is a buffer or a step of a queue.
@@ -66,7 +68,6 @@ type owned interface{ Close() error }
 var devices struct {
 	mu     sync.Mutex
 	queues int // that have not ended
-	ended  int // queues so far: when it grows, a handle that was busy may be so no longer
 	left   []*hal.Device
 }
 
@@ -170,6 +171,7 @@ func newQueue(ctx context.Context, op string) *Queue {
 		c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil context"))
 	}
 	runtime.AddCleanup(c, (*first).dropped, c.first)
+	c.unclosed = runtime.AddCleanup(c, (*first).leaveLost, c.first)
 	devices.mu.Lock()
 	devices.queues++
 	devices.mu.Unlock()
@@ -178,7 +180,6 @@ func newQueue(ctx context.Context, op string) *Queue {
 
 // dropped reports the error of a queue that nobody can ask any more. Package hal gives back its stream and its device, and reports them.
 func (f *first) dropped() {
-	go f.leave()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil && !f.told {
@@ -317,11 +318,13 @@ func (c *core) shut(failed error) {
 	c.mu.Lock()
 	made := maps.Clone(c.made)
 	c.mu.Unlock()
-	errs := []error{failed}
+	errs, stays := []error{failed}, false
 	for id, b := range made {
 		err := b.Close()
 		if err == nil {
-			c.remove(id) // else another queue uses it, and it is closed when the program has dropped it
+			c.remove(id)
+		} else {
+			stays = true // another queue uses it, and it is closed when the program has dropped it
 		}
 		errs = append(errs, err)
 	}
@@ -337,44 +340,64 @@ func (c *core) shut(failed error) {
 			}
 		}
 		c.failed = errors.Join(append(errs, c.first.leave(handles...))...)
+		if !stays {
+			c.unclosed.Stop()
+		}
 		close(c.ended)
 	}()
 }
 
-// leave ends a queue whose own handles on devices these are, and closes all handles that are no longer in use. When no queue is left,
-// what keeps a handle open is the program's, and leave returns the error that names it.
-func (f *first) leave(handles ...*hal.Device) error {
+// leave ends a queue, unless it has ended, and closes its own handles on devices and those of closed queues that are no longer in use.
+// When no queue is left, what keeps a handle open is the program's, and leave returns the error that names it.
+func (f *first) leave(own ...*hal.Device) error {
+	// No other call knows these handles yet. So those that are not busy close here, and leave waits for what is freed with them.
+	closed, _, failed := closeHandles(own)
 	devices.mu.Lock()
-	defer devices.mu.Unlock()
 	if f.open {
 		f.open = false
 		devices.queues--
-		devices.ended++
 	}
-	devices.left = append(devices.left, handles...)
-	for {
-		ended, left := devices.ended, devices.left
-		devices.left = nil
-		devices.mu.Unlock()
-		var busy, others []error
-		kept := slices.DeleteFunc(left, func(d *hal.Device) bool {
-			err := d.Close()
-			if errors.Is(err, hal.ErrBusy) {
-				busy = append(busy, err)
-				return false
-			}
-			others = append(others, err)
-			return true
-		})
-		devices.mu.Lock()
-		devices.left = append(devices.left, kept...)
-		if ended == devices.ended {
-			if devices.queues == 0 {
-				others = append(others, busy...)
-			}
-			return errors.Join(others...)
+	last := devices.queues == 0
+	devices.left = append(devices.left, slices.DeleteFunc(own, closed.has)...)
+	left := slices.Clone(devices.left)
+	devices.mu.Unlock()
+	// Several calls may try a handle at once. None relies on the try of another, which may have come before the buffers of its own queue
+	// were closed.
+	closed, busy, err := closeHandles(left)
+	devices.mu.Lock()
+	defer devices.mu.Unlock()
+	devices.left = slices.DeleteFunc(devices.left, closed.has)
+	if last && devices.queues == 0 {
+		err = errors.Join(err, busy)
+	}
+	return errors.Join(failed, err)
+}
+
+// handles is a set of handles on devices.
+type handles map[*hal.Device]struct{}
+
+func (h handles) has(d *hal.Device) bool {
+	_, ok := h[d]
+	return ok
+}
+
+// closeHandles closes handles on devices. busy says why the others are still open.
+func closeHandles(list []*hal.Device) (closed handles, busy, err error) {
+	closed = handles{}
+	for _, d := range list {
+		if e := d.Close(); errors.Is(e, hal.ErrBusy) {
+			busy = errors.Join(busy, e)
+		} else {
+			closed[d] = struct{}{}
+			err = errors.Join(err, e)
 		}
 	}
+	return closed, busy, err
+}
+
+// leaveLost is leave for a queue that is unreachable. Nobody is left to be told what keeps a handle open; package hal reports what is lost.
+func (f *first) leaveLost() {
+	go func() { _ = f.leave() }()
 }
 
 // Device returns the queue's device, the first if there are several, nil if Open could not open one.
