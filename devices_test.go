@@ -54,6 +54,7 @@ func everyElement(t *testing.T, x *halyard.Buffer[float32], v float32) {
 func TestQueueOverSeveralDevices(t *testing.T) {
 	const n = 5 * 4096
 	t.Setenv("HALYARD_HOST_DEVICES", "3")
+	t.Setenv(hal.EnvDevices, "host") // GPUs do not run this kernel, and "all" would be these
 	for _, c := range []struct {
 		names []string
 		is    string
@@ -98,7 +99,7 @@ func TestQueueOverSeveralDevices(t *testing.T) {
 func TestClosingAQueueOverSeveralDevices(t *testing.T) {
 	const n = 3 * 4096
 	t.Setenv("HALYARD_HOST_DEVICES", "3")
-	q, other := halyard.Open(t.Context(), "all"), halyard.Open(t.Context(), "host:2")
+	q, other := halyard.Open(t.Context(), "host:1", "host:2", "host:3"), halyard.Open(t.Context(), "host:2")
 	x := halyard.From(other, make([]float32, n))
 	addTo(q, x)
 	addTo(other, x)
@@ -110,6 +111,7 @@ func TestClosingAQueueOverSeveralDevices(t *testing.T) {
 
 func TestWrongNamesOfSeveralDevices(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "2")
+	t.Setenv(hal.EnvDevices, "host") // the errors list the devices here
 	for _, c := range []struct {
 		names []string
 		kind  error
@@ -132,7 +134,7 @@ func TestWrongNamesOfSeveralDevices(t *testing.T) {
 // The first error of a part is the queue's error, with the line of the launch.
 func TestFirstErrorOfADividedLaunch(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "2")
-	q, other := halyard.Open(t.Context(), "all"), halyard.Open(t.Context(), "host")
+	q, other := halyard.Open(t.Context(), "host:1", "host:2"), halyard.Open(t.Context(), "host")
 	gone := halyard.New[float32](other, 9000)
 	gone.Close()
 	addTo(q, gone)
@@ -188,7 +190,7 @@ func TestClosingAQueueOverSeveralDevicesAtWork(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "2")
 	for round := range 30 {
 		ctx, cancel := context.WithCancel(context.Background())
-		q := halyard.Open(ctx, "all")
+		q := halyard.Open(ctx, "host:1", "host:2")
 		x, y := halyard.New[float32](q, n), halyard.New[float32](q, n)
 		var group sync.WaitGroup
 		for i := range 4 {
