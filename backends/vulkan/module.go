@@ -138,10 +138,28 @@ var launches = sync.Pool{New: func() any { return new(launch) }}
 // Launch implements driver.Launcher.
 func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 	const name = "launch"
-	k := of.(*kernel)
-	p, err := k.pipeline(name, l.Block, uint32((l.Shared+7)&^7))
+	x, err := of.(*kernel).launch(name, l)
 	if err != nil {
 		return err
+	}
+	if len(x.arguments) > 0 { // for which the stream may be held up
+		return s.enqueue(op{kind: opLaunch, name: name, launch: x})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		s.ops.add(op{kind: opLaunch, name: name, launch: x})
+		return nil
+	}
+	_, err = s.submitLaunch(name, x)
+	return err
+}
+
+// launch returns a launch, with its pipeline and its arguments. Its give has to follow.
+func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
+	p, err := k.pipeline(op, l.Block, uint32((l.Shared+7)&^7))
+	if err != nil {
+		return nil, err
 	}
 	x := launches.Get().(*launch)
 	x.k, x.p, x.grid = k, p, l.Grid
@@ -162,23 +180,36 @@ func (s *stream) Launch(of driver.Kernel, l *driver.Launch) error {
 		}
 		copy(to[:a.Size], unsafe.Slice((*byte)(a.Value()), a.Size))
 	}
-	if len(x.arguments) > 0 { // for which the stream may be held up
-		return s.enqueue(op{kind: opLaunch, name: name, launch: x})
+	return x, nil
+}
+
+// give ends the use of the pipeline, and gives the launch back to the pool.
+func (x *launch) give() {
+	x.p.pending.Add(-1)
+	x.k, x.p, x.arguments = nil, nil, x.arguments[:0]
+	launches.Put(x)
+}
+
+// store writes the arguments to memory that the host sees, from off in its block.
+func (x *launch) store(blk *block, off uint64) {
+	copy(unsafe.Slice((*byte)(unsafe.Add(blk.host, off)), len(x.arguments)), x.arguments)
+	binary.NativeEndian.PutUint64(x.constants[x.k.entry.pushed-8:], uint64(blk.addr)+off)
+}
+
+// dispatch records a launch; the queue is locked.
+func (q *queue) dispatch(cb uintptr, x *launch) {
+	t := q.dev.t
+	t.cmdBindPipeline(q.calls, cb, x.p.handle)
+	if n := x.k.entry.pushed; n > 0 {
+		t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running {
-		s.ops.add(op{kind: opLaunch, name: name, launch: x})
-		return nil
-	}
-	_, err = s.submitLaunch(name, x)
-	return err
+	t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
 }
 
 // submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the
 // stream may be held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
-	d, q := s.dev, s.q
+	q := s.q
 	var args *stage
 	if n := uint64(len(x.arguments)); n > 0 {
 		var off uint64
@@ -186,9 +217,7 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 			return true, nil
 		}
 		if err == nil {
-			copy(unsafe.Slice((*byte)(unsafe.Add(args.blk.host, off)), n), x.arguments)
-			address := uint64(args.blk.addr) + off
-			binary.NativeEndian.PutUint64(x.constants[x.k.entry.pushed-8:], address)
+			x.store(args.blk, off)
 		}
 	}
 	var cb uintptr
@@ -196,11 +225,7 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 		cb, err = q.begin(name)
 	}
 	if err == nil {
-		d.t.cmdBindPipeline(q.calls, cb, x.p.handle)
-		if n := x.k.entry.pushed; n > 0 {
-			d.t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
-		}
-		d.t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
+		q.dispatch(cb, x)
 		err = s.end(name, cb)
 	}
 	if args != nil {
@@ -209,8 +234,6 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 	if err == nil {
 		x.p.used(q, s.tail)
 	}
-	x.p.pending.Add(-1)
-	x.k, x.p, x.arguments = nil, nil, x.arguments[:0]
-	launches.Put(x)
+	x.give()
 	return false, err
 }

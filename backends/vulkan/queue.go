@@ -155,17 +155,26 @@ func (q *queue) copies() *[8]bufferCopy {
 // end submits the command buffer, unlocks the queue and returns the number of the submission. If it fails, nothing is submitted.
 func (q *queue) end(op string, cb uintptr) (uint64, error) {
 	defer q.mu.Unlock()
-	t, a := q.dev.t, q.args
 	q.order(cb)
-	t.endCommandBuffer(q.calls, cb)
-	a.buffer, a.number = cb, q.last+1
-	t.submit(q.calls, q.handle, unsafe.Pointer(&a.submit))
-	if api, st := q.calls.Run(); api != "" {
+	q.dev.t.endCommandBuffer(q.calls, cb)
+	q.args.buffer = cb
+	number, err := q.submit(op, &q.args.submit)
+	if err != nil {
 		q.idle = append(q.idle, cb)
+		return 0, err
+	}
+	q.busy.add(commands{cb, number})
+	return number, nil
+}
+
+// submit makes the calls so far and then submits what info says. It returns the number of the submission; q.mu is held.
+func (q *queue) submit(op string, info *submitInfo) (uint64, error) {
+	q.args.number = q.last + 1
+	q.dev.t.submit(q.calls, q.handle, unsafe.Pointer(info))
+	if api, st := q.calls.Run(); api != "" {
 		return 0, q.dev.fail(op, api, status(st))
 	}
 	q.last++
-	q.busy.add(commands{cb, q.last})
 	return q.last, nil
 }
 
@@ -177,13 +186,8 @@ func (q *queue) followed(op string, other *queue, number uint64) (uint64, error)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.args
-	a.other, a.until, a.number = other.semaphore, number, q.last+1
-	q.dev.t.submit(q.calls, q.handle, unsafe.Pointer(&a.follow))
-	if api, st := q.calls.Run(); api != "" {
-		return 0, q.dev.fail(op, api, status(st))
-	}
-	q.last++
-	return q.last, nil
+	a.other, a.until = other.semaphore, number
+	return q.submit(op, &a.follow)
 }
 
 // take returns a command buffer that is not in use; q.mu is held.
