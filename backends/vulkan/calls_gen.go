@@ -67,6 +67,7 @@ const (
 	handleHostAllocation        = 0x80       // VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
 	poolResetCommandBuffer      = 0x2        // VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT
 	oneTimeSubmit               = 0x1        // VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
+	simultaneousUse             = 0x4        // VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
 	stageBottomOfPipe           = 0x2000     // VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT
 	stageHost                   = 0x4000     // VK_PIPELINE_STAGE_HOST_BIT
 	stageAllCommands            = 0x10000    // VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
