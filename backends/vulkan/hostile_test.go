@@ -51,13 +51,13 @@ func TestValidationLayer(t *testing.T) {
 		t.Fatalf("the layer does not find a mistake:\n%s", out)
 	}
 	// TestLostDevice and TestFailuresNameTheCall lie to the layer about what was called.
-	const tests = "^(TestStagesAreShared|TestOrderOfHostMemory|TestRegisterAnyByte|TestNothingGrows|TestArgumentsInMemory|TestSuite)$" +
+	const tests = "^(TestStagesAreShared|TestOrderOfHostMemory|TestRegisterAnyByte|TestNothingGrows|TestArgumentsInMemory|TestArgumentsOfSequences|TestSuite)$" +
 		"/.*/.*/^[^K]"
 	if _, findings := run(tests); len(findings) > 0 {
 		t.Errorf("%d findings; the first: %s", len(findings), findings[0])
 	}
 	crashes = true
-	if _, findings := run("^(TestPipelinesAreFew|TestSuite)$/.*/.*/^Kernels$"); len(findings) > 0 {
+	if _, findings := run("^(TestPipelinesAreFew|TestPipelinesOfSequencesAreKept|TestSuite)$/.*/.*/^Kernels$"); len(findings) > 0 {
 		t.Errorf("kernels: %d findings; the first: %s", len(findings), findings[0])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -261,6 +262,7 @@ func use(m *mock, d *device, code []byte, host [3][]byte, check func(error) bool
 	var events []driver.Event
 	var modules []driver.Module
 	var kernels []driver.Kernel
+	var sequences []driver.Sequence
 	var streams []driver.Stream
 	for range 3 {
 		s, err := d.NewStream(driver.StreamOptions{})
@@ -286,7 +288,7 @@ func use(m *mock, d *device, code []byte, host [3][]byte, check func(error) bool
 			continue
 		}
 		r, s, own := some()
-		switch rng.IntN(9) {
+		switch rng.IntN(10) {
 		case 0:
 			check(s.Fill(r, driver.Pattern{Bits: rng.Uint64(), Width: 8}))
 		case 1:
@@ -333,6 +335,23 @@ func use(m *mock, d *device, code []byte, host [3][]byte, check func(error) bool
 			}
 			_, _, err := d.MemInfo()
 			check(err)
+		case 9:
+			if len(kernels) == 0 {
+				continue
+			}
+			launches := make([]driver.Launch, rng.IntN(30))
+			for i := range launches {
+				launches[i] = launchOf(putting(r.Mem, 0, uint32(i), 1))
+			}
+			if made, err := s.Prepare(slices.Repeat(kernels[:1], len(launches)), launches); check(err) {
+				sequences = append(sequences, made)
+				for range 3 {
+					n, err := made.Enqueue()
+					if check(err) != (n == len(launches)) && n > 0 {
+						panic("a sequence in part")
+					}
+				}
+			}
 		}
 	}
 	for _, s := range streams {
@@ -343,6 +362,9 @@ func use(m *mock, d *device, code []byte, host [3][]byte, check func(error) bool
 	}
 	for _, e := range events {
 		check(e.Close())
+	}
+	for _, made := range sequences {
+		check(made.Close())
 	}
 	for _, mod := range modules {
 		check(mod.Close())

@@ -37,6 +37,7 @@ var (
 	_ driver.Gater    = (*stream)(nil)
 	_ driver.Notifier = (*stream)(nil)
 	_ driver.Launcher = (*stream)(nil)
+	_ driver.Repeater = (*stream)(nil)
 )
 
 // opKind is a kind of operation.
@@ -46,6 +47,7 @@ const (
 	opCopy     opKind = iota + 1 // the device copies from src to dst; to and from are the same for the host, if it sees them
 	opFill                       // the device fills dst; to is the same for the host, if it sees it
 	opLaunch                     // the device runs a kernel
+	opSequence                   // the device runs the launches of a sequence
 	opStamp                      // the device writes the time of an event
 	opHost                       // the host copies from from to to, when all before is done
 	opStageIn                    // from the host's memory to dst, through stages
@@ -67,6 +69,7 @@ type op struct {
 	pattern  driver.Pattern
 	event    *event
 	launch   *launch
+	sequence *sequence
 	queue    *queue // opWait
 	number   uint64
 	point    *point
@@ -165,6 +168,8 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 		err = s.submitFill(o)
 	case opLaunch:
 		return s.submitLaunch(o.name, o.launch)
+	case opSequence:
+		err = s.submitSequence(o.name, o.sequence)
 	case opStamp:
 		err = s.submitStamp(o)
 	case opHost:
