@@ -266,11 +266,22 @@ func steps(t testing.TB, device string, n int) (step, plain func()) {
 	return step, plain
 }
 
-// BenchmarkStep compares a step with its launches. The two take turns; the metrics are the least time for each launch of the step, and by
+// BenchmarkStep compares a step with its launches, on the host and on each other device. The two take turns; the metrics are the least time for each launch of the step, and by
 // how much it is less than that of the launches alone.
 func BenchmarkStep(b *testing.B) {
+	infos, err := hal.Devices(b.Context())
+	require.NoError(b, err)
+	b.Run("host", func(b *testing.B) { benchmarkStep(b, "host") })
+	for _, info := range infos {
+		if info.Backend != "host" {
+			b.Run(info.Name(), func(b *testing.B) { benchmarkStep(b, info.Name()) })
+		}
+	}
+}
+
+func benchmarkStep(b *testing.B, device string) {
 	const n = 10
-	step, plain := steps(b, "host", n)
+	step, plain := steps(b, device, n)
 	least := func(d *time.Duration, call func()) {
 		start := time.Now()
 		for range 20 {
