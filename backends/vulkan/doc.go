@@ -9,8 +9,8 @@
 //
 // plan.go decides what is used of a device, as a function from data to data. device.go opens it, memory.go and slab.go allocate,
 // stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, event.go marks points in it. spirv.go reads
-// modules, module.go loads and launches kernels, pipeline.go compiles them. structs.go has the structures of C, and calls.txt the
-// calls, from which calls_gen.go is generated.
+// modules, module.go loads and launches kernels, pipeline.go compiles them, sequence.go repeats launches. structs.go has the
+// structures of C, and calls.txt the calls, from which calls_gen.go is generated.
 //
 // # Models of memory
 //
@@ -52,6 +52,9 @@
 // a new size of block or of shared memory compiles a pipeline, which takes milliseconds; the latest 64 of each kernel are kept.
 // Launches of other pipelines do not wait for that. What the driver keeps of a pipeline is in the cache of kernels, for this device
 // and this version of its driver.
+//
+// Launches that are prepared to be repeated are recorded in one command buffer, with barriers between them. A run submits it, and is one
+// submission: drivers that limit how long one takes limit all its launches together.
 //
 // # Failures
 //
