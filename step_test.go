@@ -266,8 +266,8 @@ func steps(t testing.TB, device string, n int) (step, plain func()) {
 	return step, plain
 }
 
-// BenchmarkStep compares a step with its launches, on the host and on each other device. The two take turns; the metrics are the least time for each launch of the step, and by
-// how much it is less than that of the launches alone.
+// BenchmarkStep compares a step with its launches, on the host and on each other device. The two take turns; the metrics are the least time
+// for each launch of the step, and by how much it is less than that of the launches alone.
 func BenchmarkStep(b *testing.B) {
 	infos, err := hal.Devices(b.Context())
 	require.NoError(b, err)

@@ -31,7 +31,7 @@ func wordsOf(t *testing.T, s *stream, m driver.Memory) []uint32 {
 	return words
 }
 
-// adding returns launches on three words: the first gets one more, the second the new first and ten more, the third the second and 100 more.
+// adding returns launches on three words: the first gets 1 more, the second becomes the first and 10, and the third the second and 100.
 func adding(t *testing.T, d *device, m driver.Memory) (kernels []driver.Kernel, launches []driver.Launch) {
 	t.Helper()
 	k, err := program(t, d).Kernel("add")
@@ -220,15 +220,10 @@ func TestRunsThatFail(t *testing.T) {
 // When the device is lost a run says so, and what was prepared is freed once the driver has let go of it.
 func TestSequenceOfALostDevice(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
-		opened, err := p.Open(t.Context(), p.ordinal)
-		must(t, err)
-		d := opened.(*device)
+		d := p.open(t)
 		s := streamOf(t, d)
-		m, err := d.Alloc(driver.KindDevice, 160, 0)
-		must(t, err)
-		code, err := d.Load(&driver.Image{Format: driver.FormatVulkan, Data: inBytes(wideKernel)})
-		must(t, err)
-		k, err := code.Kernel("wide")
+		m := memoryOf(t, d, driver.KindDevice, 160)
+		k, err := loaded(t, d, inBytes(wideKernel)).Kernel("wide")
 		must(t, err)
 		made, err := s.Prepare([]driver.Kernel{k}, []driver.Launch{launchOf(widely(m, 0, 1, new([16]uint64)))})
 		must(t, err)
@@ -249,7 +244,8 @@ func TestSequenceOfALostDevice(t *testing.T) {
 			}
 			destroy(device, pool)
 		}
-		must(t, made.Close(), code.Close(), m.Free(), s.Close(), d.Close())
+		must(t, made.Close())
+		d.t.destroyCommandPool = destroy
 	})
 }
 
