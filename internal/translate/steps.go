@@ -127,37 +127,47 @@ func (s *stepCounter) object(m *param) types.Object {
 // survey notes the values of variables, and which variables are changed.
 func (s *stepCounter) survey() {
 	info := s.p.info
-	write := func(e ast.Expr) {
-		if id := root(info, e); id != nil {
-			s.writes[info.ObjectOf(id)] = true
-		}
-	}
 	ast.Inspect(s.kernel.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
+		if n, ok := n.(*ast.AssignStmt); ok && len(n.Lhs) == len(n.Rhs) {
 			for i, l := range n.Lhs {
-				id, ok := l.(*ast.Ident)
-				if v := types.Object(nil); ok && info.Defs[id] != nil && len(n.Lhs) == len(n.Rhs) {
-					v = info.Defs[id]
-					s.values[v] = n.Rhs[i]
-				} else {
-					write(l)
+				if id, ok := l.(*ast.Ident); ok && info.Defs[id] != nil {
+					s.values[info.Defs[id]] = n.Rhs[i]
 				}
 			}
+		}
+		return true
+	})
+	s.changes(s.kernel.Body, func(v types.Object) { s.writes[v] = true })
+}
+
+// changes calls write for the variables that a node assigns to after their declaration, and for those whose address it takes.
+func (s *stepCounter) changes(n ast.Node, write func(types.Object)) {
+	info := s.p.info
+	change := func(e ast.Expr) {
+		if id := root(info, e); id != nil && info.Defs[id] == nil {
+			write(info.ObjectOf(id))
+		}
+	}
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				change(l)
+			}
 		case *ast.IncDecStmt:
-			write(n.X)
+			change(n.X)
 		case *ast.UnaryExpr:
 			if n.Op == token.AND {
-				write(n.X)
+				change(n.X)
 			}
 		case *ast.SelectorExpr: // a method may change what it is called on
 			if sel := info.Selections[n]; sel != nil && sel.Kind() == types.MethodVal {
-				write(n.X)
+				change(n.X)
 			}
 		case *ast.RangeStmt:
 			for _, e := range []ast.Expr{n.Key, n.Value} {
-				if e != nil && n.Tok == token.ASSIGN {
-					write(e)
+				if e != nil {
+					change(e)
 				}
 			}
 		}
@@ -316,9 +326,14 @@ func (s *stepCounter) rounds(n *ast.ForStmt) bound {
 		return ok && v != nil && info.ObjectOf(id) == v
 	}
 	c, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
-	if !ok || !is(c.X) || s.changedIn(n.Body, v) {
+	if !ok || !is(c.X) {
 		panic(noBound{})
 	}
+	s.changes(n.Body, func(o types.Object) {
+		if o == v {
+			panic(noBound{})
+		}
+	})
 	basic, ok := types.Unalias(v.Type()).(*types.Basic)
 	if !ok || numbers[basic.Kind()].bits < 32 { // a narrow one may wrap around and go on
 		panic(noBound{})
@@ -377,32 +392,6 @@ func simulated(v constant.Value, compare token.Token, end constant.Value, op tok
 	}
 }
 
-// changedIn reports whether a statement assigns to a variable, or takes its address.
-func (s *stepCounter) changedIn(n ast.Node, v types.Object) bool {
-	info, changed := s.p.info, false
-	write := func(e ast.Expr) {
-		if id := root(info, e); id != nil && info.ObjectOf(id) == v {
-			changed = true
-		}
-	}
-	ast.Inspect(n, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			for _, l := range n.Lhs {
-				write(l)
-			}
-		case *ast.IncDecStmt:
-			write(n.X)
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				write(n.X)
-			}
-		}
-		return !changed
-	})
-	return changed
-}
-
 // rangeLoop returns the steps of a loop over the numbers below another, or over a slice or an array.
 func (s *stepCounter) rangeLoop(n *ast.RangeStmt) bound {
 	each := s.block(n.Body)
@@ -457,7 +446,7 @@ func (s *stepCounter) most(e ast.Expr) bound {
 		if info.Types[e.Fun].IsType() && len(e.Args) == 1 {
 			to, ok := numberOf(info.TypeOf(e))
 			from, ok2 := numberOf(info.TypeOf(e.Args[0]))
-			if ok && ok2 && !to.float && !from.float && to.bits >= from.bits {
+			if ok && ok2 && !to.float && !from.float && to.bits >= from.bits && (to.signed || !from.signed || s.natural(e.Args[0])) {
 				return s.most(e.Args[0])
 			}
 			break
@@ -477,15 +466,34 @@ func (s *stepCounter) most(e ast.Expr) bound {
 			sum.add(s.most(e.Y))
 			return sum
 		case by == nil || constant.Sign(by) <= 0:
-		case e.Op == token.QUO || e.Op == token.SHR || e.Op == token.SUB && s.signed(e):
+		case e.Op == token.QUO || e.Op == token.SHR || e.Op == token.SUB && s.signed(e) && s.from(e.Y, 1, 1):
 			return s.most(e.X)
 		}
 	}
 	panic(noBound{})
 }
 
-// largest is the largest constant from which a loop starts, or by which it steps, and no place of a thread in a small launch is larger. So neither the sum
-// nor the product of two wraps around.
+// natural reports whether a whole number that has a bound is not negative: else it is a large one after the conversion to an unsigned type.
+func (s *stepCounter) natural(e ast.Expr) bool {
+	info := s.p.info
+	if c := info.Types[e].Value; c != nil {
+		return constant.Sign(c) >= 0
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		x := s.values[info.ObjectOf(e)]
+		return x == nil || s.natural(x)
+	case *ast.CallExpr:
+		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		return info.Types[e.Fun].IsType() && s.natural(e.Args[0]) || ok && info.ObjectOf(id) == types.Universe.Lookup("len")
+	case *ast.BinaryExpr:
+		return e.Op != token.SUB && s.natural(e.X) && s.natural(e.Y)
+	}
+	return false
+}
+
+// largest is the largest constant from which a loop starts, by which it steps, or that is taken from a number, and no place of a thread in
+// a small launch is larger. So neither the sum nor the product of two wraps around.
 const largest = 1 << 15
 
 // signed reports whether the type of a whole number has negative numbers: else a difference below zero is a large number.

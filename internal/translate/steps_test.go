@@ -46,6 +46,12 @@ func TestSteps(t *testing.T) {
 		{"function with a loop", "y[0] = rounds(n)", ""},
 		{"generic function", "y[0] = same(a)", "15"},
 		{"generic structure", "y[0] = first(a)", ""},
+		{"negative number as an unsigned one", "for k := uint32(0); k < uint32(n-5); k++ {\n y[0] = a\n}", ""},
+		{"negative length as an unsigned one", "last := len(x) - 1\nfor range uint(last) {\n y[0] = a\n}", ""},
+		{"smaller of two as an unsigned one", "for range uint32(min(n, 5)) {\n y[0] = a\n}", ""},
+		{"number as an unsigned one", "for range uint32(n / 2) {\n y[0] = a\n}", "4, 0, 7"},
+		{"difference that wraps around", "for range n - 2000000000 - 2000000000 {\n y[0] = a\n}", ""},
+		{"changed by a loop in the loop", "for k := 0; k < 5; k++ {\n for k = range 2 {\n  y[0] = a\n }\n}", ""},
 	} {
 		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\nfunc twice(a float32) float32 { return a * 2 }\n\nfunc back(k *int) { *k -= 1 }\n\n" +
 			"func same[T any](a T) T {\nb := a\nreturn b\n}\n\ntype pair[T any] struct{ a, b T }\n\nfunc first[T any](a T) T {\np := pair[T]{a, a}\nreturn p.a\n}\n\n" +
