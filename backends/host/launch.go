@@ -263,11 +263,7 @@ func (s *stream) runHere(l *launch) {
 		err := l.end()
 		s.mu.Lock()
 		s.finish(err)
-		if s.queue.n > 0 { // other goroutines have enqueued something
-			go s.work()
-		} else {
-			s.running = false
-		}
+		s.pass() // other goroutines may have enqueued something
 		s.mu.Unlock()
 	}()
 	l.begin(1)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -202,4 +203,33 @@ func TestQueueGoesOnAfterGoexit(t *testing.T) {
 	launch(s, "works", 1)
 	check(t, s.Sync())
 	want(t, "launches that worked", slices.Equal(ran, []uint32{1, 1}), true)
+}
+
+// After a function has ended its goroutine, nothing runs beside a small launch.
+func TestSmallLaunchAfterGoexit(t *testing.T) {
+	d := open(t, host.Options{}, 0)
+	s := newStream(t, d)
+	var small, later atomic.Bool
+	var launch func(s driver.Stream, name string, threads uint32, args ...driver.Arg)
+	launch = functions(t, d, map[string]driver.Function{
+		"ends": {Run: func(*driver.Block) { runtime.Goexit() }},
+		"small": {Steps: []uint32{1}, Run: func(*driver.Block) {
+			small.Store(true)
+			runtime.Gosched()
+			launch(s, "later", 1)
+			for range 10 {
+				runtime.Gosched()
+			}
+			small.Store(false)
+		}},
+		"later": {Run: func(*driver.Block) { later.Store(later.Load() || small.Load()) }},
+	})
+	for range 500 {
+		launch(s, "ends", 1)
+		for done := false; !done; done, _ = s.Query() {
+		}
+		launch(s, "small", 1)
+		check(t, s.Sync())
+	}
+	want(t, "a later launch ran beside it", later.Load(), false)
 }

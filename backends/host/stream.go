@@ -85,8 +85,8 @@ func (s *stream) run() {
 			s.mu.Lock()
 			s.queue.drop()
 			s.finish(err)
+			s.pass()
 			s.mu.Unlock()
-			go s.work()
 		}
 	}()
 	s.mu.Lock()
@@ -128,6 +128,13 @@ func (s *stream) run() {
 	}
 	s.running = false
 	s.mu.Unlock()
+}
+
+// pass gives the right to run to a new goroutine, or up if the queue is empty; mu is held.
+func (s *stream) pass() {
+	if s.running = s.queue.n > 0; s.running {
+		go s.work()
+	}
 }
 
 // finish counts an operation as done, with its error; mu is held.
