@@ -285,10 +285,11 @@ func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.
 	for i := range l.list {
 		one := &l.list[i]
 		if one.on.round != one.k.p.round.Load() {
-			if one.on, err = one.k.device(ctx, stream.Device()); err != nil {
+			on, err := one.k.device(ctx, stream.Device())
+			if err != nil {
 				return false, err
 			}
-			same = false
+			one.on, same = on, false
 		}
 	}
 	if same {
