@@ -17,7 +17,7 @@ func init() {
 	slot.Parts = struct {
 		Cover func(ctx context.Context, wants []Want) (Leases, error)
 		Of    func(cover Leases, i, lo, hi int, mode coherence.Mode) Want
-		Turn  func(wants []Want) (all []Want, which []int, place []hal.Region)
+		Turn  func(launches [][]Want) (all []Want, which []int, place []hal.Region)
 		Mark  func(Leases)
 
 		Watched func(w Want, attach func(all *Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
@@ -88,19 +88,29 @@ func (w Want) watched(attach func(all *Buffer[byte], elem uint64) watch.Watcher)
 }
 
 // inTurn is parts.InTurn.
-func inTurn(wants []Want) (all []Want, which []int, place []hal.Region) {
-	var sets [][]part // of each buffer, in the order of wants
-	for i := range wants {
-		w := &wants[i]
-		at := slices.IndexFunc(all, func(o Want) bool { return o.s == w.s })
-		if at < 0 {
-			at = len(all)
-			all, sets = append(all, *w), append(sets, nil)
-			all[at].of = &part{Lo: w.part.Lo, Hi: w.part.Hi}
+func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
+	var sets [][]part // of each buffer, in the order of launches, and of each launch first those that it reads
+	for _, wants := range launches {
+		first := len(which)
+		for i := range wants {
+			w := &wants[i]
+			at := slices.IndexFunc(all, func(o Want) bool { return o.s == w.s })
+			if at < 0 {
+				at = len(all)
+				all, sets = append(all, *w), append(sets, nil)
+				all[at].of = &part{Lo: w.part.Lo, Hi: w.part.Hi}
+			}
+			of := all[at].of
+			of.Lo, of.Hi = min(of.Lo, w.part.Lo), max(of.Hi, w.part.Hi)
+			which = append(which, at)
 		}
-		of := all[at].of
-		of.Lo, of.Hi = min(of.Lo, w.part.Lo), max(of.Hi, w.part.Hi)
-		which, sets[at] = append(which, at), append(sets[at], w.part)
+		for _, reads := range [...]bool{true, false} {
+			for i := range wants {
+				if p, at := wants[i].part, which[first+i]; p.Reads() == reads {
+					sets[at] = append(sets[at], p)
+				}
+			}
+		}
 	}
 	for i := range all {
 		w := &all[i]
@@ -112,9 +122,11 @@ func inTurn(wants []Want) (all []Want, which []int, place []hal.Region) {
 			w.part = hull(w.parts)
 		}
 	}
-	for i := range wants {
-		p := &wants[i].part
-		place = append(place, hal.Region{Off: p.Lo - all[which[i]].of.Lo, Len: p.Hi - p.Lo})
+	for _, wants := range launches {
+		for i := range wants {
+			p := &wants[i].part
+			place = append(place, hal.Region{Off: p.Lo - all[which[len(place)]].of.Lo, Len: p.Hi - p.Lo})
+		}
 	}
 	return all, which, place
 }

@@ -175,18 +175,15 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 
 // combine makes one want for each buffer. Launches of empty grids are left out.
 func (l *launches) combine() {
-	var all []buffer.Want
+	var all [][]buffer.Want
 	kept := l.list[:0]
 	for _, one := range l.list {
 		if !layer.Empty(one.grid) {
 			kept = append(kept, one)
-			all = append(all, one.wants...)
+			all = append(all, one.wants)
 		}
 	}
 	l.list = kept
-	if len(all) == 0 {
-		return
-	}
 	which, place := []int(nil), []hal.Region(nil)
 	l.wants, which, place = parts.InTurn(all)
 	for i := range l.list {

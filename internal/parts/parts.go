@@ -16,7 +16,7 @@ import (
 var under = slot.Parts.(struct {
 	Cover func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)
 	Of    func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want
-	Turn  func(wants []buffer.Want) (all []buffer.Want, which []int, place []hal.Region)
+	Turn  func(launches [][]buffer.Want) (all []buffer.Want, which []int, place []hal.Region)
 	Mark  func(buffer.Leases)
 
 	Watched func(w buffer.Want, attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
@@ -31,9 +31,9 @@ var Cover = under.Cover
 // write must not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
 var Of = under.Of
 
-// InTurn returns one want for each buffer, for accesses that come one after the other, in the order of wants: elements that one of them
-// overwrites before any other reads them are not read. which has the index of the buffer of each access in all, and place where its elements
-// lie in the region of that.
+// InTurn returns one want for each buffer, for launches that come one after the other: elements that one of them overwrites, and neither
+// this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie in
+// the region of that.
 var InTurn = under.Turn
 
 // Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued until

@@ -1,0 +1,42 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
+)
+
+// A launch of a step may read the elements that it overwrites, whatever the order of its arguments.
+func TestStepReadsWhatItsLaunchOverwrites(t *testing.T) {
+	_, streams := devices(t, 1)
+	p := kernel.New(kernel.Source{Go: kernel.Functions{"twice": kernel.Go(func(b *kernel.Block) {
+		for i, v := range kernel.Slice[float32](b, 1) {
+			kernel.Slice[float32](b, 0)[i] = 2 * v
+		}
+	})}})
+	defer func() { assert.NoError(t, p.Close()) }()
+	x := made(t, ramp(10)...)
+	to, err := x.Slice(0, 8)
+	require.NoError(t, err)
+	from, err := x.Slice(2, 10)
+	require.NoError(t, err)
+	for _, run := range []func(hal.Grid) hal.Grid{func(g hal.Grid) hal.Grid { return g }, nil} {
+		require.NoError(t, x.CopyIn(ctx, ramp(10)))
+		launch := func(grid hal.Grid) error {
+			return p.Kernel("twice").Launch(ctx, streams[1], grid, kernel.Out(to), kernel.In(from))
+		}
+		if run != nil {
+			require.NoError(t, launch(hal.Over(1)))
+		} else {
+			step, err := kernel.Record(ctx, streams[1], func(s *kernel.Step) error { return launch(s.Grid(hal.Over(1))) })
+			require.NoError(t, err)
+			require.NoError(t, step.Run(ctx))
+			require.NoError(t, step.Close())
+		}
+		assert.Equal(t, []float32{4, 6, 8, 10, 12, 14, 16, 18, 8, 9}, contents(t, x))
+	}
+}
