@@ -100,7 +100,7 @@ func misplaced(op string) error {
 		return nil
 	}
 	var pcs [128]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // not Record itself
 	for {
 		f, more := frames.Next()
 		switch {

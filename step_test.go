@@ -122,11 +122,14 @@ func TestRecordConcernsItsFunctionOnly(t *testing.T) {
 			small.Saxpy(q, 10, x, y)
 			y.Slice(0, 1).Fill(0)
 			assert.Equal(t, []float32{0, 10, 10}, y.Values())
+			q.Record(func(q *halyard.Queue) { small.Saxpy(q, 10, x, y) }).Run()
+			assert.Equal(t, []float32{10, 20, 20}, y.Values())
+			y.Fill(1)
 		}()
 		<-done
 	})
 	step.Run()
-	assert.Equal(t, []float32{1, 11, 11}, y.Values())
+	assert.Equal(t, []float32{2, 2, 2}, y.Values())
 	require.NoError(t, q.Close())
 }
 
