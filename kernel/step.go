@@ -50,13 +50,16 @@ type launches struct {
 // recorded is a launch of a step.
 type recorded struct {
 	k     *Kernel
-	on    *onDevice
+	on    *onDevice // when it was recorded
 	grid  hal.Grid
 	args  []Arg
 	wants []buffer.Want // one for each buffer among the arguments
 	which []int         // of these: the index in launches.wants
 	place []hal.Region  // of these: the place in the region of that want
-	ready []hal.Arg     // the arguments, with the regions of the last run
+
+	// These belong to whom launches.mu belongs to.
+	now   *onDevice // in the last run
+	ready []hal.Arg // the arguments, with the regions of the last run
 }
 
 // Record calls fn, and returns the launches that fn makes on grids of [Step.Grid] as a step:
@@ -156,7 +159,7 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	if err != nil {
 		return one, err
 	}
-	one = recorded{k: k, on: d, grid: grid, wants: used.wants}
+	one = recorded{k: k, on: d, now: d, grid: grid, wants: used.wants}
 	for i := range args {
 		a := args[i]
 		if a.buffer {
@@ -268,7 +271,7 @@ func (l *launches) enqueue(ctx context.Context, stream *hal.Stream, regions []ha
 			parts.Mark(leases)
 		}
 		one := &l.list[i]
-		if err := stream.Launch(one.on.kernel, one.grid, one.ready...); err != nil {
+		if err := stream.Launch(one.now.kernel, one.grid, one.ready...); err != nil {
 			return i, err
 		}
 	}
@@ -281,12 +284,12 @@ func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.
 	same = slices.Equal(l.regions, regions)
 	for i := range l.list {
 		one := &l.list[i]
-		if one.on.round != one.k.p.round.Load() {
+		if one.now.round != one.k.p.round.Load() {
 			on, err := one.k.device(ctx, stream.Device())
 			if err != nil {
 				return false, err
 			}
-			one.on, same = on, false
+			one.now, same = on, false
 		}
 	}
 	if same {
@@ -313,7 +316,7 @@ func (l *launches) prepare(stream *hal.Stream) {
 	var args [][]hal.Arg
 	for i := range l.list {
 		one := &l.list[i]
-		kernels, grids, args = append(kernels, one.on.kernel), append(grids, one.grid), append(args, one.ready)
+		kernels, grids, args = append(kernels, one.now.kernel), append(grids, one.grid), append(args, one.ready)
 	}
 	l.prepared = true
 	l.run, l.end, _ = layer.Prepare(stream, kernels, grids, args)
@@ -328,10 +331,9 @@ func (l *launches) forget() (err error) {
 	return err
 }
 
-// unleased returns the error of a run whose leases were refused, with the argument that is the reason.
+// unleased returns the error of a run whose leases were refused, with the argument that is the reason. It does not wait for other runs, as
+// the context may have ended.
 func (l *launches) unleased(err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for i := range l.list {
 		one := &l.list[i]
 		for j := range one.wants {

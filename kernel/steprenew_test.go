@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -39,4 +43,36 @@ func TestStepLoadsAKernelAgainLater(t *testing.T) {
 	require.NoError(t, s.Sync(ctx))
 	assert.Equal(t, 8, ran)
 	require.NoError(t, errors.Join(step.Close(), first.Close(), second.Close()))
+}
+
+// A run whose context ends while it waits for another one returns, also if the driver holds up the other one.
+func TestRunDoesNotWaitForADriverThatBlocks(t *testing.T) {
+	b := newFailing(nil)
+	blocked, goOn := make(chan struct{}, 1), make(chan struct{})
+	b.Launch = func(s *hooked.Stream, k driver.Kernel, l *driver.Launch) error {
+		select {
+		case blocked <- struct{}{}:
+			<-goOn
+		default:
+		}
+		return s.Stream.(driver.Launcher).Launch(k, l)
+	}
+	s := b.streams(t)[0]
+	x, y := made(t, ramp(10)...), made(t, ramp(10)...)
+	step := stepOf(t, s, [2]*buffer.Buffer[float32]{x, y})
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- step.Run(ctx) }()
+	<-blocked
+	ends, cancel := context.WithCancel(ctx)
+	go func() { second <- step.Run(ends) }()
+	cancel()
+	select {
+	case err := <-second:
+		require.ErrorIs(t, err, context.Canceled)
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+	close(goOn)
+	require.NoError(t, <-first)
+	assert.Equal(t, float32(18), contents(t, y)[9])
 }
