@@ -172,6 +172,47 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	requireDevices(t, b)
 }
 
+// Where Intel's compiler runs threads one by one, it vectorises their loops, and adds and multiplies floats in another order.
+func TestOrderOfSums(t *testing.T) {
+	t.Parallel()
+	var kernels []text
+	for _, body := range []string{
+		"for j := range x { d := float32(uint16(x[j])) - w; r += float32(d * d) }",
+		"for j := range len(x) { r += 0.01 / (1 + float32(uint16(x[j])+uint16(i))) }",
+		"for _, v := range x { r *= 1 + float32(v&7+uint32(i))/1000 }",
+		"var v struct{ a, b [2]float32 }; for j := range x { v.b[1] += float32(uint16(x[j])) / w }; r = v.b[1]",
+		"j := 0; for j < len(x) && (w < 0.5 || uint32(j) < x[j]|1<<20) { r += float32(uint16(x[j])) / w; j++ }",
+		"for j := range x { r = h0_added(r, x[j], w) }",
+		"g[i] = w; for j := range x { g[i] += float32(uint16(x[j])) / 10 }; r = g[i]",
+		"s := 0.1; for j := range x { s += 1 / (float64(x[j]) + float64(w)) }; r = float32((s - float64(float32(s))) * (1 << 40))",
+	} {
+		for _, seed := range []uint64{1000560, 3006941} { // other grids
+			kernels = append(kernels, text{seed, `
+func h0_added(s float32, u uint32, w float32) float32 { return s + float32(float32(uint16(u))*w) }
+
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	w, r := float32(uint16(x[i]))/7, float32(1)
+	_ = w
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	y[i] = f32(r)
+}
+`})
+		}
+	}
+	b := newBatch(t)
+	all, err := b.run(t.Context(), kernels, b.devices)
+	require.NoError(t, err)
+	for k, f := range all {
+		assert.Equal(t, found{}, f, kernels[k].src)
+	}
+	requireDevices(t, b)
+}
+
 // Mesa's Vulkan driver for processors leaves out products, quotients and sums with a zero that it knows to be one: because the text has
 // it, or because it is computed from constants, or from an index in a dimension in which blocks have one thread.
 func TestZerosThatACompilerKnows(t *testing.T) {

@@ -398,6 +398,9 @@ func (p *cProgram) statement() *cStmt {
 			s.orElse = p.statement()
 		}
 		return s
+	case t == "GO_ORDERED":
+		p.next()
+		return p.statement()
 	case t == "for":
 		p.next()
 		p.expect("(")

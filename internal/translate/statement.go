@@ -514,14 +514,14 @@ func (f *function) loop(s *ast.ForStmt, label string) {
 		if len(post) == 1 {
 			step = strings.TrimSuffix(strings.TrimSpace(post[0]), ";")
 		}
-		f.line("for (; %s; %s) {", cond, step)
+		f.line("%sfor (; %s; %s) {", f.ordered(s), cond, step)
 	} else {
 		first := ""
 		if len(post) > 0 {
 			first = f.temp()
 			f.line("u8 %s = 1;", first)
 		}
-		f.line("for (;;) {")
+		f.line("%sfor (;;) {", f.ordered(s))
 		if first != "" {
 			f.line("\tif (!%s) {", first)
 			for _, l := range post {
@@ -603,7 +603,7 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 	}
 	i := f.temp()
 	j := f.enter(label, true)
-	f.line("for (%s %s = 0; %s < %s; %s++) {", index, i, i, end, i)
+	f.line("%sfor (%s %s = 0; %s < %s; %s++) {", f.ordered(s), index, i, i, end, i)
 	f.depth++
 	place := func(e ast.Expr, value string) {
 		if s.Tok == token.DEFINE {

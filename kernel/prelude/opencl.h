@@ -98,6 +98,14 @@
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #endif
+/* GO_ORDERED comes before loops that may add or multiply floats. Intel's compiler runs the last threads of a block one by one, and all threads
+   of a small block. In these it vectorises the loops: it keeps up to 16 sums and adds them up in the end, which rounds otherwise than one after
+   the other. */
+#ifdef __INTEL_LLVM_COMPILER
+#define GO_ORDERED _Pragma("clang loop vectorize(disable)")
+#else
+#define GO_ORDERED
+#endif
 /* PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). PoCL 3.1 and 7.1 move stores past other
    uses of the same element by the same thread. */
 #ifdef POCL_DEVICE_ADDRESS_BITS
