@@ -60,7 +60,7 @@ KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(((i64)INDEX(0)), h_x_n, 0)];
 	{
 		i64 h_half = ((i64)128);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
@@ -91,10 +91,10 @@ KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(((i64)INDEX(0)), h_x_n, 3)];
 	{
 		i64 h_size = ((i64)2);
-		for (; (h_size <= ((i64)256)); h_size = ((i64)((u64)h_size * (u64)((i64)2)))) {
+		GO_ORDERED for (; (h_size <= ((i64)256)); h_size = ((i64)((u64)h_size * (u64)((i64)2)))) {
 			{
 				i64 h_apart = ((i64)(h_size / ((i64)2)));
-				for (; (h_apart > ((i64)0)); h_apart = ((i64)(h_apart / ((i64)2)))) {
+				GO_ORDERED for (; (h_apart > ((i64)0)); h_apart = ((i64)(h_apart / ((i64)2)))) {
 					BARRIER();
 					{
 						i64 h_other = ((i64)(h_me ^ h_apart));

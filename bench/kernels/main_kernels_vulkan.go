@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("7d457873236f75a6", map[string]kernel.Code{
+	kernels.Compiled("e3d0ffd66e8c9dc5", map[string]kernel.Code{
 		"treeSum": {Words: `
 sQERAgERAuMpEQILDgPkKQEPCwUI677Rkwflys2qB20PLjZZdxAGCBEBAQEFBQjrvtGTB+XKzaoHbUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMI
 SAUNAiMQSAUNAyMYRwMNAkcEEgYERwMTAkgFEwAjAEcEIAYERwMhAkgFIQAjAEgEIQAXRwQ2CxtHA1gqRwRZCxhHBHcLGkcDoAEqFQQBIAAyBAECATIEAQMB

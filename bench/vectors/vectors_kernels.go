@@ -202,7 +202,7 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		f32 h_sy_1 = 0.0f;
 		f32 h_sz_1 = 0.0f;
 		{
-			for (i64 v_10 = 0; v_10 < h_px_n; v_10++) {
+			GO_ORDERED for (i64 v_10 = 0; v_10 < h_px_n; v_10++) {
 				i64 h_k_1 = v_10;
 				f32 h_dx_1 = (h_px[GO_AT(h_k_1, h_px_n, 5)] - h_x_1);
 				f32 h_dy_1 = (h_py[GO_AT(h_k_1, h_py_n, 5)] - h_y_1);
@@ -238,7 +238,7 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		f32 h_sy = 0.0f;
 		f32 h_sz = 0.0f;
 		{
-			for (i64 v_1 = 0; v_1 < h_px_n; v_1++) {
+			GO_ORDERED for (i64 v_1 = 0; v_1 < h_px_n; v_1++) {
 				i64 h_k = v_1;
 				f32 h_dx = (h_px[GO_AT(h_k, h_px_n, 5)] - h_x);
 				f32 h_dy = (h_py[GO_AT(h_k, h_py_n, 5)] - h_y);
@@ -276,7 +276,7 @@ KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
 	{
-		for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
+		GO_ORDERED for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
 			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_a);
 			f32 v_3 = (((2.0f * h_x) * h_y) + h_b);
 			h_x = v_2;
@@ -298,7 +298,7 @@ KERNEL void k_products(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, 
 	}
 	{
 		i64 v_1 = h_each;
-		for (i64 v_2 = 0; v_2 < v_1; v_2++) {
+		GO_ORDERED for (i64 v_2 = 0; v_2 < v_1; v_2++) {
 			i64 h_k = v_2;
 			h_sum = (h_sum + (h_a[GO_AT(((i64)((u64)((i64)((u64)h_k * (u64)h_sums_n)) + (u64)h_i)), h_a_n, 9)] * h_b[GO_AT(((i64)((u64)((i64)((u64)h_k * (u64)h_sums_n)) + (u64)h_i)), h_b_n, 9)]));
 		}

@@ -7,7 +7,7 @@ package vectors
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("dc78823e6763ada4", map[string]kernel.Code{
+	kernels.Compiled("cf480b9d60738d42", map[string]kernel.Code{
 		"saxpy": {Words: `
 TRECAREC4ykRAgsOA+QpAQ8IBQjrvs2LBvjg5QMQLjQQBggRAQEBBQQI677Niwb44OUDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ4AIwBIBQ4BIwhIBQ4CIxBI
 BQ4DIxhIBQ4EIyBHAw4CRwQYBgRHAxkCSAUZACMARwQuCxpHBDQLG0cDSipHA0sqFQQBIAAyBAECATIEAQMBMgQBBAEXBAUBAzMGBQYCAwQTAgchAwoHFgML

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("2f4684b32d80dcbf", map[string]kernel.Code{
+	kernels.Compiled("4ce36d74d3ac648d", map[string]kernel.Code{
 		"add": {Words: `
 4wERAgERAuMpEQILDgPkKQEPCQUI676FowZkDzxCYBAGCBEBAQEFBAjrvoWjBmRHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBMGBEgFFAAjAEcEFQYgRwMWAkgFFgAjAEcELAYESAUtACMARwQvBiRIBTAAIwBHBDEGgAlHAzICSAUyACMARwQ8CxpHBEIL

@@ -116,7 +116,7 @@ FUNCTION i64 f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fro
 	i64 h_found = ((i64)-1);
 	{
 		i64 h_i = ((i64)0);
-		for (; (h_i < h_spheres_n); h_i = ((i64)((u64)h_i + (u64)((i64)9)))) {
+		GO_ORDERED for (; (h_i < h_spheres_n); h_i = ((i64)((u64)h_i + (u64)((i64)9)))) {
 			T_vec v_2 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
 			T_vec v_3 = f_sub(v_2, h_from);
 			T_vec h_to = v_3;
@@ -172,7 +172,7 @@ FUNCTION T_vec f_inside(u32 *h_state) {
 	v_1.h_Z = 1.0f;
 	T_vec h_p = v_1;
 	if (GO_APART) {
-		for (;;) {
+		GO_ORDERED for (;;) {
 			f32 v_2 = f_dot(h_p, h_p);
 			if (!(v_2 >= 1.0f)) break;
 			f32 v_4 = f_random(&(*h_state));
@@ -225,7 +225,7 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 	T_vec h_light = v_1;
 	if (GO_APART) {
 		i64 h_bounce = ((i64)0);
-		for (; (h_bounce < ((i64)20)); h_bounce = ((i64)((u64)h_bounce + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_bounce < ((i64)20)); h_bounce = ((i64)((u64)h_bounce + (u64)((i64)1)))) {
 			f32 h_far = 3.4028235e+38f;
 			i64 v_3 = f_nearest(h_spheres, h_spheres_n, h_from, h_ray, &h_far GO_PASS);
 			i64 h_i = v_3;
@@ -319,7 +319,7 @@ KERNEL void k_trace(i32 h_width, i32 h_height, i32 h_samples, const GLOBAL f32 *
 	T_vec h_sum = v_1;
 	{
 		i32 h_s = 0;
-		for (; (h_s < h_samples); h_s = ((i32)((u32)h_s + (u32)1))) {
+		GO_ORDERED for (; (h_s < h_samples); h_s = ((i32)((u32)h_s + (u32)1))) {
 			f32 v_3 = f_random(&h_state);
 			f32 h_right = (((GO_F32(h_x) + v_3) - (((f32)h_width) / 2.0f)) / ((f32)h_height));
 			f32 v_4 = f_random(&h_state);

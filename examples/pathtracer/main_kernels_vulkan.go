@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("025e86aaeee39f67", map[string]kernel.Code{
+	kernels.Compiled("3dbe354527bd0d73", map[string]kernel.Code{
 		"trace": {Words: `
 iAsRAgERAuMpEQILEQLgIhECJwsGogLHmM3iBK7m0aMGrujUgQMADgPkKQEPCQUI677RkwfhxpUDDzpAXhAGCBEBAQEFBYMB5979mgfo5P2qB7NkBQSBAua+
 kfsGdAUEnQLmvsn7Bu/oAQUEvQLmvrWrB2wFBKgC5r7Nmwbh2JUDBQT8Aea+1fMG6egBBQTEA+a+zasHYgUE5wTmvoWjBmQFBYAG5r61ywby5L2TBwAFBdMH

@@ -325,7 +325,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 	f32 h_mine = 0.0f;
 	{
 		i64 h_i = ((i64)((u64)go_div_i64(((i64)((u64)((i64)BLOCK(0)) * (u64)h_a_n)), ((i64)BLOCKS(0))) + (u64)h_me));
-		for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
+		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
 			h_mine = (h_mine + (h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)]));
 		}
 	}
@@ -335,7 +335,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		if ((h_me == ((i64)0))) {
 			{
 				i64 h_k = ((i64)1);
-				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
 					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]));
 				}
 			}
@@ -411,7 +411,7 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
 	{
-		for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
+		GO_ORDERED for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
 			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_a);
 			f32 v_3 = (((2.0f * h_x) * h_y) + h_b);
 			h_x = v_2;
@@ -441,7 +441,7 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	f32 h_az = 0.0f;
 	{
 		i64 h_k = ((i64)0);
-		for (; (h_k < h_old_n); h_k = ((i64)((u64)h_k + (u64)((i64)4)))) {
+		GO_ORDERED for (; (h_k < h_old_n); h_k = ((i64)((u64)h_k + (u64)((i64)4)))) {
 			f32 h_dx = (h_old[GO_AT(h_k, h_old_n, 17)] - h_x);
 			f32 h_dy = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)1))), h_old_n, 17)] - h_y);
 			f32 h_dz = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)2))), h_old_n, 17)] - h_z);
@@ -569,7 +569,7 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 	f64 h_mine = 0.0;
 	{
 		i64 h_i = ((i64)((u64)go_div_i64(((i64)((u64)((i64)BLOCK(0)) * (u64)h_a_n)), ((i64)BLOCKS(0))) + (u64)h_me));
-		for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
+		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
 			h_mine = (h_mine + (h_a[GO_AT(h_i, h_a_n, 26)] * h_b[GO_AT(h_i, h_b_n, 26)]));
 		}
 	}
@@ -579,7 +579,7 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 		if ((h_me == ((i64)0))) {
 			{
 				i64 h_k = ((i64)1);
-				for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
 					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 28)]));
 				}
 			}

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("5f6ed9643a97713f", map[string]kernel.Code{
+	kernels.Compiled("5d8102913641af41", map[string]kernel.Code{
 		"laplace": {Words: `
 oQERAgERAuMpEQILDgPkKQEPCgUI676xiwbw2IWbBmUPLzVXEAYIEQEBAQUFCOu+sYsG8NiFmwZlRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhI
 BQ0CIxBIBQ0DIxhIBQ0EIyBHAw0CRwQYBgRHAxkCSAUZACMARwQkBgRHAyUCSAUlACMASAQlABdHBC8LGkcENQsbRwRXCxhHA2wqRwN7KkcDiAEqRwOXASpH

@@ -259,7 +259,7 @@ KERNEL void k_mandelbrot(i32 h_n, i32 h_rows, i32 h_first, i32 h_limit, GLOBAL u
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
 	{
-		for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
+		GO_ORDERED for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
 			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_a);
 			f32 v_3 = (((2.0f * h_x) * h_y) + h_b);
 			h_x = v_2;
@@ -359,14 +359,14 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 	f64 h_sum = 0.0;
 	{
 		i64 h_i = ((i64)INDEX(0));
-		for (; (h_i < h_a_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)64) * (u64)((i64)BLOCKS(0))))))) {
+		GO_ORDERED for (; (h_i < h_a_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)64) * (u64)((i64)BLOCKS(0))))))) {
 			h_sum = (h_sum + (h_a[GO_AT(h_i, h_a_n, 12)] * h_b[GO_AT(h_i, h_b_n, 12)]));
 		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 13)]) = h_sum;
 	{
 		i64 h_half = ((i64)32);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {

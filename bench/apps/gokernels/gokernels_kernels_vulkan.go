@@ -7,7 +7,7 @@ package gokernels
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("e96bd94ff481a58e", map[string]kernel.Code{
+	kernels.Compiled("1362c05cbc19c162", map[string]kernel.Code{
 		"laplace": {Words: `
 qQERAgERAuMpEQILDgPkKQEPCgUI676xiwbw2IWbBmUPOD5vEAYIEQEBAQUFCOu+sYsG8NiFmwZlRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwRI
 BQ0CIwhIBQ0DIxBIBQ0EIxhIBQ0FIyBHAw0CRwQcBgRHAx0CSAUdACMARwQqBgRHAysCSAUrACMASAQrABdHBDgLGkcEPgsbRwRvCxhHA5cBKkcDnQEqRwOj

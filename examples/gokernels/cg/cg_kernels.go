@@ -160,14 +160,14 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 	f32 h_mine = 0.0f;
 	{
 		i64 h_j = h_me;
-		for (; (h_j < h_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
+		GO_ORDERED for (; (h_j < h_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
 			h_mine = (h_mine + (h_a[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_a_n, 6)] * h_b[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_b_n, 6)]));
 		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 7)]) = h_mine;
 	{
 		i64 h_half = ((i64)32);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
@@ -201,14 +201,14 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 	f32 h_mine = 0.0f;
 	{
 		i64 h_j = h_me;
-		for (; (h_j < h_sums_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
+		GO_ORDERED for (; (h_j < h_sums_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
 			h_mine = (h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)]);
 		}
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;
 	{
 		i64 h_half = ((i64)32);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {

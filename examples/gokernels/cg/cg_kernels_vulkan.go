@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("e39121d847bff538", map[string]kernel.Code{
+	kernels.Compiled("1defdef1ef454d53", map[string]kernel.Code{
 		"laplace": {Words: `
 mgERAgERAuMpEQILDgPkKQEPCQUI676xiwbw2IWbBmUPLzUQBggRAQEBBQUI676xiwbw2IWbBmVHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEcDDQJHBBIGBEcDEwJIBRMAIwBHBCAGBEcDIQJIBSEAIwBIBCEAF0cELwsaRwQ1CxtHA1wqRwNrKkcDeCpHA4cBKkcDlgEqFQQB

@@ -43,14 +43,14 @@ KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts,
 	}
 	if (GO_APART) {
 		i64 h_i = ((i64)INDEX(0));
-		for (; (h_i < h_data_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)THREADS(0)) * (u64)((i64)BLOCKS(0))))))) {
+		GO_ORDERED for (; (h_i < h_data_n); h_i = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)THREADS(0)) * (u64)((i64)BLOCKS(0))))))) {
 			ATOMIC_ADD(&h_own.a[GO_AT(h_data[GO_AT(h_i, h_data_n, 0)], 256, 0)], ((u32)1));
 		}
 	}
 	BARRIER();
 	if (GO_APART) {
 		i64 h_b = ((i64)THREAD(0));
-		for (; (h_b < ((i64)256)); h_b = ((i64)((u64)h_b + (u64)((i64)THREADS(0))))) {
+		GO_ORDERED for (; (h_b < ((i64)256)); h_b = ((i64)((u64)h_b + (u64)((i64)THREADS(0))))) {
 			{
 				if ((GO_ONCE(h_own.a[GO_AT(h_b, 256, 1)]) != ((u32)0))) {
 					ATOMIC_ADD(&h_counts[GO_AT(h_b, h_counts_n, 2)], GO_ONCE(h_own.a[GO_AT(h_b, 256, 2)]));

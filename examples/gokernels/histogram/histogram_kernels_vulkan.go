@@ -7,7 +7,7 @@ package histogram
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("93b1e9dbdcf7b996", map[string]kernel.Code{
+	kernels.Compiled("4146c7863982fc1b", map[string]kernel.Code{
 		"count": {Words: `
 pAERAgERAuMpEQILEQLgIhECJw4D5CkBDwoFCOu+jfsG9dzRAw8uNmJ+EAYIEQEBAQUECOu+jfsG9dzRA0cEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUN
 ASMISAUNAiMQSAUNAyMYRwMNAkcEEgYBRwMTAkgFEwAjAEcEIAYERwMhAkgFIQAjAEgEIQAXRwQ2CxtHBGILGkcEfgsYFQQBIAAyBAECATIEAQMBMgQBBAEX

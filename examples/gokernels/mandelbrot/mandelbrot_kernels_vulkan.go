@@ -7,7 +7,7 @@ package mandelbrot
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("ac40ec96382f344c", map[string]kernel.Code{
+	kernels.Compiled("b34d051e670ec46d", map[string]kernel.Code{
 		"mandelbrot": {Words: `
 tAERAgERAuMpEQILDgPkKQEPCwUI6761iwbuyJXjBuLkvaMHABEpL1wQBggRAQEBBQVR5r6xqwbh7JWbBwAFBgjrvrWLBu7IleMG4uS9owcARwQCAQBHBAMB
 AUcEBAECRwQGCxlIBQwAIwBIBQwBIwRIBQwCIwhIBQwDIwxIBQwEIxBIBQwFIxRIBQ8AIwBIBQ8BIxhIBQ8CIyBHAw8CRwQbBgRHAxwCSAUcACMARwQpCxpH

@@ -7,7 +7,7 @@ package nbody
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4a69536b1b9fdf1d", map[string]kernel.Code{
+	kernels.Compiled("8fdefec6fc587ce8", map[string]kernel.Code{
 		"step": {Words: `
 8gMRAgERAuMpEQILCwbfAseYzeIErubRowau6NSBAwAOA+QpAQ8KBQjrvs2jB+XgARBDS26LARAGCBEBAQEFBNoC5r7J+wbv6AEFBAjrvs2jB+XgAUcEAgEA
 RwQDAQFHBAQBAkcEBgsZSAUOACMASAUOASMESAUOAiMISAUOAyMQSAUOBCMYSAUOBSMgSAUOBiMoSAUOByMwRwMOAkcEHgYERwMfAkgFHwAjAEcELAYERwMt

@@ -73,7 +73,7 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 	}
 	{
 		i64 h_half = ((i64)128);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
@@ -110,7 +110,7 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 	BARRIER();
 	{
 		i64 h_step = ((i64)1);
-		for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
+		GO_ORDERED for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
 			u32 h_before = ((u32)0);
 			{
 				if ((h_me >= h_step)) {

@@ -7,7 +7,7 @@ package reduce
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("fb33cff84a37e5b6", map[string]kernel.Code{
+	kernels.Compiled("35c6fcc5c91eea06", map[string]kernel.Code{
 		"sum": {Words: `
 ogERAgERAuMpEQILDgPkKQEPCQUI677NqwdtDy01YRAGCBEBAQEFBAjrvs2rB21HBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEcDDQJHBBEGBEcDEgJIBRIAIwBHBB8GBEcDIAJIBSAAIwBIBCAAF0cENQsbRwRhCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMCByEDCgcg

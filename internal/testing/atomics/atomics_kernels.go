@@ -575,7 +575,7 @@ FUNCTION void f_change(i64 h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_
 	f32 h_was = 0.0f;
 	f32 h_is = 1.0f;
 	if (GO_APART) {
-		for (; (h_was != h_is); ) {
+		GO_ORDERED for (; (h_was != h_is); ) {
 			h_was = h_is;
 			f32 v_4 = go_atomic_cas_f32(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + 1.0f));
 			h_is = v_4;
@@ -609,7 +609,7 @@ FUNCTION void f_change_1(i64 h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *
 	f64 h_was = 0.0;
 	f64 h_is = 1.0;
 	if (GO_APART) {
-		for (; (h_was != h_is); ) {
+		GO_ORDERED for (; (h_was != h_is); ) {
 			h_was = h_is;
 			f64 v_4 = go_atomic_cas_f64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + 1.0));
 			h_is = v_4;
@@ -644,7 +644,7 @@ FUNCTION void f_change_2(i64 h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *
 	i64 h_was = ((i64)0);
 	i64 h_is = ((i64)1);
 	if (GO_APART) {
-		for (; (h_was != h_is); ) {
+		GO_ORDERED for (; (h_was != h_is); ) {
 			h_was = h_is;
 			i64 v_4 = go_atomic_cas_i64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, ((i64)((u64)h_was + (u64)((i64)1))));
 			h_is = v_4;
@@ -677,7 +677,7 @@ FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *
 	u64 h_was = ((u64)0);
 	u64 h_is = ((u64)1);
 	if (GO_APART) {
-		for (; (h_was != h_is); ) {
+		GO_ORDERED for (; (h_was != h_is); ) {
 			h_was = h_is;
 			u64 v_4 = go_atomic_cas_u64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + ((u64)1)));
 			h_is = v_4;
@@ -711,7 +711,7 @@ FUNCTION void f_change_4(i64 h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *
 	u32 h_was = ((u32)0);
 	u32 h_is = ((u32)1);
 	if (GO_APART) {
-		for (; (h_was != h_is); ) {
+		GO_ORDERED for (; (h_was != h_is); ) {
 			h_was = h_is;
 			u32 v_4 = ATOMIC_CAS(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + ((u32)1)));
 			h_is = v_4;

@@ -7,7 +7,7 @@ package atomics
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("7c4c0cda34eb4be4", map[string]kernel.Code{
+	kernels.Compiled("7f5e6f23ecf93521", map[string]kernel.Code{
 		"float32s": {Words: `
 mgMRAgERAuMpEQILDgPkKQEPCgUI676Z4wbvwtGbA7LmAQ8zOWAQBggRAQEBBQWJAefe/eoG6dz9sgazZAUF5gHn3v3qBuHw/bIGs2QFBQjrvpnjBu/C0ZsD
 suYBRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBIBQ0FIyhHAw0CRwQSBgRHAxMCSAUTACMARwQgBgRHAyECSAUh

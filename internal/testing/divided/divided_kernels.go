@@ -278,7 +278,7 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 	f32 h_sum = 0.0f;
 	{
 		i64 h_k = ((i64)0);
-		for (; (h_k < h_n); h_k = ((i64)((u64)h_k + (u64)((i64)8)))) {
+		GO_ORDERED for (; (h_k < h_n); h_k = ((i64)((u64)h_k + (u64)((i64)8)))) {
 			i64 v_2 = h_y;
 			i64 v_3 = h_x;
 			i64 v_4 = h_y;
@@ -300,7 +300,7 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 			BARRIER();
 			{
 				i64 h_i = ((i64)0);
-				for (; (h_i < ((i64)8)); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_i < ((i64)8)); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
 					h_sum = (h_sum + (GO_ONCE(h_at.a[GO_AT(h_y, 8, 10)].a[GO_AT(h_i, 8, 10)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 8, 10)].a[GO_AT(h_x, 8, 10)])));
 				}
 			}
@@ -320,7 +320,7 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		T_Body h_b_1 = h_from[GO_AT(h_i_1, h_from_n, 12)];
 		{
 			i64 h_j_1 = ((i64)0);
-			for (; (h_j_1 < h_from_n); h_j_1 = ((i64)((u64)h_j_1 + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j_1 < h_from_n); h_j_1 = ((i64)((u64)h_j_1 + (u64)((i64)1)))) {
 				f32 h_dx_1 = (h_from[GO_AT(h_j_1, h_from_n, 13)].h_At.a[0] - GO_ONCE(h_b_1.h_At.a[0]));
 				f32 h_dy_1 = (h_from[GO_AT(h_j_1, h_from_n, 13)].h_At.a[1] - GO_ONCE(h_b_1.h_At.a[1]));
 				f32 h_s_1 = (h_dt / ((1.0f + (h_dx_1 * h_dx_1)) + (h_dy_1 * h_dy_1)));
@@ -341,7 +341,7 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		T_Body h_b = h_from[GO_AT(h_i, h_from_n, 12)];
 		{
 			i64 h_j = ((i64)0);
-			for (; (h_j < h_from_n); h_j = ((i64)((u64)h_j + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j < h_from_n); h_j = ((i64)((u64)h_j + (u64)((i64)1)))) {
 				f32 h_dx = (h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - GO_ONCE(h_b.h_At.a[0]));
 				f32 h_dy = (h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - GO_ONCE(h_b.h_At.a[1]));
 				f32 h_s = (h_dt / ((1.0f + (h_dx * h_dx)) + (h_dy * h_dy)));
@@ -369,7 +369,7 @@ KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FA
 	f32 h_y = 0.0f;
 	i32 h_n = 0;
 	{
-		for (; ((h_n < 100) && (((h_x * h_x) + (h_y * h_y)) < 4.0f)); ) {
+		GO_ORDERED for (; ((h_n < 100) && (((h_x * h_x) + (h_y * h_y)) < 4.0f)); ) {
 			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_cx);
 			f32 v_3 = (((2.0f * h_x) * h_y) + h_cy);
 			h_x = v_2;
@@ -391,7 +391,7 @@ KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL 
 	f32 h_sum = 0.0f;
 	{
 		i64 h_d = ((i64)-2);
-		for (; (h_d <= ((i64)2)); h_d = ((i64)((u64)h_d + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_d <= ((i64)2)); h_d = ((i64)((u64)h_d + (u64)((i64)1)))) {
 			h_sum = (h_sum + h_from[GO_CELL(go_min_i64(go_max_i64(((i64)((u64)h_i + (u64)h_d)), ((i64)0)), ((i64)((u64)h_from_n - (u64)((i64)1)))), h_j, h_from_n, h_from_m, 16)]);
 		}
 	}
@@ -441,7 +441,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 		f32 h_sum_1 = 0.0f;
 		{
 			i64 h_j_1 = ((i64)((u64)h_i_1 * (u64)((i64)16)));
-			for (; (h_j_1 < go_min_i64(((i64)((u64)((i64)((u64)h_i_1 + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j_1 = ((i64)((u64)h_j_1 + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j_1 < go_min_i64(((i64)((u64)((i64)((u64)h_i_1 + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j_1 = ((i64)((u64)h_j_1 + (u64)((i64)1)))) {
 				h_sum_1 = (h_sum_1 + (h_x[GO_AT(h_j_1, h_x_n, 22)] * h_y[GO_AT(h_j_1, h_y_n, 22)]));
 			}
 		}
@@ -456,7 +456,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 		f32 h_sum = 0.0f;
 		{
 			i64 h_j = ((i64)((u64)h_i * (u64)((i64)16)));
-			for (; (h_j < go_min_i64(((i64)((u64)((i64)((u64)h_i + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j = ((i64)((u64)h_j + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j < go_min_i64(((i64)((u64)((i64)((u64)h_i + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j = ((i64)((u64)h_j + (u64)((i64)1)))) {
 				h_sum = (h_sum + (h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)]));
 			}
 		}

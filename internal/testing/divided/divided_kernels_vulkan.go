@@ -7,7 +7,7 @@ package divided
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("46dbd1b40a80705d", map[string]kernel.Code{
+	kernels.Compiled("edcb82b607f959ea", map[string]kernel.Code{
 		"places": {Words: `
 yQERAgERAuMpEQILDgPkKQEPCgUI677B4wbhxpWbBwAPMDayARAGCBEBAQEFBCjmvsHjBuHGlQMFBK4B5r7Nywb6ys0DBQUI677B4wbhxpWbBwBHBAIBAEcE
 AwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjBEgFDQIjCEgFDQMjEEcDDQJHBBsGBEcDHAJIBRwAIwBIBBwAF0cEMAsaRwQ2CxtHBLIBCxgVBAEgADIEAQIBMgQB

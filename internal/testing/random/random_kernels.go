@@ -225,7 +225,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 		T_Rand h_r_1 = v_10;
 		if (GO_APART) {
 			i64 v_11 = ((i64)(h_i_1 % ((i64)7)));
-			for (i64 v_12 = 0; v_12 < v_11; v_12++) {
+			GO_ORDERED for (i64 v_12 = 0; v_12 < v_11; v_12++) {
 				f_Uint32(&h_r_1);
 			}
 		}
@@ -246,7 +246,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 				T_Rand h_r = v_1;
 				if (GO_APART) {
 					i64 v_2 = ((i64)(h_i % ((i64)7)));
-					for (i64 v_3 = 0; v_3 < v_2; v_3++) {
+					GO_ORDERED for (i64 v_3 = 0; v_3 < v_2; v_3++) {
 						f_Uint32(&h_r);
 					}
 				}
@@ -279,7 +279,7 @@ FUNCTION f64 f_log(f64 h_x) {
 	f64 h_sum = 0.0;
 	{
 		i64 h_n = ((i64)21);
-		for (; (h_n > ((i64)1)); h_n = ((i64)((u64)h_n - (u64)((i64)2)))) {
+		GO_ORDERED for (; (h_n > ((i64)1)); h_n = ((i64)((u64)h_n - (u64)((i64)2)))) {
 			h_sum = ((h_sum + (1.0 / ((f64)h_n))) * h_s);
 		}
 	}
@@ -290,7 +290,7 @@ FUNCTION f64 f_NormFloat64(T_Rand *h_r) {
 	f64 h_x = 0.0;
 	f64 h_square = 0.0;
 	if (GO_APART) {
-		for (; ((h_square == 0.0) || (h_square >= 1.0)); ) {
+		GO_ORDERED for (; ((h_square == 0.0) || (h_square >= 1.0)); ) {
 			u32 v_2 = f_Uint32(&(*h_r));
 			h_x = (((f64)((i32)v_2)) * 4.656612873077393e-10);
 			u32 v_3 = f_Uint32(&(*h_r));
@@ -356,7 +356,7 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 		T_Rand h_r_1 = v_7;
 		{
 			i32 v_8 = h_points;
-			for (i32 v_9 = 0; v_9 < v_8; v_9++) {
+			GO_ORDERED for (i32 v_9 = 0; v_9 < v_8; v_9++) {
 				{
 					f32 v_11 = f_Float32(&h_r_1);
 					f32 v_12 = f_Float32(&h_r_1);
@@ -376,7 +376,7 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 				T_Rand h_r = v_1;
 				{
 					i32 v_2 = h_points;
-					for (i32 v_3 = 0; v_3 < v_2; v_3++) {
+					GO_ORDERED for (i32 v_3 = 0; v_3 < v_2; v_3++) {
 						{
 							f32 v_5 = f_Float32(&h_r);
 							f32 v_6 = f_Float32(&h_r);

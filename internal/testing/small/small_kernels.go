@@ -176,7 +176,7 @@ KERNEL void k_number(GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
 
 FUNCTION void f_move(GLOBAL T_Body *h_b, f32 h_dt GO_FAULTS) {
 	{
-		for (i64 v_1 = 0; v_1 < 2; v_1++) {
+		GO_ORDERED for (i64 v_1 = 0; v_1 < 2; v_1++) {
 			i64 h_d = v_1;
 			GO_ONCE((*h_b).h_At.a[GO_AT(h_d, 2, 6)]) = ((*h_b).h_At.a[GO_AT(h_d, 2, 6)] + (h_dt * (*h_b).h_Speed.a[GO_AT(h_d, 2, 6)]));
 		}

@@ -7,7 +7,7 @@ package small
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("7c26d51a748fbd0f", map[string]kernel.Code{
+	kernels.Compiled("a30a76d61978aa3f", map[string]kernel.Code{
 		"saxpy": {Words: `
 TRECAREC4ykRAgsOA+QpAQ8IBQjrvs2LBvjg5QMQLjQQBggRAQEBBQQI677Niwb44OUDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ4AIwBIBQ4BIwhIBQ4CIxBI
 BQ4DIxhIBQ4EIyBHAw4CRwQYBgRHAxkCSAUZACMARwQuCxpHBDQLG0cDSipHA0sqFQQBIAAyBAECATIEAQMBMgQBBAEXBAUBAzMGBQYCAwQTAgchAwoHFgML

@@ -129,7 +129,7 @@ KERNEL void k_total(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
 	{
 		i64 h_half = ((i64)128);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				if ((h_me < h_half)) {
@@ -218,7 +218,7 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL
 	i64 h_index = ((i64)-1);
 	if (GO_APART) {
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			u64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
 			i64 h_other = h_i;
 			{
@@ -245,7 +245,7 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL
 	GO_ONCE(h_where.a[GO_AT(v_6, 256, 6)]) = v_8;
 	{
 		i64 h_half = ((i64)128);
-		for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
+		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
 			BARRIER();
 			{
 				u8 v_11 = (h_me < h_half);
@@ -315,7 +315,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
 	{
 		i64 h_step = ((i64)1);
-		for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
+		GO_ORDERED for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
 			BARRIER();
 			u64 h_more = ((u64)0);
 			{
@@ -389,7 +389,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	if (GO_APART) {
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_keys_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_keys_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], ((u32)1));
 		}
@@ -433,7 +433,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	i64 h_end = go_min_i64(((i64)((u64)((i64)((u64)h_from + (u64)((i64)((u64)h_me * (u64)((i64)8))))) + (u64)((i64)8))), h_keys_n);
 	if (GO_APART) {
 		i64 h_i = h_begin;
-		for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift);
 			GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)v_2 * (u64)((i64)256))) + (u64)h_me)), 4096, 23)]) = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)v_2 * (u64)((i64)256))) + (u64)h_me)), 4096, 23)]) + ((u32)1));
 		}
@@ -449,7 +449,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
 	{
 		i64 h_step = ((i64)1);
-		for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
+		GO_ORDERED for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
 			BARRIER();
 			u32 h_more = ((u32)0);
 			{
@@ -480,7 +480,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	BARRIER();
 	if (GO_APART) {
 		i64 h_i_3 = h_begin;
-		for (; (h_i_3 < h_end); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_3 < h_end); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)1)))) {
 			i64 v_7 = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift);
 			i64 h_d = v_7;
 			u32 h_at = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)256))) + (u64)h_me)), 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]));
