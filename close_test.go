@@ -177,6 +177,7 @@ func TestManyGoroutinesUseABuffer(t *testing.T) {
 				all.Wait()
 				if end {
 					assert.ErrorIs(t, q.Close(), context.Canceled)
+					<-halyard.Ended(q) // not during the next test
 					return
 				}
 				x.View(same)

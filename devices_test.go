@@ -221,6 +221,7 @@ func TestClosingAQueueOverSeveralDevicesAtWork(t *testing.T) {
 		err := q.Close()
 		group.Wait()
 		cancel()
+		<-halyard.Ended(q)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			require.ErrorIs(t, err, hal.ErrClosed)
 		}

@@ -92,11 +92,11 @@ func TestZeroBufferDoesNothing(t *testing.T) {
 
 func TestOpenSaysWhichDevicesThereAre(t *testing.T) {
 	for _, name := range []string{"gpu", "", "host:77"} {
-		err := halyard.Open(t.Context(), name).Err()
+		err := halyard.Open(t.Context(), name).Close()
 		require.Regexp(t, `^\S*names_test\.go:\d+: (host: )?Open: .*; the devices here are .*host:0`, err.Error())
 	}
 	var none context.Context
-	require.Regexp(t, `^\S*names_test\.go:\d+: Open: invalid argument: nil context$`, halyard.Open(none).Err().Error())
+	require.Regexp(t, `^\S*names_test\.go:\d+: Open: invalid argument: nil context$`, halyard.Open(none).Close().Error())
 	require.ErrorContains(t, halyard.On(none, open(t).Stream()).Close(), "On: invalid argument: nil context")
 }
 
@@ -142,6 +142,7 @@ func TestConflictNamesKernelParameterAndBuffer(t *testing.T) {
 	require.NoError(t, q.Err())
 	require.Regexp(t, `names_test\.go:\d+: Launch saxpy\(y\): not ready: buffer "points": ReadWrite of \[0, 1\) at host:0 excluded by `+
 		`ReadWrite of \[0, 1\) at host \(.*names_test\.go:\d+\): context canceled`, second.Close().Error())
+	<-halyard.Ended(second)
 }
 
 // ending is a context that ends as soon as somebody waits for its end.

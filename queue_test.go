@@ -162,11 +162,14 @@ func TestOpenThatFails(t *testing.T) {
 	q := halyard.Open(t.Context(), "host:77")
 	require.ErrorIs(t, q.Err(), hal.ErrOutOfRange)
 	require.Equal(t, "no device", q.String())
-	require.ErrorIs(t, halyard.Open(t.Context(), "host", "host").Err(), hal.ErrInvalidArgument)
-	require.ErrorIs(t, halyard.On(t.Context(), nil).Err(), hal.ErrInvalidArgument)
+	require.ErrorIs(t, q.Close(), hal.ErrOutOfRange)
+	require.ErrorIs(t, halyard.Open(t.Context(), "host", "host").Close(), hal.ErrInvalidArgument)
+	require.ErrorIs(t, halyard.On(t.Context(), nil).Close(), hal.ErrInvalidArgument)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, halyard.Open(over, "host").Close())
+	q = halyard.Open(over, "host")
+	require.Error(t, q.Close())
+	<-halyard.Ended(q)
 }
 
 func TestStreamOfTheProgramStaysOpen(t *testing.T) {
