@@ -90,13 +90,15 @@ func (w Want) watched(attach func(all *Buffer[byte], elem uint64) watch.Watcher)
 // inTurn is parts.InTurn.
 func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
 	var sets [][]part // of each buffer, in the order of launches, and of each launch first those that it reads
+	index := map[*storage]int{}
 	for _, wants := range launches {
 		first := len(which)
 		for i := range wants {
 			w := &wants[i]
-			at := slices.IndexFunc(all, func(o Want) bool { return o.s == w.s })
-			if at < 0 {
+			at, found := index[w.s]
+			if !found {
 				at = len(all)
+				index[w.s] = at
 				all, sets = append(all, *w), append(sets, nil)
 				all[at].of = &part{Lo: w.part.Lo, Hi: w.part.Hi}
 			}
@@ -131,26 +133,47 @@ func inTurn(launches [][]Want) (all []Want, which []int, place []hal.Region) {
 	return all, which, place
 }
 
-// following cuts accesses that come one after the other into parts that do not overlap. A byte is read if the first access reads it.
+// following cuts accesses that come one after the other into parts that do not overlap. A byte is read if the first access reads it. There
+// may be many thousands of accesses.
 func following(list []part) (parts []part) {
 	var cuts []uint64
 	for _, p := range list {
 		cuts = append(cuts, p.Lo, p.Hi)
 	}
 	slices.Sort(cuts)
-	for i := 0; i+1 < len(cuts); i++ {
-		p, used := part{Lo: cuts[i], Hi: cuts[i+1]}, false
-		for _, q := range list {
-			switch {
-			case p.Lo == p.Hi || q.Lo > p.Lo || q.Hi < p.Hi:
-			case !used:
-				p.Mode, used = q.Mode, true
-			case p.Mode == protocol.Read && q.Writes():
-				p.Mode = protocol.ReadWrite
+	cuts = slices.Compact(cuts)
+	pieces := make([]struct { // between two cuts
+		mode    protocol.Action // of the first access
+		used    bool
+		free    int    // if used: no piece from here to there is free
+		written uint64 // to where accesses write that begin here
+	}, len(cuts))
+	free := func(i int) int { // the first piece from i on that no access has had
+		for ; pieces[i].used; i = pieces[i].free {
+			if next := &pieces[pieces[i].free]; next.used {
+				pieces[i].free = next.free
 			}
 		}
-		if used {
-			parts = appendPart(parts, p)
+		return i
+	}
+	for _, q := range list {
+		lo, _ := slices.BinarySearch(cuts, q.Lo)
+		hi, _ := slices.BinarySearch(cuts, q.Hi)
+		if q.Writes() {
+			pieces[lo].written = max(pieces[lo].written, q.Hi)
+		}
+		for i := free(lo); i < hi; i = free(i) {
+			pieces[i].mode, pieces[i].used, pieces[i].free = q.Mode, true, i+1
+		}
+	}
+	written := uint64(0)
+	for i, p := range pieces {
+		written = max(written, p.written)
+		if p.mode == protocol.Read && written > cuts[i] {
+			p.mode = protocol.ReadWrite
+		}
+		if p.used {
+			parts = appendPart(parts, part{Lo: cuts[i], Hi: cuts[i+1], Mode: p.mode})
 		}
 	}
 	return parts
