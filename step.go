@@ -57,7 +57,9 @@ func (q *Queue) Record(fn func(*Queue)) *Step {
 }
 
 // Run enqueues the launches of the step, and does not wait for them. It copies to the device first what is stale there. Other calls on the
-// buffers come before all of the launches or after them; if one of them fails on the device, everything that the step writes is lost.
+// buffers come before all of the launches or after them; if one of them fails on the device, everything that the step writes is lost. That
+// does not hold on a queue over several devices, with HALYARD_CHECK, and where the device has no room for all buffers at once: there Run
+// makes the launches one after the other.
 func (s *Step) Run() {
 	const op = "Run"
 	if s.begin(op) {
