@@ -101,8 +101,12 @@ func misplaced(op string) error {
 	case recorded, "New", "From", "Slice", "As", "InRows":
 		return nil
 	}
-	var pcs [128]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])]) // not Record itself
+	pcs := make([]uintptr, 128)
+	n := runtime.Callers(4, pcs) // not Record itself
+	for ; n == len(pcs); n = runtime.Callers(4, pcs) {
+		pcs = make([]uintptr, 2*n)
+	}
+	frames := runtime.CallersFrames(pcs[:n])
 	for {
 		f, more := frames.Next()
 		switch {

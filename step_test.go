@@ -85,6 +85,7 @@ func TestWhatRecordRefuses(t *testing.T) {
 		{"call Fill before Record", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { x.Fill(1) }},
 		{"call At before Record", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { x.At(1) }},
 		{"call Values before Record", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { x.Slice(1, 2).Values() }},
+		{"call Fill before Record", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { deep(300, func() { x.Fill(1) }) }},
 		{"call Sync before Record", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { q.Sync() }},
 		{"call Record before Record", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { q.Record(func(*halyard.Queue) {}) }},
 	} {
@@ -108,6 +109,15 @@ func TestWhatRecordRefuses(t *testing.T) {
 	(*halyard.Step)(nil).Run()
 	(&halyard.Step{}).Run()
 	(*halyard.Queue)(nil).Record(func(*halyard.Queue) { t.Error("called") }).Run()
+}
+
+// deep calls fn behind n calls.
+func deep(n int, fn func()) {
+	if n == 0 {
+		fn()
+		return
+	}
+	deep(n-1, fn)
 }
 
 // Other goroutines use the queue while one records.
