@@ -345,7 +345,7 @@ func (l *launches) unleased(err error) error {
 	return err
 }
 
-// Close forgets the launches. It does not wait. Later calls of Run fail; those under way go on.
+// Close forgets the launches. It does not wait for their work. Later calls of Run fail; those under way go on.
 func (s *Step) Close() error {
 	if s == nil {
 		return nil

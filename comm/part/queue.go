@@ -34,7 +34,7 @@ import (
 // up when the context of the queue ends.
 //
 // Each rank has memory for all elements of a buffer, on the host and on each device that uses it. For arrays that are too large for that,
-// there are buffers of which each rank stores a part: see [New].
+// there are buffers of which each rank stores a part: see [New]. Launches of a step that Record makes are not divided.
 type Queue struct {
 	*halyard.Queue
 	ranks *ranks // nil if there is one rank
