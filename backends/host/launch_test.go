@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -89,35 +90,34 @@ func TestSmallLaunches(t *testing.T) {
 	}
 }
 
-// Launches of more steps are the caller's if those before them were short, and no longer when one was not.
+// Launches of more steps are the caller's if those before them were short, and no longer when one was not. Time passes here only in Sleep.
 func TestLaunchesAreMeasured(t *testing.T) {
-	d := open(t, host.Options{}, 0)
-	s := newStream(t, d)
-	here, slow := false, false
-	launch := functions(t, d, map[string]driver.Function{
-		"f": {Steps: []uint32{100000}, Run: func(*driver.Block) {
-			here = caller()
-			for begin := time.Now(); slow && time.Since(begin) < time.Millisecond; {
-			}
-		}},
-		"large": {Steps: []uint32{400001}, Run: func(*driver.Block) { here = caller() }},
-	})
-	for !here {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, host.Options{}, 0)
+		s := newStream(t, d)
+		here, takes := false, time.Duration(0)
+		launch := functions(t, d, map[string]driver.Function{
+			"f":     {Steps: []uint32{100000}, Run: func(*driver.Block) { here = caller(); time.Sleep(takes) }},
+			"large": {Steps: []uint32{400001}, Run: func(*driver.Block) { here = caller() }},
+		})
+		for range 40 { // until the first guess is forgotten
+			launch(s, "f", 1)
+			check(t, s.Sync())
+		}
+		want(t, "on the caller's goroutine after fast ones", here, true)
+		takes = time.Millisecond
 		launch(s, "f", 1)
 		check(t, s.Sync())
-	}
-	slow = true
-	launch(s, "f", 1)
-	check(t, s.Sync())
-	slow = false
-	launch(s, "f", 1)
-	check(t, s.Sync())
-	want(t, "on the caller's goroutine after a slow one", here, false)
-	for range 100 {
-		launch(s, "large", 1)
+		takes = 0
+		launch(s, "f", 1)
 		check(t, s.Sync())
-		want(t, "on the caller's goroutine", here, false)
-	}
+		want(t, "on the caller's goroutine after a slow one", here, false)
+		for range 100 {
+			launch(s, "large", 1)
+			check(t, s.Sync())
+			want(t, "on the caller's goroutine", here, false)
+		}
+	})
 }
 
 // A small launch waits in the queue if something is before it.
