@@ -21,7 +21,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layout"
 )
 
-var randomTypes = flag.Int("types", 0, "how many random element types to compare; 0: 1000 where HALYARD_REQUIRE asks for OpenCL, else 100")
+var randomTypes = flag.Int("types", 0, "how many random element types to compare; 0: 1000 where HALYARD_REQUIRE asks for OpenCL or NVRTC, else 100")
 
 // typeWriter writes random types of elements, and functions that use every number in them.
 type typeWriter struct {
@@ -250,7 +250,7 @@ func TestElementsHaveOneLayout(t *testing.T) {
 	}
 	required := strings.Contains(os.Getenv("HALYARD_REQUIRE"), "opencl")
 	all := cmp.Or(*randomTypes, 100)
-	if *randomTypes == 0 && required {
+	if *randomTypes == 0 && (required || strings.Contains(os.Getenv("HALYARD_REQUIRE"), "nvrtc")) {
 		all = 1000
 	}
 	count := all
