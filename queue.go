@@ -73,10 +73,11 @@ var devices struct {
 
 // first is the first error of a queue. It has no reference to the queue, so that it can be reported when the queue is unreachable.
 type first struct {
-	mu   sync.Mutex
-	err  *Error
-	told bool
-	open bool // the queue counts in devices.queues; devices.mu guards it
+	mu     sync.Mutex
+	err    *Error
+	failed atomic.Bool // err is not nil
+	told   bool
+	open   bool // the queue counts in devices.queues; devices.mu guards it
 }
 
 // Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The names are
@@ -195,12 +196,16 @@ func (c *core) keep(err error) bool {
 		return true
 	}
 	f := c.first
+	if err == nil {
+		return f.failed.Load()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil && f.err == nil {
+	if f.err == nil {
 		f.err = &Error{site(), cause(err)}
+		f.failed.Store(true)
 	}
-	return f.err != nil
+	return true
 }
 
 // cause returns why elements are lost, if an error says that they are: on a queue with an error nobody can overwrite them, as package buffer advises.
