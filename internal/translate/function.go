@@ -322,7 +322,7 @@ func (f *function) passed(m *param) {
 	case matrix:
 		n = 24
 	case value:
-		n = types.SizesFor("gc", "amd64").Sizeof(m.typ)
+		n = sizes.Sizeof(m.typ)
 	}
 	if n > mostPassed-8 {
 		refuse(m.pos, "%s has %d bytes, and a kernel's arguments have at most %d in all; pass it in a slice", m.name, n, mostPassed)
