@@ -117,7 +117,7 @@ func (e *event) Query() (bool, error) {
 		return false, nil
 	}
 	if number > 0 {
-		if done, err := q.reached(number); !done || err != nil {
+		if done, err := q.asked(number); !done || err != nil {
 			return done, err
 		}
 	}

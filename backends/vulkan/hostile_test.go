@@ -106,6 +106,7 @@ func hostile(f *facts) *table {
 			p := (*properties2)(answer)
 			p.api, p.kind = f.api, f.kind
 			fill(p.name[:], f.model)
+			*(*uint32)(p.limit(limitPushConstants)) = mostPushed
 			ids := (*idProperties)(p.next)
 			ids.device = [16]byte{7}
 			(*maintenance3Properties)(ids.next).maxAllocation = f.maxAllocation
@@ -257,7 +258,7 @@ func TestHostileAnswers(t *testing.T) {
 		s := streamOf(t, d)
 		m := memoryOf(t, d, driver.KindDevice, 1<<20)
 		must(t, s.Fill(all(m), driver.Pattern{Bits: 1, Width: 1}), s.Sync())
-		d.queues[0].advance(0)
+		raise(&d.queues[0].done, 0)
 		if done, err := s.Query(); !done || err != nil {
 			t.Errorf("after the semaphore's value has fallen: %t, %v", done, err)
 		}

@@ -3,6 +3,7 @@
 package vulkan
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"reflect"
@@ -30,6 +31,11 @@ type mock struct {
 	queues  uint32             // of the device; 0 for one to three
 	slow    bool               // what is submitted is done when the test says so
 	waits   []waited           // of submissions, for other queues
+
+	finished  *sync.Cond // with mu
+	recorded  string     // since the last command buffer began: l is a launch, f a fill, | a barrier
+	submitted []string   // what each submission has recorded, or "-" for none
+	refuses   []status   // what the next submissions fail with
 }
 
 // waited is what a submission waits for.
@@ -39,7 +45,17 @@ type waited struct {
 }
 
 func newMock(rng *rand.Rand) *mock {
-	return &mock{rng: rng, made: map[uintptr]string{}, mapped: map[uintptr][]byte{}, sizes: map[uintptr]uint64{}, done: map[uintptr]uint64{}}
+	m := &mock{rng: rng, made: map[uintptr]string{}, mapped: map[uintptr][]byte{}, sizes: map[uintptr]uint64{}, done: map[uintptr]uint64{}}
+	m.finished = sync.NewCond(&m.mu)
+	return m
+}
+
+// finish has the submissions to the queue of a stream done, up to a number, on a mock that is slow.
+func (m *mock) finish(s *stream, number uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done[s.q.semaphore] = number
+	m.finished.Broadcast()
 }
 
 // table returns the calls of the mock.
@@ -130,12 +146,29 @@ func (m *mock) chained(name string, args []reflect.Value) int32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st := success
+	switch name {
+	case "beginCommandBuffer":
+		m.recorded = ""
+	case "barrier":
+		m.recorded += "|"
+	case "cmdDispatch":
+		m.recorded += "l"
+	case "cmdFillBuffer":
+		m.recorded += "f"
+	case "submit":
+		if len(m.refuses) > 0 {
+			st, m.refuses = m.refuses[0], m.refuses[1:]
+			return int32(st)
+		}
+	}
 	if name == "beginCommandBuffer" || name == "endCommandBuffer" || name == "submit" {
 		st = m.status()
 	}
 	if name == "submit" && st >= success {
 		info := (*submitInfo)(args[1].Interface().(unsafe.Pointer))
 		values := (*timelineSubmitInfo)(info.next)
+		m.submitted = append(m.submitted, cmp.Or(m.recorded, "-"))
+		m.recorded = ""
 		if info.waits > 0 {
 			m.waits = append(m.waits, waited{*(*uintptr)(info.waitOn), *(*uint64)(values.waitFor)})
 		}
@@ -163,6 +196,11 @@ func (m *mock) call(name string, kind reflect.Type, args []reflect.Value) (resul
 		}
 	}
 	switch name {
+	case "waitSemaphores":
+		info := (*semaphoreWaitInfo)(ptr(1))
+		for m.slow && m.done[*(*uintptr)(info.semaphores)] < *(*uint64)(info.values) {
+			m.finished.Wait()
+		}
 	case "createBuffer":
 		at := m.add(name)
 		m.sizes[at] = (*bufferCreateInfo)(ptr(1)).size

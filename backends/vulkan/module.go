@@ -196,18 +196,23 @@ func (x *launch) store(blk *block, off uint64) {
 	binary.NativeEndian.PutUint64(x.constants[x.k.entry.pushed-8:], uint64(blk.addr)+off)
 }
 
-// dispatch records a launch; the queue is locked.
-func (q *queue) dispatch(cb uintptr, x *launch) {
+// dispatch records launches, of which each sees what those before it wrote; the queue is locked.
+func (q *queue) dispatch(cb uintptr, list []*launch) {
 	t := q.dev.t
-	t.cmdBindPipeline(q.calls, cb, x.p.handle)
-	if n := x.k.entry.pushed; n > 0 {
-		t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+	for i, x := range list {
+		if i > 0 {
+			q.order(cb)
+		}
+		t.cmdBindPipeline(q.calls, cb, x.p.handle)
+		if n := x.k.entry.pushed; n > 0 {
+			t.cmdPushConstants(q.calls, cb, x.k.layout, n, unsafe.Pointer(&x.constants))
+		}
+		t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
 	}
-	t.cmdDispatch(q.calls, cb, x.grid[0], x.grid[1], x.grid[2])
 }
 
-// submitLaunch submits a launch, and gives it back to the pool. Arguments in memory are written to a part of a stage, for which the
-// stream may be held up. s.mu is held.
+// submitLaunch passes a launch on to the queue, or gives it back to the pool. Arguments in memory are written to a part of a stage, for which
+// the stream may be held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 	q := s.q
 	var args *stage
@@ -220,20 +225,17 @@ func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 			x.store(args.blk, off)
 		}
 	}
-	var cb uintptr
 	if err == nil {
-		cb, err = q.begin(name)
-	}
-	if err == nil {
-		q.dispatch(cb, x)
-		err = s.end(name, cb)
+		var number uint64
+		if number, err = q.launch(name, x); err == nil {
+			s.tail = number
+		}
 	}
 	if args != nil {
 		q.stages.put(q, args, s.tail)
 	}
-	if err == nil {
-		x.p.used(q, s.tail)
+	if err != nil {
+		x.give()
 	}
-	x.give()
 	return false, err
 }

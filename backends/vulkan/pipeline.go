@@ -25,6 +25,8 @@ type pipeline struct {
 	handle  uintptr                   // 0 while the pipeline is being compiled; guarded by the kernel's mu
 	pending atomic.Int64              // launches that are not submitted; it grows with the kernel's mu held
 	last    [mostQueues]atomic.Uint64 // the numbers of the last submissions to each queue
+	brief   atomic.Uint64             // so many blocks are known to take little time (gather.go)
+	timed   atomic.Bool               // a launch is being measured for that
 }
 
 // used notes a submission.

@@ -28,15 +28,18 @@ type queue struct {
 	semaphore uintptr
 	stages    stages
 
+	last atomic.Uint64 // number of the last submission; it changes with mu held
 	done atomic.Uint64 // the semaphore's value, as far as it is known; if the device is lost, everything counts as done
 
-	mu    sync.Mutex // held from begin to end
-	pool  uintptr
-	busy  fifo[commands] // submitted and not known to be done
-	idle  []uintptr      // command buffers; at most keptCommands
-	last  uint64         // number of the last submission
-	args  *submitArgs
-	calls *dl.Chain // of the submission that has begun; end makes them
+	mu       sync.Mutex // held from begin to end
+	pool     uintptr
+	busy     fifo[commands] // submitted and not known to be done
+	idle     []uintptr      // command buffers; at most keptCommands
+	args     *submitArgs
+	calls    *dl.Chain // of the submission that has begun; end makes them
+	gathered []*launch // the next submission begins with them (gather.go)
+	watched  bool      // wake is going to be called
+	wakes    func()    // q.wake, kept so that gathering does not allocate
 
 	waits    sync.Mutex
 	waiting  []waiter // in the order of their numbers
@@ -86,6 +89,7 @@ type submitArgs struct {
 
 func newQueue(op string, d *device, index int) (*queue, error) {
 	q := &queue{dev: d, index: index, args: new(submitArgs), calls: new(dl.Chain)}
+	q.wakes = q.wake
 	q.handle = d.t.getQueue(d.handle, d.plan.family, uint32(index))
 	pool := &commandPoolInfo{sType: typeCommandPoolCreateInfo, flags: poolResetCommandBuffer, family: d.plan.family}
 	var st status
@@ -121,20 +125,33 @@ func (q *queue) close() {
 	t.destroyCommandPool(d, q.pool) // and its command buffers
 }
 
-// begin locks the queue and returns a command buffer, whose commands come after everything that has been submitted. If it fails, the
-// queue is not locked.
+// begin locks the queue and returns a command buffer, whose commands come after all launches and submissions so far. If it fails, the queue
+// is not locked.
 func (q *queue) begin(op string) (uintptr, error) {
-	if err := q.dev.lost.Load(); err != nil {
-		return 0, err
-	}
 	q.mu.Lock()
-	cb, err := q.take(op)
+	cb, err := q.start(op)
 	if err != nil {
 		q.mu.Unlock()
 		return 0, err
 	}
+	if len(q.gathered) > 0 {
+		q.order(cb)
+	}
+	return cb, nil
+}
+
+// start returns a command buffer that begins with the launches that have gathered; q.mu is held.
+func (q *queue) start(op string) (uintptr, error) {
+	if err := q.dev.lost.Load(); err != nil {
+		return 0, err
+	}
+	cb, err := q.take(op)
+	if err != nil {
+		return 0, err
+	}
 	q.args.copying = false
 	q.dev.t.beginCommandBuffer(q.calls, cb, unsafe.Pointer(&q.args.begin))
+	q.dispatch(cb, q.gathered)
 	return cb, nil
 }
 
@@ -155,6 +172,11 @@ func (q *queue) copies() *[8]bufferCopy {
 // end submits the command buffer, unlocks the queue and returns the number of the submission. If it fails, nothing is submitted.
 func (q *queue) end(op string, cb uintptr) (uint64, error) {
 	defer q.mu.Unlock()
+	return q.finish(op, cb)
+}
+
+// finish is end for the holder of q.mu, who keeps it.
+func (q *queue) finish(op string, cb uintptr) (uint64, error) {
 	q.order(cb)
 	q.dev.t.endCommandBuffer(q.calls, cb)
 	q.args.buffer = cb
@@ -164,27 +186,37 @@ func (q *queue) end(op string, cb uintptr) (uint64, error) {
 		return 0, err
 	}
 	q.busy.add(commands{cb, number})
+	for i, x := range q.gathered {
+		x.p.used(q, number)
+		x.give()
+		q.gathered[i] = nil
+	}
+	q.gathered = q.gathered[:0]
 	return number, nil
 }
 
 // submit makes the calls so far and then submits what info says. It returns the number of the submission; q.mu is held.
 func (q *queue) submit(op string, info *submitInfo) (uint64, error) {
-	q.args.number = q.last + 1
+	number := q.last.Load() + 1
+	q.args.number = number
 	q.dev.t.submit(q.calls, q.handle, unsafe.Pointer(info))
 	if api, st := q.calls.Run(); api != "" {
 		return 0, q.dev.fail(op, api, status(st))
 	}
-	q.last++
-	return q.last, nil
+	q.last.Store(number)
+	return number, nil
 }
 
 // followed submits that later work of the queue comes after a submission of another, and returns the number of that.
 func (q *queue) followed(op string, other *queue, number uint64) (uint64, error) {
-	if err := q.dev.lost.Load(); err != nil {
+	if err := other.push(op, number); err != nil {
 		return 0, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if err := q.flush(op); err != nil {
+		return 0, err
+	}
 	a := q.args
 	a.other, a.until = other.semaphore, number
 	return q.submit(op, &a.follow)
@@ -192,17 +224,14 @@ func (q *queue) followed(op string, other *queue, number uint64) (uint64, error)
 
 // take returns a command buffer that is not in use; q.mu is held.
 func (q *queue) take(op string) (uintptr, error) {
-	if len(q.idle) == 0 && q.busy.len() > 0 {
-		oldest, n := q.busy.first().number, q.busy.len()
-		if n >= keptCommands && n%askEach == 0 && oldest > q.done.Load() {
-			_, _ = q.reached(oldest) // if it fails, there is one command buffer more
-		}
-		for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() {
-			if len(q.idle) < keptCommands {
-				q.idle = append(q.idle, q.busy.first().buffer)
-			} else {
-				q.dev.t.freeCommandBuffer(q.dev.handle, q.pool, q.busy.first().buffer)
-			}
+	if n := q.busy.len(); len(q.idle) == 0 && n >= keptCommands && n%askEach == 0 {
+		_, _ = q.reached(q.busy.first().number) // if it fails, there is one command buffer more
+	}
+	for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() { // the last used comes first: caches have it
+		if len(q.idle) < keptCommands {
+			q.idle = append(q.idle, q.busy.first().buffer)
+		} else {
+			q.dev.t.freeCommandBuffer(q.dev.handle, q.pool, q.busy.first().buffer)
 		}
 	}
 	if n := len(q.idle); n > 0 {
@@ -231,12 +260,10 @@ func (q *queue) reached(number uint64) (bool, error) {
 		err := q.dev.fail("query", "vkGetSemaphoreCounterValue", st)
 		return st == deviceLost, err
 	}
-	q.advance(value)
+	value = min(value, q.last.Load()) // what has gathered is not done, whatever the driver says
+	raise(&q.done, value)
 	return number <= value, nil
 }
-
-// advance notes a value of the semaphore.
-func (q *queue) advance(value uint64) { raise(&q.done, value) }
 
 // raise makes a number at least as large as another.
 func raise(number *atomic.Uint64, to uint64) {
@@ -269,7 +296,7 @@ const longWait = 1 << 60
 // wait blocks until the submissions up to a number are done.
 func (q *queue) wait(op string, number uint64) error {
 	for number > q.done.Load() {
-		if err := q.dev.lost.Load(); err != nil {
+		if err := q.push(op, number); err != nil {
 			return err
 		}
 		a := waitPool.Get().(*waitArgs)
@@ -278,7 +305,7 @@ func (q *queue) wait(op string, number uint64) error {
 		waitPool.Put(a)
 		switch {
 		case st == success:
-			q.advance(number)
+			raise(&q.done, number)
 		case st != timeout:
 			return q.dev.fail(op, "vkWaitSemaphores", st)
 		}
@@ -295,6 +322,7 @@ func (q *queue) after(number uint64, call func()) bool {
 	if done, err := q.reached(number); done && (err == nil || q.dev.lost.Load() != nil) {
 		return false
 	}
+	_ = q.push("wait", number) // if it fails, the goroutine tries again
 	q.waits.Lock()
 	defer q.waits.Unlock()
 	at, _ := slices.BinarySearchFunc(q.waiting, number+1, func(w waiter, n uint64) int { return int(int64(w.number - n)) })

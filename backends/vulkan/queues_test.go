@@ -33,11 +33,7 @@ func TestStreamsHaveQueues(t *testing.T) {
 			t.Errorf("done: %t, %v; want %t", got, err, want)
 		}
 	}
-	finish := func(s *stream, number uint64) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.done[s.q.semaphore] = number
-	}
+	finish := m.finish
 	first, second, third := streams[0], streams[1], streams[2]
 	mem := memoryOf(t, d, driver.KindDevice, 1<<20)
 	fill := driver.Pattern{Bits: 1, Width: 1}

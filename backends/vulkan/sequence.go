@@ -82,10 +82,8 @@ func (p *sequence) record(op string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	d.t.beginCommandBuffer(q.calls, p.buffer, unsafe.Pointer(begin))
-	for _, x := range p.list {
-		q.dispatch(p.buffer, x)
-		q.order(p.buffer)
-	}
+	q.dispatch(p.buffer, p.list)
+	q.order(p.buffer)
 	d.t.endCommandBuffer(q.calls, p.buffer)
 	if api, st := q.calls.Run(); api != "" {
 		return d.fail(op, api, status(st))
@@ -104,11 +102,11 @@ func (p *sequence) Enqueue() (n int, err error) {
 // submitSequence submits the launches of a sequence; s.mu is held.
 func (s *stream) submitSequence(name string, p *sequence) error {
 	q := s.q
-	if err := q.dev.lost.Load(); err != nil {
-		return err
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if err := q.flush(name); err != nil {
+		return err
+	}
 	q.args.buffer = p.buffer
 	number, err := q.submit(name, &q.args.submit)
 	if err == nil {
