@@ -17,6 +17,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	ops "github.com/go-halyard/halyard/internal/spirv"
 )
@@ -146,6 +147,30 @@ func loaded(t *testing.T, d *device, code []byte) *module {
 func putting(m driver.Memory, off uint64, v, n uint32) []driver.Arg {
 	return []driver.Arg{{Kind: driver.ParamPointer, Size: 8, Region: driver.Region{Mem: m, Off: off, Len: 4}},
 		{Kind: driver.ParamValue, Size: 4, Bits: [2]uint64{uint64(v)}}, {Kind: driver.ParamValue, Size: 4, Bits: [2]uint64{uint64(n)}}}
+}
+
+// If the program does not say how many threads a block has, it has many, and so a grid may have more threads than a device allows blocks.
+func TestSuggestedBlocks(t *testing.T) {
+	everyModel(t, func(t *testing.T, p at) {
+		const n = 1 << 17
+		dev, err := hal.OpenWith(t.Context(), p.Backend, p.ordinal)
+		must(t, err)
+		if most := dev.Info().Compute.MaxGrid[0]; most >= n {
+			t.Skipf("the device takes %d blocks", most)
+		}
+		mod, e1 := dev.Load(hal.Image{Format: hal.FormatVulkan, Data: suiteKernels(t)})
+		must(t, e1)
+		k, e1 := mod.Kernel("put")
+		s, e2 := dev.NewStream()
+		m, e3 := dev.Alloc(hal.KindHost, 4*n, 0)
+		must(t, e1, e2, e3, s.Launch(k, hal.Over(n), hal.At(m.All()), hal.Value(uint32(7)), hal.Value(uint32(n))), s.Sync(t.Context()))
+		for i, word := range unsafe.Slice((*uint32)(m.HostPointer()), n) {
+			if word != 7 {
+				t.Fatalf("word %d is %d", i, word)
+			}
+		}
+		must(t, m.Close(), mod.Close(), s.Close(), dev.Close())
+	})
 }
 
 // Launches with many sizes of block compile a pipeline for each, keep few, and give the right words.

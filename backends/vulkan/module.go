@@ -12,8 +12,12 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// mostPushed is the most bytes of push constants that a kernel may have here: what every device has.
-const mostPushed = 128
+// mostPushed is the most bytes of push constants that a kernel may have here: what every device has. suggested is how many threads a
+// block should have: several warps of a GPU, and on a processor a loop that is worth its start.
+const (
+	mostPushed = 128
+	suggested  = 256
+)
 
 // module is a VkShaderModule.
 type module struct {
@@ -85,7 +89,8 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 			"a structure named %s takes more", name, n, mostPushed, argumentsName)
 	}
 	limits := &d.info.Compute
-	k.info = driver.KernelInfo{Name: name, Params: k.entry.params, Known: true, MaxThreads: limits.MaxThreads, MaxShared: limits.Shared}
+	k.info = driver.KernelInfo{Name: name, Params: k.entry.params, Known: true, MaxThreads: limits.MaxThreads, MaxShared: limits.Shared,
+		Suggested: suggested}
 	if !m.code.chosen(0) {
 		k.info.RequiredBlock = k.entry.size
 	}
