@@ -112,7 +112,7 @@ bench-apps: ## install what whole programs are compared with, measure them, and 
 bench-cg: ## measure conjugate gradients beside the same loop in OpenCL C, on Intel's and PoCL's devices, and write the table of docs/performance.md
 	./bench/cg/run -document docs/performance.md
 
-bench-vulkan: ## measure copies, fills and launches beside the same calls in C on Mesa's Vulkan driver, and write the table of docs/performance.md
+bench-vulkan: ## measure operations and two programs beside the same in C on Mesa's Vulkan driver, and write the table of docs/performance.md
 	./bench/vulkan/run -document docs/performance.md
 
 bench-kernels: ## measure kernels in Go beside OpenCL C and loops in Go by hand, and write the table of docs/performance.md

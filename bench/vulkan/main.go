@@ -1,8 +1,8 @@
-// Command vulkan measures copies, fills and launches on a Vulkan device beside a program in C that makes the same calls, and writes the
-// ratios as a table. The script run builds the C program and calls this command.
+// Command vulkan measures copies, fills and launches on a Vulkan device beside a program in C that makes the same calls, and two whole programs
+// of bench/apps beside the same in C (apps.go), and writes the ratios as a table. The script run builds the C programs and calls this command.
 //
 // Each round starts both programs anew, one after the other. The figures are medians over the rounds, of the least time of an operation in
-// each. The device is used as one with memory of its own, so that the host does no part of the work.
+// each. For single operations the device is used as one with memory of its own, so that the host does no part of the work.
 package main
 
 import (
@@ -35,6 +35,7 @@ func run(ctx context.Context) error {
 	program := flag.String("c", ".cache/vulkan-calls", "the program in C")
 	spirv := flag.String("spirv", ".cache/vulkan-five.spv", "the kernel's code")
 	document := flag.String("document", "", "a Markdown file whose part between the markers is replaced; standard output if empty")
+	folder := flag.String("programs", ".cache", "the folder with vulkan-apps, the programs in C, and vulkan-frontdoor, those of bench/apps")
 	rounds := flag.Int("rounds", 7, "how often each program runs")
 	flag.Parse()
 	if flag.Arg(0) == "halyard" {
@@ -44,28 +45,25 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	times := map[string]*[2][]float64{}
+	all := samples{times: map[string]*[2][]float64{}}
 	for range *rounds {
 		for side, args := range [][]string{{*program, os.Getenv("HALYARD_VULKAN_LIBRARY"), *spirv}, {self, "-spirv", *spirv, "halyard"}} {
-			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
+			out, err := output(ctx, args...)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return err
 			}
-			for line := range strings.Lines(string(out)) {
+			for line := range strings.Lines(out) {
 				name, number, _ := strings.Cut(strings.TrimSpace(line), "\t")
 				ns, err := strconv.ParseFloat(number, 64)
 				if err != nil {
 					return fmt.Errorf("%s printed %q", args[0], line)
 				}
-				if times[name] == nil {
-					names, times[name] = append(names, name), new([2][]float64)
-				}
-				times[name][side] = append(times[name][side], ns)
+				all.add(name, side, ns)
 			}
 		}
+	}
+	if err := all.programs(ctx, *folder, *rounds); err != nil {
+		return err
 	}
 	dev, err := hal.Open(ctx, "vulkan")
 	if err != nil {
@@ -75,8 +73,8 @@ func run(ctx context.Context) error {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%s; %s; Halyard at %s; medians of %d rounds.\n\n"+
 		"| operation | C | Halyard | ratio | lowest to highest |\n|---|--:|--:|--:|--:|\n", time.Now().Format(time.DateOnly), timing.Machine(), timing.Version(), *rounds)
-	for _, name := range names {
-		t := times[name]
+	for _, name := range all.names {
+		t := all.times[name]
 		var ratios []float64
 		for i := range t[0] {
 			ratios = append(ratios, t[1][i]/t[0][i])
@@ -94,6 +92,29 @@ func run(ctx context.Context) error {
 		return err
 	}
 	return timing.Replace(*document, "vulkan", table.String())
+}
+
+// samples are the times of both sides, in nanoseconds: those of C first.
+type samples struct {
+	names []string // in their order
+	times map[string]*[2][]float64
+}
+
+func (s *samples) add(name string, side int, ns float64) {
+	if s.times[name] == nil {
+		s.names, s.times[name] = append(s.names, name), new([2][]float64)
+	}
+	s.times[name][side] = append(s.times[name][side], ns)
+}
+
+func output(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", args[0], err)
+	}
+	return string(out), nil
 }
 
 // halyard prints what the program in C prints.
