@@ -31,7 +31,7 @@ func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
 	}
 	from, off, touches := s.dev.hosts.find(src, dst.Len)
 	switch {
-	case from != nil && !o.overlaps(from, off):
+	case from != nil && !overlap(o.dst, place{from.blk.buffer, off}, o.n):
 		o.src = place{from.blk.buffer, off}
 		if o.to == nil {
 			o.from = nil
@@ -53,7 +53,7 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	}
 	to, off, _ := s.dev.hosts.find(dst, src.Len)
 	switch {
-	case to != nil && !(to.blk.buffer == o.src.buffer && off < o.src.off+o.n && o.src.off < off+o.n):
+	case to != nil && !overlap(o.src, place{to.blk.buffer, off}, o.n):
 		o.dst = place{to.blk.buffer, off}
 	case o.from != nil:
 		o.kind = opHost
@@ -63,9 +63,9 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	return s.enqueue(o)
 }
 
-// overlaps reports whether the source, from off in the block of a memory, overlaps the destination. The device cannot make such a copy.
-func (o *op) overlaps(from *memory, off uint64) bool {
-	return from.blk.buffer == o.dst.buffer && off < o.dst.off+o.n && o.dst.off < off+o.n
+// overlap reports whether n bytes from two places overlap. The device cannot make such a copy.
+func overlap(a, b place, n uint64) bool {
+	return a.buffer == b.buffer && a.off < b.off+n && b.off < a.off+n
 }
 
 // copyBytes copies on the host, correctly if the ranges overlap.

@@ -72,16 +72,17 @@ func openDevice(f found) (d *device, err error) {
 // create makes the VkDevice.
 func (d *device) create(op string) (uintptr, error) {
 	p := d.plan
-	v12 := &features12{sType: typeFeatures12, on: p.features.v12}
-	v11 := &features11{sType: typeFeatures11, next: unsafe.Pointer(v12), on: p.features.v11}
-	core := &features2{sType: typeFeatures2, next: unsafe.Pointer(v11), on: p.features.core}
+	v12 := &features12{head: head{typeFeatures12, nil}, on: p.features.v12}
+	v11 := &features11{head: head{typeFeatures11, unsafe.Pointer(v12)}, on: p.features.v11}
+	core := &features2{head: head{typeFeatures2, unsafe.Pointer(v11)}, on: p.features.core}
 	priorities := new([mostQueues]float32)
-	queues := &queueCreateInfo{sType: typeQueueCreateInfo, family: p.family, n: uint32(p.queues), priorities: unsafe.Pointer(priorities)}
+	queues := &queueCreateInfo{head: head{typeQueueCreateInfo, nil}, family: p.family, n: uint32(p.queues),
+		priorities: unsafe.Pointer(priorities)}
 	var enabled names
 	for _, e := range p.extensions {
 		enabled.add(e)
 	}
-	info := &deviceCreateInfo{sType: typeDeviceCreateInfo, next: unsafe.Pointer(core), queues: 1, queueInfos: unsafe.Pointer(queues),
+	info := &deviceCreateInfo{head: head{typeDeviceCreateInfo, unsafe.Pointer(core)}, queues: 1, queueInfos: unsafe.Pointer(queues),
 		extensions: enabled.len(), extensionNames: enabled.address()}
 	siglib.Enter()
 	defer siglib.Leave()

@@ -8,7 +8,8 @@
 // # Where to begin reading
 //
 // plan.go decides what is used of a device, as a function from data to data. device.go opens it, memory.go and slab.go allocate,
-// stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, event.go marks points in it. spirv.go reads
+// stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, gather.go lets launches share a submission, event.go
+// marks points in the work. spirv.go reads
 // modules, module.go loads and launches kernels, pipeline.go compiles them, sequence.go repeats launches. structs.go has the
 // structures of C, and calls.txt the calls, from which calls_gen.go is generated.
 //
@@ -31,7 +32,8 @@
 // event of another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the
 // call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up itself, or by a copy
 // that the host makes in stream order. Work that is held up is submitted when its turn has come, so it never holds up other
-// streams.
+// streams. While a queue has four submissions to do, up to 16 short launches gather before they are submitted as one: gather.go says
+// why none of them waits for ever.
 //
 // The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
 // memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16

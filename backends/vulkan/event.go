@@ -228,7 +228,7 @@ func (p *stamps) take(op string, d *device) (stamp, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.spare) == 0 {
-		info := &queryPoolInfo{sType: typeQueryPoolCreateInfo, kind: queryTimestamp, n: stampsPerPool}
+		info := &queryPoolInfo{head: head{typeQueryPoolCreateInfo, nil}, kind: queryTimestamp, n: stampsPerPool}
 		pool, st := d.t.createQueryPool(d.handle, unsafe.Pointer(info))
 		if st < success {
 			return stamp{}, d.fail(op, "vkCreateQueryPool", st)

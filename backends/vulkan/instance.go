@@ -44,8 +44,9 @@ func newInstance(op string, t *table) (*instance, error) {
 		return nil, failure(op, -1, "vkEnumerateInstanceExtensionProperties", st)
 	}
 	name := dl.CString("halyard")
-	app := &applicationInfo{sType: typeApplicationInfo, name: unsafe.Pointer(&name[0]), engine: unsafe.Pointer(&name[0]), api: oldestAPI}
-	info := &instanceCreateInfo{sType: typeInstanceCreateInfo, application: unsafe.Pointer(app)}
+	app := &applicationInfo{head: head{typeApplicationInfo, nil}, name: unsafe.Pointer(&name[0]), engine: unsafe.Pointer(&name[0]),
+		api: oldestAPI}
+	info := &instanceCreateInfo{head: head{typeInstanceCreateInfo, nil}, application: unsafe.Pointer(app)}
 	var enabled names
 	if have[extPortability] {
 		enabled.add(extPortability)
@@ -108,14 +109,14 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 	if st < success {
 		return nil, st
 	}
-	maintenance := &maintenance3Properties{sType: typeMaintenance3}
-	ids := &idProperties{sType: typeIDProperties, next: unsafe.Pointer(maintenance)}
-	p := &properties2{sType: typeProperties2, next: unsafe.Pointer(ids)}
+	maintenance := &maintenance3Properties{head: head{typeMaintenance3, nil}}
+	ids := &idProperties{head: head{typeIDProperties, unsafe.Pointer(maintenance)}}
+	p := &properties2{head: head{typeProperties2, unsafe.Pointer(ids)}}
 	t.properties(id, unsafe.Pointer(p)) // first, because it says which version the device has
-	names := &driverProperties{sType: typeDriverProperties}
+	names := &driverProperties{head: head{typeDriverProperties, nil}}
 	if p.api >= oldestAPI {
-		pci := &pciBusInfo{sType: typePCIBusInfo}
-		host := &externalMemoryHost{sType: typeExternalMemoryHost}
+		pci := &pciBusInfo{head: head{typePCIBusInfo, nil}}
+		host := &externalMemoryHost{head: head{typeExternalMemoryHost, nil}}
 		maintenance.next = unsafe.Pointer(names)
 		last := &names.next
 		if f.extensions[extPCIBusInfo] {
@@ -129,9 +130,9 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 		if f.extensions[extPCIBusInfo] {
 			f.pci = driver.PCI{Known: true, Domain: pci.domain, Bus: pci.bus, Dev: pci.dev, Fun: pci.fun}
 		}
-		v12 := &features12{sType: typeFeatures12}
-		v11 := &features11{sType: typeFeatures11, next: unsafe.Pointer(v12)}
-		core := &features2{sType: typeFeatures2, next: unsafe.Pointer(v11)}
+		v12 := &features12{head: head{typeFeatures12, nil}}
+		v11 := &features11{head: head{typeFeatures11, unsafe.Pointer(v12)}}
+		core := &features2{head: head{typeFeatures2, unsafe.Pointer(v11)}}
 		t.features(id, unsafe.Pointer(core))
 		f.features = features{core.on, v11.on, v12.on}
 	}
@@ -144,7 +145,7 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 	f.groups, f.group = *(*[3]uint32)(p.limit(limitGroups)), *(*[3]uint32)(p.limit(limitGroup))
 	f.threads = *(*uint32)(p.limit(limitThreads))
 
-	m := &memoryProperties2{sType: typeMemoryProperties2}
+	m := &memoryProperties2{head: head{typeMemoryProperties2, nil}}
 	t.memoryProperties(id, unsafe.Pointer(m))
 	f.types = append(f.types, m.typeOf[:min(int(m.types), len(m.typeOf))]...)
 	f.heaps = append(f.heaps, m.heapsOf[:min(int(m.heaps), len(m.heapsOf))]...)
@@ -161,8 +162,8 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 
 // budget returns how much of a heap the process may use, and how much it uses.
 func (in *instance) budget(id uintptr, heap uint32) (budget, used uint64) {
-	b := &memoryBudget{sType: typeMemoryBudget}
-	m := &memoryProperties2{sType: typeMemoryProperties2, next: unsafe.Pointer(b)}
+	b := &memoryBudget{head: head{typeMemoryBudget, nil}}
+	m := &memoryProperties2{head: head{typeMemoryProperties2, unsafe.Pointer(b)}}
 	in.t.memoryProperties(id, unsafe.Pointer(m))
 	return b.budget[heap], b.usage[heap]
 }

@@ -114,9 +114,9 @@ func (d *device) newBlock(op string, kind driver.Kind, size uint64) (*block, err
 // newBuffer makes a buffer without memory, and says what memory it needs. Host memory that is imported needs buffers that are made for
 // that.
 func (d *device) newBuffer(op string, size uint64, imported bool) (buffer uintptr, r *requirements, err error) {
-	info := &bufferCreateInfo{sType: typeBufferCreateInfo, size: size, usage: bufferUsage}
+	info := &bufferCreateInfo{head: head{typeBufferCreateInfo, nil}, size: size, usage: bufferUsage}
 	if imported {
-		info.next = unsafe.Pointer(&externalBufferInfo{sType: typeExternalBufferInfo, kinds: handleHostAllocation})
+		info.next = unsafe.Pointer(&externalBufferInfo{head: head{typeExternalBufferInfo, nil}, kinds: handleHostAllocation})
 	}
 	buffer, st := d.t.createBuffer(d.handle, unsafe.Pointer(info))
 	if st < success {
@@ -144,7 +144,7 @@ func (d *device) bind(op string, buffer uintptr, size uint64, mapped bool, info 
 func (d *device) supply(op string, blk *block, mapped bool, info *memoryAllocateInfo) error {
 	t := d.t
 	info.sType = typeMemoryAllocateInfo
-	info.next = unsafe.Pointer(&allocateFlagsInfo{sType: typeAllocateFlagsInfo, flags: allocateDeviceAddress, next: info.next})
+	info.next = unsafe.Pointer(&allocateFlagsInfo{head: head{typeAllocateFlagsInfo, info.next}, flags: allocateDeviceAddress})
 	var st status
 	if blk.memory, st = t.allocateMemory(d.handle, unsafe.Pointer(info)); st < success {
 		return d.fail(op, "vkAllocateMemory", st)
@@ -162,7 +162,7 @@ func (d *device) supply(op string, blk *block, mapped bool, info *memoryAllocate
 		}
 		blk.host = dl.Pointer(addr)
 	}
-	address := &bufferAddressInfo{sType: typeBufferAddressInfo, buffer: blk.buffer}
+	address := &bufferAddressInfo{head: head{typeBufferAddressInfo, nil}, buffer: blk.buffer}
 	if blk.addr = t.bufferAddress(d.handle, unsafe.Pointer(address)); blk.addr == 0 {
 		return d.refuse(op, driver.ErrDriver, "vkGetBufferDeviceAddress gives the address 0")
 	}
@@ -203,7 +203,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 // importHost makes a block of whole pages of host memory. The address is a number, because the first page may begin before the program's
 // memory, where no Go pointer may point.
 func (d *device) importHost(op string, host uintptr, size uint64) (*block, error) {
-	properties := &hostPointerProperties{sType: typeHostPointerProperties}
+	properties := &hostPointerProperties{head: head{typeHostPointerProperties, nil}}
 	st := d.t.hostPointerProperties(d.handle, handleHostAllocation, host, unsafe.Pointer(properties))
 	if st < success {
 		return nil, d.fail(op, "vkGetMemoryHostPointerPropertiesEXT", st)
@@ -220,8 +220,8 @@ func (d *device) importHost(op string, host uintptr, size uint64) (*block, error
 		d.t.destroyBuffer(d.handle, buffer)
 		return nil, d.refuse(op, driver.ErrUnsupported, "no type of memory takes the host memory at %#x", host)
 	}
-	info := &memoryAllocateInfo{size: size, typeIndex: lowestBit(bits),
-		next: unsafe.Pointer(&importHostPointer{sType: typeImportHostPointer, kind: handleHostAllocation, host: host})}
+	from := &importHostPointer{head: head{typeImportHostPointer, nil}, kind: handleHostAllocation, host: host}
+	info := &memoryAllocateInfo{head: head{next: unsafe.Pointer(from)}, size: size, typeIndex: lowestBit(bits)}
 	return d.bind(op, buffer, size, false, info)
 }
 

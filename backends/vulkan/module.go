@@ -57,7 +57,7 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	if lacking := code.lacking(&d.plan.features); lacking != "" {
 		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
 	}
-	info := &shaderCreateInfo{sType: typeShaderCreateInfo, size: uintptr(4 * len(code.words)), code: unsafe.Pointer(&code.words[0])}
+	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(code.words)), code: unsafe.Pointer(&code.words[0])}
 	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
 	if st < success {
 		return nil, d.fail(op, "vkCreateShaderModule", st)
@@ -98,7 +98,7 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 		k.info.MaxShared = 0
 	}
 	pushed := &pushRange{stages: shaderStageCompute, n: k.entry.pushed}
-	info := &layoutCreateInfo{sType: typeLayoutCreateInfo}
+	info := &layoutCreateInfo{head: head{typeLayoutCreateInfo, nil}}
 	if pushed.n > 0 {
 		info.ranges, info.pushedRange = 1, unsafe.Pointer(pushed)
 	}
@@ -216,8 +216,8 @@ func (q *queue) dispatch(cb uintptr, list []*launch) {
 	}
 }
 
-// submitLaunch passes a launch on to the queue, or gives it back to the pool. Arguments in memory are written to a part of a stage, for which
-// the stream may be held up. s.mu is held.
+// submitLaunch passes a launch on to the queue, or gives it back to the pool. Arguments in memory are written to a part of a stage, for
+// which the stream may be held up. s.mu is held.
 func (s *stream) submitLaunch(name string, x *launch) (held bool, err error) {
 	q := s.q
 	var args *stage

@@ -107,8 +107,8 @@ func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 		spec.n = 3 // the code's own value stands: an array must have elements
 	}
 	name := dl.CString(k.entry.name)
-	info := &pipelineCreateInfo{sType: typePipelineCreateInfo, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{
-		sType: typeStageCreateInfo, stage: shaderStageCompute, shader: k.of.shader,
+	info := &pipelineCreateInfo{head: head{typePipelineCreateInfo, nil}, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{
+		head: head{typeStageCreateInfo, nil}, stage: shaderStageCompute, shader: k.of.shader,
 		name: unsafe.Pointer(&name[0]), specialization: unsafe.Pointer(spec)}}
 
 	key := kernelcache.NewKey("pipeline", d.plan.compiler, string(k.of.sum[:]), k.entry.name, fmt.Sprint(*values))
@@ -151,7 +151,8 @@ func (d *device) kept(key kernelcache.Key) []byte {
 
 // newPipelineCache returns a VkPipelineCache with that data, or 0 if none can be made: pipelines are compiled without one, too.
 func (d *device) newPipelineCache(data []byte) uintptr {
-	info := &pipelineCacheInfo{sType: typePipelineCacheCreateInfo, size: uintptr(len(data)), data: unsafe.Pointer(unsafe.SliceData(data))}
+	info := &pipelineCacheInfo{head: head{typePipelineCacheCreateInfo, nil}, size: uintptr(len(data)),
+		data: unsafe.Pointer(unsafe.SliceData(data))}
 	cache, st := d.t.createPipelineCache(d.handle, unsafe.Pointer(info))
 	if st < success {
 		return 0

@@ -250,7 +250,8 @@ func (p *plan) describe(f *facts, ordinal int) {
 	i := &p.info
 	i.Backend, i.Ordinal = backendName, ordinal
 	i.Class = classOf(f.kind)
-	i.Model, i.Vendor, i.Driver = f.model, vendorOf(f.vendor), fmt.Sprintf("Vulkan %s, %s", version(f.api), f.driver)
+	i.Model, i.Driver = f.model, fmt.Sprintf("Vulkan %s, %s", version(f.api), f.driver)
+	i.Vendor = cmp.Or(vendors[f.vendor], fmt.Sprintf("vendor %#x", f.vendor))
 	i.UUID, i.PCI = f.uuid, f.pci
 	i.TotalMemory = total
 	most := min(total, f.maxAllocation)
@@ -292,32 +293,9 @@ func classOf(kind uint32) driver.Class {
 	return driver.ClassAccelerator
 }
 
-// vendorOf returns the name of a vendor by its number: one of PCI-SIG, or from 0x10000 on one of Khronos.
-func vendorOf(id uint32) string {
-	switch id {
-	case 0x1002:
-		return "AMD"
-	case 0x1010:
-		return "Imagination Technologies"
-	case 0x106B:
-		return "Apple"
-	case 0x10DE:
-		return "NVIDIA"
-	case 0x13B5:
-		return "Arm"
-	case 0x14E4:
-		return "Broadcom"
-	case 0x1AE0:
-		return "Google"
-	case 0x5143:
-		return "Qualcomm"
-	case 0x8086:
-		return "Intel"
-	case 0x10005:
-		return "Mesa"
-	}
-	return fmt.Sprintf("vendor %#x", id)
-}
+// vendors are the names of vendors by their numbers: those of PCI-SIG, and from 0x10000 on those of Khronos.
+var vendors = map[uint32]string{0x1002: "AMD", 0x1010: "Imagination Technologies", 0x106B: "Apple", 0x10DE: "NVIDIA", 0x13B5: "Arm",
+	0x14E4: "Broadcom", 0x1AE0: "Google", 0x5143: "Qualcomm", 0x8086: "Intel", 0x10005: "Mesa"}
 
 // version formats a number of Vulkan's form.
 func version(v uint32) string { return fmt.Sprintf("%d.%d.%d", v>>22&0x7f, v>>12&0x3ff, v&0xfff) }

@@ -91,29 +91,29 @@ func newQueue(op string, d *device, index int) (*queue, error) {
 	q := &queue{dev: d, index: index, args: new(submitArgs), calls: new(dl.Chain)}
 	q.wakes = q.wake
 	q.handle = d.t.getQueue(d.handle, d.plan.family, uint32(index))
-	pool := &commandPoolInfo{sType: typeCommandPoolCreateInfo, flags: poolResetCommandBuffer, family: d.plan.family}
+	pool := &commandPoolInfo{head: head{typeCommandPoolCreateInfo, nil}, flags: poolResetCommandBuffer, family: d.plan.family}
 	var st status
 	if q.pool, st = d.t.createCommandPool(d.handle, unsafe.Pointer(pool)); st < success {
 		return nil, d.fail(op, "vkCreateCommandPool", st)
 	}
-	kind := &semaphoreType{sType: typeSemaphoreType, kind: semaphoreTimeline}
-	info := &semaphoreCreateInfo{sType: typeSemaphoreCreateInfo, next: unsafe.Pointer(kind)}
+	kind := &semaphoreType{head: head{typeSemaphoreType, nil}, kind: semaphoreTimeline}
+	info := &semaphoreCreateInfo{head: head{typeSemaphoreCreateInfo, unsafe.Pointer(kind)}}
 	if q.semaphore, st = d.t.createSemaphore(d.handle, unsafe.Pointer(info)); st < success {
 		d.t.destroyCommandPool(d.handle, q.pool)
 		return nil, d.fail(op, "vkCreateSemaphore", st)
 	}
 	a := q.args
 	a.signal = q.semaphore
-	a.another = commandBufferInfo{sType: typeCommandBufferInfo, pool: q.pool, n: 1}
-	a.begin = commandBufferBegin{sType: typeCommandBufferBegin, flags: oneTimeSubmit}
-	a.barrier = memoryBarrier{sType: typeMemoryBarrier, src: accessMemory, dst: accessMemory | accessHost}
-	a.timeline = timelineSubmitInfo{sType: typeTimelineSubmitInfo, signals: 1, values: unsafe.Pointer(&a.number)}
-	a.submit = submitInfo{sType: typeSubmitInfo, next: unsafe.Pointer(&a.timeline), buffers: 1, bufferList: unsafe.Pointer(&a.buffer),
+	a.another = commandBufferInfo{head: head{typeCommandBufferInfo, nil}, pool: q.pool, n: 1}
+	a.begin = commandBufferBegin{head: head{typeCommandBufferBegin, nil}, flags: oneTimeSubmit}
+	a.barrier = memoryBarrier{head: head{typeMemoryBarrier, nil}, src: accessMemory, dst: accessMemory | accessHost}
+	a.timeline = timelineSubmitInfo{head: head{typeTimelineSubmitInfo, nil}, signals: 1, values: unsafe.Pointer(&a.number)}
+	a.submit = submitInfo{head: head{typeSubmitInfo, unsafe.Pointer(&a.timeline)}, buffers: 1, bufferList: unsafe.Pointer(&a.buffer),
 		signals: 1, signalled: unsafe.Pointer(&a.signal)}
 	a.waitStages = stageAllCommands
 	a.following = a.timeline
 	a.following.waits, a.following.waitFor = 1, unsafe.Pointer(&a.until)
-	a.follow = submitInfo{sType: typeSubmitInfo, next: unsafe.Pointer(&a.following), waits: 1, waitOn: unsafe.Pointer(&a.other),
+	a.follow = submitInfo{head: head{typeSubmitInfo, unsafe.Pointer(&a.following)}, waits: 1, waitOn: unsafe.Pointer(&a.other),
 		waitStages: unsafe.Pointer(&a.waitStages), signals: 1, signalled: unsafe.Pointer(&a.signal)}
 	return q, nil
 }
@@ -284,7 +284,7 @@ type waitArgs struct {
 
 var waitPool = sync.Pool{New: func() any {
 	a := new(waitArgs)
-	a.info = semaphoreWaitInfo{sType: typeSemaphoreWaitInfo, n: 1,
+	a.info = semaphoreWaitInfo{head: head{typeSemaphoreWaitInfo, nil}, n: 1,
 		semaphores: unsafe.Pointer(&a.semaphore), values: unsafe.Pointer(&a.number)}
 	return a
 }}

@@ -67,17 +67,17 @@ func (x *launch) room() uint64 { return (uint64(len(x.arguments)) + partAlign - 
 // record records the launches, with the barriers that they have between them when each is submitted by itself.
 func (p *sequence) record(op string) error {
 	d, q := p.s.dev, p.s.q
-	info := &commandPoolInfo{sType: typeCommandPoolCreateInfo, family: d.plan.family}
+	info := &commandPoolInfo{head: head{typeCommandPoolCreateInfo, nil}, family: d.plan.family}
 	pool, st := d.t.createCommandPool(d.handle, unsafe.Pointer(info))
 	if st < success {
 		return d.fail(op, "vkCreateCommandPool", st)
 	}
 	p.pool = pool
-	one := &commandBufferInfo{sType: typeCommandBufferInfo, pool: pool, n: 1}
+	one := &commandBufferInfo{head: head{typeCommandBufferInfo, nil}, pool: pool, n: 1}
 	if p.buffer, st = d.t.allocateCommandBuffer(d.handle, unsafe.Pointer(one)); st < success {
 		return d.fail(op, "vkAllocateCommandBuffers", st)
 	}
-	begin := &commandBufferBegin{sType: typeCommandBufferBegin, flags: simultaneousUse} // an earlier run may be under way
+	begin := &commandBufferBegin{head: head{typeCommandBufferBegin, nil}, flags: simultaneousUse} // an earlier run may be under way
 	defer runtime.KeepAlive(begin)
 	q.mu.Lock()
 	defer q.mu.Unlock()

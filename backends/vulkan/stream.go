@@ -13,10 +13,10 @@ import (
 
 // stream passes operations on to the queue of its device, in order.
 //
-// Most are submitted by the call that enqueues them, or gather in the queue (gather.go). Where that is not possible yet (a gate is shut, an event's own stream is held up, or
-// the host has to copy bytes that the device has not written yet), the operation and those after it stay in ops. The right to go on
-// is then with what holds the stream up: a gate, a point, or the queue's watcher, which starts run in a new goroutine. A stream that
-// nothing holds up has no goroutine.
+// Most are submitted by the call that enqueues them, or gather in the queue (gather.go). Where that is not possible yet (a gate is shut, an
+// event's own stream is held up, or the host has to copy bytes that the device has not written yet), the operation and those after it stay
+// in ops. The right to go on is then with what holds the stream up: a gate, a point, or the queue's watcher, which starts run in a new
+// goroutine. A stream that nothing holds up has no goroutine.
 type stream struct {
 	dev  *device
 	q    *queue

@@ -11,9 +11,14 @@ import (
 // unsafe.Pointers and not numbers, so that the garbage collector keeps what they point to, and the compiler puts it on the heap,
 // where it does not move.
 
+// head is how a structure says which it is, and what belongs to it.
+type head struct {
+	sType uint32
+	next  unsafe.Pointer
+}
+
 type applicationInfo struct {
-	sType         uint32
-	next          unsafe.Pointer
+	head
 	name          unsafe.Pointer
 	version       uint32
 	engine        unsafe.Pointer
@@ -22,8 +27,7 @@ type applicationInfo struct {
 }
 
 type instanceCreateInfo struct {
-	sType          uint32
-	next           unsafe.Pointer
+	head
 	flags          uint32
 	application    unsafe.Pointer
 	layers         uint32
@@ -33,8 +37,7 @@ type instanceCreateInfo struct {
 }
 
 type queueCreateInfo struct {
-	sType      uint32
-	next       unsafe.Pointer
+	head
 	flags      uint32
 	family     uint32
 	n          uint32
@@ -42,8 +45,7 @@ type queueCreateInfo struct {
 }
 
 type deviceCreateInfo struct {
-	sType          uint32
-	next           unsafe.Pointer
+	head
 	flags          uint32
 	queues         uint32
 	queueInfos     unsafe.Pointer
@@ -60,8 +62,7 @@ type extensionProperties struct {
 }
 
 type properties2 struct {
-	sType         uint32
-	next          unsafe.Pointer
+	head
 	api           uint32
 	driverVersion uint32
 	vendor        uint32
@@ -88,8 +89,7 @@ func (p *properties2) limit(at uintptr) unsafe.Pointer {
 }
 
 type driverProperties struct {
-	sType       uint32
-	next        unsafe.Pointer
+	head
 	id          uint32
 	name        [256]byte
 	info        [256]byte
@@ -97,8 +97,7 @@ type driverProperties struct {
 }
 
 type idProperties struct {
-	sType    uint32
-	next     unsafe.Pointer
+	head
 	device   [16]byte
 	driver   [16]byte
 	luid     [8]byte
@@ -107,41 +106,35 @@ type idProperties struct {
 }
 
 type pciBusInfo struct {
-	sType                 uint32
-	next                  unsafe.Pointer
+	head
 	domain, bus, dev, fun uint32
 }
 
 type maintenance3Properties struct {
-	sType         uint32
-	next          unsafe.Pointer
+	head
 	perSet        uint32
 	maxAllocation uint64
 }
 
 type externalMemoryHost struct {
-	sType uint32
-	next  unsafe.Pointer
+	head
 	align uint64
 }
 
 // The features are in arrays, which the table of plan.go gives names.
 type features2 struct {
-	sType uint32
-	next  unsafe.Pointer
-	on    [55]uint32
+	head
+	on [55]uint32
 }
 
 type features11 struct {
-	sType uint32
-	next  unsafe.Pointer
-	on    [12]uint32
+	head
+	on [12]uint32
 }
 
 type features12 struct {
-	sType uint32
-	next  unsafe.Pointer
-	on    [47]uint32
+	head
+	on [47]uint32
 }
 
 type memoryType struct{ flags, heap uint32 }
@@ -152,8 +145,7 @@ type memoryHeap struct {
 }
 
 type memoryProperties2 struct {
-	sType   uint32
-	next    unsafe.Pointer
+	head
 	types   uint32
 	typeOf  [32]memoryType
 	heaps   uint32
@@ -161,8 +153,7 @@ type memoryProperties2 struct {
 }
 
 type memoryBudget struct {
-	sType  uint32
-	next   unsafe.Pointer
+	head
 	budget [16]uint64
 	usage  [16]uint64
 }
@@ -173,8 +164,7 @@ type queueFamily struct {
 }
 
 type bufferCreateInfo struct {
-	sType      uint32
-	next       unsafe.Pointer
+	head
 	flags      uint32
 	size       uint64
 	usage      uint32
@@ -184,34 +174,29 @@ type bufferCreateInfo struct {
 }
 
 type externalBufferInfo struct {
-	sType uint32
-	next  unsafe.Pointer
+	head
 	kinds uint32
 }
 
 type memoryAllocateInfo struct {
-	sType     uint32
-	next      unsafe.Pointer
+	head
 	size      uint64
 	typeIndex uint32
 }
 
 type allocateFlagsInfo struct {
-	sType       uint32
-	next        unsafe.Pointer
+	head
 	flags, mask uint32
 }
 
 type importHostPointer struct {
-	sType uint32
-	next  unsafe.Pointer
-	kind  uint32
-	host  uintptr // of pages, which may begin before the program's memory
+	head
+	kind uint32
+	host uintptr // of pages, which may begin before the program's memory
 }
 
 type hostPointerProperties struct {
-	sType    uint32
-	next     unsafe.Pointer
+	head
 	typeBits uint32
 }
 
@@ -221,42 +206,36 @@ type requirements struct {
 }
 
 type bufferAddressInfo struct {
-	sType  uint32
-	next   unsafe.Pointer
+	head
 	buffer uintptr
 }
 
 type commandPoolInfo struct {
-	sType         uint32
-	next          unsafe.Pointer
+	head
 	flags, family uint32
 }
 
 type commandBufferInfo struct {
-	sType    uint32
-	next     unsafe.Pointer
+	head
 	pool     uintptr
 	level, n uint32
 }
 
 type commandBufferBegin struct {
-	sType       uint32
-	next        unsafe.Pointer
+	head
 	flags       uint32
 	inheritance unsafe.Pointer
 }
 
 type memoryBarrier struct {
-	sType    uint32
-	next     unsafe.Pointer
+	head
 	src, dst uint32
 }
 
 type bufferCopy struct{ src, dst, n uint64 }
 
 type submitInfo struct {
-	sType      uint32
-	next       unsafe.Pointer
+	head
 	waits      uint32
 	waitOn     unsafe.Pointer
 	waitStages unsafe.Pointer
@@ -267,8 +246,7 @@ type submitInfo struct {
 }
 
 type timelineSubmitInfo struct {
-	sType   uint32
-	next    unsafe.Pointer
+	head
 	waits   uint32
 	waitFor unsafe.Pointer
 	signals uint32
@@ -276,52 +254,45 @@ type timelineSubmitInfo struct {
 }
 
 type semaphoreCreateInfo struct {
-	sType uint32
-	next  unsafe.Pointer
+	head
 	flags uint32
 }
 
 type semaphoreType struct {
-	sType uint32
-	next  unsafe.Pointer
+	head
 	kind  uint32
 	value uint64
 }
 
 type semaphoreWaitInfo struct {
-	sType      uint32
-	next       unsafe.Pointer
+	head
 	flags, n   uint32
 	semaphores unsafe.Pointer
 	values     unsafe.Pointer
 }
 
 type queryPoolInfo struct {
-	sType          uint32
-	next           unsafe.Pointer
+	head
 	flags, kind, n uint32
 	statistics     uint32
 }
 
 type shaderCreateInfo struct {
-	sType uint32
-	next  unsafe.Pointer
+	head
 	flags uint32
 	size  uintptr // bytes
 	code  unsafe.Pointer
 }
 
 type pipelineCacheInfo struct {
-	sType uint32
-	next  unsafe.Pointer
+	head
 	flags uint32
 	size  uintptr // bytes
 	data  unsafe.Pointer
 }
 
 type layoutCreateInfo struct {
-	sType       uint32
-	next        unsafe.Pointer
+	head
 	flags       uint32
 	sets        uint32
 	setLayouts  unsafe.Pointer
@@ -344,8 +315,7 @@ type specialization struct {
 }
 
 type stageCreateInfo struct {
-	sType          uint32
-	next           unsafe.Pointer
+	head
 	flags          uint32
 	stage          uint32
 	shader         uintptr
@@ -354,8 +324,7 @@ type stageCreateInfo struct {
 }
 
 type pipelineCreateInfo struct {
-	sType     uint32
-	next      unsafe.Pointer
+	head
 	flags     uint32
 	stage     stageCreateInfo
 	layout    uintptr
