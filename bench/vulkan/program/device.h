@@ -108,9 +108,11 @@ static void open_device(const char *loader) {
 	CHECK(((PFN_vkEnumeratePhysicalDevices)get(instance, "vkEnumeratePhysicalDevices"))(instance, &one, &physical));
 	VkPhysicalDeviceVulkan12Features wanted = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, .timelineSemaphore = 1,
 		.bufferDeviceAddress = 1, .scalarBlockLayout = 1};
+	VkPhysicalDeviceFeatures core = {.shaderInt64 = 1};
 	float priority = 0;
 	VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
-	VkDeviceCreateInfo create = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &wanted, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queues};
+	VkDeviceCreateInfo create = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .pNext = &wanted, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queues,
+		.pEnabledFeatures = &core};
 	CHECK(((PFN_vkCreateDevice)get(instance, "vkCreateDevice"))(physical, &create, NULL, &device));
 	PFN_vkGetDeviceProcAddr proc = (PFN_vkGetDeviceProcAddr)get(instance, "vkGetDeviceProcAddr");
 #define LOAD(name) vk##name = (PFN_vk##name)proc(device, "vk" #name);
