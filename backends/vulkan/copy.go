@@ -120,18 +120,14 @@ func (q *queue) copyCommands(cb uintptr, dst, src place, n uint64) {
 
 // submitCopy submits a copy; s.mu is held.
 func (s *stream) submitCopy(name string, dst, src place, n uint64) error {
-	q := s.q
-	cb, err := q.begin(name)
-	if err != nil {
-		return err
-	}
-	q.copyCommands(cb, dst, src, n)
-	return s.end(name, cb)
+	return s.submit(name, func(cb uintptr) { s.q.copyCommands(cb, dst, src, n) })
 }
 
-// end submits a command buffer as work of the stream; s.mu is held.
-func (s *stream) end(name string, cb uintptr) error {
-	number, err := s.q.end(name, cb)
+// submit submits what record records as work of the stream; s.mu is held.
+func (s *stream) submit(name string, record func(cb uintptr)) error {
+	s.q.mu.Lock()
+	defer s.q.mu.Unlock()
+	number, err := s.q.submit(name, record)
 	if err == nil {
 		s.tail = number
 	}
@@ -186,7 +182,7 @@ func planFill(off, n uint64, p driver.Pattern) (f fill) {
 
 // submitFill submits a fill; s.mu is held.
 func (s *stream) submitFill(o *op) error {
-	q, f := s.q, planFill(o.dst.off, o.n, o.pattern)
+	f := planFill(o.dst.off, o.n, o.pattern)
 	var table place
 	if f.n > 0 {
 		m, err := s.dev.bytes.get(o.name, s.dev)
@@ -195,12 +191,7 @@ func (s *stream) submitFill(o *op) error {
 		}
 		table = m.at(0)
 	}
-	cb, err := q.begin(o.name)
-	if err != nil {
-		return err
-	}
-	q.fillCommands(cb, o.dst.buffer, table, &f)
-	return s.end(o.name, cb)
+	return s.submit(o.name, func(cb uintptr) { s.q.fillCommands(cb, o.dst.buffer, table, &f) })
 }
 
 // fillCommands records a fill; the queue is locked.

@@ -198,14 +198,10 @@ func (s *stream) submitStamp(o *op) error {
 	if !current {
 		return nil
 	}
-	cb, err := q.begin(o.name)
-	if err != nil {
-		return err
-	}
-	t := s.dev.t
-	t.cmdResetQueries(q.calls, cb, e.stamp.pool, e.stamp.index)
-	t.cmdTimestamp(q.calls, cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
-	return s.end(o.name, cb)
+	return s.submit(o.name, func(cb uintptr) {
+		s.dev.t.cmdResetQueries(q.calls, cb, e.stamp.pool, e.stamp.index)
+		s.dev.t.cmdTimestamp(q.calls, cb, stageBottomOfPipe, e.stamp.pool, e.stamp.index)
+	})
 }
 
 // stamp is a place where the device writes a time.

@@ -110,9 +110,6 @@ func (q *queue) flush(op string) error {
 		}
 		return nil
 	}
-	cb, err := q.start(op)
-	if err == nil {
-		_, err = q.finish(op, cb)
-	}
+	_, err := q.submit(op, nil)
 	return err
 }

@@ -70,11 +70,8 @@ func TestMisuse(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		d := p.open(t)
 		m := memoryOf(t, d, driver.KindDevice, 64).(*memory)
-		cb, err := d.queues[0].begin("misuse")
-		must(t, err)
-		d.t.cmdFillBuffer(d.queues[0].calls, cb, m.blk.buffer, m.off, 3, 0)
-		number, err := d.queues[0].end("misuse", cb)
-		must(t, err, d.queues[0].wait("misuse", number))
+		s := streamOf(t, d)
+		must(t, s.submit("misuse", func(cb uintptr) { d.t.cmdFillBuffer(s.q.calls, cb, m.blk.buffer, m.off, 3, 0) }), s.Sync())
 	})
 }
 

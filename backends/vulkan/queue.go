@@ -31,12 +31,12 @@ type queue struct {
 	last atomic.Uint64 // number of the last submission; it changes with mu held
 	done atomic.Uint64 // the semaphore's value, as far as it is known; if the device is lost, everything counts as done
 
-	mu       sync.Mutex // held from begin to end
+	mu       sync.Mutex
 	pool     uintptr
 	busy     fifo[commands] // submitted and not known to be done
 	idle     []uintptr      // command buffers; at most keptCommands
 	args     *submitArgs
-	calls    *dl.Chain // of the submission that has begun; end makes them
+	calls    *dl.Chain // of the submission that has begun
 	gathered []*launch // the next submission begins with them (gather.go)
 	watched  bool      // wake is going to be called
 	wakes    func()    // q.wake, kept so that gathering does not allocate
@@ -125,23 +125,9 @@ func (q *queue) close() {
 	t.destroyCommandPool(d, q.pool) // and its command buffers
 }
 
-// begin locks the queue and returns a command buffer, whose commands come after all launches and submissions so far. If it fails, the queue
-// is not locked.
-func (q *queue) begin(op string) (uintptr, error) {
-	q.mu.Lock()
-	cb, err := q.start(op)
-	if err != nil {
-		q.mu.Unlock()
-		return 0, err
-	}
-	if len(q.gathered) > 0 {
-		q.order(cb)
-	}
-	return cb, nil
-}
-
-// start returns a command buffer that begins with the launches that have gathered; q.mu is held.
-func (q *queue) start(op string) (uintptr, error) {
+// submit submits the launches that have gathered, and behind them what record adds to the command buffer, if it is not nil. It returns the
+// number of the submission. If it fails, nothing is submitted, and the launches stay. q.mu is held.
+func (q *queue) submit(op string, record func(cb uintptr)) (uint64, error) {
 	if err := q.dev.lost.Load(); err != nil {
 		return 0, err
 	}
@@ -152,7 +138,28 @@ func (q *queue) start(op string) (uintptr, error) {
 	q.args.copying = false
 	q.dev.t.beginCommandBuffer(q.calls, cb, unsafe.Pointer(&q.args.begin))
 	q.dispatch(cb, q.gathered)
-	return cb, nil
+	if record != nil {
+		if len(q.gathered) > 0 {
+			q.order(cb)
+		}
+		record(cb)
+	}
+	q.order(cb)
+	q.dev.t.endCommandBuffer(q.calls, cb)
+	q.args.buffer = cb
+	number, err := q.pass(op, &q.args.submit)
+	if err != nil {
+		q.idle = append(q.idle, cb)
+		return 0, err
+	}
+	q.busy.add(commands{cb, number})
+	for i, x := range q.gathered {
+		x.p.used(q, number)
+		x.give()
+		q.gathered[i] = nil
+	}
+	q.gathered = q.gathered[:0]
+	return number, nil
 }
 
 // order makes later commands, and the host, wait for earlier ones and see what they wrote.
@@ -169,34 +176,8 @@ func (q *queue) copies() *[8]bufferCopy {
 	return &q.args.copies
 }
 
-// end submits the command buffer, unlocks the queue and returns the number of the submission. If it fails, nothing is submitted.
-func (q *queue) end(op string, cb uintptr) (uint64, error) {
-	defer q.mu.Unlock()
-	return q.finish(op, cb)
-}
-
-// finish is end for the holder of q.mu, who keeps it.
-func (q *queue) finish(op string, cb uintptr) (uint64, error) {
-	q.order(cb)
-	q.dev.t.endCommandBuffer(q.calls, cb)
-	q.args.buffer = cb
-	number, err := q.submit(op, &q.args.submit)
-	if err != nil {
-		q.idle = append(q.idle, cb)
-		return 0, err
-	}
-	q.busy.add(commands{cb, number})
-	for i, x := range q.gathered {
-		x.p.used(q, number)
-		x.give()
-		q.gathered[i] = nil
-	}
-	q.gathered = q.gathered[:0]
-	return number, nil
-}
-
-// submit makes the calls so far and then submits what info says. It returns the number of the submission; q.mu is held.
-func (q *queue) submit(op string, info *submitInfo) (uint64, error) {
+// pass makes the calls so far and then submits what info says. It returns the number of the submission; q.mu is held.
+func (q *queue) pass(op string, info *submitInfo) (uint64, error) {
 	number := q.last.Load() + 1
 	q.args.number = number
 	q.dev.t.submit(q.calls, q.handle, unsafe.Pointer(info))
@@ -219,7 +200,7 @@ func (q *queue) followed(op string, other *queue, number uint64) (uint64, error)
 	}
 	a := q.args
 	a.other, a.until = other.semaphore, number
-	return q.submit(op, &a.follow)
+	return q.pass(op, &a.follow)
 }
 
 // take returns a command buffer that is not in use; q.mu is held.

@@ -108,7 +108,7 @@ func (s *stream) submitSequence(name string, p *sequence) error {
 		return err
 	}
 	q.args.buffer = p.buffer
-	number, err := q.submit(name, &q.args.submit)
+	number, err := q.pass(name, &q.args.submit)
 	if err == nil {
 		s.tail = number
 	}
