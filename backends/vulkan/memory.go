@@ -3,6 +3,7 @@
 package vulkan
 
 import (
+	"math/bits"
 	"sync"
 	"unsafe"
 
@@ -59,43 +60,35 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	if m, err := d.slabs.take(op, d, kind, size, align); m != nil || err != nil {
 		return m, err
 	}
-	if !d.claim(kind, size) {
-		return nil, d.shortage(op)
-	}
 	// The driver aligns memory as buffers need it. If that is not enough, a later byte is the first.
-	blk, err := d.newBlock(op, kind, size+align)
+	blk, err := d.countedBlock(op, kind, size, align)
 	if err != nil {
-		d.giveBack(kind, size)
 		return nil, err
 	}
 	return &memory{dev: d, kind: kind, size: size, blk: blk, off: -uint64(blk.addr) & (align - 1)}, nil
 }
 
-// claim counts bytes of device memory, and reports false if the limit forbids them.
-func (d *device) claim(kind driver.Kind, size uint64) bool {
-	if kind != driver.KindDevice {
-		return true
-	}
-	for {
+// countedBlock returns a block in which size bytes fit as they are aligned, and counts them. It fails if that were more than the limit of a
+// simulated device. Package hal adds the figures to the error.
+func (d *device) countedBlock(op string, kind driver.Kind, size, align uint64) (*block, error) {
+	for claimed := kind != driver.KindDevice; !claimed; {
 		used := d.used.Load()
 		if limit := d.plan.limit; limit > 0 && size > limit-min(used, limit) {
-			return false
+			return nil, d.refuse(op, driver.ErrOutOfMemory, "the device's memory limit is reached")
 		}
-		if d.used.CompareAndSwap(used, used+size) {
-			return true
-		}
+		claimed = d.used.CompareAndSwap(used, used+size)
 	}
+	blk, err := d.newBlock(op, kind, size+align)
+	if err != nil {
+		d.giveBack(kind, size)
+	}
+	return blk, err
 }
 
 func (d *device) giveBack(kind driver.Kind, size uint64) {
 	if kind == driver.KindDevice {
 		d.used.Add(-size)
 	}
-}
-
-// shortage is the error for too little memory. Package hal adds the figures.
-func (d *device) shortage(op string) error {
-	return d.refuse(op, driver.ErrOutOfMemory, "the device's memory limit is reached")
 }
 
 // newBlock allocates memory and makes its buffer.
@@ -212,16 +205,16 @@ func (d *device) importHost(op string, host uintptr, size uint64) (*block, error
 	if err != nil {
 		return nil, err
 	}
-	bits := properties.typeBits & r.typeBits
-	if coherent := bits & d.coherentTypes; coherent != 0 {
-		bits = coherent
+	types := properties.typeBits & r.typeBits
+	if coherent := types & d.coherentTypes; coherent != 0 {
+		types = coherent
 	}
-	if bits == 0 {
+	if types == 0 {
 		d.t.destroyBuffer(d.handle, buffer)
 		return nil, d.refuse(op, driver.ErrUnsupported, "no type of memory takes the host memory at %#x", host)
 	}
 	from := &importHostPointer{head: head{typeImportHostPointer, nil}, kind: handleHostAllocation, host: host}
-	info := &memoryAllocateInfo{head: head{next: unsafe.Pointer(from)}, size: size, typeIndex: lowestBit(bits)}
+	info := &memoryAllocateInfo{head: head{next: unsafe.Pointer(from)}, size: size, typeIndex: uint32(bits.TrailingZeros32(types))}
 	return d.bind(op, buffer, size, false, info)
 }
 

@@ -65,12 +65,8 @@ func (p *slabs) take(op string, d *device, kind driver.Kind, size, align uint64)
 }
 
 func newSlab(op string, d *device, kind driver.Kind, class int) (*slab, error) {
-	if !d.claim(kind, slabSize) {
-		return nil, d.shortage(op)
-	}
-	blk, err := d.newBlock(op, kind, slabSize+maxAlign)
+	blk, err := d.countedBlock(op, kind, slabSize, maxAlign)
 	if err != nil {
-		d.giveBack(kind, slabSize)
 		return nil, err
 	}
 	s := &slab{blk: blk, class: class, slots: int(slabSize / slotSize(class))}
@@ -133,6 +129,3 @@ func (p *slabs) trim(d *device) {
 		}
 	}
 }
-
-// lowestBit returns the number of the lowest bit that is set.
-func lowestBit(b uint32) uint32 { return uint32(bits.TrailingZeros32(b)) }

@@ -52,8 +52,7 @@ const (
 	opHost                       // the host copies from from to to, when all before is done
 	opStageIn                    // from the host's memory to dst, through stages
 	opStageOut                   // from src to the host's memory, through stages
-	opWait                       // wait for a point, or for a number
-	opGate                       // wait for a gate
+	opWait                       // wait for a point, a gate or a number
 	opMark                       // a point is reached
 	opCall                       // call a function when all before is done
 )
@@ -73,7 +72,6 @@ type op struct {
 	queue    *queue // opWait
 	number   uint64
 	point    *point
-	gate     *gate
 	call     func()
 }
 
@@ -186,8 +184,6 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 			o.queue, o.number = o.point.q, o.point.number
 		}
 		err = s.join(o.name, o.queue, o.number)
-	case opGate:
-		return o.gate.holdUp(s), nil
 	case opMark:
 		o.point.reach(s.tail, s.pending())
 	case opCall:
@@ -310,37 +306,15 @@ func (s *stream) Gate() (driver.Gate, error) {
 	if err := s.dev.lost.Load(); err != nil {
 		return nil, err
 	}
-	g := &gate{}
-	return g, s.enqueue(op{kind: opGate, gate: g})
+	g := &gate{point{q: s.q, done: make(chan struct{})}}
+	return g, s.enqueue(op{kind: opWait, point: &g.point})
 }
 
-// gate holds one stream until it is opened.
-type gate struct {
-	mu     sync.Mutex
-	open   bool
-	waiter *stream // the stream, once it has come to the gate
-}
+// gate holds one stream until it is opened: a point that no work comes to.
+type gate struct{ point }
 
 // Open opens the gate.
 func (g *gate) Open() error {
-	g.mu.Lock()
-	g.open = true
-	s := g.waiter
-	g.waiter = nil
-	g.mu.Unlock()
-	if s != nil {
-		s.work()
-	}
+	g.reach(0, nil)
 	return nil
-}
-
-// holdUp takes over the right to go on if the gate is shut, and reports whether it did.
-func (g *gate) holdUp(s *stream) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.open {
-		return false
-	}
-	g.waiter = s
-	return true
 }
