@@ -11,7 +11,6 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
-	"github.com/go-halyard/halyard/hal/pool/adapt"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
@@ -85,11 +84,19 @@ func TestReplicasShareAPoolsMemory(t *testing.T) {
 	require.Equal(t, uint64(1), d.Usage().Allocations)
 }
 
+// wrapped is an allocator of the program's own around another.
+type wrapped struct{ pool.Allocator }
+
+func (w *wrapped) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (pool.Block, error) {
+	b, err := w.Allocator.Alloc(stream, kind, size)
+	return b.From(w), err
+}
+
 func TestOptionAllocator(t *testing.T) {
 	devs := openMany(t, "one", 2, 1, 2)
 	p, err := pool.New(devs[0])
 	require.NoError(t, err)
-	c := adapt.Limit(p, 1<<20)
+	c := &wrapped{p}
 	s, other := newStream(t, devs[0]), newStream(t, devs[1])
 	b, err := buffer.New[uint32](10, buffer.WithAllocator(devs[0], c), buffer.WithAllocator(devs[1], c), buffer.WithPinnedHost(devs[0]))
 	require.NoError(t, err)

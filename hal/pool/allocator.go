@@ -3,8 +3,8 @@ package pool
 import "github.com/go-halyard/halyard/hal"
 
 // Allocator gives out blocks of device memory in stream order. [Pool] is an Allocator; [Direct],
-// [StreamOrdered] and [Callbacks] return others. Package adapt wraps an allocator and adds a limit, figures, a log
-// and so on; these wrappers can be combined in any order.
+// [StreamOrdered] and [Callbacks] return others. A program wraps one in a type of its own to limit, count or log; see
+// [Block.From].
 //
 // Implementations are safe for concurrent use.
 type Allocator interface {

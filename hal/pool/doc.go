@@ -41,11 +41,9 @@
 // # Allocators
 //
 // [Pool] is an [Allocator]. [Direct], [StreamOrdered] and [Callbacks] return
-// allocators that are not pools. Package [github.com/go-halyard/halyard/hal/pool/adapt] wraps any of them with a limit,
-// figures, a log and more.
+// allocators that are not pools. A type of the program's own that wraps one has the same two methods; [Block.From] says how.
 //
-// A pool takes its memory from the device, or from any other allocator ([WithSource]): pools, and the wrappers of that package,
-// stand on each other in every order.
+// A pool takes its memory from the device, or from any other allocator ([WithSource]).
 //
 // # Concurrency and cost
 //

@@ -11,8 +11,7 @@ type options struct {
 	source                     Allocator
 }
 
-// WithSource makes the pool take its memory from an allocator of memory of the same device, such as another pool or one that package adapt
-// has wrapped; nil means from the device. Give the pool's memory back, by [Pool.Close] or [Pool.Trim], before closing the source. The pool
+// WithSource makes the pool take its memory from an allocator of memory of the same device, such as another pool; nil means from the device. Give the pool's memory back, by [Pool.Close] or [Pool.Trim], before closing the source. The pool
 // passes on the stream of the allocation for which it needs memory; [Pool.Reserve] has none, so it fails if the source needs one, as
 // [StreamOrdered] does. Functions of the program that the source calls may use the pool while they allocate, but not while they free.
 func WithSource(a Allocator) Option { return func(o *options) { o.source = a } }

@@ -23,8 +23,7 @@ type Stats struct {
 // Unused is the number of bytes that were taken from the device and are in no live block.
 func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
 
-// Stats returns the pool's figures. For the live blocks of one part of a program, see
-// [github.com/go-halyard/halyard/hal/pool/adapt.Track].
+// Stats returns the pool's figures. To count the live blocks of one part of a program, wrap the pool; see [Block.From].
 func (p *Pool) Stats() (s Stats) {
 	var sum tally
 	for _, h := range p.heaps {

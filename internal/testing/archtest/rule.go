@@ -24,7 +24,6 @@ var Rules = []Rule{
 	{"hal/internal/life", nil, "the life of an object needs no driver"},
 	{"hal/internal/wait", []string{"hal/driver", "hal/internal/life", "internal/nap"}, "waiting knows drivers, and nothing of the checks above it"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
-	{"hal/pool/adapt", []string{"hal", "hal/pool"}, "what wraps an allocator needs no more than any program has"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/pool", "coherence", "internal/..."}, "buffers know devices, their memory and the protocol, but no backend"},
 	{"buffer/internal", nil, "a data structure needs the standard library alone"},
 	{"buffer/internal/order", []string{"internal/span", "hal", "internal/layer"}, "the order of work is about streams and ranges of bytes, not about buffers"},
