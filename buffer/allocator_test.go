@@ -111,8 +111,7 @@ func TestOptionAllocator(t *testing.T) {
 	require.NoError(t, p.Close())
 
 	// A device's allocator, and a buffer that does without.
-	q := pooled(t, devs[0])
-	require.NoError(t, q.Reserve(hal.KindDevice, 1<<20))
+	pooled(t, devs[0])
 	b, err = buffer.New[uint32](10, buffer.WithAllocator(devs[0], nil))
 	require.NoError(t, err)
 	fill(t, s, b, 6)

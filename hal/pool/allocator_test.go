@@ -12,53 +12,33 @@ import (
 )
 
 func TestDirectKeepsMemoryForWorkUnderWay(t *testing.T) {
-	for name, vendor := range map[string]bool{"direct": false, "vendor": true} {
-		for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
-			"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
-			"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
-			"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
-				m, err := layer.RecordShared(busy)
-				require.NoError(t, err)
-				defer m.Close()
-				return nil, x.KeepUntil(m)
-			},
-		} {
-			t.Run(name+", "+how, func(t *testing.T) {
-				d := openHost(t, 1, 64*mib)
-				a := pool.Direct(d)
-				if vendor {
-					var err error
-					a, err = pool.StreamOrdered(d)
-					require.NoError(t, err)
-				}
-				s, busy := newStream(t, d), newStream(t, d)
-				shut(t, busy)
-				x := alloc(t, a, s, 1000)
-				on, err := tell(x, busy)
-				require.NoError(t, err)
-				free(t, x, on)
-				require.EqualValues(t, 1000, d.Usage().Held)
-			})
-		}
+	for how, tell := range map[string]func(x pool.Block, busy *hal.Stream) (on *hal.Stream, err error){
+		"freed on": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return busy, nil },
+		"used on":  func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) { return nil, x.RecordUse(busy) },
+		"mark": func(x pool.Block, busy *hal.Stream) (*hal.Stream, error) {
+			m, err := layer.RecordShared(busy)
+			require.NoError(t, err)
+			defer m.Close()
+			return nil, x.KeepUntil(m)
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			d := openHost(t, 1, 64*mib)
+			s, busy := newStream(t, d), newStream(t, d)
+			shut(t, busy)
+			x := alloc(t, pool.Direct(d), s, 1000)
+			on, err := tell(x, busy)
+			require.NoError(t, err)
+			free(t, x, on)
+			require.EqualValues(t, 1000, d.Usage().Held)
+		})
 	}
 }
 
-func TestVendorRefusesWhatIsNotItsOwn(t *testing.T) {
+func TestDirectRefusesWhatIsNotItsOwn(t *testing.T) {
 	d, other := openHost(t, 1, 0), openHost(t, 2, 0)
-	vendor, err := pool.StreamOrdered(d)
-	require.NoError(t, err)
-	_, err = vendor.Alloc(nil, hal.KindDevice, 1)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = vendor.Alloc(newStream(t, d), hal.KindHost, 1)
-	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = pool.StreamOrdered(masked(t, hal.CapStreamAlloc, false))
-	require.ErrorIs(t, err, hal.ErrUnsupported)
-	_, err = pool.StreamOrdered(nil)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	for _, a := range []pool.Allocator{vendor, pool.Direct(d)} {
-		_, err = a.Alloc(newStream(t, other), hal.KindDevice, 1)
-		require.ErrorIs(t, err, hal.ErrWrongDevice)
-	}
+	_, err := pool.Direct(d).Alloc(newStream(t, other), hal.KindDevice, 1)
+	require.ErrorIs(t, err, hal.ErrWrongDevice)
 }
 
 // The pool takes large blocks of device memory from the vendor's stream-ordered allocator.

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"context"
 	"math/bits"
 	"slices"
 
@@ -9,14 +8,12 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// chunk is one block of the pool's source, which is either carved into nodes or a single block.
+// chunk is one memory of the device, which is either carved into nodes or a single block.
 type chunk struct {
 	block   Block
 	mem     *hal.Memory
-	base    uint64 // bytes from the start of mem
 	bytes   uint64
-	closed  []*hal.Stream // may use the memory, but are closed, so the source cannot be told
-	whole   *record       // the one block, if it is not carved
+	whole   *record // the one block, if it is not carved
 	first   *node
 	out     int // nodes that belong to records
 	waiting int // free nodes with a fence
@@ -181,49 +178,14 @@ func (h *heap) carve(n *node, bytes uint64) (*record, []*hal.Event) {
 	return n.rec, fence
 }
 
-// addChunk adds memory to carve blocks from. If it is ordered, the work before on the stream may still use it.
-func (h *heap) addChunk(c *chunk, stream *hal.Stream) error {
-	var fence []*hal.Event
-	if c.block.Ordered() {
-		e, err := layer.RecordShared(stream)
-		if err != nil {
-			_ = c.block.Free(stream)
-			return err
-		}
-		fence = []*hal.Event{e}
-	}
-	if err := h.add(c, stream); err != nil {
-		releaseAll(fence)
-		return err
-	}
-	c.first = &node{chunk: c, bytes: c.bytes, fence: fence}
-	h.carved += c.bytes
-	h.put(c.first)
-	return nil
-}
-
-// addWhole adds memory that is one block.
-func (h *heap) addWhole(c *chunk, stream *hal.Stream) (grant, error) {
-	if err := h.add(c, stream); err != nil {
-		return grant{}, err
-	}
-	c.whole = h.record(c, 0, c.bytes)
-	return grant{c.whole, c.block.Ordered()}, nil
-}
-
-// add lists a chunk, or gives it back if the pool was closed while the heap was unlocked.
-func (h *heap) add(c *chunk, stream *hal.Stream) error {
-	if h.pool.closed {
-		_ = c.block.Free(stream)
-		return h.pool.failure("pool alloc", hal.ErrClosed, "the pool is closed")
-	}
+// add lists a chunk.
+func (h *heap) add(c *chunk) {
 	c.place = len(h.chunks)
 	h.chunks = append(h.chunks, c)
 	h.pool.took()
-	return nil
 }
 
-// drop gives a chunk's memory back. None of its blocks is live; the source waits for work under way.
+// drop gives a chunk's memory back. None of its blocks is live; hal waits for work under way.
 func (h *heap) drop(c *chunk) error {
 	for n := c.first; n != nil; n = n.next {
 		if n.free() {
@@ -244,19 +206,10 @@ func (h *heap) drop(c *chunk) error {
 	h.chunks[last] = nil
 	h.chunks = h.chunks[:last]
 	h.pool.giveBack(c.bytes)
-	if len(c.closed) == 0 {
-		return c.block.Free(nil)
-	}
-	go func() {
-		for _, s := range c.closed {
-			_ = layer.Drain(s, context.Background())
-		}
-		_ = c.block.Free(nil)
-	}()
-	return nil
+	return c.block.Free(nil)
 }
 
-// keep makes the source keep the memory until the events' work has finished, and closes the events.
+// keep makes hal keep the memory until the events' work has finished, and closes the events.
 func (c *chunk) keep(fence []*hal.Event) {
 	for _, m := range fence {
 		_ = c.block.KeepUntil(m)
@@ -264,24 +217,14 @@ func (c *chunk) keep(fence []*hal.Event) {
 	releaseAll(fence)
 }
 
-// used makes the source keep the memory until the work so far on the stream has finished.
-func (c *chunk) used(stream *hal.Stream) {
-	if _, known := c.block.rec.owner.(*direct); known {
-		_ = stream.RecordUse(c.mem) // hal waits, on a closed stream too
-		return
-	}
-	if err := c.block.RecordUse(stream); isClosed(err) {
-		if done, _ := layer.Idle(stream); !done {
-			c.closed = append(c.closed, stream)
-		}
-	}
-}
+// used makes hal keep the memory until the work so far on the stream has finished, also if the stream is closed.
+func (c *chunk) used(stream *hal.Stream) { _ = stream.RecordUse(c.mem) }
 
 // dispensable reports whether c is a carved chunk that nothing needs.
 func (c *chunk) dispensable() bool { return c.whole == nil && c.out == 0 && c.waiting == 0 }
 
 func (h *heap) record(c *chunk, off, bytes uint64) *record {
 	p := h.pool
-	return &record{mem: c.mem, off: c.base + off, cap: bytes, pool: p, chunk: c,
+	return &record{mem: c.mem, off: off, cap: bytes, pool: p, chunk: c,
 		kind: h.kind, class: classOf((bytes-1)/p.unit + 1)}
 }

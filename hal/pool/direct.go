@@ -9,25 +9,12 @@ import (
 type direct struct {
 	dev   *hal.Device
 	align uint64 // bytes, 0 for the device's alignment
-	async bool   // every block is allocated in its stream's order
+	async bool   // every block is of KindDevice, has a stream, and is allocated in its order: for pools
 }
 
 // Direct returns an allocator without a pool: each block is a memory of its own, which goes back to the device once
 // the work that uses it has finished.
 func Direct(dev *hal.Device) Allocator { return &direct{dev: dev} }
-
-// StreamOrdered returns an allocator that leaves pooling to the driver: each block is allocated in its stream's
-// order, as by cuMemAllocAsync. It has memory of KindDevice only and needs a stream. For a device without
-// CapStreamAlloc the error is of kind ErrUnsupported.
-func StreamOrdered(dev *hal.Device) (Allocator, error) {
-	if dev == nil {
-		return nil, hal.Errorf("vendor allocator", hal.ErrInvalidArgument, "nil device")
-	}
-	if !dev.Caps().Has(hal.CapStreamAlloc) {
-		return nil, failure(dev, "vendor allocator", hal.ErrUnsupported, "stream-ordered allocation is not supported")
-	}
-	return &direct{dev: dev, async: true}, nil
-}
 
 func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	const op = "alloc"
@@ -38,10 +25,6 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
 	case !a.async:
 		mem, err = a.dev.Alloc(kind, size, a.align)
-	case kind != hal.KindDevice:
-		return Block{}, failure(a.dev, op, hal.ErrUnsupported, "stream-ordered allocation of %v memory is not supported", kind)
-	case stream == nil:
-		return Block{}, failure(a.dev, op, hal.ErrInvalidArgument, "nil stream")
 	default:
 		mem, err = stream.AllocAsync(size, a.align)
 	}

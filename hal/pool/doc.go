@@ -40,10 +40,8 @@
 //
 // # Allocators
 //
-// [Pool] is an [Allocator]. [Direct], [StreamOrdered] and [Callbacks] return
+// [Pool] is an [Allocator]. [Direct] and [Callbacks] return
 // allocators that are not pools. A type of the program's own that wraps one has the same two methods; [Block.From] says how.
-//
-// A pool takes its memory from the device, or from any other allocator ([WithSource]).
 //
 // # Concurrency and cost
 //

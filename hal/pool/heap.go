@@ -313,41 +313,37 @@ func (h *heap) gather(release uint64) (released uint64) {
 func (h *heap) grow(q request) (g grant, short uint64, err error) {
 	p := h.pool
 	if q.whole || h.sharing != sharingOK {
-		if short, err := p.take(h.kind, q.bytes); err != nil {
+		if short, err := p.take(q.bytes); err != nil {
 			return grant{}, short, err
 		}
 		c, err := h.memory(q.domain.stream, q.bytes)
-		if err == nil {
-			g, err = h.addWhole(c, q.domain.stream)
-		}
 		if err != nil {
 			p.giveBack(q.bytes)
 			return grant{}, 0, err
 		}
+		h.add(c)
+		c.whole = h.record(c, 0, c.bytes)
 		if h.sharing == sharingUnknown {
 			h.sharing = sharingOK
 			if c.mem.NeedsMap() {
 				h.sharing = sharingNever
 			}
 		}
-		return g, 0, nil
+		return grant{c.whole, c.block.Ordered()}, 0, nil
 	}
 	want := max(min(h.carved, p.opts.chunk), min(firstChunk, p.opts.chunk), 4*q.bytes)
 	if p.maxAlloc > 0 {
 		want = max(min(want, p.maxAlloc), q.bytes)
 	}
-	stream := q.domain.stream
-	if p.opts.source == nil {
-		stream = nil
-	}
 	for {
 		want = want / p.unit * p.unit
-		if short, err = p.take(h.kind, want); err == nil {
+		if short, err = p.take(want); err == nil {
 			var c *chunk
-			if c, err = h.chunk(p.source, stream, want); err == nil {
-				err = h.addChunk(c, stream)
-			}
-			if err == nil {
+			if c, err = h.chunk(p.source, nil, want); err == nil {
+				h.add(c)
+				c.first = &node{chunk: c, bytes: c.bytes}
+				h.carved += c.bytes
+				h.put(c.first)
 				g, _ := h.cut(q)
 				return g, 0, nil
 			}
@@ -373,38 +369,13 @@ func (h *heap) memory(stream *hal.Stream, bytes uint64) (*chunk, error) {
 	return h.chunk(p.source, stream, bytes)
 }
 
-// chunk allocates memory from a. The heap is unlocked while an allocator of the program runs, which may use the pool.
-func (h *heap) chunk(a Allocator, stream *hal.Stream, bytes uint64) (*chunk, error) {
-	const op = "pool alloc"
-	p := h.pool
-	returned := false
-	if p.opts.source != nil {
-		h.mu.Unlock()
-		defer func() {
-			h.mu.Lock()
-			if !returned { // it has panicked, so the caller does not end its claim
-				p.giveBack(bytes)
-			}
-		}()
-	}
+// chunk allocates memory from a.
+func (h *heap) chunk(a *direct, stream *hal.Stream, bytes uint64) (*chunk, error) {
 	block, err := a.Alloc(stream, h.kind, bytes)
-	returned = true
 	if err != nil {
 		return nil, err
 	}
-	r, err := block.Region()
-	switch {
-	case err != nil:
-	case !r.Mem.Device().Same(p.dev):
-		err = p.failure(op, hal.ErrWrongDevice, "the source returned memory of %s", r.Mem.Device().Name())
-	case r.Len < bytes:
-		err = p.failure(op, hal.ErrOutOfRange, "the source returned %d bytes instead of %d", r.Len, bytes)
-	}
-	if err != nil {
-		_ = block.Free(stream)
-		return nil, err
-	}
-	return &chunk{block: block, mem: r.Mem, base: r.Off, bytes: bytes}, nil
+	return &chunk{block: block, mem: block.rec.mem, bytes: bytes}, nil
 }
 
 // press takes memory that other streams' work still uses, and makes the stream wait for that work.

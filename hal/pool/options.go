@@ -4,17 +4,11 @@ package pool
 type Option func(*options)
 
 type options struct {
-	limit, maxCached, headroom uint64 // bytes, 0 for none
-	alignment                  uint64 // a power of two, or 0 for the device's
-	chunk, large               uint64 // bytes
-	noWait, noStreamAlloc      bool
-	source                     Allocator
+	limit, maxCached      uint64 // bytes, 0 for none
+	alignment             uint64 // a power of two, or 0 for the device's
+	chunk, large          uint64 // bytes
+	noWait, noStreamAlloc bool
 }
-
-// WithSource makes the pool take its memory from an allocator of memory of the same device, such as another pool; nil means from the device. Give the pool's memory back, by [Pool.Close] or [Pool.Trim], before closing the source. The pool
-// passes on the stream of the allocation for which it needs memory; [Pool.Reserve] has none, so it fails if the source needs one, as
-// [StreamOrdered] does. Functions of the program that the source calls may use the pool while they allocate, but not while they free.
-func WithSource(a Allocator) Option { return func(o *options) { o.source = a } }
 
 // WithLimit bounds the bytes that the pool takes from the device, in all kinds of memory together; 0 means no limit.
 func WithLimit(bytes uint64) Option { return func(o *options) { o.limit = bytes } }
@@ -23,10 +17,6 @@ func WithLimit(bytes uint64) Option { return func(o *options) { o.limit = bytes 
 // the bound each time a mebibyte, or an eighth of the bound if that is less, has been freed on a
 // stream. With n streams, n > 16, it checks only about every n/16th time.
 func WithMaxCached(bytes uint64) Option { return func(o *options) { o.maxCached = bytes } }
-
-// WithHeadroom makes the pool leave that many bytes of the device's memory free for others. It needs
-// hal.CapMemInfo, and does not apply to memory of hal.KindHost.
-func WithHeadroom(bytes uint64) Option { return func(o *options) { o.headroom = bytes } }
 
 // WithAlignment aligns blocks to a power of two, in bytes; 0 means the device's alignment.
 func WithAlignment(bytes uint64) Option { return func(o *options) { o.alignment = bytes } }

@@ -22,8 +22,8 @@ const (
 // documentation for how.
 type Pool struct {
 	dev      *hal.Device
-	source   Allocator // of chunks, and of blocks of 0 bytes
-	ordered  Allocator // of blocks that are a memory of their own and that have a stream; nil if that is the source, too
+	source   *direct // of chunks, and of blocks of 0 bytes
+	ordered  *direct // of blocks that are a memory of their own and that have a stream; nil if that is the source, too
 	opts     options
 	unit     uint64 // bytes, the alignment
 	shift    uint   // unit is 1<<shift
@@ -36,7 +36,6 @@ type Pool struct {
 
 	reserved, peak atomic.Uint64 // bytes taken from the device
 	grown          atomic.Uint64 // memories taken
-	held           atomic.Int32  // calls of PauseTrim under way
 	batches        atomic.Int64  // since maxCached was last checked
 	failures       atomic.Uint64
 
@@ -47,12 +46,11 @@ type Pool struct {
 
 var _ Allocator = (*Pool)(nil)
 
-// New returns a pool of a device's memory. It takes no memory before the first Alloc or Reserve. Close the pool before the
+// New returns a pool of a device's memory. It takes no memory before the first Alloc. Close the pool before the
 // device.
 //
 // The error is of kind ErrInvalidArgument if an option is invalid, ErrMisaligned if the device
-// cannot align memory as [WithAlignment] says, and ErrUnsupported with [WithHeadroom] if the device does not report its
-// free memory, or with [WithSource] for an alignment above the device's.
+// cannot align memory as [WithAlignment] says.
 func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	const op = "new pool"
 	if dev == nil {
@@ -85,18 +83,11 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.chunk)
 	case o.large > o.chunk:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.large, o.chunk)
-	case o.source != nil && o.alignment > unit:
-		return nil, failure(dev, op, hal.ErrUnsupported, "an allocator aligns to the device's %d bytes, not to %d", unit, o.alignment)
-	case o.headroom > 0 && !info.Caps.Has(hal.CapMemInfo):
-		return nil, failure(dev, op, hal.ErrUnsupported, "headroom cannot be kept: free memory is not reported by the driver")
 	}
-	p := &Pool{dev: dev, source: o.source, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
+	p := &Pool{dev: dev, source: &direct{dev: dev, align: o.alignment}, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
 		maxAlloc: info.MaxAlloc, idle: newDomain(nil, false)}
-	if p.source == nil {
-		p.source = &direct{dev: dev, align: o.alignment}
-		if info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc {
-			p.ordered = &direct{dev: dev, align: o.alignment, async: true}
-		}
+	if info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc {
+		p.ordered = &direct{dev: dev, align: o.alignment, async: true}
 	}
 	for p.unit>>p.shift > 1 {
 		p.shift++
@@ -408,9 +399,6 @@ func (p *Pool) relieve(kind hal.Kind, limited bool, want uint64) {
 }
 
 func (p *Pool) trimKind(k hal.Kind, want uint64) uint64 {
-	if p.held.Load() > 0 {
-		return 0
-	}
 	h := p.heaps[k-1]
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -428,78 +416,13 @@ func (p *Pool) Trim(keep uint64) (released uint64) {
 	return released
 }
 
-// PauseTrim runs fn and returns its result. Meanwhile the pool gives no memory back to the device, not even when memory
-// runs out, because freeing may disturb a capture or a measurement. The exception is memory of a stream that was closed too
-// early (see [Pool.ForgetStream]). Calls may overlap; after the last one [WithMaxCached] applies again.
-func (p *Pool) PauseTrim(fn func() error) error {
-	p.held.Add(1)
-	defer func() {
-		if p.held.Add(-1) == 0 && p.opts.maxCached > 0 && p.unused() > p.opts.maxCached {
-			p.Trim(p.opts.maxCached)
-		}
-	}()
-	return fn()
-}
-
-// Reserve takes memory from the device ahead of its use, as one chunk that small blocks will
-// share. For memory that blocks cannot share the error is of kind ErrUnsupported.
-func (p *Pool) Reserve(kind hal.Kind, bytes uint64) error {
-	const op = "reserve"
-	if kind < 1 || int(kind) > kinds {
-		return p.failure(op, hal.ErrInvalidArgument, "invalid memory kind %v", kind)
-	}
-	if bytes > maxSize {
-		return p.failure(op, hal.ErrInvalidArgument, "cannot reserve %d bytes", bytes)
-	}
-	h := p.heaps[kind-1]
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if p.closed {
-		return p.failure(op, hal.ErrClosed, "the pool is closed")
-	}
-	if h.sharing == sharingNever {
-		return p.failure(op, hal.ErrUnsupported, "blocks cannot share %s memory of this device", kind)
-	}
-	if bytes == 0 {
-		return nil
-	}
-	bytes = (bytes + p.unit - 1) / p.unit * p.unit
-	if _, err := p.take(kind, bytes); err != nil {
-		return err
-	}
-	c, err := h.chunk(p.source, nil, bytes)
-	if err == nil && c.mem.NeedsMap() {
-		h.sharing = sharingNever
-		_ = c.block.Free(nil)
-		err = p.failure(op, hal.ErrUnsupported, "blocks cannot share %s memory of this device", kind)
-	}
-	if err == nil {
-		h.sharing = sharingOK
-		err = h.addChunk(c, nil)
-	}
-	if err != nil {
-		p.giveBack(bytes)
-	}
-	return err
-}
-
 // take claims bytes of the device's memory. If they exceed the pool's limit, lacking is the number of bytes above it.
-func (p *Pool) take(kind hal.Kind, n uint64) (lacking uint64, err error) {
+func (p *Pool) take(n uint64) (lacking uint64, err error) {
 	for {
 		have := p.reserved.Load()
 		if limit := p.opts.limit; limit > 0 && n > limit-min(limit, have) {
 			return n - (limit - min(limit, have)), p.failure("pool alloc", hal.ErrOutOfMemory,
 				"the pool has taken %d bytes; %d more exceed its limit of %d", have, n, limit)
-		}
-		if p.opts.headroom > 0 && kind != hal.KindHost {
-			free, _, err := p.dev.MemInfo()
-			if err != nil {
-				return 0, err
-			}
-			if n > free-min(free, p.opts.headroom) {
-				return 0, p.failure("pool alloc", hal.ErrOutOfMemory,
-					"taking %d bytes of the %d that are free would not leave the headroom of %d", n, free, p.opts.headroom)
-			}
 		}
 		if p.reserved.CompareAndSwap(have, have+n) {
 			return 0, nil
@@ -605,8 +528,7 @@ func (p *Pool) dissolve(d *domain) error {
 	return err
 }
 
-// Close gives all memory back to the device. hal keeps memory until work under way has finished; Close does not wait. If the
-// pool's source comes from [Callbacks], Close waits for that work itself. While
+// Close gives all memory back to the device. hal keeps memory until work under way has finished; Close does not wait. While
 // blocks are live Close changes nothing and fails with an error of kind ErrBusy, which says how many. A second
 // Close does nothing.
 func (p *Pool) Close() error {

@@ -1,7 +1,6 @@
 package pool_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -30,8 +29,6 @@ func TestNewRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 	_, err := pool.New(nil)
 	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = pool.New(masked(t, hal.CapMemInfo, false), pool.WithHeadroom(1))
-	require.ErrorIs(t, err, hal.ErrUnsupported)
 }
 
 func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
@@ -137,7 +134,6 @@ func TestClosedPool(t *testing.T) {
 		require.ErrorIs(t, x.Free(stream), hal.ErrClosed)
 		require.ErrorIs(t, y.Free(stream), hal.ErrClosed)
 	}
-	require.ErrorIs(t, p.Reserve(hal.KindDevice, 1), hal.ErrClosed)
 	require.Zero(t, p.Trim(0))
 	require.Zero(t, d.Usage().Held)
 }
@@ -381,28 +377,9 @@ func TestTrim(t *testing.T) {
 	require.Equal(t, 9*mib, p.Trim(0))
 	require.Equal(t, 6*mib, d.Usage().Held)
 	free(t, live, s)
-	require.NoError(t, p.PauseTrim(func() error {
-		require.Zero(t, p.Trim(0))
-		return nil
-	}))
 	require.Equal(t, 6*mib, p.Trim(0))
 	require.Zero(t, p.Stats().Reserved)
 	require.Equal(t, 37*mib, p.Stats().Peak)
-}
-
-func TestHoldKeepsMemoryAndPassesTheErrorOn(t *testing.T) {
-	d := openHost(t, 1, 8*mib)
-	p := newPool(t, d, pool.WithMaxCached(mib))
-	failed := errors.New("failed")
-	err := p.PauseTrim(func() error {
-		free(t, alloc(t, p, nil, 6*mib), nil)
-		_, err := p.Alloc(nil, hal.KindDevice, 8*mib)
-		require.ErrorIs(t, err, hal.ErrOutOfMemory, "nothing is given back meanwhile")
-		require.Equal(t, 6*mib, d.Usage().Held)
-		return failed
-	})
-	require.Equal(t, failed, err)
-	require.Zero(t, d.Usage().Held, "seen to at the end")
 }
 
 func TestMaxCachedIsKept(t *testing.T) {
@@ -417,30 +394,6 @@ func TestMaxCachedIsKept(t *testing.T) {
 		require.LessOrEqual(t, p.Stats().Unused(), 20*mib)
 	}
 	require.NotZero(t, p.Stats().Unused())
-}
-
-func TestHeadroomIsLeftFree(t *testing.T) {
-	d := openHost(t, 1, 32*mib)
-	p := newPool(t, d, pool.WithHeadroom(10*mib))
-	_, err := p.Alloc(nil, hal.KindDevice, 22*mib+1)
-	require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	b := alloc(t, p, nil, 22*mib)
-	_, err = p.Alloc(nil, hal.KindShared, 1)
-	require.ErrorIs(t, err, hal.ErrOutOfMemory)
-	free(t, b, nil)
-}
-
-func TestReserveTakesMemoryAhead(t *testing.T) {
-	d := openHost(t, 1, 64*mib)
-	p := newPool(t, d, pool.WithLimit(32*mib))
-	require.ErrorIs(t, p.Reserve(9, 1), hal.ErrInvalidArgument)
-	require.NoError(t, p.Reserve(hal.KindDevice, 0))
-	require.ErrorIs(t, p.Reserve(hal.KindDevice, 33*mib), hal.ErrOutOfMemory)
-	require.NoError(t, p.Reserve(hal.KindDevice, 16*mib-1))
-	require.Equal(t, 16*mib, d.Usage().Held)
-	b := alloc(t, p, nil, 3*mib)
-	require.EqualValues(t, 1, p.Stats().DeviceAllocs)
-	free(t, b, nil)
 }
 
 func TestStats(t *testing.T) {
@@ -477,7 +430,6 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 				seen[r.Mem] = true
 				all = append(all, b)
 			}
-			require.ErrorIs(t, p.Reserve(hal.KindHost, mib), hal.ErrUnsupported)
 			for _, b := range all {
 				free(t, b, nil)
 			}

@@ -27,10 +27,8 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	d := openHost(t, 1, 64*mib)
 	s, busy := newStream(t, d), newStream(t, d)
 	p := newPool(t, d)
-	vendor, err := pool.StreamOrdered(d)
-	require.NoError(t, err)
 	all := map[string]pool.Allocator{
-		"pool": p, "direct": pool.Direct(d), "vendor": vendor, "wrapped": &wrapped{p}, "wrapped twice": &wrapped{&wrapped{p}},
+		"pool": p, "direct": pool.Direct(d), "wrapped": &wrapped{p}, "wrapped twice": &wrapped{&wrapped{p}},
 		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
 			m, err := d.Alloc(kind, size, 0)
 			if err != nil {

@@ -63,22 +63,3 @@ func FormatSize(n uint64) string {
 	}
 	return fmt.Sprintf("%.2f %siB", float64(n)/float64(unit), name)
 }
-
-// PercentFree returns a percentage of the memory that is free on the device, in bytes, rounded down to a
-// multiple of 256. It can be the limit of a pool. The error is of kind ErrInvalidArgument for a percentage below 0 or
-// above 100, and ErrUnsupported if the device does not report its free memory.
-func PercentFree(dev *hal.Device, percent int) (uint64, error) {
-	const op, multiple = "percentage of free memory", 256
-	if dev == nil {
-		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil device")
-	}
-	if percent < 0 || percent > 100 {
-		return 0, failure(dev, op, hal.ErrInvalidArgument, "%d percent is not between 0 and 100", percent)
-	}
-	free, _, err := dev.MemInfo()
-	if err != nil {
-		return 0, err
-	}
-	n := free/100*uint64(percent) + free%100*uint64(percent)/100
-	return n / multiple * multiple, nil
-}

@@ -33,23 +33,3 @@ func TestParseSize(t *testing.T) {
 		require.Equal(t, want, pool.FormatSize(n))
 	}
 }
-
-func TestPercentFree(t *testing.T) {
-	d := openHost(t, 1, 10*mib+300)
-	m, err := d.Alloc(hal.KindDevice, mib, 0)
-	require.NoError(t, err)
-	defer m.Close()
-	for percent, want := range map[int]uint64{0: 0, 50: 4718592, 100: 9*mib + 256} {
-		n, err := pool.PercentFree(d, percent)
-		require.NoError(t, err)
-		require.Equal(t, want, n)
-	}
-	for _, percent := range []int{-1, 101} {
-		_, err := pool.PercentFree(d, percent)
-		require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	}
-	_, err = pool.PercentFree(nil, 5)
-	require.ErrorIs(t, err, hal.ErrInvalidArgument)
-	_, err = pool.PercentFree(masked(t, hal.CapMemInfo, false), 5)
-	require.ErrorIs(t, err, hal.ErrUnsupported)
-}
