@@ -2,6 +2,7 @@ package buffer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -130,4 +131,65 @@ func ExampleBuffer_Resize() {
 		log.Fatal(err)
 	}
 	// Output: [1 2 3 0 0]
+}
+
+// Two buffers take turns: while the device works on one chunk, the host fills the next. Only View waits, for the chunk that it reads.
+func Example_doubleBuffering() {
+	ctx := context.Background()
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	const slots, chunks = 2, 4
+	var chunk [slots]*buffer.Buffer[int32]
+	var stream [slots]*hal.Stream
+	for i := range slots {
+		if chunk[i], err = buffer.New[int32](3, buffer.WithPinnedHost(dev)); err != nil {
+			log.Fatal(err)
+		}
+		defer chunk[i].Close()
+		if stream[i], err = dev.NewStream(); err != nil {
+			log.Fatal(err)
+		}
+		defer stream[i].Close()
+	}
+	for i := range chunks + slots {
+		x, s := chunk[i%slots], stream[i%slots]
+		if i >= slots {
+			err = x.View(ctx, func(got []int32) error { fmt.Println(got); return nil })
+		}
+		if err == nil && i < chunks {
+			err = x.Overwrite(ctx, func(fill []int32) error {
+				for k := range fill {
+					fill[k] = int32(i)
+				}
+				return nil
+			})
+			if err == nil {
+				err = work(ctx, s, x)
+			}
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// [0 0 7]
+	// [1 1 7]
+	// [2 2 7]
+	// [3 3 7]
+}
+
+// work enqueues what the device does with a chunk: here it sets the last element.
+func work(ctx context.Context, s *hal.Stream, x *buffer.Buffer[int32]) error {
+	l, err := x.Acquire(ctx, s, coherence.ReadWrite)
+	if err != nil {
+		return err
+	}
+	last, err := l.Region().Sub(8, 4)
+	if err == nil {
+		err = s.Fill(last, hal.Pattern32(7))
+	}
+	return errors.Join(err, l.Release())
 }

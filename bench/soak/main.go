@@ -1,5 +1,5 @@
 // Command soak is a server under load: workers answer requests with streams that live for one request, buffers, slices,
-// leases, deadlines that are missed, device handles, evictions, pools, pipelines, traces and drivers that fail. Every
+// leases, deadlines that are missed, device handles, evictions, pools, chunks in turn, traces and drivers that fail. Every
 // second it lets the requests under way end and counts what is left: heap, objects, goroutines, threads. In the end it
 // prints how each grew, and fails if one grew with the number of requests, if something stays open, or if a byte was wrong.
 //

@@ -5,13 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/pipeline"
 	"github.com/go-halyard/halyard/buffer/trace"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
@@ -34,7 +32,7 @@ var kinds = []kind{
 	{"budget", 150, (*worker).budget},
 	{"deadline", 40, (*worker).deadline},
 	{"handle", 20, (*worker).handle},
-	{"pipeline", 10, (*worker).pipeline},
+	{"chunks", 10, (*worker).chunks},
 	{"failing driver", 20, (*worker).failingDriver},
 	{"trace", 2, (*worker).traced},
 }
@@ -267,41 +265,63 @@ func (w *worker) handle(ctx context.Context) error {
 	return errors.Join(err, d.Close())
 }
 
-// pipeline streams a few chunks through the device.
-func (w *worker) pipeline(ctx context.Context) error {
-	const chunk, chunks = 512, 6
-	sent, seen := 0, 0
-	err := pipeline.Run(ctx, w.main, chunk,
-		func(_ context.Context, fill []uint32) (int, error) {
-			if sent == chunks {
-				return 0, io.EOF
+// chunks streams a few chunks through the device: while it works on one, the host fills the next.
+func (w *worker) chunks(ctx context.Context) (err error) {
+	const chunk, chunks, slots = 512, 6, 2
+	var in, out [slots]*buffer.Buffer[uint32]
+	var streams [slots]*hal.Stream
+	defer func() {
+		for i := range slots {
+			if streams[i] != nil {
+				err = errors.Join(err, streams[i].Close())
 			}
-			for i := range fill {
-				fill[i] = uint32(sent)
-			}
-			sent++
-			return len(fill), nil
-		},
-		func(p pipeline.Work) (int, error) {
-			in, err := p.In.Region().Sub(0, uint64(p.N)*4)
-			if err != nil {
-				return 0, err
-			}
-			out, err := p.Results.Region().Sub(0, uint64(p.N)*4)
-			if err != nil {
-				return 0, err
-			}
-			return p.N, p.Stream.Copy(out, in)
-		},
-		func(_ context.Context, got []uint32) error {
-			w.look("pipeline", got, each(uint32(seen)))
-			seen++
-			return nil
-		})
-	if err == nil && seen != chunks {
-		err = fmt.Errorf("%d chunks of %d arrived", seen, chunks)
+			err = errors.Join(err, in[i].Close(), out[i].Close())
+		}
+	}()
+	for i := range slots {
+		if in[i], err = buffer.New[uint32](chunk); err == nil {
+			out[i], err = buffer.New[uint32](chunk)
+		}
+		if err == nil {
+			streams[i], err = w.main.NewStream()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	for i := range chunks + slots {
+		at := i % slots
+		if i >= slots {
+			err = out[at].View(ctx, func(got []uint32) error {
+				w.look("chunks", got, each(uint32(i-slots)))
+				return nil
+			})
+		}
+		if err == nil && i < chunks {
+			err = in[at].Overwrite(ctx, func(fill []uint32) error {
+				for k := range fill {
+					fill[k] = uint32(i)
+				}
+				return nil
+			})
+			if err == nil {
+				err = copyOn(ctx, streams[at], out[at], in[at])
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOn enqueues a copy of a whole buffer, as a kernel would be.
+func copyOn(ctx context.Context, s *hal.Stream, dst, src *buffer.Buffer[uint32]) error {
+	leases, err := buffer.AcquireAll(ctx, s, src.Want(coherence.Read), dst.Want(coherence.Overwrite))
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Copy(leases.At(1).Region(), leases.At(0).Region()), leases.Release())
 }
 
 // failingDriver uses a device whose driver fails once. After a failed write each element has its old or its new value.

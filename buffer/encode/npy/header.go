@@ -61,8 +61,8 @@ func (h Header) Len() (int, error) {
 // Append appends the header in version 1.0 of the format, including the magic string, version and length, padded to a
 // multiple of 64 bytes. Its errors are those of [Header.Len]; if the shape does not fit, the error is of kind ErrUnsupported.
 //
-// The elements follow the header, so a program can write them one part after the other, for example with pipeline.Writer. That writes the
-// machine's own byte order, so BigEndian must be set on a big-endian machine.
+// The elements follow the header, so a program can write them one part after the other. If it writes them in the
+// machine's own byte order, BigEndian must be set on a big-endian machine.
 func (h Header) Append(dst []byte) ([]byte, error) {
 	if _, err := h.Len(); err != nil {
 		return dst, err

@@ -33,7 +33,6 @@ var Rules = []Rule{
 	{"buffer/array", []string{"buffer", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "buffer/array", "buffer/encode/...", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
-	{"buffer/pipeline", []string{"buffer", "hal", "coherence", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"kernel", []string{"hal", "buffer", "coherence", "internal/crash", "internal/kernelcache", "internal/layer", "internal/pages", "internal/parts", "internal/spirv", "internal/syntax"}, "what stands on buffers knows no backend"},
 	{"kernel/grid", []string{"kernel", "internal/crash"}, "the words in which kernels are written need no device"},
