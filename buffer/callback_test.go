@@ -48,9 +48,6 @@ func TestObserverThatPanics(t *testing.T) {
 		},
 		"Evict": func(b subject, observed func(func())) { observed(func() { _ = b.Evict(ctx, d[1]) }) },
 		"Clone": func(b subject, observed func(func())) { observed(func() { _, _ = b.Clone(ctx) }) },
-		"Resize": func(b subject, observed func(func())) {
-			observed(func() { _, _ = b.Resize(ctx, 8) })
-		},
 		"CopyFrom": func(b subject, observed func(func())) {
 			src := newBuffer(t, []uint32{1, 2, 3, 4})
 			observed(func() { _ = b.CopyFrom(ctx, src) })

@@ -180,16 +180,3 @@ func TestFillOnNoElements(t *testing.T) {
 		require.NoError(t, none.FillOn(ctx, s, 9))
 	}
 }
-
-func TestResizeToNothingAndBack(t *testing.T) {
-	d := openMany(t, "one", 1, 1)[0]
-	b, err := buffer.From([]uint32{1, 2})
-	require.NoError(t, err)
-	require.NoError(t, b.SyncTo(ctx, d))
-	for _, n := range []int{0, 0, 3} {
-		b, err = b.Resize(ctx, n)
-		require.NoError(t, err)
-		require.Equal(t, make([]uint32, n), append([]uint32{}, contents(t, b)...))
-	}
-	require.NoError(t, b.Close())
-}

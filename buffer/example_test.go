@@ -112,25 +112,50 @@ func ExampleBuffer_CopyIn() {
 	// Output: [1 2 3]
 }
 
-// A buffer grows as a slice does with append: the result takes the place of the old buffer.
-func ExampleBuffer_Resize() {
+// A buffer grows by a copy, made where its elements are current: all of these are on the device, so nothing moves.
+func ExampleBuffer_CopyFrom() {
 	ctx := context.Background()
-	b, err := buffer.From([]int32{1, 2, 3})
+	dev, err := hal.OpenWith(ctx, host.New(host.Options{Discrete: 1}), 1)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if b, err = b.Resize(ctx, 5); err != nil {
+	defer dev.Close()
+	stream, err := dev.NewStream()
+	if err != nil {
 		log.Fatal(err)
 	}
-	data := make([]int32, b.Len())
-	if err := b.CopyOut(ctx, data); err != nil {
+	defer stream.Close()
+	b, err := buffer.New[int32](3)
+	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(data)
+	if err := b.FillOn(ctx, stream, 7); err != nil {
+		log.Fatal(err)
+	}
+	longer, err := buffer.New[int32](5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	first, err := longer.Slice(0, b.Len())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := first.CopyFrom(ctx, b); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(b.Stats().BytesCopied, "bytes copied to the host")
 	if err := b.Close(); err != nil {
 		log.Fatal(err)
 	}
-	// Output: [1 2 3 0 0]
+	if err := longer.View(ctx, func(x []int32) error { fmt.Println(x); return nil }); err != nil {
+		log.Fatal(err)
+	}
+	if err := longer.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 0 bytes copied to the host
+	// [7 7 7 0 0]
 }
 
 // Two buffers take turns: while the device works on one chunk, the host fills the next. Only View waits, for the chunk that it reads.

@@ -144,7 +144,7 @@ func (b *Buffer[T]) Shape() []int { return slices.Clone(b.grid.shape) }
 
 // Local is the buffer of this rank's elements, owned ones and ghosts, on which kernels run. With widths it is a box in row-major order with
 // the extents [Buffer.LocalShape]. With needs it has the owned elements and then the ghosts in the order of the list. It is nil if the rank
-// has no elements. It and its slices may be used like any buffer, but it cannot be resized, and only [Buffer.Close] closes it.
+// has no elements. It and its slices may be used like any buffer, but only [Buffer.Close] closes it.
 func (b *Buffer[T]) Local() *buffer.Buffer[T] { return b.local }
 
 // LocalShape is the extents of the local box: those of the owned elements with the ghosts on both sides. All are 0 if the rank owns

@@ -12,7 +12,6 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
-	"github.com/go-halyard/halyard/hal"
 )
 
 // must returns the first error of several, with its number.
@@ -156,22 +155,6 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 			return fmt.Errorf("an exchange after Close: %v", err)
 		}
 		return nil
-	})
-}
-
-// The elements of a partitioned buffer keep their size: another buffer in their place would not notice stale ghosts.
-func TestLocalElementsAreNotResized(t *testing.T) {
-	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		b, err := part.New[int32](ctx, c, part.Block(8), part.Halo{Lo: []int{1}, Hi: []int{1}})
-		if err != nil {
-			return err
-		}
-		for _, n := range []int{b.Local().Len(), 100} {
-			if same, err := b.Local().Resize(ctx, n); same != b.Local() || !errors.Is(err, hal.ErrUnsupported) {
-				return fmt.Errorf("%d elements: %v", n, err)
-			}
-		}
-		return must(b.Owned().Fill(ctx, 1), b.Close())
 	})
 }
 
