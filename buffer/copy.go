@@ -12,7 +12,8 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// This file carries out the plans of package protocol, for accesses (path.go) and for evictions (evict.go).
+// This file carries out the plans of package protocol, for accesses (path.go) and for evictions (evict.go), and finds out which work has
+// failed, so that no plan copies its bytes.
 
 // move enqueues the copies of a plan after the work that they depend on. stream is that of the access, or nil, and mem is the host's
 // replica as memory of its device. A stream cannot be made to wait if its device cannot delay it, or reads the host's memory during the
@@ -95,7 +96,7 @@ func (s *storage) route(planned protocol.Transfer, stream *hal.Stream) (t transf
 
 // blocks reports whether the call that makes stream wait for other would itself block.
 func blocks(stream, other *hal.Stream) bool {
-	if stream.Device().Caps().Has(hal.CapGate) {
+	if stream.Device().Caps()&hal.CapGate != 0 {
 		return false
 	}
 	e, err := layer.RecordShared(other)
@@ -215,4 +216,147 @@ func (s *storage) countTransfer(t protocol.Transfer, stream *hal.Stream, c cause
 	if observing.Load() {
 		s.noteTransfer(t, stream, c, begin, reached)
 	}
+}
+
+// A failure is found by asking. Before an access reads bytes, learn asks the Works that wrote them whether they have failed. What a
+// failed Work wrote is bad at its place: all of it, also outside the range of the access. Bytes that are current at another place are
+// copied again from there. The others are lost until they are written again or reset, and every access that reads them fails.
+
+// lose records that a range is lost. An earlier reason counts no more.
+func (s *storage) lose(lo, hi uint64, err error) {
+	s.notLost(lo, hi)
+	s.lost.Insert(&span.Node[error]{Lo: lo, Hi: hi, Value: err})
+}
+
+// notLost removes [lo, hi), which is written again, from the losses.
+func (s *storage) notLost(lo, hi uint64) {
+	for _, n := range s.lost.Meeting(lo, hi, nil) {
+		end, err := n.Hi, n.Value
+		switch {
+		case n.Lo < lo:
+			s.lost.Cut(n, n.Lo, lo)
+			if hi < end {
+				s.lost.Insert(&span.Node[error]{Lo: hi, Hi: end, Value: err})
+			}
+		case hi < end:
+			s.lost.Cut(n, hi, end)
+		default:
+			s.lost.Delete(n)
+		}
+	}
+}
+
+// failedError is the error of an access of [lo, hi) after learn has returned err, or nil: bytes of the range are lost, or err, if it is not
+// nil, says why bytes of it have to be copied again.
+func (s *storage) failedError(op string, lo, hi uint64, err error) error {
+	if n := s.lost.Any(lo, hi); n != nil {
+		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: n.Value,
+			Detail: "the last write failed and no other place has the bytes; overwrite or reset them"}
+	}
+	if err == nil {
+		return nil
+	}
+	kind := hal.ErrDriver
+	if e, ok := err.(*hal.Error); ok {
+		kind = e.Kind
+	}
+	return &hal.Error{Op: op, Device: -1, Kind: kind, Err: err, Detail: "earlier work failed"}
+}
+
+// learn finds out whether work that wrote bytes of [lo, hi) has failed, at one place or, if at is nil, at any, and applies failures to the
+// state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
+//
+// Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
+// the bad bytes.
+func (s *storage) learn(self *access, at *replica, lo, hi uint64) (failed error) {
+	for _, r := range s.at {
+		if at != nil && r != at {
+			continue
+		}
+		for _, f := range r.order.Failed(lo, hi, at != nil) {
+			for _, u := range s.unwritten(self, r.place, f.Lo, f.Hi) {
+				for _, bad := range r.taint(u.Lo, u.Hi, f.Err) {
+					if failed == nil && bad.Lo < hi && lo < bad.Hi {
+						failed = f.Err
+					}
+				}
+				r.order.Forget(u.Lo, u.Hi, true, false)
+			}
+		}
+		// No copy can be made from a device that is lost, although the work that wrote the bytes may have ended well.
+		if at == nil && r.dev != nil {
+			if err := layer.Lost(r.dev); err != nil {
+				r.taint(lo, hi, err)
+			}
+		}
+	}
+	return failed
+}
+
+// unwritten returns the ranges of [lo, hi) that no open access other than x writes at a place.
+func (s *storage) unwritten(x *access, p protocol.Place, lo, hi uint64) (list []span.Range) {
+	s.queue.Writers(lo, hi, func(o *access, from, to uint64) bool {
+		if o == x || o.replica == nil || o.place != p {
+			return true
+		}
+		if lo < from {
+			list = append(list, span.Range{Lo: lo, Hi: from})
+		}
+		lo = max(lo, to)
+		return true
+	})
+	if lo < hi {
+		list = append(list, span.Range{Lo: lo, Hi: hi})
+	}
+	return list
+}
+
+// taint makes bytes of a replica stale because they are bad, and returns the ranges that were current.
+func (r *replica) taint(lo, hi uint64, err error) (bad []span.Range) {
+	s := r.storage
+	var valid []protocol.Set
+	s.m.Runs(lo, hi, func(lo, hi uint64, at protocol.Set) bool {
+		if at.Has(r.place) {
+			bad, valid = append(bad, span.Range{Lo: lo, Hi: hi}), append(valid, at)
+		}
+		return true
+	})
+	for i, b := range bad {
+		s.m.Invalidate(r.place, b.Lo, b.Hi)
+		s.taintReaders(r.place, b.Lo, b.Hi, err)
+		switch rest := valid[i].Without(r.place); {
+		case rest != 0:
+			s.stayIfLast(rest)
+		case s.version > 0: // else nothing was ever written, and the bytes are zeros again
+			s.lose(b.Lo, b.Hi, err)
+		}
+	}
+	if len(bad) > 0 {
+		s.updateSoles()
+	}
+	return bad
+}
+
+// taintReaders tells the open accesses that read bytes of [lo, hi) at a place that these are bad. The Work that wrote them is then no
+// longer in the place's Order, so the work of these accesses would not find it among its sources.
+func (s *storage) taintReaders(p protocol.Place, lo, hi uint64, err error) {
+	s.queue.Readers(lo, hi, func(o *access, _, _ uint64) bool {
+		if o.ready && o.place == p && o.bad == nil {
+			o.bad = err
+		}
+		return true
+	})
+}
+
+// stayIfLast makes one of the replicas at the places in valid stay if all of them are leaving: only they have current copies of some bytes.
+func (s *storage) stayIfLast(valid protocol.Set) {
+	if s.leaving == 0 {
+		return
+	}
+	for p := range valid.All() {
+		if !s.at[p].Leaving() {
+			return
+		}
+	}
+	s.at[valid.First()].stay()
 }

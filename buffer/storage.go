@@ -9,7 +9,7 @@
 //	what has to end before the bytes may be used    order.Order         buffer/internal/order, one for each replica
 //	how much memory the replicas on a device have   resident.Account    buffer/internal/resident, one for each device, of all buffers
 //	what memory the host's replica has              hostmem.Memory      buffer/internal/hostmem
-//	which bytes were lost by failures               storage.lost        failure.go
+//	which bytes were lost by failures               storage.lost        copy.go
 //	which access the next one may repeat            recent              fast.go
 //
 // The five packages are below this one, and know nothing of buffers. A place is the host or a device; it has one replica (replica.go).
@@ -49,7 +49,7 @@
 // # How a failure is found
 //
 // No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
-// the Work has failed too. learn (failure.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
+// the Work has failed too. learn (copy.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
 // all of it. If it is then current nowhere, it is lost until it is written again. The access that finds the failure fails if
 // bytes that it reads were current there, also where another place has them; so does every later access of lost bytes. An access of stale bytes
 // asks all places, so it reports a failure anywhere, once; one of current bytes asks its own place. failedError makes the error of both.
@@ -139,7 +139,7 @@ type storage struct {
 	version int64        // writes so far
 	host    hostReplica
 	at      []*replica       // by place: at[0] is host.replica, the others are replicas of devices
-	lost    span.Tree[error] // the bytes that failures have lost, each range with the reason (failure.go)
+	lost    span.Tree[error] // the bytes that failures have lost, each range with the reason (copy.go)
 	first   [2]*replica      // the memory of at, as long as one device uses the buffer
 	leaving int              // number of leaving replicas
 	stats   Stats

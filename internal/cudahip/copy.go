@@ -27,7 +27,7 @@ func (m *Memory) hostAt(off uint64) unsafe.Pointer { return dl.Pointer(m.host + 
 // wouldWait reports whether the stream is busy and host functions are supported. Then a vendor's call that waits for the
 // stream would block the caller, and a host function can do the work instead.
 func (s *Stream) wouldWait(op string) (bool, error) {
-	if !s.dev.info.Caps.Has(driver.CapHostCallback) {
+	if s.dev.info.Caps&driver.CapHostCallback == 0 {
 		return false, nil
 	}
 	idle, err := s.idle(op)
@@ -62,7 +62,7 @@ func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 		return byVendor, nil
 	}
 	crosses := other == staged && info.PCI.Known && !info.SharesHostMemory
-	if info.Caps.Has(driver.CapHostCallback) && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
+	if info.Caps&driver.CapHostCallback != 0 && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
 		return other, nil
 	}
 	if wait, err := s.wouldWait(op); !wait || err != nil {
