@@ -17,8 +17,6 @@ var capabilityChecks = []Check{
 	{Name: "StreamAllocInOrder", Rule: "Memory allocated in stream order can be used on its stream at once and closed like any other.", Needs: hal.CapStreamAlloc, run: streamAllocInOrder},
 	{Name: "StreamAllocChecksArguments", Rule: "Stream-ordered allocation checks its arguments as Alloc does.", Needs: hal.CapStreamAlloc, run: streamAllocChecks},
 	{Name: "PrefetchKeepsContents", Rule: "Prefetching shared memory changes no byte.", Needs: hal.CapPrefetch | hal.CapShared, run: prefetchKeeps},
-	{Name: "AdviceKeepsContents", Rule: "Advice on shared memory changes no byte.", Needs: hal.CapAdvise | hal.CapShared, run: adviceKeeps},
-	{Name: "AdviceChecksArguments", Rule: "Advice is refused if it is none, names a place where it has none, or reaches out of its memory.", Needs: hal.CapAdvise | hal.CapShared, run: adviceChecks},
 	{Name: "ReachesMatchesCopy", Rule: "A device can access its own memory, and another device's only with the capability.", run: reachesMatchesCopy},
 }
 
@@ -86,7 +84,6 @@ func (t *trial) features() []struct {
 			return err
 		}},
 		{hal.CapPrefetch, "prefetching", func() error { return s.Prefetch(movable.All(), false) }},
-		{hal.CapAdvise, "advice", func() error { return movable.Advise(0, movable.Size(), hal.AdviceReadMostly, nil) }},
 		{hal.CapAddress, "an address", func() error {
 			if small.Handle() == 0 {
 				return hal.ErrUnsupported
@@ -102,7 +99,7 @@ func bitEqualsBehaviour(t *trial) {
 			continue // without CapAddress the handle, for example a cl_mem, is not null either
 		}
 		err := f.use()
-		if (f.cap == hal.CapPrefetch || f.cap == hal.CapAdvise) && !t.dev.Caps().Has(hal.CapShared) {
+		if f.cap == hal.CapPrefetch && !t.dev.Caps().Has(hal.CapShared) {
 			t.wantKind(err, hal.ErrUnsupported, "%s on a device without shared memory", f.what)
 			continue
 		}
@@ -126,10 +123,6 @@ func unsupported(t *trial) {
 	}
 	s := t.stream(t.dev)
 	t.refuses(hal.ErrUnsupported, "prefetching device memory", func() error { return s.Prefetch(keep.All(), true) }, keep)
-	for _, k := range []hal.Kind{hal.KindDevice, hal.KindHost} {
-		m := t.memory(t.dev, k, 64)
-		t.refuses(hal.ErrUnsupported, "advice on "+k.String()+" memory", func() error { return m.Advise(0, 64, hal.AdviceReadMostly, nil) }, m)
-	}
 	t.Logf("%d capabilities missing", missing)
 }
 
@@ -277,74 +270,6 @@ func prefetchKeeps(t *trial) {
 	}
 	t.refuses(hal.ErrOutOfRange, "prefetch past the end", func() error { return s.Prefetch(region(m, 1, n), true) }, m)
 	t.must(s.Prefetch(region(m, n, 0), true), "prefetch nothing")
-}
-
-// allAdvice is all the advice that can be given of a device, each followed by what takes it back.
-func allAdvice(d *hal.Device) []struct {
-	advice hal.Advice
-	at     *hal.Device
-} {
-	return []struct {
-		advice hal.Advice
-		at     *hal.Device
-	}{
-		{hal.AdviceReadMostly, nil}, {hal.AdviceNotReadMostly, nil},
-		{hal.AdvicePreferredAt, d}, {hal.AdvicePreferredAt, nil}, {hal.AdviceNotPreferred, nil},
-		{hal.AdviceAccessedBy, d}, {hal.AdviceAccessedBy, nil}, {hal.AdviceNotAccessedBy, nil}, {hal.AdviceNotAccessedBy, d},
-		{hal.AdviceReadMostly, nil}, {hal.AdvicePreferredAt, d}, {hal.AdviceAccessedBy, d}, // all at once
-	}
-}
-
-func adviceKeeps(t *trial) {
-	n := t.Size(1<<20, 100_000)
-	b := t.large(n)
-	m := t.memory(t.dev, hal.KindShared, n)
-	t.put(m, 0, b)
-	s := t.stream(t.dev)
-	for i, c := range allAdvice(t.dev) {
-		t.must(m.Advise(0, uint64(n), c.advice, c.at), "%v", c.advice)
-		t.must(m.Advise(7, uint64(n/2), c.advice, c.at), "%v of a part", c.advice)
-		t.same(t.all(m), b, "as the device sees it, after %v", c.advice)
-		t.onHost(m, func(seen []byte) { t.same(seen, b, "as the host sees it, after %v", c.advice) })
-		t.must(s.Fill(region(m, 100*i, 100), hal.Pattern8(uint8(i))), "fill")
-		t.sync(s)
-		copy(b[100*i:], repeated(hal.Pattern8(uint8(i)), 100))
-	}
-	t.same(t.all(m), b, "what was written in between")
-	t.onHost(m, func(seen []byte) { t.same(seen, b, "what was written in between, on the host") })
-}
-
-func adviceChecks(t *trial) {
-	const n = 4096
-	m := t.memory(t.dev, hal.KindShared, n)
-	t.put(m, 0, t.random(n))
-	refused := func(kind error, what string, off, n uint64, a hal.Advice, at *hal.Device) {
-		t.refuses(kind, what, func() error { return m.Advise(off, n, a, at) }, m)
-	}
-	refused(hal.ErrOutOfRange, "advice past the end", 1, n, hal.AdviceReadMostly, nil)
-	refused(hal.ErrOutOfRange, "advice from beyond the end", n+1, 0, hal.AdviceReadMostly, nil)
-	refused(hal.ErrOutOfRange, "more bytes than there are", 1, ^uint64(0), hal.AdvicePreferredAt, t.dev)
-	refused(hal.ErrInvalidArgument, "advice 0", 0, n, 0, nil)
-	refused(hal.ErrInvalidArgument, "unknown advice", 0, n, hal.AdviceNotAccessedBy+1, nil)
-	refused(hal.ErrInvalidArgument, "zero device", 0, n, hal.AdviceAccessedBy, &hal.Device{})
-	for _, a := range []hal.Advice{hal.AdviceReadMostly, hal.AdviceNotReadMostly, hal.AdviceNotPreferred} {
-		refused(hal.ErrInvalidArgument, a.String()+" at a device", 0, n, a, t.dev)
-	}
-	t.must(m.Advise(n, 0, hal.AdviceReadMostly, nil), "advice on nothing")
-	for _, open := range t.p.Others {
-		o := t.openWith("a device of another backend", open)
-		if o.Info().Backend != t.dev.Info().Backend {
-			refused(hal.ErrWrongDevice, "another backend's device", 0, n, hal.AdviceAccessedBy, o)
-		}
-	}
-	if t.p.Peer != nil {
-		if p := t.openWith("the peer", t.p.Peer); p.Caps().Has(hal.CapAdvise) {
-			t.must(m.Advise(0, n, hal.AdviceAccessedBy, p), "accessed by the peer")
-			t.must(m.Advise(0, n, hal.AdviceNotAccessedBy, p), "not accessed by the peer")
-		} else {
-			refused(hal.ErrUnsupported, "a peer without the capability", 0, n, hal.AdviceAccessedBy, p)
-		}
-	}
 }
 
 func reachesMatchesCopy(t *trial) {

@@ -416,7 +416,6 @@ func everyMethodAfterClose(t *trial) {
 		"memory: unmap":       func() error { return s.Unmap(closedMemory) },
 		"memory: use":         func() error { return s.RecordUse(closedMemory) },
 		"memory: prefetch":    func() error { return s.Prefetch(closedMemory.All(), true) },
-		"memory: advise":      func() error { return closedMemory.Advise(0, 64, hal.AdviceReadMostly, nil) },
 		"memory: write":       func() error { return d.Write(t.ctx, closedMemory.All(), b) },
 		"memory: read":        func() error { return d.Read(t.ctx, b, closedMemory.All()) },
 		"memory: copy across": func() error { return hal.CopyPeer(s, closedMemory.All(), s, m.All()) },

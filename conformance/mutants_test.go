@@ -526,23 +526,6 @@ var mutants = []mutant{
 
 	// Capabilities.
 	{"has a capability bit without the ability", withInfo(func(_ *shim, i *driver.Info) { i.Caps |= driver.CapPrefetch })},
-	{"has the bit for advice without the ability", withInfo(func(_ *shim, i *driver.Info) { i.Caps |= driver.CapAdvise })},
-	{"advice clears the memory", bugs{
-		withInfo(func(_ *shim, i *driver.Info) { i.Caps |= driver.CapAdvise }),
-		hooks{Advise: func(_ *hooked.Device, r driver.Region, _ driver.Advice, _ *hooked.Device) error {
-			clear(unsafe.Slice((*byte)(unsafe.Add(r.Mem.HostPointer(), r.Off)), r.Len))
-			return nil
-		}},
-	}},
-	{"takes no advice about the host", bugs{
-		withInfo(func(_ *shim, i *driver.Info) { i.Caps |= driver.CapAdvise }),
-		hooks{Advise: func(d *hooked.Device, _ driver.Region, a driver.Advice, at *hooked.Device) error {
-			if a.NamesPlace() && at == nil {
-				return &driver.Error{Op: "advise", Backend: "shim", Device: d.Ordinal, Kind: driver.ErrInvalidArgument}
-			}
-			return nil
-		}},
-	}},
 	{"copies to peers without the capability bit", withInfo(func(_ *shim, i *driver.Info) { i.Caps &^= driver.CapPeerCopy })},
 	{"has a capability bit nobody knows", withInfo(func(_ *shim, i *driver.Info) { i.Caps |= 1 << 31 })},
 

@@ -2,7 +2,6 @@ package hal_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"testing"
@@ -78,28 +77,6 @@ func ExampleStream_OnDone() {
 		fmt.Println("too late")
 	}
 	// Output: [7 7 7 7] <nil>
-}
-
-// A table that is read often and seldom written. A device that takes no advice says so, and nothing else changes.
-func ExampleMemory_Advise() {
-	dev, err := hal.Open(context.Background(), "host:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer dev.Close()
-	table, err := dev.Alloc(hal.KindShared, 1<<20, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer table.Close()
-
-	err = table.Advise(0, table.Size(), hal.AdviceReadMostly, nil)
-	if errors.Is(err, hal.ErrUnsupported) {
-		fmt.Println("the device takes no advice")
-	} else if err != nil {
-		log.Fatal(err)
-	}
-	// Output: the device takes no advice
 }
 
 // What a stream's work takes, on the device and as the host sees it.

@@ -12,7 +12,6 @@ type (
 	Caps    = driver.Caps    // set of capabilities
 	UUID    = driver.UUID    // identity of the hardware
 	Pattern = driver.Pattern // the bytes that a fill repeats
-	Advice  = driver.Advice  // how shared memory will be used
 
 	PointerInfo = driver.PointerInfo // description of the memory at an address
 )
@@ -29,16 +28,6 @@ const (
 	KindDevice = driver.KindDevice // memory of the device, reached by copies
 	KindHost   = driver.KindHost   // page-locked host memory that the device can use
 	KindShared = driver.KindShared // one address for both sides
-)
-
-// The kinds of advice for [Memory.Advise]; see package driver for what each one says.
-const (
-	AdviceReadMostly    = driver.AdviceReadMostly
-	AdviceNotReadMostly = driver.AdviceNotReadMostly
-	AdvicePreferredAt   = driver.AdvicePreferredAt
-	AdviceNotPreferred  = driver.AdviceNotPreferred
-	AdviceAccessedBy    = driver.AdviceAccessedBy
-	AdviceNotAccessedBy = driver.AdviceNotAccessedBy
 )
 
 // The capabilities; see package driver for what each one promises.
@@ -64,7 +53,6 @@ const (
 	CapCopy2D           = driver.CapCopy2D
 	CapKernels          = driver.CapKernels
 	CapCompile          = driver.CapCompile
-	CapAdvise           = driver.CapAdvise
 
 	CapOrderedPageable = driver.CapOrderedPageable
 )

@@ -115,8 +115,6 @@ func TestCapsAndInterfaces(t *testing.T) {
 		is(driver.CapMustMap, ok)
 		_, ok = d.(driver.IPCSharer)
 		is(driver.CapIPC, ok)
-		_, ok = d.(driver.Adviser)
-		is(driver.CapAdvise, ok)
 		_, ok = d.(driver.Importer)
 		is(driver.CapImport, ok)
 		_, ok = d.(driver.StreamImporter)

@@ -144,8 +144,6 @@ func TestCapsAndInterfaces(t *testing.T) {
 	is(driver.CapRegister, ok)
 	_, ok = d.(driver.IPCSharer)
 	is(driver.CapIPC, ok)
-	_, ok = d.(driver.Adviser)
-	is(driver.CapAdvise, ok)
 	_, ok = d.(driver.Importer)
 	is(driver.CapImport, ok)
 	_, ok = d.(driver.StreamImporter)

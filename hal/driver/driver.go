@@ -296,14 +296,6 @@ type Prefetcher interface {
 	Prefetch(r Region, toHost bool) error
 }
 
-// Adviser is implemented by a Device (CapAdvise).
-type Adviser interface {
-	// Advise gives the driver advice about a region, which has bytes, of this device's KindShared memory. at is the place that
-	// the advice names: an open device of the same backend that has CapAdvise, or nil for the host. It is nil for
-	// AdviceReadMostly, AdviceNotReadMostly and AdviceNotPreferred, which name no place. Advise waits for no work.
-	Advise(r Region, a Advice, at Device) error
-}
-
 // Mapper is implemented by a Stream (CapMustMap) of a device that has host-visible
 // memory which the host may only touch between Map and Unmap.
 type Mapper interface {

@@ -52,42 +52,6 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
 
-// Advice says how a range of KindShared memory will be used. It changes no byte, only where the driver keeps the pages and which of its
-// page tables have them. Its numbers are those of CUDA's CUmem_advise and HIP's hipMemoryAdvise.
-type Advice uint8
-
-const (
-	// AdviceReadMostly says that the range is read often and seldom written: each place that reads it may keep a copy of its
-	// own, and a write drops all copies but one.
-	AdviceReadMostly Advice = 1 + iota
-	// AdviceNotReadMostly takes AdviceReadMostly back.
-	AdviceNotReadMostly
-	// AdvicePreferredAt names the place whose memory is to hold the range where possible. It moves nothing by itself.
-	AdvicePreferredAt
-	// AdviceNotPreferred takes AdvicePreferredAt back.
-	AdviceNotPreferred
-	// AdviceAccessedBy names a place that will access the range: it is kept mapped there, wherever the bytes are, so
-	// that the accesses do not fault. There can be several such places.
-	AdviceAccessedBy
-	// AdviceNotAccessedBy takes AdviceAccessedBy back for one place.
-	AdviceNotAccessedBy
-)
-
-// NamesPlace reports whether the advice is about a place, the host or a device.
-func (a Advice) NamesPlace() bool {
-	return a == AdvicePreferredAt || a == AdviceAccessedBy || a == AdviceNotAccessedBy
-}
-
-var adviceNames = [...]string{"", "read-mostly", "not read-mostly", "preferred at", "not preferred", "accessed by", "not accessed by"}
-
-// String returns "read-mostly", "preferred at", "accessed by", or what takes one of these back: "not accessed by".
-func (a Advice) String() string {
-	if a >= AdviceReadMostly && a <= AdviceNotAccessedBy {
-		return adviceNames[a]
-	}
-	return fmt.Sprintf("advice(%d)", uint8(a))
-}
-
 // Caps is the set of capabilities of one device. If a bit is set, the device's objects
 // implement the interface named beside it.
 type Caps uint32
@@ -115,14 +79,13 @@ const (
 	CapCopy2D                            // Copier2D
 	CapKernels                           // Loader and Launcher
 	CapCompile                           // Compiler
-	CapAdvise                            // Adviser
 )
 
 var capNames = [...]string{
 	"async-copy", "timing", "gate", "host-callback", "register", "peer-copy",
 	"stream-alloc", "prefetch", "must-map", "ipc", "shared", "mem-info", "priority",
 	"address", "concurrent-shared", "ordered-pageable", "import", "import-stream", "pointer-info",
-	"copy-2d", "kernels", "compile", "advise",
+	"copy-2d", "kernels", "compile",
 }
 
 // Has reports whether every bit of want is set.

@@ -94,7 +94,6 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	concurrent := caps.Has(driver.CapShared) && has[AttrConcurrentManaged]
 	add(driver.CapConcurrentShared, concurrent)
 	add(driver.CapPrefetch, concurrent && api.Has(CallPrefetch))
-	add(driver.CapAdvise, concurrent && api.Has(CallAdvise))
 	shares := api.Has(CallIPCExport) && api.Has(CallIPCOpen) && api.Has(CallIPCClose)
 	add(driver.CapIPC, shares && runtime.GOOS == "linux" && !has[AttrIntegrated])
 	add(driver.CapPriority, has[AttrPriorities])

@@ -16,7 +16,7 @@ const (
 	maxAlign = 2 << 20
 )
 
-// Device implements driver.Device, driver.Peering, driver.Registerer, driver.IPCSharer, driver.Adviser, driver.Importer,
+// Device implements driver.Device, driver.Peering, driver.Registerer, driver.IPCSharer, driver.Importer,
 // driver.StreamImporter, driver.PointerQuerier, driver.Loader and driver.Native. It holds a reference to the device's shared context.
 type Device struct {
 	lib  *library
@@ -161,7 +161,6 @@ var (
 	_ driver.Peering         = (*Device)(nil)
 	_ driver.Registerer      = (*Device)(nil)
 	_ driver.IPCSharer       = (*Device)(nil)
-	_ driver.Adviser         = (*Device)(nil)
 	_ driver.Importer        = (*Device)(nil)
 	_ driver.StreamImporter  = (*Device)(nil)
 	_ driver.PointerQuerier  = (*Device)(nil)

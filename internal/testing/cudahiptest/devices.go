@@ -33,8 +33,7 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		const all = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
 			driver.CapRegister | driver.CapPeerCopy | driver.CapStreamAlloc | driver.CapPrefetch | driver.CapIPC |
 			driver.CapShared | driver.CapMemInfo | driver.CapPriority | driver.CapAddress | driver.CapConcurrentShared |
-			driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo | driver.CapCopy2D | driver.CapKernels |
-			driver.CapAdvise
+			driver.CapOrderedPageable | driver.CapImport | driver.CapImportStream | driver.CapPointerInfo | driver.CapCopy2D | driver.CapKernels
 		if info.Caps&^driver.CapCompile != all { // CapCompile depends on whether the vendor's compiler is installed
 			t.Errorf("capabilities %q, want %q", info.Caps, all)
 		}
@@ -93,8 +92,8 @@ func lackingAbilities(h *Harness, t *testing.T) {
 		gone driver.Caps
 	}{
 		{"pools", simgpu.LackPools, driver.CapStreamAlloc},
-		{"managed", simgpu.LackManaged, driver.CapShared | driver.CapConcurrentShared | driver.CapPrefetch | driver.CapAdvise},
-		{"concurrent", simgpu.LackConcurrentManaged, driver.CapConcurrentShared | driver.CapPrefetch | driver.CapAdvise},
+		{"managed", simgpu.LackManaged, driver.CapShared | driver.CapConcurrentShared | driver.CapPrefetch},
+		{"concurrent", simgpu.LackConcurrentManaged, driver.CapConcurrentShared | driver.CapPrefetch},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.set(t, simgpu.Without, uint64(c.lack), 0)
@@ -115,7 +114,6 @@ func lackingAbilities(h *Harness, t *testing.T) {
 			if c.gone.Has(driver.CapPrefetch) && !c.gone.Has(driver.CapShared) {
 				m := alloc(t, d, driver.KindShared, 100)
 				kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
-				kind(t, d.(driver.Adviser).Advise(whole(m), driver.AdviceReadMostly, nil), driver.ErrUnsupported)
 			}
 		})
 	}

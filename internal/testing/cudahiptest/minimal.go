@@ -49,7 +49,6 @@ func Minimal(t *testing.T, h *Harness) {
 	_, err = d.(driver.IPCSharer).OpenIPC(driver.IPCShare{})
 	kind(t, err, driver.ErrUnsupported)
 	kind(t, s.(driver.Prefetcher).Prefetch(whole(m), true), driver.ErrUnsupported)
-	kind(t, d.(driver.Adviser).Advise(whole(m), driver.AdviceReadMostly, nil), driver.ErrUnsupported)
 	if l := d.(driver.Peering).PeerAccess(h.open(t, 1)); l != driver.PeerWait {
 		t.Errorf("link %b, want %b", l, driver.PeerWait)
 	}

@@ -38,7 +38,6 @@ var mutants = []mutant{
 	{"records on another stream", func(a cudahip.API) cudahip.API { return recordElsewhere{a} }},
 	{"copies in the wrong direction", func(a cudahip.API) cudahip.API { return swapped{a} }},
 	{"copies one byte too few", func(a cudahip.API) cudahip.API { return shortCopy{a} }},
-	{"advises one byte too many", func(a cudahip.API) cudahip.API { return longAdvice{a} }},
 	{"loses the offset of a copy", func(a cudahip.API) cudahip.API { return noOffset{a} }},
 	{"counts bytes where elements belong", func(a cudahip.API) cudahip.API { return byteCount{a} }},
 	{"drops half of a pattern", func(a cudahip.API) cudahip.API { return halfPattern{a} }},
@@ -114,12 +113,6 @@ func (m shortCopy) CopyOut(ctx cudahip.Context, host, src, n, s uintptr) cudahip
 		return m.API.CopyOut(ctx, host, src, n, s)
 	}
 	return m.API.CopyOut(ctx, host, src, n-1, s)
-}
-
-type longAdvice struct{ cudahip.API }
-
-func (m longAdvice) Advise(ctx cudahip.Context, addr, n uintptr, advice, dev int32) cudahip.Code {
-	return m.API.Advise(ctx, addr, n+1, advice, dev)
 }
 
 type noOffset struct{ cudahip.API }

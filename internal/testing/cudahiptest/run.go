@@ -33,8 +33,6 @@ var tests = []struct {
 	{"Memory/LessAlignedThanUsual", onlySim, lessAligned},
 	{"Memory/NullAddress", onlySim, nullAddress},
 	{"Memory/Register", anywhere, registerMemory},
-	{"Memory/Advice", onlySim, adviceArrives},
-	{"Memory/AdviceRefused", anywhere, adviceRefused},
 	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
 	{"Copy/PageableMemoryOfAnIdleStream", anywhere, copyPageableIdle},
 	{"Copy/PageableMemoryFromManyGoroutines", anywhere, copyPageableAtOnce},

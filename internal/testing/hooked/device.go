@@ -239,25 +239,6 @@ func (d *Device) OpenIPC(share driver.IPCShare) (driver.Memory, error) {
 	return made[driver.Memory](d.wrap(m, driver.KindDevice, share.Size, err))
 }
 
-// Advise implements driver.Adviser.
-func (d *Device) Advise(r driver.Region, a driver.Advice, at driver.Device) error {
-	if err := d.ask("Advise"); err != nil {
-		return err
-	}
-	o, _ := at.(*Device)
-	if f := d.Layer.Advise; f != nil {
-		return f(d, below(r), a, o)
-	}
-	i, ok := d.Device.(driver.Adviser)
-	if !ok {
-		return d.lacks("Advise")
-	}
-	if o != nil {
-		at = o.Device
-	}
-	return i.Advise(below(r), a, at)
-}
-
 // Trim implements driver.Trimmer.
 func (d *Device) Trim() {
 	if t, ok := d.Device.(driver.Trimmer); ok {

@@ -39,7 +39,6 @@ type Backend struct {
 	ImportStream func(d *Device, handle uintptr) (*Stream, error)
 	NewEvent     func(*Device, driver.EventOptions) (*Event, error)
 	PeerAccess   func(d, other *Device) driver.PeerAccess
-	Advise       func(d *Device, r driver.Region, a driver.Advice, at *Device) error // at is nil for the host
 	CloseDevice  func(*Device) error
 
 	HostPointer  func(*Memory) unsafe.Pointer

@@ -923,64 +923,6 @@ func TestManagedMemory(t *testing.T) {
 	})
 }
 
-// Advice is kept for whole pages of managed memory, and told to whom asks for a range.
-func TestAdvice(t *testing.T) {
-	const (
-		readMostly, preferred, accessedBy = 1, 2, 3 // what a program may ask of a range
-		host, nowhere                     = ^uintptr(0), -2
-	)
-	eachVendor(t, func(t *testing.T, v *vendor) {
-		v.restart(0)
-		const page = 4096
-		m := v.address(v.managed(3 * page))
-		advise := func(off, n, advice, at uintptr) int {
-			return v.call(v.pick("cuMemAdvise", "hipMemAdvise"), m+off, n, advice, at)
-		}
-		told := func(which, off, n uintptr, results int) []int32 {
-			out := make([]int32, results)
-			v.ok(v.pick("cuMemRangeGetAttribute", "hipMemRangeGetAttribute"), pintest.Address(t, &out[0]), uintptr(4*results), which, m+off, n)
-			return out
-		}
-		require.Equal(t, []int32{0}, told(readMostly, 0, 3*page, 1))
-		require.Equal(t, []int32{nowhere}, told(preferred, 0, 3*page, 1))
-		require.Equal(t, []int32{nowhere, nowhere}, told(accessedBy, 0, 3*page, 2))
-
-		require.Zero(t, advise(page+100, 1, 1, 99), "read-mostly, which looks at no device")
-		require.Equal(t, []int32{1}, told(readMostly, page, page, 1), "the whole page")
-		require.Equal(t, []int32{0}, told(readMostly, 0, 3*page, 1), "but not all pages")
-		require.Zero(t, advise(0, 3*page, 3, 1), "preferred at a device")
-		require.Equal(t, []int32{1}, told(preferred, 0, 3*page, 1))
-		require.Zero(t, advise(0, page, 3, host))
-		require.Equal(t, []int32{-1}, told(preferred, 0, page, 1))
-		require.Equal(t, []int32{nowhere}, told(preferred, 0, 2*page, 1), "two places")
-		require.Zero(t, advise(0, 3*page, 5, 1))
-		require.Zero(t, advise(0, 3*page, 5, host))
-		require.Equal(t, []int32{-1, 1, nowhere}, told(accessedBy, 0, 3*page, 3))
-
-		require.Zero(t, advise(0, 3*page, 2, 0))
-		require.Zero(t, advise(0, 3*page, 4, 0))
-		require.Zero(t, advise(0, 3*page, 6, host))
-		require.Equal(t, []int32{0}, told(readMostly, page, page, 1))
-		require.Equal(t, []int32{nowhere}, told(preferred, 0, page, 1))
-		require.Equal(t, []int32{1, nowhere}, told(accessedBy, 0, 3*page, 2))
-
-		require.Equal(t, 101, advise(0, page, 3, 9), "no such device")
-		v.silent()
-		for _, c := range []struct {
-			what           string
-			off, n, advice uintptr
-		}{{"past the end", 0, 3*page + 1, 1}, {"nothing", 0, 0, 1}, {"advice 0", 0, page, 0}, {"advice 7", 0, page, 7}} {
-			require.Equal(t, 1, advise(c.off, c.n, c.advice, 0), c.what)
-			v.violates(v.pick("cuMemAdvise", "hipMemAdvise"))
-		}
-		require.Equal(t, 1, v.call(v.pick("cuMemAdvise", "hipMemAdvise"), v.alloc(page), page, 1, 0), "device memory")
-		v.violates("not a range of managed memory")
-		v.free(m)
-		require.Equal(t, 1, advise(0, page, 1, 0), "freed memory")
-		v.violates("not a range of managed memory")
-	})
-}
-
 func TestAbilitiesCanBeTakenAway(t *testing.T) {
 	eachVendor(t, func(t *testing.T, v *vendor) {
 		fn, _ := hostFunc()
@@ -1015,9 +957,6 @@ func TestAbilitiesCanBeTakenAway(t *testing.T) {
 			}},
 			{LackConcurrentManaged, 89, 9, 101, func(s uintptr) int {
 				return v.call(v.pick("cuMemPrefetchAsync", "hipMemPrefetchAsync"), v.address(v.managed(64)), 64, 0, s)
-			}},
-			{LackConcurrentManaged, 89, 9, 101, func(s uintptr) int {
-				return v.call(v.pick("cuMemAdvise", "hipMemAdvise"), v.address(v.managed(64)), 64, 3, 0)
 			}},
 			{LackHostRegister, 99, 0, 801, func(s uintptr) int {
 				return v.call(v.pick("cuMemHostRegister_v2", "hipHostRegister"), v.address(mem), 64, 0)
@@ -1385,7 +1324,6 @@ func TestEntryPointsByName(t *testing.T) {
 		{"cuStreamWaitValue32", "cuStreamWaitValue32", 11000},
 		{"cuMemPrefetchAsync", "cuMemPrefetchAsync", 12090},
 		{"cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 13000},
-		{"cuMemAdvise", "cuMemAdvise_v2", 13000},
 		{"cuStreamIsCapturing", "cuStreamIsCapturing", 12000},
 	} {
 		var fn uintptr

@@ -209,7 +209,6 @@ void block_unref(struct block *b) {
     if (--b->refs)
         return;
     free(b->acc);
-    free(b->advice);
     clock_drop(&b->release);
     if (b->map_pub)
         munmap(b->map_pub, b->map_len);

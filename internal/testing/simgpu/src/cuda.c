@@ -672,25 +672,6 @@ int cuMemAllocFromPoolAsync(ptr *out, size_t size, CUmemoryPool pool, CUstream s
     END(pool_device(num(pool)) != s->ctx->dev ? E_VALUE : engine_alloc_async(s, size, out));
 }
 
-int cuMemAdvise(ptr addr, size_t n, int advice, int dev) {
-    BEGIN(0);
-    CURRENT(c);
-    END(engine_advise(c, addr, n, advice, dev));
-}
-
-int cuMemAdvise_v2(ptr addr, size_t n, int advice, CUmemLocation at) {
-    BEGIN(0);
-    CURRENT(c);
-    if (at.type < 1 || at.type > 4)
-        END(E_VALUE);
-    END(engine_advise(c, addr, n, advice, at.type == 1 ? at.id : -1));
-}
-
-int cuMemRangeGetAttribute(void *data, size_t size, int which, ptr addr, size_t n) {
-    BEGIN(0);
-    END(engine_range_attribute(data, size, which, addr, n));
-}
-
 int cuMemPrefetchAsync(ptr addr, size_t n, int dev, CUstream stream) {
     BEGIN(0);
     STREAM(c, s, stream);
@@ -1319,7 +1300,6 @@ static const struct {
     {"cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxSetFlags_v2", 11000},
     {"cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", 11000},
     {"cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 13000},
-    {"cuMemAdvise", "cuMemAdvise_v2", 13000},
     {"cuEventElapsedTime", "cuEventElapsedTime_v2", 13000},
 };
 

@@ -141,7 +141,6 @@ struct block {
     u64 map_len;
     u32 opens;
     u64 token[2];
-    struct advice *advice; /* MANAGED: of each page, or NULL if there never was any */
 };
 
 struct arena {
@@ -451,8 +450,6 @@ int pool_device(u64 pool); /* -1 if there is no such pool */
 int pool_default(int dev, u64 *out);
 int pool_get(u64 pool, int which, void *value);
 int pool_set(u64 pool, int which, const void *value);
-int engine_advise(struct ctx *c, u64 addr, u64 n, int advice, int dev);
-int engine_range_attribute(void *data, size_t size, int which, u64 addr, u64 n);
 int engine_prefetch(struct stream *s, u64 addr, u64 n, int to);
 int engine_pointer(void *data, int which, u64 addr);
 

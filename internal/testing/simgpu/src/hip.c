@@ -509,19 +509,6 @@ int hipMemPrefetchAsync(const void *addr, size_t n, int dev, hipStream_t stream)
     END(engine_prefetch(s, num(addr), n, dev));
 }
 
-int hipMemAdvise(const void *addr, size_t n, int advice, int dev) {
-    CURRENT(c);
-    if (advice == 100 || advice == 101) /* coarse grain or not, of which nothing shows here */
-        END(OK);
-    END(engine_advise(c, num(addr), n, advice, dev));
-}
-
-int hipMemRangeGetAttribute(void *data, size_t size, int which, const void *addr, size_t n) {
-    CURRENT(c);
-    (void)c;
-    END(engine_range_attribute(data, size, which, num(addr), n));
-}
-
 int hipPointerGetAttribute(void *data, int which, void *addr) {
     CURRENT(c);
     (void)c;
