@@ -53,7 +53,6 @@ var symbols = cudahip.Symbols{
 	cudahip.CallFill16:           {Name: "cuMemsetD16Async"},
 	cudahip.CallFill32:           {Name: "cuMemsetD32Async"},
 	cudahip.CallPrefetch:         {Name: "cuMemPrefetchAsync", Optional: true},
-	cudahip.CallAdvise:           {Name: "cuMemAdvise", Optional: true},
 	cudahip.CallStreamCreate:     {Name: "cuStreamCreateWithPriority"},
 	cudahip.CallStreamDestroy:    {Name: "cuStreamDestroy_v2"},
 	cudahip.CallStreamOwner:      {Name: "cuStreamGetCtx", Optional: true},
@@ -512,14 +511,6 @@ func (t calls) Fill32(ctx cudahip.Context, dst uintptr, v uint32, count, stream 
 func (t calls) Prefetch(ctx cudahip.Context, addr, n uintptr, dev int32, stream uintptr) cudahip.Code {
 	f := t.Frame(cudahip.CallPrefetch, ctx)
 	f.Args[0], f.Args[1], f.Args[2], f.Args[3] = addr, n, uintptr(dev), stream
-	code := f.Call()
-	f.Put()
-	return code
-}
-
-func (t calls) Advise(ctx cudahip.Context, addr, n uintptr, advice, dev int32) cudahip.Code {
-	f := t.Frame(cudahip.CallAdvise, ctx)
-	f.Args[0], f.Args[1], f.Args[2], f.Args[3] = addr, n, uintptr(advice), uintptr(dev)
 	code := f.Call()
 	f.Put()
 	return code

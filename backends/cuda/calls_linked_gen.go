@@ -108,11 +108,6 @@ static int64_t halyard_Prefetch(uintptr_t ctx, uintptr_t addr, uintptr_t n, int3
 	return code ? code : (int64_t)(uint32_t)cuMemPrefetchAsync((CUdeviceptr)addr, (size_t)n, (CUdevice)dev, (CUstream)stream);
 }
 
-static int64_t halyard_Advise(uintptr_t ctx, uintptr_t addr, uintptr_t n, int32_t advice, int32_t dev) {
-	int64_t code = bind(ctx);
-	return code ? code : (int64_t)(uint32_t)cuMemAdvise((CUdeviceptr)addr, (size_t)n, (CUmem_advise)advice, (CUdevice)dev);
-}
-
 static made halyard_StreamCreate(uintptr_t ctx, int32_t priority) {
 	CUstream r0 = 0;
 	int64_t code = bind(ctx);
@@ -258,10 +253,6 @@ func (linked) Fill32(ctx cudahip.Context, dst uintptr, v uint32, count, stream u
 func (linked) Prefetch(ctx cudahip.Context, addr, n uintptr, dev int32, stream uintptr) cudahip.Code {
 	return cudahip.Code(C.halyard_Prefetch(C.uintptr_t(ctx), C.uintptr_t(addr), C.uintptr_t(n), C.int32_t(dev),
 		C.uintptr_t(stream)))
-}
-
-func (linked) Advise(ctx cudahip.Context, addr, n uintptr, advice, dev int32) cudahip.Code {
-	return cudahip.Code(C.halyard_Advise(C.uintptr_t(ctx), C.uintptr_t(addr), C.uintptr_t(n), C.int32_t(advice), C.int32_t(dev)))
 }
 
 func (linked) StreamCreate(ctx cudahip.Context, priority int32) (stream uintptr, code cudahip.Code) {

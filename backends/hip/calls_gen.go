@@ -53,7 +53,6 @@ var symbols = cudahip.Symbols{
 	cudahip.CallFill16:           {Name: "hipMemsetD16Async"},
 	cudahip.CallFill32:           {Name: "hipMemsetD32Async"},
 	cudahip.CallPrefetch:         {Name: "hipMemPrefetchAsync", Optional: true},
-	cudahip.CallAdvise:           {Name: "hipMemAdvise", Optional: true},
 	cudahip.CallStreamCreate:     {Name: "hipStreamCreateWithPriority"},
 	cudahip.CallStreamDestroy:    {Name: "hipStreamDestroy"},
 	cudahip.CallStreamOwner:      {Name: "hipStreamGetDevice", Optional: true},
@@ -484,14 +483,6 @@ func (t calls) Fill32(ctx cudahip.Context, dst uintptr, v uint32, count, stream 
 func (t calls) Prefetch(ctx cudahip.Context, addr, n uintptr, dev int32, stream uintptr) cudahip.Code {
 	f := t.Frame(cudahip.CallPrefetch, ctx)
 	f.Args[0], f.Args[1], f.Args[2], f.Args[3] = addr, n, uintptr(dev), stream
-	code := f.Call()
-	f.Put()
-	return code
-}
-
-func (t calls) Advise(ctx cudahip.Context, addr, n uintptr, advice, dev int32) cudahip.Code {
-	f := t.Frame(cudahip.CallAdvise, ctx)
-	f.Args[0], f.Args[1], f.Args[2], f.Args[3] = addr, n, uintptr(advice), uintptr(dev)
 	code := f.Call()
 	f.Put()
 	return code

@@ -45,7 +45,6 @@ const (
 	CallFill16
 	CallFill32
 	CallPrefetch
-	CallAdvise
 	CallStreamCreate
 	CallStreamDestroy
 	CallStreamOwner
@@ -130,9 +129,8 @@ type Calls interface {
 	Fill8(ctx Context, dst uintptr, v uint8, count, stream uintptr) Code
 	Fill16(ctx Context, dst uintptr, v uint16, count, stream uintptr) Code
 	Fill32(ctx Context, dst uintptr, v uint32, count, stream uintptr) Code
-	// Prefetch and Advise take the number of a device as the place, which every version of the library exports.
+	// Prefetch takes the number of a device as the place, which every version of the library exports.
 	Prefetch(ctx Context, addr, n uintptr, dev int32, stream uintptr) Code
-	Advise(ctx Context, addr, n uintptr, advice, dev int32) Code
 	// StreamCreate returns a stream that has no order with the default stream (1). It clamps the priority to the device's range.
 	StreamCreate(ctx Context, priority int32) (stream uintptr, code Code)
 	StreamDestroy(ctx Context, stream uintptr) Code
