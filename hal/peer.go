@@ -8,41 +8,9 @@ import (
 	"github.com/go-halyard/halyard/hal/internal/wait"
 )
 
-// Copy enqueues a copy of src to dst, which must have the same length, in the stream's order, whichever devices they belong to. It is
-// [Stream.Copy] if the stream's device can access both, else [CopyPeer] with a stream of the other device's own, whose earlier work comes
-// first; later work of the stream waits for the copy. At least one of the memories must be of the stream's device, or both within its
-// reach.
-func Copy(s *Stream, dst, src Region) error {
-	st, d, r := s.state(), dst.Mem.state(), src.Mem.state()
-	if st == nil || d == nil || r == nil || st.dev.Links(&d.dev.Device, driver.PeerCopy) && st.dev.Links(&r.dev.Device, driver.PeerCopy) {
-		return s.Copy(dst, src)
-	}
-	switch st.dev {
-	case d.dev:
-		other, err := src.Mem.dev.CopyStream(true)
-		if err == nil {
-			err = other.WaitStream(s) // earlier work of s may have copied to src
-		}
-		if err != nil {
-			return err
-		}
-		return CopyPeer(s, dst, other, src)
-	case r.dev:
-		other, err := dst.Mem.dev.CopyStream(false)
-		if err != nil {
-			return err
-		}
-		if err := CopyPeer(other, dst, s, src); err != nil {
-			return err
-		}
-		return s.WaitStream(other)
-	}
-	return s.Copy(dst, src) // which refuses it
-}
-
 // CopyPeer enqueues a copy of src to dst, which must have the same length, between any two devices of any backends. It
 // reads src after all work enqueued on srcStream so far, and writes dst after all work enqueued on both streams so far. If work
-// of dstStream writes to src, make srcStream wait for it first ([Stream.WaitStream]); [Copy] does so. Work enqueued on dstStream
+// of dstStream writes to src, make srcStream wait for it first ([Stream.WaitStream]). Work enqueued on dstStream
 // later sees the result; work enqueued on srcStream later runs after src has been read. It does not wait, except in two cases named below.
 //
 // Devices that can access each other copy directly, on dstStream. If the host can access one of the memories in
