@@ -34,7 +34,6 @@ import (
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/bench/internal/timing"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/pool"
 )
 
 // options are the flags.
@@ -128,7 +127,7 @@ func (o *options) validate(given map[string]bool) error {
 	if _, err := regexp.Compile(o.only); err != nil {
 		return usage("-only: %w", err)
 	}
-	size, err := pool.ParseSize(o.maxSize)
+	size, err := parseSize(o.maxSize)
 	switch {
 	case err != nil:
 		return usage("-max-size %q is not a size; write it as 64MiB", o.maxSize)
@@ -402,4 +401,16 @@ func machineName(reports []hal.Report) string {
 		}
 	}
 	return joinNonEmpty(", ", name, runtime.GOOS+"/"+runtime.GOARCH)
+}
+
+// parseSize reads a number of bytes with a unit, as in 4B, 512KiB, 64MiB or 1GiB.
+func parseSize(text string) (uint64, error) {
+	shift := 0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if n, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = n, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "B"), 10, 64-shift)
+	return n << shift, err
 }

@@ -56,7 +56,7 @@ func BenchmarkAllocFree(b *testing.B) {
 			if row.kind == hal.KindShared && !info.Caps.Has(hal.CapShared) {
 				continue
 			}
-			name := fmt.Sprintf("%s/%s/%s/%d goroutines, %d streams", info.Name(), row.kind, pool.FormatSize(row.size), row.goroutines, row.streams)
+			name := fmt.Sprintf("%s/%s/%d bytes/%d goroutines, %d streams", info.Name(), row.kind, row.size, row.goroutines, row.streams)
 			b.Run(name, func(b *testing.B) {
 				d, err := hal.Open(ctx, info.Name())
 				require.NoError(b, err)

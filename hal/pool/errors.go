@@ -32,9 +32,9 @@ type ExhaustedError struct {
 func (e *ExhaustedError) Error() string {
 	limit := ""
 	if e.Limit > 0 {
-		limit = " of at most " + FormatSize(e.Limit)
+		limit = " of at most " + formatSize(e.Limit)
 	}
-	return fmt.Sprintf("%v; the pool has taken %s%s, of which %d blocks hold %s", e.err, FormatSize(e.Reserved), limit, e.Blocks, FormatSize(e.Live))
+	return fmt.Sprintf("%v; the pool has taken %s%s, of which %d blocks hold %s", e.err, formatSize(e.Reserved), limit, e.Blocks, formatSize(e.Live))
 }
 
 // Unwrap returns the error of the last attempt to get memory.
@@ -43,3 +43,20 @@ func (e *ExhaustedError) Unwrap() error { return e.err }
 func isShort(err error) bool { return errors.Is(err, hal.ErrOutOfMemory) }
 
 func isClosed(err error) bool { return errors.Is(err, hal.ErrClosed) }
+
+// formatSize writes a number of bytes in the largest unit that is not larger than it, with up to two
+// digits after the point: "1.50 GiB", "17 B".
+func formatSize(n uint64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	i, unit := 0, uint64(1<<10)
+	for ; i < 5 && n/unit >= 1<<10; i++ {
+		unit <<= 10
+	}
+	name := "KMGTPE"[i : i+1]
+	if n%unit == 0 {
+		return fmt.Sprintf("%d %siB", n/unit, name)
+	}
+	return fmt.Sprintf("%.2f %siB", float64(n)/float64(unit), name)
+}

@@ -71,18 +71,9 @@ func ExampleExhaustedError() {
 	_, err = p.Alloc(nil, hal.KindDevice, 4<<20)
 	var who *pool.ExhaustedError
 	if errors.As(err, &who) {
-		fmt.Println(who.Blocks, "blocks hold", pool.FormatSize(who.Live), "of at most", pool.FormatSize(who.Limit))
+		fmt.Println(who.Blocks, "blocks hold", who.Live, "bytes of at most", who.Limit)
 	}
-	// Output: 1 blocks hold 6 MiB of at most 8 MiB
-}
-
-func ExampleParseSize() {
-	n, err := pool.ParseSize("1.5GiB")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(n, pool.FormatSize(n))
-	// Output: 1610612736 1.50 GiB
+	// Output: 1 blocks hold 6291456 bytes of at most 8388608
 }
 
 // tracking is an allocator that knows which of its blocks are live, and who allocated them.

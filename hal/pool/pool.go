@@ -543,7 +543,7 @@ func (p *Pool) Close() error {
 		h.live(func(r *record) { blocks, bytes = blocks+1, bytes+r.cap })
 	}
 	if blocks > 0 {
-		return p.failure("close", hal.ErrBusy, "%d blocks are live, of %s together", blocks, FormatSize(bytes))
+		return p.failure("close", hal.ErrBusy, "%d blocks are live, of %s together", blocks, formatSize(bytes))
 	}
 	p.closed = true
 	var first error
