@@ -13,6 +13,6 @@ import (
 func TestCUDA(t *testing.T) {
 	lib, _ := cudahiptest.Libraries(t, "cuda")
 	v := &vendor{backend: cuda.New(), onDevice: abi.CUDA, onHost: abi.CUDAHost, shared: abi.CUDAManaged,
-		defaultStream: 1, refused: []int64{0}, waits: []int64{2}}
+		defaultStream: 1}
 	v.run(t, lib, "HALYARD_CUDA_LIBRARY")
 }

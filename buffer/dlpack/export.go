@@ -2,7 +2,6 @@ package dlpack
 
 import (
 	"context"
-	"math"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -132,10 +131,7 @@ func export[T buffer.Number](ctx context.Context, op string, b *buffer.Buffer[T]
 	t := cTensor{dtype: abi.TypeOf[T]()}
 	var zero T
 	offset := uintptr(first) * unsafe.Sizeof(zero)
-	if o.device == nil && o.how != onStream {
-		if o.how == byArgument && o.argument != -1 {
-			return Managed{}, hal.Errorf(op, hal.ErrInvalidArgument, "invalid stream argument %d: the host has no streams", o.argument)
-		}
+	if o.device == nil && !o.onStream {
 		lease, err := b.AcquireHost(ctx, o.mode)
 		if err != nil {
 			return Managed{}, err
@@ -164,7 +160,7 @@ func export[T buffer.Number](ctx context.Context, op string, b *buffer.Buffer[T]
 // acquire takes a lease on a device, makes the consumer's work wait for the elements, and fills in where the data is. The lease makes
 // elements stale elsewhere only when nothing can fail any more.
 func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset uintptr, o *exportOptions, t *cTensor) (err error) {
-	stream, wait, err := x.streamFor(op, o)
+	stream, wait, err := streamFor(op, o)
 	if err != nil {
 		return err
 	}
@@ -172,9 +168,6 @@ func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset 
 	defer func() { // also if an observer panics
 		if !taken {
 			_ = x.onDevice.Release()
-			if x.stream != nil {
-				_ = x.stream.Close()
-			}
 		}
 	}()
 	if x.onDevice, err = buffer.ReserveAll(ctx, stream, want); err != nil {
@@ -200,68 +193,17 @@ func (x *loan) acquire(ctx context.Context, op string, want buffer.Want, offset 
 
 // streamFor returns the stream for the lease, and whether the host must wait for that stream before the consumer may use
 // the data.
-func (x *loan) streamFor(op string, o *exportOptions) (stream *hal.Stream, wait bool, err error) {
-	dev := o.device
-	switch o.how {
-	case onStream:
-		stream = o.stream
-		if stream == nil {
-			return nil, false, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
-		}
-		if dev != nil && !stream.Device().Same(dev) {
-			return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "the stream belongs to %s, but the memory to %s", stream.Device().Name(), dev.Name())
-		}
-		return stream, false, nil
-	case byArgument:
-		n := o.argument
-		handle, known, err := streamHandle(op, dev.Info().Backend, n)
-		if err != nil {
-			return nil, false, err
-		}
-		if n == -1 {
-			stream, err = dev.CopyStream(false)
-			return stream, false, err
-		}
-		if known {
-			if x.stream, err = dev.ImportStream(handle, nil); err != nil {
-				return nil, false, err
-			}
-			return x.stream, false, nil
-		}
+func streamFor(op string, o *exportOptions) (stream *hal.Stream, wait bool, err error) {
+	switch {
+	case !o.onStream:
+		stream, err = o.device.CopyStream(false)
+		return stream, true, err
+	case o.stream == nil:
+		return nil, false, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+	case o.device != nil && !o.stream.Device().Same(o.device):
+		return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "the stream belongs to %s, but the memory to %s", o.stream.Device().Name(), o.device.Name())
 	}
-	stream, err = dev.CopyStream(false)
-	return stream, true, err
-}
-
-// streamHandle returns the vendor's handle for a stream argument. known says that the stream can be imported.
-func streamHandle(op, backend string, n int64) (handle uintptr, known bool, err error) {
-	refuse := func() (uintptr, bool, error) {
-		return 0, false, hal.Errorf(op, hal.ErrInvalidArgument, "invalid stream argument %d for backend %s", n, backend)
-	}
-	if n < -1 || uint64(max(n, 0)) > math.MaxUint {
-		return refuse()
-	}
-	if n == -1 {
-		return 0, false, nil
-	}
-	switch backend {
-	case "cuda":
-		switch n {
-		case 0: // could be either default stream
-			return refuse()
-		case 1:
-			return 0, true, nil
-		case 2: // the per-thread default stream, of a thread that is not known here
-			return 0, false, nil
-		}
-	case "hip":
-		if n == 1 || n == 2 {
-			return refuse()
-		}
-	default:
-		return refuse()
-	}
-	return uintptr(n), true, nil
+	return o.stream, false, nil
 }
 
 // locate fills in the DLPack device and the address of a leased region.

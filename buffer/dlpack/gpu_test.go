@@ -23,9 +23,7 @@ import (
 type vendor struct {
 	backend                  driver.Backend
 	onDevice, onHost, shared abi.DeviceType
-	defaultStream            int64   // as an argument
-	refused                  []int64 // arguments
-	waits                    []int64 // arguments that stand for streams that are not known here
+	defaultStream            uintptr
 }
 
 func open(t *testing.T, b driver.Backend, ordinal int) *hal.Device {
@@ -112,17 +110,19 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 	b, err := buffer.From(counted(1000))
 	require.NoError(t, err)
 	s := newStream(t, d)
-	for _, n := range append([]int64{-1, v.defaultStream, int64(s.Handle())}, v.waits...) {
-		m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(n), dlpack.WithMode(coherence.ReadWrite))
-		require.NoError(t, err, "stream %d", n)
+	consumer := func(handle uintptr) *hal.Stream { // that of the consumer, by its handle
+		c, err := d.ImportStream(handle, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
+		return c
+	}
+	for _, handle := range []uintptr{v.defaultStream, s.Handle()} {
+		m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStream(consumer(handle)), dlpack.WithMode(coherence.ReadWrite))
+		require.NoError(t, err, "stream %d", handle)
 		require.NoError(t, m.Delete())
 	}
-	for _, n := range append([]int64{-2}, v.refused...) {
-		_, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(n))
-		require.ErrorIs(t, err, hal.ErrInvalidArgument, "stream %d", n)
-	}
 
-	// A consumer without a stream finds the bytes there; one that asks for no order gets the address at once.
+	// A consumer without a stream finds the bytes there.
 	gate, err := s.Gate()
 	require.NoError(t, err)
 	lease, err := b.TryAcquire(s, coherence.ReadWrite)
@@ -132,13 +132,10 @@ func (v *vendor) streams(t *testing.T, d *hal.Device) {
 	defer cancel()
 	_, err = dlpack.Export(short, b, dlpack.WithDevice(d))
 	require.ErrorIs(t, err, hal.ErrNotReady)
-	m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(-1))
-	require.NoError(t, err)
-	require.NoError(t, m.Delete())
 	require.NoError(t, gate.Signal())
 
 	// What the consumer's stream has been given before the deleter is what the next access waits for.
-	m, err = dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStreamArgument(int64(s.Handle())), dlpack.WithMode(coherence.ReadWrite))
+	m, err := dlpack.Export(ctx, b, dlpack.WithDevice(d), dlpack.WithStream(consumer(s.Handle())), dlpack.WithMode(coherence.ReadWrite))
 	require.NoError(t, err)
 	gate, err = s.Gate()
 	require.NoError(t, err)

@@ -13,6 +13,6 @@ import (
 func TestHIP(t *testing.T) {
 	_, lib := cudahiptest.Libraries(t, "hip")
 	v := &vendor{backend: hip.New(), onDevice: abi.ROCm, onHost: abi.ROCmHost, shared: abi.ROCm,
-		defaultStream: 0, refused: []int64{1, 2}}
+		defaultStream: 0}
 	v.run(t, lib, "HALYARD_HIP_LIBRARY")
 }

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/hal"
 )
 
 // inline is the largest rank for which shape and strides are stored in the loan itself.
@@ -23,7 +22,6 @@ type loan struct {
 
 	onHost   buffer.HostLease
 	onDevice buffer.Leases
-	stream   *hal.Stream // the consumer's stream if it was imported, else nil
 	done     func(error)
 	taken    atomic.Bool // Import or Delete was called
 }
@@ -90,11 +88,6 @@ func (l *loans) has(self uintptr) bool {
 func (x *loan) end() {
 	var err error
 	defer func() { // also if an observer panics in Release
-		if x.stream != nil {
-			if cerr := x.stream.Close(); err == nil {
-				err = cerr
-			}
-		}
 		x.pin.Unpin()
 		if x.done != nil {
 			x.done(err)

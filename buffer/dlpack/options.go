@@ -29,22 +29,12 @@ type options struct {
 
 type exportOptions struct {
 	options
-	how      ordering
-	stream   *hal.Stream // with onStream
-	argument int64       // with byArgument
+	onStream bool // WithStream was given
+	stream   *hal.Stream
 	mode     coherence.Mode
 	legacy   bool
 	done     func(error)
 }
-
-// ordering says how the consumer's work on a device is ordered with the buffer's work.
-type ordering uint8
-
-const (
-	unordered ordering = iota // the export waits until the elements are current
-	onStream
-	byArgument
-)
 
 type option func(options) options
 
@@ -121,21 +111,11 @@ func WithDone(fn func(error)) ExportOption {
 // enqueued on the stream before the deleter is called. The program still owns the stream, and keeps it open until then.
 // Without [WithDevice] the memory is that of the stream's device.
 //
-// If both WithStream and [WithStreamArgument] are given, the last one counts.
+// A consumer may pass the argument "stream" of __dlpack__ in Python's array API standard: the handle of a stream, or 1 for CUDA's default
+// stream. [hal.Device.ImportStream] makes a stream of it.
 func WithStream(s *hal.Stream) ExportOption {
 	return exportOption(func(o exportOptions) exportOptions {
-		o.how, o.stream = onStream, s
-		return o
-	})
-}
-
-// WithStreamArgument is for a consumer that passes the argument "stream" of __dlpack__ in Python's array API standard.
-// On CUDA 1 means the legacy default stream and 2 the per-thread default stream. On ROCm 0 means the default stream. On both
-// a larger number is a stream's handle. On every device -1 means no order: the consumer itself must wait for earlier work.
-// If the argument is None, leave the option out.
-func WithStreamArgument(n int64) ExportOption {
-	return exportOption(func(o exportOptions) exportOptions {
-		o.how, o.argument = byArgument, n
+		o.onStream, o.stream = true, s
 		return o
 	})
 }
