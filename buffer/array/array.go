@@ -27,17 +27,6 @@ func New[T buffer.Number](shape ...int) (*Array[T], error) {
 	return create[T]("New", RowMajor, shape)
 }
 
-// Like returns an array of zeros with the shape of a. It is column-major if a is contiguous in column-major order and
-// not in row-major order; otherwise row-major.
-func Like[T buffer.Number](a *Array[T]) (*Array[T], error) {
-	const op = "Like"
-	if err := a.check(op); err != nil {
-		return nil, err
-	}
-	order, _ := a.at.order()
-	return create[T](op, order, a.at.shape)
-}
-
 // Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer of
 // [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
 func Full[T buffer.Number](value T, shape ...int) (*Array[T], error) {
@@ -246,8 +235,8 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 }
 
 // AcquireStrided is Acquire for any array. The lease's region reaches from the array's first to its last element in the
-// buffer. In that region, counted in elements, the element with indices i, j, ... is at [Array.Origin] plus i, j, ... times
-// [Array.Strides]. Elements in the gaps are not made current and must not be used: they may be stale, and
+// buffer. In that region, counted in elements, the element with indices i, j, ... is at the second result of
+// [Array.Bounds] plus i, j, ... times [Array.Strides]. Elements in the gaps are not made current and must not be used: they may be stale, and
 // other accesses may use them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
 // [Array.View]; such an array is acquired for reading and writing even if the mode is coherence.Overwrite.
 func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
@@ -264,15 +253,6 @@ func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode 
 		mode = coherence.ReadWrite
 	}
 	return a.b.AcquireRanges(ctx, stream, mode, pieces)
-}
-
-// Origin returns the distance, in elements of the buffer, from the first of the array's elements to the element whose
-// indices are all 0. It is above 0 only if a stride is negative.
-func (a *Array[T]) Origin() int {
-	if a.b == nil {
-		return 0
-	}
-	return a.at.off - a.at.hull().lo
 }
 
 // Close closes the array's buffer. If the array is a view, or was made over a buffer of the program, Close closes

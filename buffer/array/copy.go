@@ -2,9 +2,7 @@ package array
 
 import (
 	"context"
-	"slices"
 
-	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -77,28 +75,4 @@ func (a *Array[T]) Values(ctx context.Context) ([]T, error) {
 		return nil, err
 	}
 	return out, nil
-}
-
-// CopyFrom copies every element of src to the element of a with the same indices. If the shapes differ, the error is of
-// kind ErrInvalidArgument. The two arrays may share elements. CopyFrom reads all of src into temporary host memory before
-// it writes a, so it holds neither array while it waits for the other. Only the elements of src are moved.
-func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
-	return move(ctx, "CopyFrom", a, src)
-}
-
-func move[T buffer.Number](ctx context.Context, op string, dst, src *Array[T]) error {
-	for _, a := range []*Array[T]{dst, src} {
-		if err := a.check(op); err != nil {
-			return err
-		}
-	}
-	if !slices.Equal(dst.at.shape, src.at.shape) {
-		return hal.Errorf(op, hal.ErrInvalidArgument, "the source has shape %v, but the destination has shape %v", src.at.shape, dst.at.shape)
-	}
-	data := make([]T, src.Len())
-	to := dst.at.packed()
-	if err := src.read(ctx, &to, data); err != nil {
-		return err
-	}
-	return dst.scatter(ctx, data)
 }

@@ -11,11 +11,11 @@
 // # What is copied, and what is moved to the host
 //
 //	call                                 copies                  moves to the host, if not current there
-//	Slice, Select, Transpose, Squeeze    no                      nothing
+//	Slice, Select, Transpose             no                      nothing
 //	Reshape                              no, or ErrUnsupported   nothing
 //	FromBuffer, FromStrides              no                      nothing
 //	Buffer, Acquire                      no, or ErrUnsupported   nothing
-//	New, Like                            no                      nothing
+//	New                                  no                      nothing
 //	From, Full                           yes                     nothing
 //	At, View, Update                     no                      the elements (see View for very many ranges)
 //	Set                                  no                      nothing
@@ -23,7 +23,7 @@
 //	Overwrite, with gaps                 from temporary memory   nothing
 //	Pack, contiguous                     at the current place    nothing
 //	Pack, with gaps or in another order  yes                     the elements
-//	Values, CopyFrom                     yes                     the source's elements
+//	Values                               yes                     the elements
 //	WriteNPY, contiguous                 no                      the elements
 //	WriteNPY, with gaps                  yes                     the elements
 //	ReadNPY                              yes                     nothing
@@ -31,8 +31,8 @@
 // # Shapes
 //
 // An extent may be 0; such an array has no elements, is contiguous in both orders, and has the offset 0. An array without axes has a single
-// element, which At and Set access without indices. New arrays are row-major, except those of NewIn and FromIn, which take an
-// order, of Like and Pack, which keep the order of an array, and of ReadNPY, which keeps the order of the file.
+// element, which At and Set access without indices. New arrays are row-major, except those
+// of Pack, which keep the order of an array, and of ReadNPY, which keeps the order of the file.
 //
 // # Devices
 //

@@ -237,18 +237,6 @@ func (l *layout) choose(op string, axis, i int) (layout, error) {
 	return s, nil
 }
 
-func (l *layout) squeeze(op string, axes []int) (layout, error) {
-	for _, i := range axes {
-		if err := l.axis(op, i); err != nil {
-			return layout{}, err
-		}
-		if l.shape[i] != 1 {
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d of shape %v has an extent above 1", i, l.shape)
-		}
-	}
-	return l.without(func(k int) bool { return l.shape[k] == 1 && (len(axes) == 0 || slices.Contains(axes, k)) }), nil
-}
-
 func (l *layout) permute(op string, axes []int) (layout, error) {
 	if len(axes) == 0 {
 		for i := range l.shape {

@@ -185,7 +185,7 @@ func whole(order array.Order, shape []int) plain {
 // step derives a view and what it should be.
 func step(t *rapid.T, a *array.Array[int32], p plain) (*array.Array[int32], plain) {
 	rank := len(p.shape)
-	do := rapid.SampledFrom([]string{"slice", "select", "transpose", "squeeze", "reshape", "strides"}).Draw(t, "step")
+	do := rapid.SampledFrom([]string{"slice", "select", "transpose", "reshape", "strides"}).Draw(t, "step")
 	switch {
 	case do == "slice":
 		var ranges []array.Range
@@ -241,14 +241,6 @@ func step(t *rapid.T, a *array.Array[int32], p plain) (*array.Array[int32], plai
 			}
 			return was
 		})
-	case do == "squeeze":
-		shape := []int{}
-		for _, e := range p.shape {
-			if e > 1 {
-				shape = append(shape, e)
-			}
-		}
-		return view(t)(a.Squeeze()), plain{shape, p.places}
 	case do == "reshape":
 		q := p.reshaped(array.RowMajor, drawFactors(t, len(p.places)))
 		b, err := a.Reshape(q.shape...)
@@ -522,21 +514,6 @@ func (m *traffic) Element(t *rapid.T) {
 	m.wrote(t, []int{x}, func() { require.NoError(t, a.Set(ctx, m.next, index...)) })
 	m.want[x] = m.next
 	require.Equal(t, before, m.a.Stats().BytesCopied)
-}
-
-// CopyFrom copies between two views of the same array that may overlap.
-func (m *traffic) CopyFrom(t *rapid.T) {
-	from, p := m.draw(t)
-	to, q := m.draw(t)
-	if !slices.Equal(p.shape, q.shape) {
-		require.ErrorIs(t, to.CopyFrom(ctx, from), hal.ErrInvalidArgument)
-		return
-	}
-	m.wrote(t, q.places, func() { m.moved(t, p.places, func() { require.NoError(t, to.CopyFrom(ctx, from)) }) })
-	values := m.expect(p)
-	for i, x := range q.places {
-		m.want[x] = values[i]
-	}
 }
 
 func (m *traffic) Pack(t *rapid.T) {

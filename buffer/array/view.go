@@ -42,16 +42,6 @@ func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
 	return a.derive(a.at.permute(op, axes))
 }
 
-// Squeeze returns a view without the given axes, which must have extent 1, or without all axes of extent 1
-// if none is given.
-func (a *Array[T]) Squeeze(axes ...int) (*Array[T], error) {
-	const op = "Squeeze"
-	if err := a.check(op); err != nil {
-		return nil, err
-	}
-	return a.derive(a.at.squeeze(op, axes))
-}
-
 // Reshape returns a view of the elements, in row-major order, under another shape with the same number of elements.
 // Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
 // error is of kind ErrUnsupported; [Array.Pack] in row-major order makes a copy that can be reshaped.
