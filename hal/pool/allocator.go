@@ -2,8 +2,8 @@ package pool
 
 import "github.com/go-halyard/halyard/hal"
 
-// Allocator gives out blocks of device memory in stream order. [Pool] is an Allocator; [Direct] and
-// [Callbacks] return others. A program wraps one in a type of its own to limit, count or log; see
+// Allocator gives out blocks of device memory in stream order. [Pool] is an Allocator; [Direct] returns
+// another. A program wraps one in a type of its own to limit, count or log; see
 // [Block.From].
 //
 // Implementations are safe for concurrent use.

@@ -1,7 +1,6 @@
 package pool_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,51 +63,4 @@ func TestLargeBlocksComeInStreamOrderWhereTheVendorCan(t *testing.T) {
 		require.Equal(t, row.ordered, b.Ordered(), name)
 		free(t, b, row.stream)
 	}
-}
-
-func TestCallbacks(t *testing.T) {
-	d := openHost(t, 1, 0)
-	s, busy := newStream(t, d), newStream(t, d)
-	m, err := d.Alloc(hal.KindDevice, 1024, 0)
-	require.NoError(t, err)
-	defer m.Close()
-	failed := errors.New("failed")
-	freed, give := 0, m.Region(256, 512)
-	a := pool.Callbacks(func(*hal.Stream, hal.Kind, uint64) (hal.Region, error) {
-		if give.Len == 1 {
-			return hal.Region{}, failed
-		}
-		return give, nil
-	}, func(r hal.Region, stream *hal.Stream) error {
-		freed++
-		require.Equal(t, give, r)
-		return nil
-	})
-	b := alloc(t, a, s, 300)
-	require.Equal(t, m.Region(256, 300), region(t, b))
-	require.EqualValues(t, 512, b.Capacity())
-	open := shut(t, busy)
-	require.NoError(t, b.RecordUse(busy))
-	free(t, b, s)
-	require.Equal(t, 1, freed)
-	// The freeing stream goes on after the recorded use.
-	require.NoError(t, s.Fill(m.All(), hal.Zero))
-	done, err := s.Done()
-	require.NoError(t, err)
-	require.False(t, done)
-	open()
-	finish(t, s)
-	// Without a stream the host waits.
-	b = alloc(t, a, s, 300)
-	require.NoError(t, b.RecordUse(busy))
-	free(t, b, nil)
-	_, err = a.Alloc(s, hal.KindDevice, 513)
-	require.ErrorIs(t, err, hal.ErrDriver, "less than was asked for")
-	require.Equal(t, 3, freed, "given back")
-	give.Len = 1
-	_, err = a.Alloc(s, hal.KindDevice, 1)
-	require.Equal(t, failed, err)
-	give = hal.Region{}
-	_, err = a.Alloc(s, hal.KindDevice, 1)
-	require.ErrorIs(t, err, hal.ErrDriver)
 }

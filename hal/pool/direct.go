@@ -36,10 +36,13 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 }
 
 func (a *direct) Free(b Block, stream *hal.Stream) error {
-	if err := own(a, b); err != nil {
-		return err
-	}
 	r := b.rec
+	switch {
+	case r == nil:
+		return hal.Errorf("free", hal.ErrClosed, "zero block")
+	case r.owner != a:
+		return failure(r.mem.Device(), "free", hal.ErrInvalidArgument, "the block belongs to another allocator")
+	}
 	if !r.end(b.state()) {
 		return b.stale("free")
 	}
@@ -53,17 +56,6 @@ func (a *direct) Free(b Block, stream *hal.Stream) error {
 	}
 	keepFor(r.mem, r.uses.take())
 	return r.mem.Close()
-}
-
-// own refuses blocks of other allocators.
-func own(a Allocator, b Block) error {
-	if b.rec == nil {
-		return hal.Errorf("free", hal.ErrClosed, "zero block")
-	}
-	if b.rec.owner != a {
-		return failure(b.rec.mem.Device(), "free", hal.ErrInvalidArgument, "the block belongs to another allocator")
-	}
-	return nil
 }
 
 // keepFor makes hal keep a memory until the events' work has finished, and closes the events.

@@ -40,14 +40,14 @@
 //
 // # Allocators
 //
-// [Pool] is an [Allocator]. [Direct] and [Callbacks] return
-// allocators that are not pools. A type of the program's own that wraps one has the same two methods; [Block.From] says how.
+// [Pool] is an [Allocator], and so is what [Direct] returns. A type of the program's own that wraps one has the same two methods;
+// [Block.From] says how.
 //
 // # Concurrency and cost
 //
 // Everything is safe for concurrent use. Alloc and Free of sizes that were freed before on the same stream take
 // tens of nanoseconds together and allocate nothing on the Go heap, with one goroutine or many. No method waits for
-// device work, except those of an allocator of Callbacks; but a call that asks the device for memory takes as long as the device does.
+// device work; but a call that asks the device for memory takes as long as the device does.
 //
 // A block that is used after Free, or freed twice, is refused with an error of kind hal.ErrClosed.
 package pool

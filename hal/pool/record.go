@@ -17,9 +17,9 @@ type record struct {
 	size  atomic.Uint64 // bytes asked for
 
 	mem      *hal.Memory
-	off, cap uint64    // bytes
-	pool     *Pool     // nil outside of pools
-	owner    Allocator // outside of pools
+	off, cap uint64  // bytes
+	pool     *Pool   // nil outside of pools
+	owner    *direct // outside of pools
 	chunk    *chunk
 	node     *node // nil if the block is the whole chunk
 	kind     hal.Kind

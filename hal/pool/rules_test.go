@@ -29,13 +29,6 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	p := newPool(t, d)
 	all := map[string]pool.Allocator{
 		"pool": p, "direct": pool.Direct(d), "wrapped": &wrapped{p}, "wrapped twice": &wrapped{&wrapped{p}},
-		"callbacks": pool.Callbacks(func(_ *hal.Stream, kind hal.Kind, size uint64) (hal.Region, error) {
-			m, err := d.Alloc(kind, size, 0)
-			if err != nil {
-				return hal.Region{}, err
-			}
-			return m.All(), nil
-		}, func(r hal.Region, _ *hal.Stream) error { return r.Mem.Close() }),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
