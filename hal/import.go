@@ -3,7 +3,6 @@ package hal
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -179,7 +178,6 @@ const (
 	ipcSum     = 4
 	ipcName    = 16
 	ipcLongest = 256
-	ipcText    = "halyard-ipc:"
 )
 
 // thisProcess returns a random number that identifies this process.
@@ -264,31 +262,6 @@ func (t *IPCHandle) UnmarshalBinary(b []byte) error {
 	}
 	*t = fresh
 	return nil
-}
-
-// MarshalText implements encoding.TextMarshaler. The text is one word of printable ASCII. The errors are those of
-// MarshalBinary.
-func (t IPCHandle) MarshalText() ([]byte, error) {
-	b, err := t.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	return base64.RawURLEncoding.AppendEncode([]byte(ipcText), b), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler. If the text is not one that MarshalText writes, the error is of
-// kind ErrInvalidArgument and t is unchanged.
-func (t *IPCHandle) UnmarshalText(text []byte) error {
-	const op = "read a handle"
-	rest, ok := bytes.CutPrefix(text, []byte(ipcText))
-	if !ok || bytes.ContainsAny(rest, "\r\n") { // the decoder would skip line breaks
-		return Errorf(op, ErrInvalidArgument, "not an IPC handle: unrecognized text of %d bytes", len(text))
-	}
-	b, err := base64.RawURLEncoding.Strict().AppendDecode(nil, rest)
-	if err != nil {
-		return &Error{Op: op, Device: -1, Kind: ErrInvalidArgument, Detail: "not an IPC handle", Err: err}
-	}
-	return t.UnmarshalBinary(b)
 }
 
 // IPCHandle exports the memory to other processes. It needs CapIPC. At present only memory of KindDevice from

@@ -3,6 +3,7 @@ package cudahiptest
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,10 +46,10 @@ func shareBetweenProcesses(h *Harness, t *testing.T) {
 	_, err = d.OpenIPC(token)
 	kind(t, err, hal.ErrInvalidArgument)
 
-	text, err := token.MarshalText()
+	raw, err := token.MarshalBinary()
 	ok(t, err)
 	cmd := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
-	cmd.Env = append(os.Environ(), tokenVariable+"="+string(text))
+	cmd.Env = append(os.Environ(), tokenVariable+"="+hex.EncodeToString(raw))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("the other process: %v\n%s", err, out)
@@ -67,7 +68,11 @@ const imported = "the other process has read and written"
 func child(h *Harness, text string) error {
 	ctx := context.Background()
 	var token hal.IPCHandle
-	if err := token.UnmarshalText([]byte(text)); err != nil {
+	raw, err := hex.DecodeString(text)
+	if err == nil {
+		err = token.UnmarshalBinary(raw)
+	}
+	if err != nil {
 		return err
 	}
 	d, err := hal.OpenWith(ctx, h.backend, 0)
