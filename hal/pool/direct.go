@@ -8,8 +8,7 @@ import (
 // direct gives each block a memory of its own and keeps nothing.
 type direct struct {
 	dev   *hal.Device
-	align uint64 // bytes, 0 for the device's alignment
-	async bool   // every block is of KindDevice, has a stream, and is allocated in its order: for pools
+	async bool // every block is of KindDevice, has a stream, and is allocated in its order: for pools
 }
 
 // Direct returns an allocator without a pool: each block is a memory of its own, which goes back to the device once
@@ -24,9 +23,9 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 	case stream != nil && !stream.Device().Same(a.dev):
 		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
 	case !a.async:
-		mem, err = a.dev.Alloc(kind, size, a.align)
+		mem, err = a.dev.Alloc(kind, size, 0)
 	default:
-		mem, err = stream.AllocAsync(size, a.align)
+		mem, err = stream.AllocAsync(size, 0)
 	}
 	if err != nil {
 		return Block{}, err

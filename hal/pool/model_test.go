@@ -234,9 +234,8 @@ func TestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		limit := rapid.SampledFrom([]uint64{0, 160 << 10, 100 << 10, 70 << 10}).Draw(t, "limit")
-		alignment := rapid.SampledFrom([]uint64{0, 0, 1024}).Draw(t, "alignment")
 		noWaits := rapid.Bool().Draw(t, "no waits")
-		opts := []pool.Option{pool.WithChunk(64 << 10), pool.WithLarge(16 << 10), pool.WithLimit(limit), pool.WithAlignment(alignment),
+		opts := []pool.Option{pool.WithChunk(64 << 10), pool.WithLarge(16 << 10), pool.WithLimit(limit),
 			pool.WithMaxCached(rapid.SampledFrom([]uint64{0, 0, 64 << 10}).Draw(t, "max cached"))}
 		if noWaits {
 			opts = append(opts, pool.WithoutWaits())
@@ -248,7 +247,7 @@ func TestModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &model{t: t, d: d, p: p, limit: limit, noWaits: noWaits, unit: max(d.Info().Alignment, alignment)}
+		m := &model{t: t, d: d, p: p, limit: limit, noWaits: noWaits, unit: d.Info().Alignment}
 		for range 3 {
 			s, err := d.NewStream()
 			m.check(err)

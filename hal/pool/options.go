@@ -5,7 +5,6 @@ type Option func(*options)
 
 type options struct {
 	limit, maxCached      uint64 // bytes, 0 for none
-	alignment             uint64 // a power of two, or 0 for the device's
 	chunk, large          uint64 // bytes
 	noWait, noStreamAlloc bool
 }
@@ -17,9 +16,6 @@ func WithLimit(bytes uint64) Option { return func(o *options) { o.limit = bytes 
 // the bound each time a mebibyte, or an eighth of the bound if that is less, has been freed on a
 // stream. With n streams, n > 16, it checks only about every n/16th time.
 func WithMaxCached(bytes uint64) Option { return func(o *options) { o.maxCached = bytes } }
-
-// WithAlignment aligns blocks to a power of two, in bytes; 0 means the device's alignment.
-func WithAlignment(bytes uint64) Option { return func(o *options) { o.alignment = bytes } }
 
 // WithChunk sets the size of the memories that small blocks share; 0 means 32 MiB. The first
 // chunks are smaller: from 2 MiB on, each is as large as all earlier ones together.

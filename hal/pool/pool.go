@@ -49,8 +49,7 @@ var _ Allocator = (*Pool)(nil)
 // New returns a pool of a device's memory. It takes no memory before the first Alloc. Close the pool before the
 // device.
 //
-// The error is of kind ErrInvalidArgument if an option is invalid, ErrMisaligned if the device
-// cannot align memory as [WithAlignment] says.
+// The error is of kind ErrInvalidArgument if an option is invalid.
 func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	const op = "new pool"
 	if dev == nil {
@@ -75,19 +74,15 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 		o.large = o.chunk / 8
 	}
 	switch {
-	case o.alignment&(o.alignment-1) != 0:
-		return nil, failure(dev, op, hal.ErrInvalidArgument, "alignment %d is not a power of two", o.alignment)
-	case info.MaxAlign != 0 && o.alignment > info.MaxAlign:
-		return nil, failure(dev, op, hal.ErrMisaligned, "alignment %d exceeds the device's maximum of %d", o.alignment, info.MaxAlign)
-	case o.chunk < max(unit, o.alignment):
+	case o.chunk < unit:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "chunks of %d bytes are too small for an aligned block", o.chunk)
 	case o.large > o.chunk:
 		return nil, failure(dev, op, hal.ErrInvalidArgument, "blocks below %d bytes do not fit in chunks of %d", o.large, o.chunk)
 	}
-	p := &Pool{dev: dev, source: &direct{dev: dev, align: o.alignment}, opts: o, unit: max(unit, o.alignment), batch: batchBytes,
+	p := &Pool{dev: dev, source: &direct{dev: dev}, opts: o, unit: unit, batch: batchBytes,
 		maxAlloc: info.MaxAlloc, idle: newDomain(nil, false)}
 	if info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc {
-		p.ordered = &direct{dev: dev, align: o.alignment, async: true}
+		p.ordered = &direct{dev: dev, async: true}
 	}
 	for p.unit>>p.shift > 1 {
 		p.shift++
