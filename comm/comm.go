@@ -40,8 +40,8 @@ type Option func(*engine)
 // ranks may differ in this, and so may the two buffers of a call.
 //
 // The engine's [Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
-// (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, on [SendOn] and [RecvOn],
-// and on [Sendrecv] with one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and
+// (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, and on
+// [Sendrecv] with one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and
 // the MPI library says so, with Open MPI for messages only. Some libraries say so and crash.
 //
 // If an operation is given up because a context ended, and the engine may go on to use the memory, the buffer stays leased, and cannot be closed.
@@ -203,7 +203,6 @@ func (c *Comm) Close() error {
 	if c == nil {
 		return driver.Errorf(op, ErrInvalidArgument, "nil communicator")
 	}
-	c.engine.mover.ask() // finishes operations of SendOn and RecvOn that have ended unnoticed
 	c.mu.Lock()
 	switch {
 	case c.closed:

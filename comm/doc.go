@@ -26,11 +26,6 @@
 // engine moves them itself, and what is received is current on the device, and stale on the host. The lease is then one of the device.
 // Without the option no engine ever sees such an address. The option has been tested on simulated devices only.
 //
-// # In the order of a stream
-//
-// [SendOn] and [RecvOn] are enqueued on a stream, as a kernel is. They send what earlier work of the stream has written, later work finds
-// what was received, and the program does not wait. Each engine has one goroutine that completes such operations.
-//
 // # Waiting and failures
 //
 // Every call that waits takes a context. The calling goroutine polls the engine: for a millisecond without a pause, and then with sleeps of

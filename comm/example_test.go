@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	_ "github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/conformance/commtest"
-	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -68,56 +66,5 @@ func ExampleNewBuffer() {
 	fmt.Println(err)
 	// Output:
 	// 1048576 elements, the last one 2.5
-	// <nil>
-}
-
-// A stream sends what it has made, and computes with what it receives, while the program goes on.
-func ExampleRecvOn() {
-	err := commtest.Execute(2, func(e driver.Engine) error {
-		ctx, c := context.Background(), comm.New(e)
-		defer c.Close()
-		dev, err := hal.Open(ctx, "host:0")
-		if err != nil {
-			return err
-		}
-		defer dev.Close()
-		stream, err := dev.NewStream()
-		if err != nil {
-			return err
-		}
-		defer stream.Close()
-		b, err := buffer.From([]float64{float64(10 + c.Rank()), 0})
-		if err != nil {
-			return err
-		}
-		defer b.Close()
-		mine, _ := b.Slice(0, 1)
-		ghost, _ := b.Slice(1, 2)
-		other := 1 - c.Rank()
-		// Kernels that the stream is given before these calls have written mine, and kernels that it is given after them read ghost.
-		sent, err := comm.SendOn(ctx, c, stream, mine, other, 0)
-		if err != nil {
-			return err
-		}
-		received, err := comm.RecvOn(ctx, c, stream, ghost, other, 0)
-		if err != nil {
-			return err
-		}
-		if _, err := received.Wait(ctx); err != nil {
-			return err
-		}
-		if _, err := sent.Wait(ctx); err != nil {
-			return err
-		}
-		return b.View(ctx, func(s []float64) error {
-			if c.Rank() == 0 {
-				fmt.Println(s)
-			}
-			return nil
-		})
-	})
-	fmt.Println(err)
-	// Output:
-	// [10 11]
 	// <nil>
 }

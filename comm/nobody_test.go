@@ -11,7 +11,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/conformance/commtest"
-	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -19,7 +18,6 @@ import (
 func TestProcNull(t *testing.T) {
 	const null = comm.ProcNull
 	nobody := comm.Status{Source: null, Tag: comm.AnyTag}
-	stream := hostStream(t)
 	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		a, b := buffered(numbers(3, c.Rank())), buffered(numbers(3, 7))
 		replaced := buffered(numbers(3, c.Rank()))
@@ -43,11 +41,9 @@ func TestProcNull(t *testing.T) {
 		}{
 			{"Send", comm.Status{}, func() (comm.Status, error) { return none(comm.Send(ctx, c, a, null, 1)) }},
 			{"Isend", comm.Status{}, func() (comm.Status, error) { return wait(comm.Isend(ctx, c, a, null, 1)) }},
-			{"SendOn", comm.Status{}, func() (comm.Status, error) { return wait(comm.SendOn(ctx, c, stream, a, null, 1)) }},
 			{"SendSlice", comm.Status{}, func() (comm.Status, error) { return none(comm.SendSlice(ctx, c, []int8{1}, null, 1)) }},
 			{"Recv", nobody, func() (comm.Status, error) { return comm.Recv(ctx, c, b, null, comm.AnyTag) }},
 			{"Irecv", nobody, func() (comm.Status, error) { return wait(comm.Irecv(ctx, c, b, null, 1)) }},
-			{"RecvOn", nobody, func() (comm.Status, error) { return wait(comm.RecvOn(ctx, c, stream, b, null, 1)) }},
 			{"RecvSlice", nobody, func() (comm.Status, error) { return comm.RecvSlice(ctx, c, []int8{1}, null, 1) }},
 			{"Probe", nobody, func() (comm.Status, error) { return c.Probe(ctx, null, 1) }},
 			{"Sendrecv", nobody, func() (comm.Status, error) { return comm.Sendrecv(ctx, c, a, null, 1, b, null, 1) }},
@@ -66,15 +62,6 @@ func TestProcNull(t *testing.T) {
 		err := errors.Join(same(contents(a), numbers(3, me)), same(contents(b), held), same(contents(replaced), numbers(3, 0)))
 		return errors.Join(err, a.Close(), b.Close(), replaced.Close())
 	})
-}
-
-func hostStream(t *testing.T) *hal.Stream {
-	d, err := hal.Open(t.Context(), "host:0")
-	require.NoError(t, err)
-	s, err := d.NewStream()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, errors.Join(s.Close(), d.Close())) })
-	return s
 }
 
 func TestWaitallAndWaitany(t *testing.T) {

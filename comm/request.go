@@ -32,8 +32,7 @@ type Status struct {
 }
 
 // Request is an operation under way. The program has to call Wait, or to call Test until it reports the end; the operation holds its leases
-// until then. Operations of [SendOn] and [RecvOn] end without these calls, too. Wait and Test may be called again after the end, and return
-// the same. A Request may be copied while no call on it is under way. Once one copy has reported the end, calls on the other copies
+// until then. Wait and Test may be called again after the end, and return the same. A Request may be copied while no call on it is under way. Once one copy has reported the end, calls on the other copies
 // fail with an error of kind [ErrClosed].
 //
 // A Request that does not escape from the function that began the operation is not allocated on the heap.
@@ -60,7 +59,6 @@ type operation struct {
 	reqs   [2]driver.Request // the send and the receive; a collective operation uses only the first
 	out    [2]driver.Status
 	sides  [2]side
-	on     *ordered // nil except for SendOn and RecvOn
 	done   bool
 	status Status
 	err    error
@@ -122,7 +120,7 @@ func (l *operations) take() *operation {
 func (r *operation) over() {
 	l := &r.c.engine.idle
 	r.c, r.op, r.bytes, r.copies, r.done, r.status, r.err = nil, "", 0, false, false, Status{}, nil
-	r.reqs, r.out, r.sides, r.on = [2]driver.Request{}, [2]driver.Status{}, [2]side{}, nil
+	r.reqs, r.out, r.sides = [2]driver.Request{}, [2]driver.Status{}, [2]side{}
 	r.generation.Add(1)
 	l.mu.Lock()
 	if len(l.list) < maxIdle {
@@ -271,13 +269,10 @@ func (r *operation) collective(a *driver.Collective) (err error) {
 // communicator refuses other operations from now on. Requests that are not done are given up.
 func (r *operation) finish(err error, failure *Error) {
 	r.done, r.err = true, err
-	if r.on != nil && r.on.unwatch != nil {
-		r.on.unwatch()
-	}
 	pool := &r.c.engine.pool
 	for i := range r.sides {
 		s := &r.sides[i]
-		if err == nil && failure == nil && s.writes && s.stage.p != nil && r.on == nil {
+		if err == nil && failure == nil && s.writes && s.stage.p != nil {
 			n := s.n
 			if i == 1 && r.tag != driver.NoTag { // a message, which may be shorter
 				n = min(n, r.out[1].Bytes)
@@ -288,11 +283,10 @@ func (r *operation) finish(err error, failure *Error) {
 	both := [2]piece{r.sides[0].stage, r.sides[1].stage}
 	used := [2]bool{}
 	for i, req := range r.reqs {
-		event := r.on.copying(i)
-		if req == 0 && event == nil {
+		if req == 0 {
 			continue
 		}
-		l := &loss{req: req, event: event}
+		l := loss{req: req}
 		if r.tag == driver.NoTag { // a collective operation uses both sides
 			l.pieces, used = both, [2]bool{true, true}
 		} else {
@@ -336,23 +330,14 @@ func (s *side) release(err error, began bool) {
 
 // poll asks the engine once, and reports whether the operation has ended.
 func (r *operation) poll() bool {
-	if r.on != nil {
-		return r.on.poll(r)
-	}
 	ended, failure := r.ask()
-	if ended {
-		r.end(failure)
+	switch {
+	case failure != nil:
+		r.finish(failure, failure)
+	case ended:
+		r.finish(nil, nil)
 	}
 	return ended
-}
-
-// end calls finish for an operation that has ended by itself: well, or with a failure.
-func (r *operation) end(failure *Error) {
-	if failure != nil {
-		r.finish(failure, failure)
-		return
-	}
-	r.finish(nil, nil)
 }
 
 // ask calls Test once, and reports whether all requests of the operation are done, or one has failed.
@@ -542,8 +527,5 @@ func (r *operation) giveUp(ctx context.Context, after time.Duration) {
 		return
 	}
 	e := interrupted(r.op, ctx, r.peer, r.tag, r.bytes, after)
-	if r.on != nil {
-		r.on.giveUp(e)
-	}
 	r.finish(e, e)
 }

@@ -2,9 +2,7 @@ package comm
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal"
@@ -20,8 +18,6 @@ type engine struct {
 	pool    staging
 	idle    operations
 	lent    lent
-	mover   mover
-	order   sync.Mutex // held while RecvOn makes a gate and queues its receive: both must happen in one order
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.
@@ -33,14 +29,12 @@ type staging struct {
 	mu    sync.Mutex
 	free  [64][]unsafe.Pointer // by size, a power of two
 	comms int                  // open communicators
-	lost  []*loss              // a few for each communicator at most: after the first loss of a request it refuses operations
+	lost  []loss               // a few for each communicator at most: after the first loss of a request it refuses operations
 }
 
-// loss is a request that was given up, and the memory that may still be used: by the engine for the request, or by a stream up to the event.
+// loss is a request that was given up, and the memory that the engine may still use for it.
 type loss struct {
 	req    driver.Request
-	event  *hal.Event  // or nil
-	passed atomic.Bool // the event has happened
 	pieces [2]piece
 }
 
@@ -77,41 +71,10 @@ func (s *staging) give(m piece) {
 }
 
 // abandon keeps memory of a request that was given up.
-func (s *staging) abandon(l *loss) {
+func (s *staging) abandon(l loss) {
 	s.mu.Lock()
 	s.lost = append(s.lost, l)
 	s.mu.Unlock()
-	if e := l.event; e != nil {
-		_ = e.OnDone(func(error) {
-			l.passed.Store(true)
-			_ = e.Close()
-			if l.req == 0 {
-				s.regain(l)
-			}
-		})
-	}
-}
-
-// regain takes back memory that was kept for a stream, if the stream has finished with it. After the last communicator was closed it does
-// nothing.
-func (s *staging) regain(l *loss) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.lost, l)
-	if i < 0 {
-		return
-	}
-	s.lost = slices.Delete(s.lost, i, i+1)
-	s.takeBack(l)
-}
-
-// takeBack makes the memory of a loss free. s.mu is held.
-func (s *staging) takeBack(l *loss) {
-	for _, m := range l.pieces {
-		if m.p != nil {
-			s.free[m.size] = append(s.free[m.size], m.p)
-		}
-	}
 }
 
 // last reports whether only one communicator is open.
@@ -127,22 +90,7 @@ func (s *staging) open() {
 	s.mu.Unlock()
 }
 
-// used reports whether the memory may still be used.
-func (l *loss) used(d driver.Engine) bool {
-	if l.req != 0 {
-		reqs, out := []driver.Request{l.req}, make([]driver.Status, 1)
-		if n, err := d.Test(reqs, out); err != nil || n == 0 {
-			return true
-		}
-	}
-	if l.event == nil || l.passed.Load() {
-		return false
-	}
-	done, err := l.event.Done()
-	return !done && err == nil // an error: the event is closed, and it was closed only after it had happened
-}
-
-// close notes that a communicator was closed. With the last one it frees all memory, except what unfinished requests and copies may still use.
+// close notes that a communicator was closed. With the last one it frees all memory, except what unfinished requests may still use.
 func (s *staging) close(d driver.Engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,8 +98,13 @@ func (s *staging) close(d driver.Engine) {
 		return
 	}
 	for _, l := range s.lost {
-		if !l.used(d) {
-			s.takeBack(l)
+		if n, err := d.Test([]driver.Request{l.req}, make([]driver.Status, 1)); err != nil || n == 0 {
+			continue
+		}
+		for _, m := range l.pieces {
+			if m.p != nil {
+				s.free[m.size] = append(s.free[m.size], m.p)
+			}
 		}
 	}
 	s.lost = nil

@@ -327,61 +327,34 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 	return nil
 }
 
-// around sends three messages to the next rank in stream order, each when the stream has written it, and receives three.
-func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) (err error) {
+// around sends three messages that the stream writes to the next rank, and receives three.
+func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) error {
 	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
-	var requests []*comm.Request
-	var buffers []*buffer.Buffer[uint32]
-	defer func() {
-		for _, q := range requests {
-			_, e := q.Wait(r.ctx)
-			err = errors.Join(err, e)
+	mine, err := buffer.New[uint32](n)
+	r.must(err)
+	got, err := buffer.New[uint32](n)
+	r.must(err)
+	for i := range 3 {
+		if err = r.fill(mine, s, v+uint32(8*c.Rank()+i)); err == nil {
+			_, err = comm.Sendrecv(r.ctx, c, mine, right, 7, got, left, 7)
 		}
-		for _, b := range buffers {
-			err = errors.Join(err, b.Close())
-		}
-	}()
-	add := func(q *comm.Request, err error) error {
 		if err == nil {
-			requests = append(requests, q)
-		}
-		return err
-	}
-	fresh := func() *buffer.Buffer[uint32] {
-		b, err := buffer.New[uint32](n)
-		r.must(err)
-		buffers = append(buffers, b)
-		return b
-	}
-	mine := fresh()
-	var got [3]*buffer.Buffer[uint32]
-	for i := range got {
-		got[i] = fresh()
-		if err := r.fill(mine, s, v+uint32(8*c.Rank()+i)); err != nil {
-			return err
-		}
-		if err := add(comm.SendOn(r.ctx, c, s, mine, right, 7)); err != nil {
-			return err
-		}
-		if err := add(comm.RecvOn(r.ctx, c, s, got[i], left, 7)); err != nil {
-			return err
-		}
-	}
-	for i, b := range got {
-		if err := b.View(r.ctx, func(s []uint32) error {
-			bad := 0
-			for _, x := range s {
-				if x != v+uint32(8*left+i) {
-					bad += 4
+			err = got.View(r.ctx, func(s []uint32) error {
+				bad := 0
+				for _, x := range s {
+					if x != v+uint32(8*left+i) {
+						bad += 4
+					}
 				}
-			}
-			r.wrong(bad, "message %d of %d elements, received by a stream", i, n)
-			return nil
-		}); err != nil {
-			return err
+				r.wrong(bad, "message %d of %d elements", i, n)
+				return nil
+			})
+		}
+		if err != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(err, mine.Close(), got.Close())
 }
 
 // fill writes a value on the stream's device.
