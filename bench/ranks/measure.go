@@ -21,26 +21,21 @@ type problem struct {
 	name   string
 	layout func(ranks int) part.Layout
 	halo   func(rank, ranks int) part.Halo
-	to     func(ranks int) part.Layout // what it is redistributed to; nil for none
 }
 
 var problems = []problem{
-	{"1-D, periodic", line, around(1, true), nil},
-	{"2-D, periodic", square, around(2, true), nil},
-	{"3-D, periodic", cube, around(3, true), nil},
-	{"lists of needs", line, needs, nil},
-	{"rows to squares", rows, none, square},
-	{"1-D, explicit starts", starts, around(1, true), nil},
-	{"1-D", line, around(1, false), nil},
-	{"2-D", square, around(2, false), nil},
-	{"3-D", cube, around(3, false), nil},
-	{"blocks to cubes", line, none, cube},
+	{"1-D, periodic", line, around(1, true)},
+	{"2-D, periodic", square, around(2, true)},
+	{"3-D, periodic", cube, around(3, true)},
+	{"lists of needs", line, needs},
+	{"1-D, explicit starts", starts, around(1, true)},
+	{"1-D", line, around(1, false)},
+	{"2-D", square, around(2, false)},
+	{"3-D", cube, around(3, false)},
 }
 
 // drawn is the number of problems in the picture, counted from the first. There are as many colors.
-const drawn = 6
-
-func none(int, int) part.Halo { return part.Halo{} }
+const drawn = 5
 
 // sides returns the ranks along two edges, as equal as can be.
 func sides(ranks int) (int, int) {
@@ -68,11 +63,6 @@ func starts(ranks int) part.Layout {
 func square(ranks int) part.Layout {
 	a, b := sides(ranks)
 	return part.Grid([]int{a * 64, b * 64}, []int{a, b})
-}
-
-func rows(ranks int) part.Layout {
-	a, b := sides(ranks)
-	return part.Grid([]int{a * 64, b * 64}, []int{ranks, 1})
 }
 
 func cube(ranks int) part.Layout {
@@ -109,14 +99,12 @@ func needs(rank, ranks int) (h part.Halo) {
 
 // point is what was measured with a number of ranks. Bytes and messages are those of the rank that sent most, and times are divided by the number of ranks.
 type point struct {
-	ranks          int
-	made, moved    time.Duration // to make the buffers, and to exchange, or to redistribute
-	clean          time.Duration // to exchange when nothing was written
-	bytes          uint64
-	messages       int
-	cleanBytes     uint64
-	redistribution bool
-	plan           planned
+	ranks       int
+	made, moved time.Duration // to make the buffers, and to exchange
+	clean       time.Duration // to exchange when nothing was written
+	bytes       uint64
+	messages    int
+	cleanBytes  uint64
 }
 
 // stage is a barrier of all ranks. The last to reach it notes the time.
@@ -144,24 +132,16 @@ func (s *stage) pass(ctx context.Context, ranks int) {
 func measure(ctx context.Context, p problem, ranks int) (point, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	at := point{ranks: ranks, redistribution: p.to != nil}
-	var err error
-	if at.plan, err = p.plan(ranks); err != nil {
-		return at, err
-	}
+	at := point{ranks: ranks}
 	var mu sync.Mutex
-	stages := make([]stage, 7)
+	stages := make([]stage, 5)
 	for i := range stages {
 		stages[i].open = make(chan struct{})
 	}
-	err = commtest.Execute(ranks, func(e comm.Engine) error {
+	err := commtest.Execute(ranks, func(e comm.Engine) error {
 		c := comm.New(e)
 		stages[0].pass(ctx, ranks)
 		a, err := part.New[float64](ctx, c, p.layout(ranks), p.halo(c.Rank(), ranks))
-		var b *part.Buffer[float64]
-		if err == nil && p.to != nil {
-			b, err = part.New[float64](ctx, c, p.to(ranks), part.Halo{})
-		}
 		stages[1].pass(ctx, ranks)
 		if err != nil {
 			cancel() // so that the others do not wait for this rank
@@ -170,34 +150,23 @@ func measure(ctx context.Context, p problem, ranks int) (point, error) {
 		err = fill(ctx, a, c.Rank())
 		stages[2].pass(ctx, ranks)
 		var moved, clean part.Moved
-		switch {
-		case err != nil:
-		case b != nil:
-			moved, err = part.Redistribute(ctx, b, a)
-		default:
+		if err == nil {
 			moved, err = a.Exchange(ctx)
 		}
 		stages[3].pass(ctx, ranks)
-		if want := at.plan.sends[c.Rank()]; err == nil && moved != want {
-			err = fmt.Errorf("rank %d sent %+v in place of %+v", c.Rank(), moved, want)
-		}
-		stages[4].pass(ctx, ranks)
-		if err == nil && b == nil {
+		if err == nil {
 			clean, err = a.Exchange(ctx)
 		}
-		stages[5].pass(ctx, ranks)
+		stages[4].pass(ctx, ranks)
 		mu.Lock()
 		at.bytes, at.messages, at.cleanBytes = max(at.bytes, moved.Bytes), max(at.messages, moved.Messages), max(at.cleanBytes, clean.Bytes)
 		mu.Unlock()
-		if b != nil {
-			err = errors.Join(err, b.Close())
-		}
-		return errors.Join(err, check(ctx, a, p), a.Close(), c.Close())
+		return errors.Join(err, check(ctx, a), a.Close(), c.Close())
 	})
 	share := func(from, to int) time.Duration {
 		return stages[to].start.Sub(stages[from].start) / time.Duration(ranks)
 	}
-	at.made, at.moved, at.clean = share(0, 1), share(2, 3), share(4, 5)
+	at.made, at.moved, at.clean = share(0, 1), share(2, 3), share(3, 4)
 	return at, err
 }
 
@@ -212,10 +181,7 @@ func fill(ctx context.Context, b *part.Buffer[float64], rank int) error {
 }
 
 // check returns an error if a ghost is stale, or an element was written by no rank.
-func check(ctx context.Context, b *part.Buffer[float64], p problem) error {
-	if p.to != nil {
-		return nil
-	}
+func check(ctx context.Context, b *part.Buffer[float64]) error {
 	if stale := b.Stale(); len(stale) > 0 {
 		return fmt.Errorf("stale ghosts %v", stale)
 	}

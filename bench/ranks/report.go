@@ -25,15 +25,11 @@ func markdown(all []curve, picture string) string {
 	if picture != "" {
 		fmt.Fprintf(&b, "![What a rank sends, and its share of the time](%s)\n\n", picture)
 	}
-	b.WriteString("| layout | ranks | messages of a rank | bytes of a rank | entries | steps | planning | making it | moving | clean exchange | clean bytes |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| layout | ranks | messages of a rank | bytes of a rank | making it | moving | clean exchange | clean bytes |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, c := range all {
 		for _, p := range c.points {
-			clean, bytes := duration(p.clean), fmt.Sprint(p.cleanBytes)
-			if p.redistribution {
-				clean, bytes = "", ""
-			}
-			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s |\n", c.name, p.ranks, p.messages, p.bytes,
-				p.plan.entries, p.plan.steps, duration(p.plan.took), duration(p.made), duration(p.moved), clean, bytes)
+			fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %d |\n", c.name, p.ranks, p.messages, p.bytes,
+				duration(p.made), duration(p.moved), duration(p.clean), p.cleanBytes)
 		}
 	}
 	return b.String()
@@ -57,8 +53,6 @@ func page(all []curve) chart.Page {
 	}{
 		{"messages of a rank", "messages", func(p point) float64 { return float64(p.messages) }},
 		{"bytes of a rank", "bytes", func(p point) float64 { return float64(p.bytes) }},
-		{"what a rank keeps of its plan", "entries", func(p point) float64 { return float64(p.plan.entries) }},
-		{"planning for a rank", "µs", func(p point) float64 { return float64(p.plan.took) / 1e3 }},
 		{"making it, a rank's share", "µs", func(p point) float64 { return float64(p.made) / 1e3 }},
 		{"moving, a rank's share", "µs", func(p point) float64 { return float64(p.moved) / 1e3 }},
 	} {

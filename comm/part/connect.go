@@ -16,7 +16,6 @@ const (
 	tagExchange        // of an exchange: what was written, what is requested
 	tagAnswer          // of an exchange: what was requested
 	tagGhosts          // of Accumulate
-	tagParts           // of Redistribute
 )
 
 // connect makes the links with the neighbours. With widths they follow from the layout. Needs are known only to the rank that has them, so

@@ -48,7 +48,7 @@
 //
 // # Calls of all ranks
 //
-// New, Exchange, Begin and End, Accumulate, Redistribute, Save, Load and Close are collective: all ranks call them, in the same order.
+// New, Exchange, Begin and End, Accumulate, Save, Load and Close are collective: all ranks call them, in the same order.
 // While one such call of a buffer is under way, others are refused. All other methods are safe for concurrent use, and so is Local. A
 // collective call waits for accesses that conflict with its own. So a lease for writing on owned elements must be released before Exchange.
 //
@@ -60,8 +60,7 @@
 //
 // With widths, each rank finds its neighbours and what to send to them from the layout alone. The memory and time for that grow with the
 // rank's own elements and neighbours, and not with the number of ranks, except with [Starts], which has a number for each rank. With needs,
-// New exchanges a number for each rank as well, and two messages with each neighbour. [PlanExchange] and [PlanRedistribute] compute without
-// a communicator what a rank would send, so that a program can plan for more ranks than there are.
+// New exchanges a number for each rank as well, and two messages with each neighbour.
 //
 // # Errors
 //

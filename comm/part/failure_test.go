@@ -78,10 +78,6 @@ func TestMismatchNamesTheCall(t *testing.T) {
 			_, err := a.Accumulate(ctx, comm.Sum)
 			return err
 		},
-		"Redistribute": func(ctx context.Context, a, b *part.Buffer[int8]) error {
-			_, err := part.Redistribute(ctx, b, a)
-			return err
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, 2, func(ctx context.Context, c *comm.Comm) error {
@@ -145,10 +141,6 @@ func TestCallsAfterAFailureAreRefused(t *testing.T) {
 		"Exchange": func(ctx context.Context, b, _ *part.Buffer[float64]) error { _, err := b.Exchange(ctx); return err },
 		"Accumulate": func(ctx context.Context, b, _ *part.Buffer[float64]) error {
 			_, err := b.Accumulate(ctx, comm.Sum)
-			return err
-		},
-		"Redistribute": func(ctx context.Context, b, src *part.Buffer[float64]) error {
-			_, err := part.Redistribute(ctx, b, src)
 			return err
 		},
 	} {

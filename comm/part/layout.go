@@ -40,7 +40,6 @@ func Grid(shape, procs []int) Layout {
 type grid struct {
 	shape, procs []int
 	cuts         []int // of Starts, unless they divide as Block does: where the parts begin, and the end
-	steps        int   // stretches, parts and starts that were looked at, for Plan
 }
 
 // on checks the layout for a number of ranks, and returns the grid that it gives them.
@@ -75,7 +74,6 @@ func (l Layout) on(op string, ranks int) (*grid, error) {
 		if l.cuts[0] != 0 || !slices.IsSorted(l.cuts) {
 			return bad("starts %v do not ascend from 0", l.cuts)
 		}
-		g.steps += len(l.cuts)
 		for i, at := range l.cuts {
 			if at != g.cut(0, i) {
 				g.cuts = l.cuts
@@ -93,14 +91,6 @@ func (g *grid) cut(d, i int) int {
 	}
 	n, p := g.shape[d], g.procs[d]
 	return i*(n/p) + min(i, n%p)
-}
-
-// ranked does what on does, and also checks a rank.
-func (l Layout) ranked(op string, rank, ranks int) (*grid, error) {
-	if rank < 0 || rank >= ranks {
-		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "rank %d is not between 0 and %d", rank, ranks-1)
-	}
-	return l.on(op, ranks)
 }
 
 // maxElements is the most elements of a layout, so that products do not overflow.
@@ -126,7 +116,6 @@ func (g *grid) coords(rank int) (at [3]int) {
 
 // part returns the coordinate in dimension d of the parts that have position x. With n explicit starts it takes O(log n) steps, otherwise one.
 func (g *grid) part(d, x int) int {
-	g.steps++
 	if g.cuts != nil {
 		return sort.Search(len(g.cuts)-1, func(i int) bool { return g.cuts[i+1] > x })
 	}
@@ -238,7 +227,6 @@ func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 			for _, b := range segs[1] {
 				for j := range b.n {
 					for _, c := range segs[2] {
-						g.steps++
 						fn(run{
 							local:  ((a.at+i)*total[1]+b.at+j)*total[2] + c.at,
 							global: ((a.global+i)*shape[1]+b.global+j)*shape[2] + c.global,

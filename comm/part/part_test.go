@@ -295,57 +295,6 @@ func owned(ctx context.Context, b *part.Buffer[float64], h part.Halo, mode coher
 	})
 }
 
-func TestRedistribute(t *testing.T) {
-	list := []struct {
-		layout part.Layout
-		halo   part.Halo
-	}{
-		{part.Block(60), part.Width(2)},
-		{part.Starts(0, 0, 1, 50, 60), part.Halo{}},
-		{part.Grid([]int{6, 10}, []int{2, 2}), part.Width(1, 1)},
-		{part.Grid([]int{10, 6}, []int{1, 4}), part.Width(0, 1)},
-		{part.Grid([]int{3, 4, 5}, []int{2, 2, 1}), part.Width(1, 1, 1)},
-	}
-	run(t, 4, func(ctx context.Context, c *comm.Comm) error {
-		for _, from := range list {
-			for _, to := range list {
-				src, err := part.New[float64](ctx, c, from.layout, from.halo)
-				if err != nil {
-					return err
-				}
-				dst, err := part.New[float64](ctx, c, to.layout, to.halo)
-				if err != nil {
-					return err
-				}
-				if err := fill(ctx, src, from.halo); err != nil {
-					return err
-				}
-				if _, err := part.Redistribute(ctx, dst, src); err != nil {
-					return err
-				}
-				if err := must(verify(ctx, dst, to.halo), src.Close(), dst.Close()); err != nil {
-					return err
-				}
-			}
-		}
-		a, err := part.New[float64](ctx, c, part.Block(8), part.Halo{})
-		if err != nil {
-			return err
-		}
-		b, err := part.New[float64](ctx, c, part.Block(9), part.Halo{})
-		if err != nil {
-			return err
-		}
-		if _, err := part.Redistribute(ctx, a, b); !errors.Is(err, comm.ErrInvalidArgument) {
-			return fmt.Errorf("9 elements to 8: %v", err)
-		}
-		if _, err := part.Redistribute(ctx, a, a); !errors.Is(err, comm.ErrInvalidArgument) {
-			return fmt.Errorf("to itself: %v", err)
-		}
-		return must(a.Close(), b.Close())
-	})
-}
-
 func TestFileOnOtherNumbersOfRanks(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "u.npy")
