@@ -14,7 +14,6 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
-	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/watch"
 )
@@ -327,18 +326,6 @@ func (b *Buffer[T]) request(op string, mode protocol.Action, ranges []Range) (re
 	return q, nil
 }
 
-func (b *Buffer[T]) acquireAwaited(ctx context.Context, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
-	const op = "Acquire"
-	if err := b.check(op); err != nil {
-		return Lease{}, false, err
-	}
-	x, err := b.s.acquireAwaited(ctx, op, b.own, part{Lo: b.lo, Hi: b.hi, Mode: protocol.Action(mode)}, fits)
-	if x == nil {
-		return Lease{}, false, err
-	}
-	return Lease{x, x.gen, x.Lo, x.Hi}, true, nil
-}
-
 // Slice returns the elements [i, j) as a buffer that shares them. It needs no
 // memory of its own, and is closed with the whole buffer.
 func (b *Buffer[T]) Slice(i, j int) (*Buffer[T], error) {
@@ -499,19 +486,6 @@ func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
 	}
 	u = s.dropHost(keep, c)
 	return u, first
-}
-
-// These are the functions of this package that package internal/awaited calls; they are documented there.
-func init() {
-	slot.Buffer = struct {
-		AcquireAwaited func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error)
-	}{
-		func(ctx context.Context, b any, mode coherence.Mode, fits func(*hal.Device) bool) (Lease, bool, error) {
-			return b.(interface {
-				acquireAwaited(context.Context, coherence.Mode, func(*hal.Device) bool) (Lease, bool, error)
-			}).acquireAwaited(ctx, mode, fits)
-		},
-	}
 }
 
 func init() {

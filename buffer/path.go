@@ -59,40 +59,6 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// acquireAwaited begins an access at a device that has the bytes, for calls of the host, and returns when they are ready. It returns nil if
-// there is no such device. The stream of the access is one of the device's own, which gets work only if bytes have to be copied again.
-func (s *storage) acquireAwaited(ctx context.Context, op string, own *owner, p part, fits func(*hal.Device) bool) (x *access, err error) {
-	if !validMode(p.Mode) {
-		return nil, modeError(op, p.Mode)
-	}
-	s.mu.Lock()
-	defer s.unlock()
-	q := request{op: op, own: own, part: p, awaited: true}
-	for x == nil {
-		r := s.replicaWith(p, fits)
-		if r == nil {
-			return nil, nil
-		}
-		if q.stream, err = r.dev.CopyStream(false); err == nil {
-			err = layer.Err(q.stream)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if x, err = s.admit(ctx, &q); err != nil {
-			return nil, err
-		}
-		if s.replicaWith(p, fits) != r { // another access has changed that while this one waited for it
-			s.end(x)
-			x = nil
-		}
-	}
-	if err := s.prepare(ctx, x, &q); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
 // admit opens an access when no earlier one excludes it. It waits until then, or fails at once if q.try is set. After an
 // error there is no access.
 func (s *storage) admit(ctx context.Context, q *request) (*access, error) {

@@ -209,17 +209,6 @@ func (s *storage) dropHost(keep func(error), c cause) *hostmem.LastUse {
 	return s.host.hostMemory.Free(&s.host.order, keep)
 }
 
-// replicaWith returns the replica of a device that has all bytes of a part and for which fits returns true, or nil. The host's replica is
-// not looked at, whichever devices share it, nor are replicas that are leaving.
-func (s *storage) replicaWith(p part, fits func(*hal.Device) bool) *replica {
-	for _, r := range s.at[1:] { // at most one for each device
-		if r.Mem != nil && !r.Leaving() && s.m.ValidIn(p.Lo, p.Hi, r.place) && fits(r.dev) {
-			return r
-		}
-	}
-	return nil
-}
-
 // onHost reports whether a host access is open. While one is, the host's replica must not move.
 func (s *storage) onHost() bool {
 	return s.queue.Find(func(x *access) bool { return x.stream == nil && x.place == protocol.Host }) != nil

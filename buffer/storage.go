@@ -22,7 +22,7 @@
 //
 // # One Acquire, from Acquire to Release
 //
-// A single access begins with storage.begin (path.go); groups, Clone and awaited leases call its steps themselves. If nothing is
+// A single access begins with storage.begin (path.go); groups and Clone call its steps themselves. If nothing is
 // new for the storage since an access of the same stream or of the host, no other access uses the buffer, and nothing has to be
 // copied or waited for, it begins at once (fast.go). Otherwise begin takes these steps, with the storage locked except during waits:
 //

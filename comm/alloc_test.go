@@ -124,7 +124,6 @@ func steadyState(t *testing.T, c *comm.Comm) {
 type mirror struct {
 	driver.Engine
 	world        func(e *mirror) driver.Comm
-	kinds        driver.MemoryKinds // that it says it takes; those of devices are the host's in these tests
 	sent, posted bool
 	n            uint64
 	at           unsafe.Pointer
@@ -135,12 +134,6 @@ const (
 	mirrorSend driver.Request = 1 + iota
 	mirrorReceive
 )
-
-func (e *mirror) Info() driver.Info {
-	i := e.Engine.Info()
-	i.Memory |= e.kinds
-	return i
-}
 
 func (e *mirror) World() driver.Comm { return e.world(e) }
 

@@ -12,8 +12,8 @@ import (
 // to [New] and closes it; its other methods are for this package.
 type Engine = driver.Engine
 
-// Info describes an engine: its name, the library and where that was found, the ABI, the version, the launcher, how threads may use it,
-// and which memory may be given to it.
+// Info describes an engine: its name, the library and where that was found, the ABI, the version, the launcher, and
+// how threads may use it.
 type Info = driver.Info
 
 // Comm is a communicator: some ranks of the job, whose messages never mix with those of other communicators.
@@ -30,33 +30,9 @@ type Comm struct {
 	active int // operations under way
 }
 
-// Option is an option of [New].
-type Option func(*engine)
-
-// DeviceMemory lets the engine read and write the memory of CUDA and HIP devices itself. It has been tested on simulated devices only.
-//
-// A message or a collective operation takes the elements of a buffer, or of a slice of one, on a device if all of them are current there, and copies
-// nothing on the host. The same holds for elements that it writes, which are current on that device afterwards, and stale on the host. Two
-// ranks may differ in this, and so may the two buffers of a call.
-//
-// The engine's [Info] has to say that it takes addresses of CUDA or HIP devices, for messages (Memory) or collective operations
-// (Collective), and the device has to be one, with [hal.CapAddress]. The option has no effect on other elements, and on
-// [Sendrecv] with one buffer for both sides. The engine of comm/mpi says that it takes such addresses if HALYARD_MPI_GPU is 1 and
-// the MPI library says so, with Open MPI for messages only. Some libraries say so and crash.
-//
-// If an operation is given up because a context ended, and the engine may go on to use the memory, the buffer stays leased, and cannot be closed.
-func DeviceMemory() Option { return func(e *engine) { e.devices = true } }
-
 // New makes a communicator of all ranks of an engine. The caller closes the communicator, and then the engine.
-func New(d Engine, opts ...Option) *Comm {
-	info := d.Info()
-	e := &engine{d: d, maxTag: info.MaxTag}
-	for _, o := range opts {
-		o(e)
-	}
-	if e.devices {
-		e.takes[0], e.takes[1] = takes(info.Memory), takes(info.Collective)
-	}
+func New(d Engine) *Comm {
+	e := &engine{d: d, maxTag: d.Info().MaxTag}
 	c := e.comm(d.World())
 	c.world = true
 	return c

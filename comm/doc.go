@@ -19,13 +19,6 @@
 // system. Elements are copied through memory of the engine, which is kept for later operations until the last communicator of
 // the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied.
 //
-// # Memory of devices
-//
-// With the option [DeviceMemory] the engine is given addresses of CUDA and HIP devices, if it says that it takes them. Then a message or a
-// collective operation on elements that a device has copies nothing on the host: the operation waits for the device's work on them, the
-// engine moves them itself, and what is received is current on the device, and stale on the host. The lease is then one of the device.
-// Without the option no engine ever sees such an address. The option has been tested on simulated devices only.
-//
 // # Waiting and failures
 //
 // Every call that waits takes a context. The calling goroutine polls the engine: for a millisecond without a pause, and then with sleeps of

@@ -15,18 +15,16 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
-	"github.com/go-halyard/halyard/internal/testing/gpuaware"
 )
 
 // What a failed operation was to write does not read as if it had been written.
 func TestAFailedReceiveLosesItsElements(t *testing.T) {
 	for name, row := range map[string]struct {
-		kind    error
-		says    string
-		address bool // on a device, its address is what the engine is given
-		fail    func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error
+		kind error
+		says string
+		fail func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error
 	}{
-		"deadline": {comm.ErrTimeout, "Irecv (rank 1, tag 3, 32 bytes", true, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"deadline": {comm.ErrTimeout, "Irecv (rank 1, tag 3, 32 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			r, err := comm.Irecv(t.Context(), c, part, 1, 3)
 			require.NoError(t, err)
@@ -34,35 +32,35 @@ func TestAFailedReceiveLosesItsElements(t *testing.T) {
 			_, err = r.Wait(ctx)
 			return err
 		}},
-		"truncated message": {comm.ErrTruncated, "Recv (rank 1, tag 3, 32 bytes", true, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"truncated message": {comm.ErrTruncated, "Recv (rank 1, tag 3, 32 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			other := comm.New(j.Engine(1))
 			require.NoError(t, comm.SendSlice(t.Context(), other, numbers(5, 1), 0, 3))
 			_, err := comm.Recv(t.Context(), c, part, 1, 3)
 			return err
 		}},
-		"parts of elements": {comm.ErrMismatch, "Recv (rank 1, tag 3, 31 bytes", true, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"parts of elements": {comm.ErrMismatch, "Recv (rank 1, tag 3, 31 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			other := comm.New(j.Engine(1))
 			require.NoError(t, comm.SendSlice(t.Context(), other, make([]int8, 31), 0, 3))
 			_, err := comm.Recv(t.Context(), c, part, 1, 3)
 			return err
 		}},
-		"lost rank": {comm.ErrRankLost, "recv (rank 1, tag 3, 32 bytes", true, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"lost rank": {comm.ErrRankLost, "recv (rank 1, tag 3, 32 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			r, err := comm.Irecv(t.Context(), c, part, 1, 3)
 			require.NoError(t, err)
 			j.Lose(1)
 			_, err = r.Wait(t.Context())
 			return err
 		}},
-		"lost rank while replaced": {comm.ErrRankLost, "recv (rank 1, tag 3, 32 bytes", false, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"lost rank while replaced": {comm.ErrRankLost, "recv (rank 1, tag 3, 32 bytes", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			j.Lose(1)
 			_, err := comm.Sendrecv(t.Context(), c, part, 0, 9, part, 1, 3)
 			return err
 		}},
-		"lost rank in a reduction": {comm.ErrRankLost, "llreduce", true, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"lost rank in a reduction": {comm.ErrRankLost, "llreduce", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			j.Lose(1)
 			return comm.Allreduce(t.Context(), c, part, part, comm.Sum)
 		}},
-		"refused by the engine": {comm.ErrUnsupported, "Irecv", false, func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
+		"refused by the engine": {comm.ErrUnsupported, "Irecv", func(t *testing.T, j *commtest.Job, c *comm.Comm, part *buffer.Buffer[float64]) error {
 			r, err := comm.Irecv(t.Context(), comm.New(refusing{j.Engine(0)}), part, 1, 3)
 			require.Nil(t, r)
 			return err
@@ -99,17 +97,6 @@ func TestAFailedReceiveLosesItsElements(t *testing.T) {
 			d, s := device(t)
 			require.NoError(t, b.SyncTo(t.Context(), d))
 			check(t, comm.New(j.Engine(0)), j, b, s)
-		})
-		t.Run(name+" on a device", func(t *testing.T) {
-			j := commtest.New(2)
-			defer j.Close()
-			g := &gpu{&gpuaware.Engine{Engine: j.Engine(0), Message: gpus, Collective: gpus},
-				fixture.Stream(t, fixture.Device(t, host.New(host.Options{Name: "cuda", Discrete: 1}), 1))}
-			b := buffered(numbers(8, 0))
-			require.NoError(t, known(t.Context(), g, b))
-			check(t, comm.New(g.e, comm.DeviceMemory()), j, b, g.s)
-			require.NoError(t, g.e.Err())
-			require.Equal(t, row.address, g.e.Taken() == 1, "the engine was given an address")
 		})
 	}
 }

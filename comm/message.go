@@ -192,7 +192,6 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 	}
 	r.bytes, r.elem = recv.Size(), size[U]()
 	if any(send) == any(recv) {
-		r.copies = true
 		err = r.takeBoth(ctx, func() error { return take(ctx, r, 1, recv, coherence.ReadWrite) })
 	} else if err = take(ctx, r, 0, send, coherence.Read); err == nil {
 		err = take(ctx, r, 1, recv, coherence.Overwrite)

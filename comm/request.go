@@ -51,7 +51,6 @@ type operation struct {
 	peer, tag int
 	bytes     uint64
 	elem      uint64 // bytes of an element of what is received
-	copies    bool   // both sides have the same elements, which are copied on the host
 
 	generation atomic.Uint64 // changes when the operation is used again; the Request has the outcome by then
 
@@ -67,10 +66,8 @@ type operation struct {
 // side is memory that an operation reads or writes.
 type side struct {
 	lease  buffer.HostLease
-	device buffer.Lease // in place of lease, if there
-	there  bool         // the elements are on a device, whose address the engine has
 	leased bool
-	host   unsafe.Pointer // the elements, on the device if there
+	host   unsafe.Pointer // the elements
 	n      uint64         // bytes
 	writes bool
 	kept   bool // if the operation does not begin, the elements are as they were before the lease
@@ -119,7 +116,7 @@ func (l *operations) take() *operation {
 // over keeps an operation that has ended, so that a later one can use its memory.
 func (r *operation) over() {
 	l := &r.c.engine.idle
-	r.c, r.op, r.bytes, r.copies, r.done, r.status, r.err = nil, "", 0, false, false, Status{}, nil
+	r.c, r.op, r.bytes, r.done, r.status, r.err = nil, "", 0, false, Status{}, nil
 	r.reqs, r.out, r.sides = [2]driver.Request{}, [2]driver.Status{}, [2]side{}
 	r.generation.Add(1)
 	l.mu.Lock()
@@ -153,9 +150,6 @@ func lease[T buffer.Element](ctx context.Context, r *operation, i int, b *buffer
 	s.n, s.writes = b.Size(), mode != coherence.Read
 	if s.n == 0 {
 		return nil
-	}
-	if there, err := takeThere(ctx, r, s, b, mode); there || err != nil {
-		return err
 	}
 	if err := r.stage(i); err != nil { // before the lease, so that an error leaves the buffer's replicas as they were
 		return err
@@ -315,15 +309,9 @@ func (r *operation) giveBack(s *side, used, began bool) {
 // release ends the lease of a side. err is why the operation failed or did not begin, or nil. After a failure the elements that it was to
 // write are lost. If it did not begin, they are lost only under a lease with coherence.Overwrite, which did not make them current.
 func (s *side) release(err error, began bool) {
-	lost := err != nil && s.writes && (began || !s.kept)
-	switch {
-	case s.there && lost:
-		_ = s.device.ReleaseChecked(func() error { return err })
-	case s.there:
-		_ = s.device.Release()
-	case lost:
+	if err != nil && s.writes && (began || !s.kept) {
 		_ = s.lease.Fail(err)
-	default:
+	} else {
 		_ = s.lease.Release()
 	}
 }

@@ -5,19 +5,16 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // engine is what the communicators of one [Engine] share.
 type engine struct {
-	d       driver.Engine
-	devices bool                        // DeviceMemory
-	takes   [2]func(d *hal.Device) bool // whether a message, and a collective operation, takes a device's memory; nil if that of none
-	maxTag  int
-	pool    staging
-	idle    operations
-	lent    lent
+	d      driver.Engine
+	maxTag int
+	pool   staging
+	idle   operations
+	lent   lent
 }
 
 // smallest is the size of the smallest piece of memory, as a power of two.

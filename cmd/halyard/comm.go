@@ -82,8 +82,6 @@ type commListing struct {
 	Threads         string      `json:"threads,omitempty"`
 	Launcher        string      `json:"launcher,omitempty"`
 	Ranks           int         `json:"ranks,omitempty"`
-	Memory          []string    `json:"memory,omitempty"`     // kinds of memory that are passed to the library
-	Says            []string    `json:"saysMemory,omitempty"` // kinds of memory that the library says it accepts
 	MaxTag          int         `json:"maxTag,omitempty"`
 	Revokes         bool        `json:"revokes"`
 	SignalsRestored int         `json:"signalsRestored"`
@@ -93,23 +91,6 @@ type commListing struct {
 func commListingOf(r mpi.Report) commListing {
 	l := commListing{Engine: r.Name, Library: r.Library, Path: r.Path, ABI: r.ABI, Version: r.Version, Threads: r.Thread.String(), Launcher: r.Launcher,
 		Ranks: r.Size, MaxTag: r.MaxTag, Revokes: r.Revokes, SignalsRestored: r.SignalsRestored}
-	for _, m := range []struct {
-		kind comm.MemoryKinds
-		name string
-	}{{comm.MemoryHost, "host"}, {comm.MemoryCUDA, "cuda"}, {comm.MemoryROCm, "rocm"}} {
-		if r.Memory.Has(m.kind) {
-			l.Memory = append(l.Memory, m.name)
-		}
-	}
-	if r.MemoryAllocKind != "" {
-		l.Says = strings.Split(r.MemoryAllocKind, ",")
-	}
-	if r.QueriedCUDA {
-		l.Says = append(l.Says, "MPIX_Query_cuda_support")
-	}
-	if r.QueriedROCm {
-		l.Says = append(l.Says, "MPIX_Query_rocm_support")
-	}
 	return l
 }
 
@@ -128,7 +109,7 @@ func (l *commListing) print(out io.Writer) {
 	}
 	t.AppendRows([]table.Row{
 		{"engine", l.Engine}, {"library", l.Library}, {"found at", l.Path}, {"ABI", l.ABI}, {"MPI version", l.Version}, {"threads", l.Threads},
-		{"launcher", orNone(l.Launcher)}, {"ranks", l.Ranks}, {"memory passed to it", strings.Join(l.Memory, ", ")}, {"memory it says it accepts", orNone(strings.Join(l.Says, ", "))},
+		{"launcher", orNone(l.Launcher)}, {"ranks", l.Ranks},
 		{"largest tag", l.MaxTag}, {"can revoke", yes[l.Revokes]}, {"signal handlers put back", l.SignalsRestored},
 	})
 	t.Render()

@@ -25,10 +25,7 @@ type calls struct {
 	CommFree          dl.Proc `sym:"MPI_Comm_free"`
 	CommSetErrhandler dl.Proc `sym:"MPI_Comm_set_errhandler"`
 	CommGetAttr       dl.Proc `sym:"MPI_Comm_get_attr"`
-	CommGetInfo       dl.Proc `sym:"MPI_Comm_get_info"`
 	CommRevoke        dl.Proc `sym:"MPIX_Comm_revoke,optional"`
-	InfoGet           dl.Proc `sym:"MPI_Info_get,optional"`
-	InfoFree          dl.Proc `sym:"MPI_Info_free"`
 
 	TypeSize         dl.Proc `sym:"MPI_Type_size"`
 	TypeContiguous   dl.Proc `sym:"MPI_Type_contiguous"`
@@ -64,7 +61,4 @@ type calls struct {
 	Iallgatherv    dl.Proc `sym:"MPI_Iallgatherv"`
 	Ialltoall      dl.Proc `sym:"MPI_Ialltoall"`
 	Ialltoallv     dl.Proc `sym:"MPI_Ialltoallv"`
-
-	QueryCUDA dl.Proc `sym:"MPIX_Query_cuda_support,optional"`
-	QueryROCm dl.Proc `sym:"MPIX_Query_rocm_support,MPIX_Query_hip_support,optional"`
 }

@@ -28,7 +28,6 @@
 //	HALYARD_MPI_PRELOAD  libraries to load before it, separated by colons (Cray's libmpi_gtl_cuda.so)
 //	HALYARD_MPI_ALONE    "1": each process is a job of one rank, whatever has started it
 //	HALYARD_MPI_THREADS  "serialized": ask for that level of thread support, and make one call at a time
-//	HALYARD_MPI_GPU      "1": give addresses of devices to the library, if it says that it takes them and the program uses comm.DeviceMemory
 //
 // # Known problems
 //

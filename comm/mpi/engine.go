@@ -48,11 +48,8 @@ var _ driver.Engine = (*Engine)(nil)
 type Report struct {
 	driver.Info
 	Rank, Size      int
-	MemoryAllocKind string // the library's answer to mpi_memory_alloc_kinds (MPI 4.1, section 11.4.3), "" if it has none
-	QueriedCUDA     bool   // MPIX_Query_cuda_support says yes
-	QueriedROCm     bool   // MPIX_Query_rocm_support, or MPICH's call for HIP, says yes
-	SignalsRestored int    // handlers of the program that the library had replaced and that were put back
-	Revokes         bool   // the library has MPIX_Comm_revoke
+	SignalsRestored int  // handlers of the program that the library had replaced and that were put back
+	Revokes         bool // the library has MPIX_Comm_revoke
 }
 
 // process has the one engine that a process can have: MPI cannot be initialised twice.
@@ -176,7 +173,7 @@ func (e *Engine) afterInit(provided int) error {
 	}
 	e.serialized = provided != lib.number(threadMultiple) || os.Getenv(envThreads) == "serialized"
 	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{abiOpenMPI: "openmpi", abiMPICH: "mpich", abiStandard: "standard"}[lib.abi],
-		Launcher: e.launcher.name, Memory: driver.MemoryHost, Collective: driver.MemoryHost}
+		Launcher: e.launcher.name}
 	switch provided {
 	case lib.number(threadMultiple):
 		info.Thread = driver.ThreadMultiple
@@ -200,21 +197,7 @@ func (e *Engine) afterInit(provided int) error {
 	if found != 0 && bound != 0 {
 		info.MaxTag = max(info.MaxTag, int(*(*int32)(dl.Pointer(bound))))
 	}
-	e.report.QueriedCUDA = c.QueryCUDA.Valid() && int32(c.QueryCUDA.Call0()) == 1
-	e.report.QueriedROCm = lib.abi == abiOpenMPI && c.QueryROCm.Valid() && int32(c.QueryROCm.Call0()) == 1
-	e.report.MemoryAllocKind = lib.memoryKinds()
 	e.report.Revokes = c.CommRevoke.Valid()
-	if os.Getenv(envGPU) == "1" {
-		if e.report.QueriedCUDA || strings.Contains(e.report.MemoryAllocKind, "cuda") {
-			info.Memory |= driver.MemoryCUDA
-		}
-		if e.report.QueriedROCm || strings.Contains(e.report.MemoryAllocKind, "rocm") {
-			info.Memory |= driver.MemoryROCm
-		}
-		if lib.maker != makerOpenMPI && !lib.signs { // Open MPI's nonblocking collective operations touch the memory themselves, and so do ours
-			info.Collective = info.Memory
-		}
-	}
 	e.info = info
 	world := lib.handles[commWorld]
 	if e.foreign { // messages must not mix with those of the code that initialised MPI
@@ -264,26 +247,6 @@ func (l *library) verify() error {
 		return wrong("the class of the error for an invalid rank", class, 6)
 	}
 	return nil
-}
-
-// memoryKinds asks for the kinds of memory that the library accepts (MPI 4.1, section 11.4.3).
-func (l *library) memoryKinds() string {
-	if !l.call.InfoGet.Valid() {
-		return ""
-	}
-	var info uint64
-	if int32(l.call.CommGetInfo.Call2(l.handles[commWorld], uintptr(unsafe.Pointer(&info)))) != 0 {
-		return ""
-	}
-	defer l.call.InfoFree.Call1(uintptr(unsafe.Pointer(&info)))
-	key, text := dl.CString("mpi_memory_alloc_kinds"), make([]byte, 1025)
-	var found int32
-	l.call.InfoGet.Call5(l.loadHandle(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&key[0])), 1024, uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&found)))
-	if found == 0 {
-		return ""
-	}
-	kinds, _, _ := strings.Cut(string(text), "\x00")
-	return kinds
 }
 
 // enter and leave enclose each call of MPI.

@@ -17,7 +17,6 @@ const (
 	EnvLibrary = "HALYARD_MPI_LIBRARY"
 	envPreload = "HALYARD_MPI_PRELOAD"
 	envThreads = "HALYARD_MPI_THREADS"
-	envGPU     = "HALYARD_MPI_GPU"
 	envAlone   = "HALYARD_MPI_ALONE"
 )
 

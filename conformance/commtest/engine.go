@@ -24,7 +24,7 @@ type engine struct {
 var _ driver.Engine = (*engine)(nil)
 
 func (e *engine) Info() driver.Info {
-	return driver.Info{Name: "commtest", Version: "1", Launcher: "commtest", Thread: driver.ThreadMultiple, Memory: driver.MemoryHost, Collective: driver.MemoryHost, MaxTag: maxTag}
+	return driver.Info{Name: "commtest", Version: "1", Launcher: "commtest", Thread: driver.ThreadMultiple, MaxTag: maxTag}
 }
 
 func (e *engine) World() driver.Comm { return e.world }

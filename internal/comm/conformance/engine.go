@@ -14,9 +14,6 @@ var engineChecks = []Check{
 		if i.MaxTag < 32767 {
 			t.fatalf("the largest tag is %d, less than 32767", i.MaxTag)
 		}
-		if !i.Memory.Has(driver.MemoryHost) {
-			t.fatalf("memory of the host is not accepted")
-		}
 		w := t.e.World()
 		t.equal(t.e.World(), w, "World, the second time")
 		if w.Rank() < 0 || w.Rank() >= w.Size() {

@@ -11,10 +11,8 @@ type Info struct {
 	Version  string // of the interface that the library offers: "4.1"
 	Launcher string // what started the job, "" if it is not known
 
-	Thread     ThreadLevel // what the library allows; the engine itself is safe for concurrent use at every level
-	Memory     MemoryKinds // what may be given to Isend and Irecv, and to the calls of Prompter
-	Collective MemoryKinds // what may be given to Collective
-	MaxTag     int         // the largest tag, at least 32767
+	Thread ThreadLevel // what the library allows; the engine itself is safe for concurrent use at every level
+	MaxTag int         // the largest tag, at least 32767
 }
 
 // ThreadLevel is how threads may use the engine's library.
@@ -34,15 +32,3 @@ func (l ThreadLevel) String() string {
 	}
 	return fmt.Sprintf("ThreadLevel(%d)", uint8(l))
 }
-
-// MemoryKinds is a set of kinds of memory.
-type MemoryKinds uint8
-
-const (
-	MemoryHost MemoryKinds = 1 << iota // memory of the host, which every engine accepts
-	MemoryCUDA                         // addresses of CUDA devices
-	MemoryROCm                         // addresses of HIP devices
-)
-
-// Has reports whether all kinds of k are in the set.
-func (m MemoryKinds) Has(k MemoryKinds) bool { return m&k == k }

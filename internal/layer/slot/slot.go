@@ -1,12 +1,9 @@
 // Package slot is how package hal gives package layer access to functions that hal does not export. Package layer imports hal, so hal
-// cannot import layer, and stores the value here. Package buffer does the same for package internal/awaited.
+// cannot import layer, and stores the value here. Package buffer does the same for package internal/parts.
 package slot
 
 // Hal is a struct that has the functions as fields. Package hal sets it when it is initialised, and nothing changes it later.
 var Hal any
-
-// Buffer is the same for package internal/awaited. Package buffer sets it.
-var Buffer any
 
 // Parts is the same for package internal/parts. Package buffer sets it.
 var Parts any
