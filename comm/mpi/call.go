@@ -46,19 +46,12 @@ type calls struct {
 	RequestFree   dl.Proc `sym:"MPI_Request_free"`
 	GetElements   dl.Proc `sym:"MPI_Get_elements_x,MPI_Get_elements_c"`
 
-	Ibarrier       dl.Proc `sym:"MPI_Ibarrier"`
-	Ibcast         dl.Proc `sym:"MPI_Ibcast"`
-	Ireduce        dl.Proc `sym:"MPI_Ireduce"`
-	Iallreduce     dl.Proc `sym:"MPI_Iallreduce"`
-	Iscan          dl.Proc `sym:"MPI_Iscan"`
-	Iexscan        dl.Proc `sym:"MPI_Iexscan"`
-	IreduceScatter dl.Proc `sym:"MPI_Ireduce_scatter"`
-	Igather        dl.Proc `sym:"MPI_Igather"`
-	Igatherv       dl.Proc `sym:"MPI_Igatherv"`
-	Iscatter       dl.Proc `sym:"MPI_Iscatter"`
-	Iscatterv      dl.Proc `sym:"MPI_Iscatterv"`
-	Iallgather     dl.Proc `sym:"MPI_Iallgather"`
-	Iallgatherv    dl.Proc `sym:"MPI_Iallgatherv"`
-	Ialltoall      dl.Proc `sym:"MPI_Ialltoall"`
-	Ialltoallv     dl.Proc `sym:"MPI_Ialltoallv"`
+	Ibarrier   dl.Proc `sym:"MPI_Ibarrier"`
+	Ibcast     dl.Proc `sym:"MPI_Ibcast"`
+	Ireduce    dl.Proc `sym:"MPI_Ireduce"`
+	Iallreduce dl.Proc `sym:"MPI_Iallreduce"`
+	Igather    dl.Proc `sym:"MPI_Igather"`
+	Iscatter   dl.Proc `sym:"MPI_Iscatter"`
+	Iallgather dl.Proc `sym:"MPI_Iallgather"`
+	Ialltoall  dl.Proc `sym:"MPI_Ialltoall"`
 }

@@ -1,16 +1,9 @@
 package mpi
 
-import (
-	"unsafe"
-
-	"github.com/go-halyard/halyard/internal/comm/driver"
-)
+import "github.com/go-halyard/halyard/internal/comm/driver"
 
 var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce", driver.Allreduce: "MPI_Iallreduce",
-	driver.ReduceScatter: "MPI_Ireduce_scatter", driver.Scan: "MPI_Iscan", driver.Exscan: "MPI_Iexscan",
-	driver.Gather: "MPI_Igather", driver.GatherV: "MPI_Igatherv",
-	driver.Scatter: "MPI_Iscatter", driver.ScatterV: "MPI_Iscatterv", driver.Allgather: "MPI_Iallgather", driver.AllgatherV: "MPI_Iallgatherv",
-	driver.Alltoall: "MPI_Ialltoall", driver.AlltoallV: "MPI_Ialltoallv"}
+	driver.Gather: "MPI_Igather", driver.Scatter: "MPI_Iscatter", driver.Allgather: "MPI_Iallgather", driver.Alltoall: "MPI_Ialltoall"}
 
 // Collective begins a collective operation.
 func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
@@ -44,12 +37,8 @@ func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
 				return c.e.lib.call.Ibcast.Call6(at+uintptr(done), uintptr(n), c.e.lib.handles[typeByte], uintptr(o.Root), c.handle, h)
 			}
 		})
-	case driver.Reduce, driver.Allreduce, driver.Scan, driver.Exscan:
+	case driver.Reduce, driver.Allreduce:
 		err = c.reduce(r, &o)
-	case driver.ReduceScatter:
-		err = c.reduceScatter(r, &o)
-	case driver.GatherV, driver.ScatterV, driver.AllgatherV, driver.AlltoallV:
-		err = c.moveParts(r, &o)
 	default:
 		err = c.move(r, &o)
 	}
@@ -73,18 +62,13 @@ func (c *communicator) quick(r *request, o *driver.Collective) (begun bool, err 
 	case driver.Bcast:
 		_, at := c.buffers(o, false)
 		b.Proc, b.Args = f.Ibcast, [...]uintptr{at, uintptr(o.Count), e.lib.handles[typeByte], uintptr(o.Root), c.handle, h, 0}
-	case driver.Allreduce, driver.Scan, driver.Exscan:
+	case driver.Allreduce:
 		op, err := e.opOf(o.Op, o.Type)
 		if err != nil || o.Count > e.maxCount() {
 			return false, nil // the caller then makes the calls one by one, and reports the error
 		}
 		send, recv := c.buffers(o, true)
 		b.Proc, b.Args = f.Iallreduce, [...]uintptr{send, recv, uintptr(o.Count), e.lib.typeOf(o.Type), op, c.handle, h}
-		if o.Call == driver.Scan {
-			b.Proc = f.Iscan
-		} else if o.Call == driver.Exscan {
-			b.Proc = f.Iexscan
-		}
 	default:
 		return false, nil
 	}
@@ -156,64 +140,6 @@ func (c *communicator) move(r *request, o *driver.Collective) error {
 	return c.start(r, func(uintptr) uintptr { return call(uintptr(o.Count), lib.handles[typeByte]) })
 }
 
-// moveParts starts a call whose parts have lengths of their own.
-func (c *communicator) moveParts(r *request, o *driver.Collective) error {
-	lib := c.e.lib
-	f := &lib.call
-	var sent, received *driver.Parts
-	one := driver.Parts{Counts: []uint64{o.Count}} // the side that is a single part
-	switch o.Call {
-	case driver.GatherV:
-		sent = &one
-		if c.rank == o.Root {
-			received = &o.RecvParts
-		}
-	case driver.AllgatherV:
-		sent, received = &one, &o.RecvParts
-	case driver.ScatterV:
-		received = &one
-		if c.rank == o.Root {
-			sent = &o.SendParts
-		}
-	default:
-		sent, received = &o.SendParts, &o.RecvParts
-	}
-	// place chooses counts and types from this rank's parts alone. Other ranks may choose others: MPI only wants the bytes to agree.
-	a, err := c.e.place(r, sent, received)
-	defer func() {
-		for _, t := range a.datatype {
-			if t != nil {
-				c.e.freeType(t)
-			}
-		}
-	}()
-	if err != nil {
-		c.e.recycle(r)
-		return err
-	}
-	types := [2]uintptr{lib.handles[typeByte], lib.handles[typeByte]}
-	units := [2]uint64{1, 1}
-	for i, t := range a.datatype {
-		if t != nil {
-			types[i] = lib.loadHandle(unsafe.Pointer(t))
-			units[i] = unitOf([2]*driver.Parts{sent, received}[i])
-		}
-	}
-	send, recv := c.buffers(o, o.Call != driver.ScatterV)
-	return c.start(r, func(h uintptr) uintptr {
-		switch o.Call {
-		case driver.GatherV:
-			return f.Igatherv.Call10(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], uintptr(o.Root), c.handle, h)
-		case driver.AllgatherV:
-			return f.Iallgatherv.Call9(send, uintptr(o.Count/units[0]), types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
-		case driver.ScatterV:
-			return f.Iscatterv.Call10(send, a.counts[0], a.offsets[0], types[0], recv, uintptr(o.Count/units[1]), types[1], uintptr(o.Root), c.handle, h)
-		default:
-			return f.Ialltoallv.Call10(send, a.counts[0], a.offsets[0], types[0], recv, a.counts[1], a.offsets[1], types[1], c.handle, h)
-		}
-	})
-}
-
 func (l *library) typeOf(t driver.Type) uintptr { return l.handles[typeInt8+object(t)] }
 
 // opOf returns the handle of an operation on elements of a type.
@@ -228,7 +154,7 @@ func (l *library) opOf(o driver.Op) uintptr {
 	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
 }
 
-// reduce starts Reduce, Allreduce, Scan or Exscan.
+// reduce starts Reduce or Allreduce.
 func (c *communicator) reduce(r *request, o *driver.Collective) error {
 	f := &c.e.lib.call
 	t := c.e.lib.typeOf(o.Type)
@@ -246,16 +172,10 @@ func (c *communicator) reduce(r *request, o *driver.Collective) error {
 			from += at
 		}
 		return func(h uintptr) uintptr {
-			switch o.Call {
-			case driver.Reduce:
+			if o.Call == driver.Reduce {
 				return f.Ireduce.Call8(from, to, uintptr(n), t, op, uintptr(o.Root), c.handle, h)
-			case driver.Allreduce:
-				return f.Iallreduce.Call7(from, to, uintptr(n), t, op, c.handle, h)
-			case driver.Exscan:
-				return f.Iexscan.Call7(from, to, uintptr(n), t, op, c.handle, h)
-			default:
-				return f.Iscan.Call7(from, to, uintptr(n), t, op, c.handle, h)
 			}
+			return f.Iallreduce.Call7(from, to, uintptr(n), t, op, c.handle, h)
 		}
 	}
 	return c.inPieces(r, o.Count, begin)
@@ -293,29 +213,4 @@ func (c *communicator) piece(r *request, call func(h uintptr) uintptr) {
 		return
 	}
 	r.pieces = append(r.pieces, p)
-}
-
-// reduceScatter starts ReduceScatter. It refuses a part that is too long for a C int.
-func (c *communicator) reduceScatter(r *request, o *driver.Collective) error {
-	f := &c.e.lib.call
-	counts := driver.Parts{Counts: o.RecvParts.Counts}
-	if most := largest(&counts); most > c.e.maxCount() {
-		err := driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d elements; MPI counts at most %d", most, c.e.maxCount())
-		c.e.recycle(r)
-		return err
-	}
-	op, err := c.e.opOf(o.Op, o.Type)
-	if err != nil {
-		c.e.recycle(r)
-		return err
-	}
-	a, err := c.e.place(r, nil, &counts)
-	if err != nil {
-		c.e.recycle(r)
-		return err
-	}
-	send, recv := c.buffers(o, true)
-	return c.start(r, func(h uintptr) uintptr {
-		return f.IreduceScatter.Call7(send, recv, a.counts[1], c.e.lib.typeOf(o.Type), op, c.handle, h)
-	})
 }

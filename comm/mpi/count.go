@@ -3,8 +3,6 @@ package mpi
 import (
 	"math"
 	"unsafe"
-
-	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
 // longest is the largest count of a C int. A test makes it smaller.
@@ -58,21 +56,6 @@ func (e *Engine) longType(op string, n uint64) (*uint64, error) {
 	return made, nil
 }
 
-// unitType returns a new datatype of n <= longest bytes without gaps.
-func (e *Engine) unitType(op string, n uint64) (*uint64, error) {
-	lib := e.lib
-	made := new(uint64)
-	e.enter()
-	defer e.leave()
-	if err := lib.failure(op, "MPI_Type_contiguous", int32(lib.call.TypeContiguous.Call3(uintptr(n), lib.handles[typeByte], uintptr(unsafe.Pointer(made))))); err != nil {
-		return nil, err
-	}
-	if err := lib.failure(op, "MPI_Type_commit", int32(lib.call.TypeCommit.Call1(uintptr(unsafe.Pointer(made))))); err != nil {
-		return nil, err
-	}
-	return made, nil
-}
-
 // freeType frees a datatype. Communication that still uses it is not disturbed (MPI 4.1, section 5.1.9).
 func (e *Engine) freeType(t *uint64) {
 	e.enter()
@@ -86,84 +69,16 @@ func (e *Engine) chunkType(op string) (uintptr, error) {
 	if t := e.chunk.Load(); t != 0 {
 		return t, nil
 	}
-	made, err := e.unitType(op, chunkBytes)
-	if err != nil {
+	lib, made := e.lib, new(uint64)
+	e.enter()
+	defer e.leave()
+	if err := lib.failure(op, "MPI_Type_contiguous", int32(lib.call.TypeContiguous.Call3(chunkBytes, lib.handles[typeByte], uintptr(unsafe.Pointer(made))))); err != nil {
+		return 0, err
+	}
+	if err := lib.failure(op, "MPI_Type_commit", int32(lib.call.TypeCommit.Call1(uintptr(unsafe.Pointer(made))))); err != nil {
 		return 0, err
 	}
 	t := e.lib.loadHandle(unsafe.Pointer(made))
 	e.chunk.Store(t)
 	return t, nil
-}
-
-// arrays are counts and offsets in mapped memory, as C ints.
-type arrays struct {
-	counts, offsets [2]uintptr // of what is sent, and of what is received
-	datatype        [2]*uint64 // the unit of counts and offsets; nil for MPI_BYTE
-}
-
-// place copies parts to mapped memory that the request keeps. If a count or offset does not fit into a C int, it counts in larger units.
-func (e *Engine) place(r *request, parts ...*driver.Parts) (a arrays, err error) {
-	words := 0
-	var most uint64
-	for _, p := range parts {
-		if p == nil {
-			continue
-		}
-		words += len(p.Counts) + len(p.Offsets)
-		most = max(most, largest(p))
-	}
-	r.arraysSize = uint64(max(words, 1)) * 4
-	if r.arrays, err = e.memory.alloc(r.op, r.arraysSize); err != nil {
-		return a, err
-	}
-	at := r.arrays
-	for i, p := range parts {
-		if p == nil {
-			continue
-		}
-		unit := uint64(1)
-		if most > e.maxCount() {
-			unit = unitOf(p)
-			if largest(p)/unit > e.maxCount() {
-				return a, driver.Errorf(r.op, driver.ErrUnsupported, "a part has %d bytes or begins at that offset; "+
-					"MPI counts at most %d elements of %d bytes, the largest size that divides all parts", largest(p), e.maxCount(), unit)
-			}
-			if a.datatype[i], err = e.unitType(r.op, unit); err != nil {
-				return a, err
-			}
-		}
-		put := func(values []uint64) uintptr {
-			start := at
-			for _, v := range values {
-				*(*int32)(at) = int32(v / unit)
-				at = unsafe.Add(at, 4)
-			}
-			return uintptr(start)
-		}
-		a.counts[i] = put(p.Counts)
-		a.offsets[i] = put(p.Offsets)
-	}
-	return a, nil
-}
-
-func largest(p *driver.Parts) (most uint64) {
-	for _, list := range [][]uint64{p.Counts, p.Offsets} {
-		for _, v := range list {
-			most = max(most, v)
-		}
-	}
-	return most
-}
-
-// unitOf returns the largest power of two, up to chunkBytes, that divides all counts and offsets.
-func unitOf(p *driver.Parts) uint64 {
-	unit := uint64(chunkBytes)
-	for _, list := range [][]uint64{p.Counts, p.Offsets} {
-		for _, v := range list {
-			for v%unit != 0 {
-				unit /= 2
-			}
-		}
-	}
-	return unit
 }

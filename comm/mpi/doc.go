@@ -19,8 +19,7 @@
 // # Memory
 //
 // MPI uses addresses after the call that they were given to. They must not point into Go's heap, which the collector frees, or to a stack, which
-// moves. So requests, statuses and arrays of counts are in mapped memory, and data is in memory of the engine's Alloc, in page-locked memory, or
-// on a device.
+// moves. So requests and statuses are in mapped memory, and data is in memory of the engine's Alloc or in page-locked memory.
 //
 // # Environment
 //

@@ -29,9 +29,6 @@ type request struct {
 
 	pieces []*request // further requests, if it took several calls of MPI: all have to be done
 	failed *driver.Error
-
-	arrays     unsafe.Pointer // counts and offsets that MPI reads until the request is done
-	arraysSize uint64
 }
 
 func (r *request) id() driver.Request {
@@ -84,9 +81,6 @@ func (e *Engine) prepare(s *slot) {
 
 // recycle makes a request that MPI does not use any more available to later calls.
 func (e *Engine) recycle(r *request) {
-	if r.arrays != nil {
-		e.memory.release(r.arrays, r.arraysSize)
-	}
 	for _, p := range r.pieces {
 		e.recycle(p)
 	}

@@ -597,7 +597,7 @@ func long(r *rank) error {
 	if err := truncatedLong(r, a, b); err != nil {
 		return err
 	}
-	if err := collectivesOf(r, 3*8<<10+8, int(longest/8)+8); err != nil {
+	if err := collectivesOf(r, 3*8<<10+8); err != nil {
 		return err
 	}
 	r.e.Free(a, most)
@@ -725,45 +725,15 @@ func truncatedLong(r *rank, a, b unsafe.Pointer) error {
 
 func collectives(r *rank) error {
 	for _, n := range []int{0, 1, 5, 1000} {
-		if err := collectivesOf(r, n, n); err != nil {
+		if err := collectivesOf(r, n); err != nil {
 			return err
-		}
-	}
-	return idle(r)
-}
-
-// idle is an AlltoallV in which the last rank takes part with nothing, so it has no memory, and the others exchange one byte each.
-func idle(r *rank) error {
-	me, size := r.w.Rank(), r.w.Size()
-	n := uint64(size)
-	p, q := r.alloc(n), r.alloc(n)
-	defer r.e.Free(p, n)
-	defer r.e.Free(q, n)
-	in, out := view[byte](p, size), view[byte](q, size)
-	parts := driver.Parts{Counts: make([]uint64, size), Offsets: make([]uint64, size)}
-	for k := range size {
-		parts.Offsets[k], in[k] = uint64(k), byte(me*size+k)
-		if me < size-1 && k < size-1 {
-			parts.Counts[k] = 1
-		}
-	}
-	c := driver.Collective{Call: driver.AlltoallV, Send: p, Recv: q, SendParts: parts, RecvParts: parts}
-	if me == size-1 {
-		c.Send, c.Recv = nil, nil
-	}
-	if err := r.collective(c); err != nil {
-		return err
-	}
-	for k, n := range parts.Counts {
-		if n > 0 && out[k] != byte(k*size+me) {
-			return fmt.Errorf("AlltoallV beside an idle rank: part %d is %d", k, out[k])
 		}
 	}
 	return nil
 }
 
-// collectivesOf compares every operation with what its definition says, for n elements, and those with parts for parts of up to m elements.
-func collectivesOf(r *rank, n, m int) error {
+// collectivesOf compares every operation with what its definition says, for n elements.
+func collectivesOf(r *rank, n int) error {
 	me, size := r.w.Rank(), r.w.Size()
 	bytes := max(uint64(n*8*(size+1)*2), 8)
 	p, q := r.alloc(bytes), r.alloc(bytes)
@@ -783,13 +753,11 @@ func collectivesOf(r *rank, n, m int) error {
 		}
 		return nil
 	}
-	total := func(ranks int) func(i int) int64 {
-		return func(i int) (sum int64) {
-			for k := range ranks {
-				sum += value(k, i)
-			}
-			return sum
+	total := func(i int) (sum int64) {
+		for k := range size {
+			sum += value(k, i)
 		}
+		return sum
 	}
 	for root := range size {
 		if n > 1000 && root != size-1 {
@@ -807,7 +775,7 @@ func collectivesOf(r *rank, n, m int) error {
 			if err := check(what(driver.Bcast), in[:n], func(i int) int64 { return value(root, i) }); err != nil {
 				return err
 			}
-			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce, driver.Scan, driver.Exscan} {
+			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce} {
 				reset()
 				c := driver.Collective{Call: call, Send: p, Recv: q, Count: uint64(n), Type: driver.Int64, Op: driver.Sum, Root: root}
 				result := out
@@ -817,17 +785,8 @@ func collectivesOf(r *rank, n, m int) error {
 				if err := r.collective(c); err != nil {
 					return err
 				}
-				ranks := size
-				switch call {
-				case driver.Scan:
-					ranks = me + 1
-				case driver.Exscan:
-					if ranks = me; me == 0 {
-						continue
-					}
-				}
 				if call != driver.Reduce || me == root {
-					if err := check(what(call), result[:n], total(ranks)); err != nil {
+					if err := check(what(call), result[:n], total); err != nil {
 						return err
 					}
 				}
@@ -861,108 +820,12 @@ func collectivesOf(r *rank, n, m int) error {
 					return err
 				}
 			}
-			if err := partsOf(r, m, root, inPlace, p, q, value); err != nil {
-				return err
-			}
-			// ReduceScatter: rank k gets k+1 elements, or all rank's parts are too long.
-			counts := make([]uint64, size)
-			sum, start := 0, 0
-			for k := range counts {
-				counts[k] = uint64(max(n-k, 0))
-				if k < me {
-					start += int(counts[k])
-				}
-				sum += int(counts[k])
-			}
-			fill(in[:sum])
-			clear(out)
-			c := driver.Collective{Call: driver.ReduceScatter, Send: p, Recv: q, Type: driver.Int64, Op: driver.Sum, RecvParts: driver.Parts{Counts: counts}}
-			err := r.collective(c)
-			if uint64(n) > longest {
-				if !errors.Is(err, driver.ErrUnsupported) {
-					return fmt.Errorf("ReduceScatter of too many elements: %v", err)
-				}
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := check(what(driver.ReduceScatter), out[:counts[me]], func(i int) int64 { return total(size)(start + i) }); err != nil {
-				return err
-			}
 		}
 	}
 	if n < 1 {
 		return nil
 	}
 	return everyOp(r)
-}
-
-// partsOf does the calls with parts of several lengths and gaps between them: rank k's part has n-k elements, and begins at k*(n+1).
-func partsOf(r *rank, n, root int, inPlace bool, p, q unsafe.Pointer, value func(rank, i int) int64) error {
-	me, size := r.w.Rank(), r.w.Size()
-	length := func(k int) int { return max(n-k, 0) }
-	all := driver.Parts{}
-	for k := range size {
-		all.Counts = append(all.Counts, uint64(length(k)*8))
-		all.Offsets = append(all.Offsets, uint64(k*(n+1)*8))
-	}
-	in, out := view[int64](p, (n+1)*size), view[int64](q, (n+1)*size)
-	for _, call := range []driver.Call{driver.GatherV, driver.AllgatherV, driver.ScatterV, driver.AlltoallV} {
-		for i := range in {
-			in[i], out[i] = value(me, i), -1
-		}
-		c := driver.Collective{Call: call, Send: p, Recv: q, Count: all.Counts[me], Root: root, SendParts: all, RecvParts: all}
-		var want func(k, i int) int64 // element i of part k of the result
-		from, to := 0, size           // the parts of the result
-		result := out
-		own := unsafe.Add(q, me*(n+1)*8)
-		switch call {
-		case driver.GatherV, driver.AllgatherV:
-			want = func(k, i int) int64 { return value(k, i) }
-			if call == driver.GatherV && me != root {
-				to = 0
-			}
-			if inPlace && to > 0 {
-				copy(out[me*(n+1):], in[:length(me)])
-				c.Send = own
-			}
-		case driver.ScatterV:
-			want = func(_, i int) int64 { return value(root, me*(n+1)+i) }
-			from, to = me, me+1
-			if inPlace && me == root {
-				c.Recv, result = unsafe.Add(p, me*(n+1)*8), in
-			} else {
-				c.Recv = own
-			}
-		case driver.AlltoallV:
-			// Part j at rank i has as many elements as part i at rank j.
-			want = func(k, i int) int64 { return value(k, me*(n+1)+i) }
-			same := driver.Parts{Offsets: all.Offsets}
-			for k := range size {
-				same.Counts = append(same.Counts, uint64(length(k+me)*8))
-			}
-			c.SendParts, c.RecvParts = same, same
-		}
-		if err := r.collective(c); err != nil {
-			return err
-		}
-		for k := from; k < to; k++ {
-			count := length(k)
-			if call == driver.AlltoallV {
-				count = length(k + me)
-			}
-			for i := range count {
-				if got := result[k*(n+1)+i]; got != want(k, i) {
-					return fmt.Errorf("%v of %d, root %d, in place %v: element %d of part %d is %d, not %d", call, n, root, inPlace, i, k, got, want(k, i))
-				}
-			}
-			if gap := result[k*(n+1)+count]; &result[0] == &out[0] && gap != -1 {
-				return fmt.Errorf("%v of %d: the gap behind part %d was written: %d", call, n, k, gap)
-			}
-		}
-	}
-	return nil
 }
 
 // everyOp reduces elements of each type by each operation that takes it.
@@ -1011,19 +874,17 @@ func everyOp(r *rank) error {
 			}
 			// Rank 0 has the largest value, the others 1.
 			put(t, p, []int64{-1, 1}[min(r.w.Rank(), 1)])
-			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce, driver.Scan, driver.ReduceScatter} {
-				counts := make([]uint64, size)
-				counts[0] = 1
-				c := driver.Collective{Call: call, Send: p, Recv: q, Count: 1, Type: t, Op: op, RecvParts: driver.Parts{Counts: counts}}
+			for _, call := range []driver.Call{driver.Reduce, driver.Allreduce} {
+				c := driver.Collective{Call: call, Send: p, Recv: q, Count: 1, Type: t, Op: op}
 				if err := r.collective(c); err != nil {
 					return fmt.Errorf("%v by %v of %v: %w", call, op, t, err)
 				}
 				want := int64(-1)
-				if op == driver.Min && size > 1 && (call != driver.Scan || r.w.Rank() > 0) {
+				if op == driver.Min && size > 1 {
 					want = 1
 				}
 				put(t, unsafe.Pointer(&wanted[0]), want)
-				if r.w.Rank() > 0 && (call == driver.Reduce || call == driver.ReduceScatter) {
+				if r.w.Rank() > 0 && call == driver.Reduce {
 					continue
 				}
 				if !bytes.Equal(wanted[:t.Size()], view[byte](q, int(t.Size()))) {

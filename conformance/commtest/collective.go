@@ -38,7 +38,6 @@ func (c *communicator) Collective(a driver.Collective) (driver.Request, error) {
 	if err != nil {
 		return 0, err
 	}
-	a.SendParts, a.RecvParts = keep(a.SendParts), keep(a.RecvParts)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := c.engine.usable(op); err != nil {
@@ -66,10 +65,6 @@ func (c *communicator) Collective(a driver.Collective) (driver.Request, error) {
 	return id, nil
 }
 
-func keep(p driver.Parts) driver.Parts {
-	return driver.Parts{Counts: slices.Clone(p.Counts), Offsets: slices.Clone(p.Offsets)}
-}
-
 // incomplete fails a collective operation that waits for a rank which has left or was lost.
 func (g *group) incomplete(k *collective) {
 	for i, r := range k.reqs {
@@ -87,18 +82,6 @@ func (g *group) incomplete(k *collective) {
 // extent returns how many bytes this rank's part of the operation uses, counted from Send and from Recv.
 func (c *communicator) extent(a *driver.Collective) (in, out uint64, err error) {
 	n, root := uint64(len(c.group.ranks)), c.rank == a.Root
-	reach := func(p driver.Parts) (end uint64) {
-		if uint64(len(p.Counts)) != n || uint64(len(p.Offsets)) != n {
-			err = driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "%d lengths and %d offsets for %d ranks", len(p.Counts), len(p.Offsets), n)
-			return 0
-		}
-		for i := range p.Counts {
-			if p.Counts[i] > 0 {
-				end = max(end, p.Offsets[i]+p.Counts[i])
-			}
-		}
-		return end
-	}
 	switch a.Call {
 	case driver.Barrier:
 	case driver.Bcast:
@@ -108,58 +91,27 @@ func (c *communicator) extent(a *driver.Collective) (in, out uint64, err error) 
 		if root {
 			out = in
 		}
-	case driver.Allreduce, driver.Scan:
+	case driver.Allreduce:
 		in = a.Count * a.Type.Size()
 		out = in
-	case driver.Exscan:
-		in = a.Count * a.Type.Size()
-		if c.rank > 0 {
-			out = in
-		}
-	case driver.ReduceScatter:
-		if uint64(len(a.RecvParts.Counts)) != n {
-			return 0, 0, driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "%d lengths for %d ranks", len(a.RecvParts.Counts), n)
-		}
-		in, out = sum(a.RecvParts.Counts)*a.Type.Size(), a.RecvParts.Counts[c.rank]*a.Type.Size()
 	case driver.Gather:
 		in = a.Count
 		if root {
 			out = n * a.Count
-		}
-	case driver.GatherV:
-		in = a.Count
-		if root {
-			out = reach(a.RecvParts)
 		}
 	case driver.Scatter:
 		out = a.Count
 		if root {
 			in = n * a.Count
 		}
-	case driver.ScatterV:
-		out = a.Count
-		if root {
-			in = reach(a.SendParts)
-		}
 	case driver.Allgather:
 		in, out = a.Count, n*a.Count
-	case driver.AllgatherV:
-		in, out = a.Count, reach(a.RecvParts)
 	case driver.Alltoall:
 		in, out = n*a.Count, n*a.Count
-	case driver.AlltoallV:
-		in, out = reach(a.SendParts), reach(a.RecvParts)
 	default:
 		err = driver.Errorf(a.Call.String(), driver.ErrInvalidArgument, "no such operation")
 	}
 	return in, out, err
-}
-
-func sum(list []uint64) (n uint64) {
-	for _, v := range list {
-		n += v
-	}
-	return n
 }
 
 // disagreement says how the ranks' arguments contradict each other, "" if they do not.
@@ -179,39 +131,8 @@ func (k *collective) disagreement() string {
 			return differ("type", a.Type, b.Type)
 		case a.Call.Reduces() && a.Op != b.Op:
 			return differ("op", a.Op, b.Op)
-		case a.Call == driver.ReduceScatter && !slices.Equal(a.RecvParts.Counts, b.RecvParts.Counts):
-			return differ("lengths", a.RecvParts.Counts, b.RecvParts.Counts)
-		}
-		switch a.Call {
-		case driver.Barrier, driver.ReduceScatter, driver.GatherV, driver.ScatterV, driver.AllgatherV, driver.AlltoallV:
-		default:
-			if a.Count != b.Count {
-				return differ("count", a.Count, b.Count)
-			}
-		}
-	}
-	for i := range k.args {
-		for to := range k.args {
-			sent, taken := uint64(0), uint64(0)
-			switch a.Call {
-			case driver.GatherV:
-				if to != a.Root {
-					continue
-				}
-				sent, taken = k.args[i].Count, k.args[to].RecvParts.Counts[i]
-			case driver.ScatterV:
-				if i != a.Root {
-					continue
-				}
-				sent, taken = k.args[i].SendParts.Counts[to], k.args[to].Count
-			case driver.AllgatherV:
-				sent, taken = k.args[i].Count, k.args[to].RecvParts.Counts[i]
-			case driver.AlltoallV:
-				sent, taken = k.args[i].SendParts.Counts[to], k.args[to].RecvParts.Counts[i]
-			}
-			if sent != taken {
-				return fmt.Sprintf("rank %d sends %d bytes, of which rank %d takes %d", i, sent, to, taken)
-			}
+		case a.Call != driver.Barrier && a.Count != b.Count:
+			return differ("count", a.Count, b.Count)
 		}
 	}
 	return ""
@@ -277,12 +198,6 @@ func (k *collective) compute(bug bugs.Bug) {
 		}
 		plan = append(plan, piece{to, at, copyOf(a[from].Send, off, count)})
 	}
-	offset := func(p *driver.Parts, i int) uint64 {
-		if bug == bugs.IgnoresOffsets {
-			return sum(p.Counts[:i])
-		}
-		return p.Offsets[i]
-	}
 	elements := func(i int, count uint64) []byte { return copyOf(a[i].Send, 0, count*a[i].Type.Size()) }
 	fold := func(first, last int, count uint64) []byte {
 		acc := elements(first, count)
@@ -310,47 +225,13 @@ func (k *collective) compute(bug bugs.Bug) {
 			}
 			plan = append(plan, piece{i, 0, all})
 		}
-	case driver.Scan:
-		for i := range a {
-			last := i + 1
-			if bug == bugs.ScansExclusively && i > 0 {
-				last = i
-			}
-			plan = append(plan, piece{i, 0, fold(0, last, count)})
-		}
-	case driver.Exscan:
-		for i := 1; i < n; i++ {
-			last := i
-			if bug == bugs.ScansInclusively {
-				last++
-			}
-			plan = append(plan, piece{i, 0, fold(0, last, count)})
-		}
-	case driver.ReduceScatter:
-		counts := a[0].RecvParts.Counts
-		all, size := fold(0, n, sum(counts)), a[0].Type.Size()
-		for i := range a {
-			lo := sum(counts[:i]) * size
-			if bug == bugs.IgnoresOffsets {
-				lo = 0
-			}
-			plan = append(plan, piece{i, 0, all[lo : lo+counts[i]*size]})
-		}
 	case driver.Gather:
 		for i := range a {
 			give(i, 0, count, root, uint64(i)*count)
 		}
-	case driver.GatherV:
-		for i := range a {
-			give(i, 0, a[i].Count, root, offset(&a[root].RecvParts, i))
-		}
 	case driver.Scatter:
 		for i := range a {
 			give(root, uint64(i)*count, count, i, 0)
-		}
-	case driver.ScatterV:
-		for i := range a {
-			give(root, offset(&a[root].SendParts, i), a[i].Count, i, 0)
 		}
 	case driver.Allgather:
 		for i := range a {
@@ -358,22 +239,10 @@ func (k *collective) compute(bug bugs.Bug) {
 				give(i, 0, count, to, uint64(i)*count)
 			}
 		}
-	case driver.AllgatherV:
-		for i := range a {
-			for to := range a {
-				give(i, 0, a[i].Count, to, offset(&a[to].RecvParts, i))
-			}
-		}
 	case driver.Alltoall:
 		for i := range a {
 			for to := range a {
 				give(i, uint64(to)*count, count, to, uint64(i)*count)
-			}
-		}
-	case driver.AlltoallV:
-		for i := range a {
-			for to := range a {
-				give(i, offset(&a[i].SendParts, to), a[i].SendParts.Counts[to], to, offset(&a[to].RecvParts, i))
 			}
 		}
 	}

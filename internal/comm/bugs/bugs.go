@@ -34,15 +34,12 @@ const (
 	CompletesReductionsEarly     // Allreduce is done before the result is there
 	IgnoresRoot                  // rank 0 is the root
 	IgnoresOwnPart               // what a rank gives itself does not arrive
-	IgnoresOffsets               // parts are placed one after the other
 	RefusesInPlace               // operations in place leave the memory as it was
 	ReducesPairs                 // reductions leave out rank 2
 	ReducesHalf                  // the first half of the elements is not combined
 	ReducesUnsigned              // signed integers are compared as unsigned ones
 	Saturates                    // sums of 8-bit integers that do not fit become the largest value
 	ReducesAtRankZero            // Allreduce gives its result to rank 0 only
-	ScansExclusively             // Scan leaves out the rank itself
-	ScansInclusively             // Exscan takes in the rank itself
 	ProbesReceive                // Iprobe receives the message
 	GivesMemoryTwice             // memory of Alloc is in use already
 	CancelsSends                 // Cancel says that a send was cancelled
@@ -54,8 +51,8 @@ const (
 var names = [last]string{"None", "Drops", "DropsEmpty", "Duplicates", "Overtakes", "Shortens", "LosesTail", "WritesBeyond",
 	"CompletesSendsEarly", "CompletesReceivesEarly", "WrongSource", "WrongTag", "WrongLength", "IgnoresTags", "TruncatesSilently",
 	"Overruns", "ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
-	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "IgnoresOffsets", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
-	"ReducesUnsigned", "Saturates", "ReducesAtRankZero", "ScansExclusively", "ScansInclusively", "ProbesReceive",
+	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
+	"ReducesUnsigned", "Saturates", "ReducesAtRankZero", "ProbesReceive",
 	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody"}
 
 // String is the name of the constant.

@@ -117,15 +117,12 @@ var killers = map[bugs.Bug]string{
 	bugs.CompletesReductionsEarly: "Collectives/ReductionWaits",
 	bugs.IgnoresRoot:              "Collectives/Bcast",
 	bugs.IgnoresOwnPart:           "Collectives/Gather",
-	bugs.IgnoresOffsets:           "Collectives/GatherV",
 	bugs.RefusesInPlace:           "Collectives/Reductions",
-	bugs.ReducesPairs:             "Collectives/Scan",
-	bugs.ReducesHalf:              "Collectives/ReduceScatter",
+	bugs.ReducesPairs:             "Collectives/Reductions",
+	bugs.ReducesHalf:              "Collectives/Reductions",
 	bugs.ReducesUnsigned:          "Collectives/Reductions",
 	bugs.Saturates:                "Collectives/IntegersWrapAround",
 	bugs.ReducesAtRankZero:        "Collectives/SeveralAtOnce",
-	bugs.ScansExclusively:         "Collectives/Scan",
-	bugs.ScansInclusively:         "Collectives/Exscan",
 	bugs.ProbesReceive:            "Messages/AreProbed",
 }
 

@@ -6,30 +6,22 @@ import (
 )
 
 // Call names a collective operation. The comments say which fields of [Collective] it uses. "Part i" is the part that belongs to
-// rank i: the Count bytes at offset i*Count, or Counts[i] bytes at Offsets[i] in the calls whose names end in V.
+// rank i: the Count bytes at offset i*Count.
 type Call uint8
 
 const (
-	Barrier       Call = iota // no fields: done when every rank has made the call
-	Bcast                     // Recv, Count, Root: Root's Count bytes at Recv go to Recv of every rank
-	Reduce                    // Send, Recv (at Root), Count elements, Type, Op, Root: element k of Recv is Op over element k of all ranks
-	Allreduce                 // Send, Recv, Count elements, Type, Op: Reduce whose result goes to every rank
-	ReduceScatter             // Send, Recv, RecvParts.Counts in elements, Type, Op: Reduce of all parts together; rank i gets part i
-	Scan                      // Send, Recv, Count elements, Type, Op: as Reduce, over ranks 0 to this one
-	Exscan                    // the same, over the ranks before this one; rank 0 has no Recv
-	Gather                    // Send, Recv (at Root), Count, Root: the Count bytes of rank i become part i of Recv
-	GatherV                   // Send, Count, Recv and RecvParts (at Root), Root: Count is RecvParts.Counts[i] at rank i
-	Scatter                   // Send (at Root), Recv, Count, Root: part i of Send becomes the Count bytes of rank i
-	ScatterV                  // Send and SendParts (at Root), Recv, Count, Root: Count is SendParts.Counts[i] at rank i
-	Allgather                 // Send, Recv, Count: Gather to every rank
-	AllgatherV                // Send, Count, Recv, RecvParts: GatherV to every rank
-	Alltoall                  // Send, Recv, Count: part j of Send at rank i becomes part i of Recv at rank j
-	AlltoallV                 // Send, SendParts, Recv, RecvParts: the same, with parts of any lengths
+	Barrier   Call = iota // no fields: done when every rank has made the call
+	Bcast                 // Recv, Count, Root: Root's Count bytes at Recv go to Recv of every rank
+	Reduce                // Send, Recv (at Root), Count elements, Type, Op, Root: element k of Recv is Op over element k of all ranks
+	Allreduce             // Send, Recv, Count elements, Type, Op: Reduce whose result goes to every rank
+	Gather                // Send, Recv (at Root), Count, Root: the Count bytes of rank i become part i of Recv
+	Scatter               // Send (at Root), Recv, Count, Root: part i of Send becomes the Count bytes of rank i
+	Allgather             // Send, Recv, Count: Gather to every rank
+	Alltoall              // Send, Recv, Count: part j of Send at rank i becomes part i of Recv at rank j
 	lastCall
 )
 
-var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "ReduceScatter", "Scan", "Exscan", "Gather", "GatherV",
-	"Scatter", "ScatterV", "Allgather", "AllgatherV", "Alltoall", "AlltoallV"}
+var callNames = [lastCall]string{"Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Scatter", "Allgather", "Alltoall"}
 
 // String is the name of the constant.
 func (c Call) String() string {
@@ -51,14 +43,14 @@ func Calls() []Call {
 // Rooted reports whether one rank, Root, has a role of its own.
 func (c Call) Rooted() bool {
 	switch c {
-	case Bcast, Reduce, Gather, GatherV, Scatter, ScatterV:
+	case Bcast, Reduce, Gather, Scatter:
 		return true
 	}
 	return false
 }
 
 // Reduces reports whether the operation combines elements, and so uses Type and Op.
-func (c Call) Reduces() bool { return c >= Reduce && c <= Exscan }
+func (c Call) Reduces() bool { return c == Reduce || c == Allreduce }
 
 // Collective is one rank's part in a collective operation. Fields that the comment of its Call does not name are ignored. Fields that it
 // names "at Root" are ignored at the other ranks.
@@ -66,9 +58,9 @@ func (c Call) Reduces() bool { return c >= Reduce && c <= Exscan }
 // Memory that is read and memory that is written do not overlap, except in an operation in place (MPI_IN_PLACE). There the address of what this
 // rank gives to itself equals the address of what it takes from itself:
 //
-//   - Send == Recv for Reduce at Root, Allreduce, Scan and Exscan;
-//   - Send == the address of the rank's own part of Recv for Gather and GatherV at Root, Allgather and AllgatherV;
-//   - Recv == the address of the rank's own part of Send for Scatter and ScatterV at Root.
+//   - Send == Recv for Reduce at Root and Allreduce;
+//   - Send == the address of the rank's own part of Recv for Gather at Root and Allgather;
+//   - Recv == the address of the rank's own part of Send for Scatter at Root.
 //
 // The other calls never are. [Collective.InPlace] reports whether an operation is in place.
 type Collective struct {
@@ -79,39 +71,23 @@ type Collective struct {
 
 	Send, Recv unsafe.Pointer
 	Count      uint64 // bytes, or elements of Type in the calls that say so
-
-	SendParts, RecvParts Parts
-}
-
-// Parts says where the ranks' parts of some memory lie. Parts that are written do not overlap. Both slices have one value for each rank;
-// ReduceScatter, whose parts follow each other, has no Offsets.
-type Parts struct {
-	Counts  []uint64 // lengths
-	Offsets []uint64 // from the start of the memory
 }
 
 // InPlace reports whether the rank gives and takes its own part at one address. If that part has no bytes, it is false, except for the
 // calls that are in place when Send == Recv and not nil.
 func (c *Collective) InPlace(rank int) bool {
 	own := func(p unsafe.Pointer) uintptr { return uintptr(p) + uintptr(rank)*uintptr(c.Count) }
-	ownOf := func(p unsafe.Pointer, parts *Parts) uintptr { return uintptr(p) + uintptr(parts.Offsets[rank]) }
 	switch c.Call {
 	case Reduce:
 		return rank == c.Root && c.Send != nil && c.Send == c.Recv
-	case Allreduce, Scan, Exscan:
+	case Allreduce:
 		return c.Send != nil && c.Send == c.Recv
 	case Gather:
 		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == own(c.Recv)
-	case GatherV:
-		return rank == c.Root && c.Count > 0 && uintptr(c.Send) == ownOf(c.Recv, &c.RecvParts)
 	case Allgather:
 		return c.Count > 0 && uintptr(c.Send) == own(c.Recv)
-	case AllgatherV:
-		return c.Count > 0 && uintptr(c.Send) == ownOf(c.Recv, &c.RecvParts)
 	case Scatter:
 		return rank == c.Root && c.Count > 0 && uintptr(c.Recv) == own(c.Send)
-	case ScatterV:
-		return rank == c.Root && c.Count > 0 && uintptr(c.Recv) == ownOf(c.Send, &c.SendParts)
 	}
 	return false
 }

@@ -66,7 +66,7 @@ func Types() []Type {
 }
 
 // Op is how a reduction combines elements. An engine may combine them in any order, so results of floating-point types may differ in
-// their last bits between engines, between runs with other numbers of ranks, and for Allreduce, Scan and Exscan between algorithms.
+// their last bits between engines, between runs with other numbers of ranks, and for Allreduce between algorithms.
 type Op uint8
 
 const (

@@ -64,8 +64,7 @@ type Comm interface {
 	// longer ends the request with an error of kind [ErrTruncated]; what is at p is then unspecified.
 	Irecv(p unsafe.Pointer, n uint64, source, tag int) (Request, error)
 
-	// Collective begins an operation in which all ranks of the communicator take part, with the same Call and matching arguments. The
-	// slices in it are not kept: an engine whose library reads them later copies them.
+	// Collective begins an operation in which all ranks of the communicator take part, with the same Call and matching arguments.
 	Collective(c Collective) (Request, error)
 
 	// Abort ends all processes of the job, as far as the engine can, with an exit code that is not 0. It may not return.
