@@ -17,80 +17,28 @@ import (
 
 const backendName = "opencl"
 
-// registered is the backend without options, which package hal finds.
-var registered = newBackend(bindTable)
+func init() { driver.Register(newBackend(bindTable)) }
 
-func init() { driver.Register(registered) }
-
-// Backend is the OpenCL backend. Programs use it through package hal, and use the type itself
-// only for methods that hal does not offer: [Backend.Problems], [Backend.VendorCodes].
-// It is safe for concurrent use.
-type Backend struct {
+// backend is the OpenCL backend. It is safe for concurrent use. The command "halyard" calls Problems for its list of devices, and VendorCodes
+// and VendorError for its check.
+type backend struct {
 	bind func() (*table, error)
 
-	of   *Backend // the backend without options, whose libraries it uses; for that backend itself, b
-	opts Options
-
 	mu        sync.Mutex
-	libraries map[string]*library  // by the value of libraryEnv
-	variants  map[Options]*Backend // backends with options, which use this one's libraries
+	libraries map[string]*library // by the value of libraryEnv
 }
 
-// Options identify a backend for [New]: equal Options give the same backend. They are a comparable struct for that reason; the options
-// of other calls in this module are functions.
-type Options struct {
-	// Memory is the tier of memory of every device that the backend opens: "usm", "svm", "svm-coarse" or "buffer", as in
-	// HALYARD_OPENCL_MEMORY. If it is "", the variable decides; otherwise the variable is not read. With any other text Devices and
-	// Open return an error of kind ErrInvalidArgument.
-	Memory string
-
-	// Parts, if it is not 0, has the backend list the parts of each device in place of the device: from 2 to 64 parts
-	// with equal numbers of compute units, or numbers that differ by one. So streams of one part leave the processors
-	// of the others alone. The parts divide processors and not memory: each reports all memory of the device, has no
-	// UUID, and counts only what it has allocated itself, so a program that adds up the figures of the parts counts
-	// the memory several times. Parts copy to each other through the host. A device that cannot be divided, as most
-	// GPUs, is not listed; [Backend.Problems] says why. With any other number Devices and Open return an error of
-	// kind ErrInvalidArgument. See clCreateSubDevices, OpenCL 1.2, section 4.3.
-	Parts int
-}
-
-// New returns a backend with the options. hal.OpenWith opens its devices, so one program can use devices in different tiers. A backend
-// with options is not registered. For the same valid options New returns the same backend, and for empty options the registered one.
-// Package hal regards a device that is open in two tiers as two devices, and a device and its parts as well.
-func New(opts Options) *Backend { return registered.with(opts) }
-
-// with returns the variant of a backend that has the options.
-func (b *Backend) with(opts Options) *Backend {
-	if opts == (Options{}) {
-		return b
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	v := b.variants[opts]
-	if v == nil {
-		v = &Backend{of: b, opts: opts}
-		_, err := tiersNamed(opts.Memory)
-		if err == nil && opts.validParts() == nil { // so there are no more variants than names of tiers and numbers of parts
-			b.variants[opts] = v
-		}
-	}
-	return v
-}
-
-func newBackend(bind func() (*table, error)) *Backend {
-	b := &Backend{bind: bind, libraries: map[string]*library{}, variants: map[Options]*Backend{}}
-	b.of = b
-	return b
+func newBackend(bind func() (*table, error)) *backend {
+	return &backend{bind: bind, libraries: map[string]*library{}}
 }
 
 // Name returns "opencl".
-func (b *Backend) Name() string { return backendName }
+func (b *backend) Name() string { return backendName }
 
 // library loads the OpenCL library that the environment selects. If that fails, the next call
 // tries again.
-func (b *Backend) library(op string) (*library, error) {
+func (b *backend) library(op string) (*library, error) {
 	key := os.Getenv(libraryEnv)
-	b = b.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l := b.libraries[key]; l != nil {
@@ -105,14 +53,10 @@ func (b *Backend) library(op string) (*library, error) {
 	return l, nil
 }
 
-// enumerate returns the library and, by ordinal, the devices or parts that the options ask for, and the reasons why
-// others are missing. It asks one platform after the other, in the library's order, until it has found the device
+// enumerate returns the library and, by ordinal, its devices, and the reasons why others are missing. It asks one platform after the other, in the library's order, until it has found the device
 // last or all platforms have answered. So an ordinal does not depend on how long a platform takes, and two platforms
 // never list their devices at the same time. If ctx ends first, what was found is returned beside the error.
-func (b *Backend) enumerate(ctx context.Context, op string, last int) (l *library, found []*hardware, problems []string, err error) {
-	if err := b.opts.validParts(); err != nil {
-		return nil, nil, nil, err
-	}
+func (b *backend) enumerate(ctx context.Context, op string, last int) (l *library, found []*hardware, problems []string, err error) {
 	if l, err = b.library(op); err != nil {
 		return nil, nil, nil, err
 	}
@@ -136,11 +80,6 @@ func (b *Backend) enumerate(ctx context.Context, op string, last int) (l *librar
 		if devices[0].problem != "" {
 			problems = append(problems, devices[0].problem)
 		}
-		if b.opts.Parts != 0 {
-			var more []string
-			devices, more = l.divided(devices, b.opts.Parts)
-			problems = append(problems, more...)
-		}
 		found = append(found, devices...)
 	}
 	if len(found) == 0 {
@@ -153,10 +92,10 @@ func (b *Backend) enumerate(ctx context.Context, op string, last int) (l *librar
 // platform until ctx ends. Then the error is of kind ErrNotReady and names the platform that has not answered, and
 // the list beside it has the devices of the platforms before that one. The error is of kind ErrUnavailable when there
 // is no OpenCL library, when no driver is registered with it or loads, and when no platform has a device, with the
-// reasons; it is of kind ErrInvalidArgument when the environment or [Options] force a tier that does not exist.
-func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+// reasons; it is of kind ErrInvalidArgument when the environment forces a tier that does not exist.
+func (b *backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	const op = "list devices"
-	prefer, err := b.preferredTiers()
+	prefer, err := preferredTiers()
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +110,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 // Problems returns the reasons why devices may be missing from the list, as one sentence each: a
 // registered driver that does not load, a platform that has no devices or does not
 // answer, a device that is too old. It returns nil if there are none.
-func (b *Backend) Problems(ctx context.Context) []string {
+func (b *backend) Problems(ctx context.Context) []string {
 	_, _, problems, err := b.enumerate(ctx, "list devices", math.MaxInt)
 	if err != nil {
 		problems = append(problems, err.Error())
@@ -181,11 +120,11 @@ func (b *Backend) Problems(ctx context.Context) []string {
 
 // Open opens a device by its index in the list. It waits for the platforms up to the one of the device, until ctx
 // ends. The error is of kind ErrOutOfRange if there is no such device, and has the reasons why others are missing; if
-// there is none at all, it is that of Devices. It is of kind ErrUnsupported if the environment or [Options] force a
+// there is none at all, it is that of Devices. It is of kind ErrUnsupported if the environment forces a
 // tier of memory that the device lacks.
-func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"
-	prefer, err := b.preferredTiers()
+	prefer, err := preferredTiers()
 	if err != nil {
 		return nil, err
 	}
@@ -236,21 +175,18 @@ func (s tiers) String() string {
 	return strings.Join(names, ", ")
 }
 
-// preference is the tiers to choose from, best first, and the option or variable that forced them, if one did.
+// preference is the tiers to choose from, best first, and the value of memoryEnv that forced them.
 type preference struct {
-	by, forced string
-	order      []tier
+	forced string
+	order  []tier
 }
 
-// preferredTiers reads the options, or the environment if the options name no tier.
-func (b *Backend) preferredTiers() (preference, error) {
-	p := preference{by: "Options.Memory", forced: b.opts.Memory}
-	if p.forced == "" {
-		p = preference{by: memoryEnv, forced: os.Getenv(memoryEnv)}
-	}
+// preferredTiers reads the environment.
+func preferredTiers() (preference, error) {
+	p := preference{forced: os.Getenv(memoryEnv)}
 	var err error
 	if p.order, err = tiersNamed(p.forced); err != nil {
-		return preference{}, refusal("choose a tier", -1, driver.ErrInvalidArgument, "%s is %q; %v", p.by, p.forced, err)
+		return preference{}, refusal("choose a tier", -1, driver.ErrInvalidArgument, "%s is %q; %v", memoryEnv, p.forced, err)
 	}
 	return p, nil
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	stdmaps "maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,7 +103,7 @@ func fake(platforms ...*fakePlatform) *table {
 	}
 }
 
-func fakeBackend(platforms ...*fakePlatform) *Backend {
+func fakeBackend(platforms ...*fakePlatform) *backend {
 	return newBackend(func() (*table, error) { return fake(platforms...), nil })
 }
 
@@ -116,7 +115,7 @@ func names(infos []driver.Info) string {
 	return strings.Join(all, " ")
 }
 
-func wantDevices(t testing.TB, b *Backend, ctx context.Context, want string) {
+func wantDevices(t testing.TB, b *backend, ctx context.Context, want string) {
 	t.Helper()
 	infos, err := b.Devices(ctx)
 	ok(t, err)
@@ -130,7 +129,7 @@ func wantDevices(t testing.TB, b *Backend, ctx context.Context, want string) {
 	}
 }
 
-func wantProblem(t testing.TB, b *Backend, words ...string) {
+func wantProblem(t testing.TB, b *backend, words ...string) {
 	t.Helper()
 	all := strings.Join(b.Problems(context.Background()), "\n")
 	for _, w := range words {
@@ -296,12 +295,7 @@ func TestPlatformsWithoutDevices(t *testing.T) {
 	wantProblem(t, b, "platform 0 (Empty) has no devices")
 }
 
-func TestTierFollowsTheEnvironmentOrTheOptions(t *testing.T) {
-	t.Run("environment", func(t *testing.T) { tierIsForced(t, false) })
-	t.Run("options", func(t *testing.T) { tierIsForced(t, true) })
-}
-
-func tierIsForced(t *testing.T, options bool) {
+func TestTierFollowsTheEnvironment(t *testing.T) {
 	usm := fakeDevice{deviceExtensions: "cl_intel_unified_shared_memory", deviceUSMDevice: uint64(1), deviceUSMHost: uint64(1)}
 	b := fakeBackend(&fakePlatform{name: "P", devices: []fakeDevice{
 		gpu("plain", nil),
@@ -319,14 +313,6 @@ func tierIsForced(t *testing.T, options bool) {
 		{"buffer", "buffer buffer buffer buffer buffer buffer"},
 	} {
 		t.Setenv(memoryEnv, row.force)
-		by, b := memoryEnv, b
-		if options {
-			t.Setenv(memoryEnv, "svm") // the option takes precedence
-			by, b = "Options.Memory", b.with(Options{Memory: row.force})
-			if row.force == "" {
-				t.Setenv(memoryEnv, "")
-			}
-		}
 		infos, err := b.Devices(t.Context())
 		ok(t, err)
 		for i, want := range strings.Fields(row.want) {
@@ -334,7 +320,7 @@ func tierIsForced(t *testing.T, options bool) {
 			if want == "-" {
 				_, err := b.Open(t.Context(), i)
 				wantKind(t, err, driver.ErrUnsupported)
-				if info.MemoryModel != "" || info.Caps != 0 || !strings.Contains(info.Driver, by+" is "+row.force) ||
+				if info.MemoryModel != "" || info.Caps != 0 || !strings.Contains(info.Driver, memoryEnv+" is "+row.force) ||
 					!strings.Contains(err.Error(), "the device supports only ") {
 					t.Errorf("forced %q: %s is listed as %+v and refused with %v", row.force, info.Model, info, err)
 				}
@@ -347,97 +333,10 @@ func tierIsForced(t *testing.T, options bool) {
 	}
 	for _, bad := range []string{"USM", "fast", "usm,svm", " "} {
 		t.Setenv(memoryEnv, bad)
-		b := b
-		if options {
-			t.Setenv(memoryEnv, "")
-			b = b.with(Options{Memory: bad})
-		}
 		_, err := b.Devices(t.Context())
 		wantKind(t, err, driver.ErrInvalidArgument)
 		_, err = b.Open(t.Context(), 0)
 		wantKind(t, err, driver.ErrInvalidArgument)
-	}
-}
-
-// Devices are divided once for each number of parts. One that cannot be is not listed, and a problem says why.
-func TestDividedDevices(t *testing.T) {
-	cpu := func(name string, units uint32) fakeDevice {
-		return gpu(name, fakeDevice{deviceMaxUnits: units, devicePartitions: uint64(partitionByCounts),
-			deviceExtensions: "cl_khr_device_uuid", deviceUUID: "0123456789abcdef"})
-	}
-	solid := gpu("solid", fakeDevice{deviceMaxUnits: uint32(8), devicePartitions: uint64(0)})
-	p := &fakePlatform{name: "P", devices: []fakeDevice{cpu("five", 5), cpu("one", 1), cpu("stubborn", 4), solid}}
-	var calls [][]uintptr
-	lib := fake(p)
-	lib.createSubDevices = func(id uintptr, split, ids []uintptr) status {
-		calls = append(calls, split)
-		if id == 102 {
-			return -18 // CL_DEVICE_PARTITION_FAILED
-		}
-		for i, n := range split[1 : len(split)-2] {
-			p.devices = append(p.devices, cpu("five", uint32(n)))
-			ids[i] = 100 + uintptr(len(p.devices)-1)
-		}
-		return success
-	}
-	b := newBackend(func() (*table, error) { return lib, nil })
-	two, three := b.with(Options{Parts: 2}), b.with(Options{Parts: 3})
-	const memory = "; they share its memory)"
-	for range 2 {
-		wantDevices(t, two, t.Context(), "five (part 1 of 2"+memory+" five (part 2 of 2"+memory)
-		wantDevices(t, three, t.Context(), "five (part 1 of 3"+memory+" five (part 2 of 3"+memory+" five (part 3 of 3"+memory)
-		wantDevices(t, b, t.Context(), "five one stubborn solid")
-	}
-	want := [][]uintptr{{partitionByCounts, 2, 3, 0, 0}, {partitionByCounts, 2, 2, 0, 0}, {partitionByCounts, 1, 2, 2, 0, 0}, {partitionByCounts, 1, 1, 2, 0, 0}}
-	if !slices.EqualFunc(calls, want, slices.Equal) {
-		t.Errorf("divided by %v, want %v", calls, want)
-	}
-	wantProblem(t, two, "one is not divided into 2 parts: it has 1 compute units", "stubborn is not divided", "CL_DEVICE_PARTITION_FAILED",
-		"solid is not divided into 2 parts: the device cannot be divided by counts of compute units")
-	infos, err := two.Devices(t.Context())
-	ok(t, err)
-	if infos[0].UUID != (driver.UUID{}) || infos[0].TotalMemory != 8<<30 {
-		t.Errorf("parts: %+v", infos)
-	}
-	for _, bad := range []int{-1, 1, mostParts + 1} {
-		v := b.with(Options{Parts: bad})
-		_, err := v.Devices(t.Context())
-		wantKind(t, err, driver.ErrInvalidArgument)
-		_, err = v.Open(t.Context(), 0)
-		wantKind(t, err, driver.ErrInvalidArgument)
-	}
-	if n := len(b.variants); n != 2 {
-		t.Errorf("%d variants are kept", n)
-	}
-}
-
-// Equal options give the same backend, so that package hal opens a device once. All backends share one library.
-func TestBackendsOfOptions(t *testing.T) {
-	first, again := New(Options{Memory: "svm"}), New(Options{Memory: "svm"})
-	if New(Options{}) != registered || first != again || first == registered {
-		t.Error("a backend is there twice, or has the wrong options")
-	}
-	made := 0
-	b := newBackend(func() (*table, error) {
-		made++
-		return fake(&fakePlatform{name: "P", devices: []fakeDevice{gpu("fine", fakeDevice{deviceSVMCaps: uint64(svmFine)})}}), nil
-	})
-	svm, buffer := b.with(Options{Memory: "svm"}), b.with(Options{Memory: "buffer"})
-	for _, one := range []*Backend{b, svm, buffer} {
-		_, err := one.Devices(t.Context())
-		ok(t, err)
-		if p := one.Problems(t.Context()); len(p) > 0 {
-			t.Error(p)
-		}
-	}
-	if made != 1 {
-		t.Errorf("%d libraries", made)
-	}
-	for i := range 100 {
-		b.with(Options{Memory: strings.Repeat("x", i+1)})
-	}
-	if n := len(b.variants); n != 2 {
-		t.Errorf("%d variants are kept", n)
 	}
 }
 
@@ -541,7 +440,8 @@ func TestRegisteringInAForcedTier(t *testing.T) {
 	stdmaps.Copy(both, system)
 	b := fakeBackend(&fakePlatform{name: pocl, devices: []fakeDevice{gpu("a", both), gpu("b", system)}},
 		&fakePlatform{name: "Other", devices: []fakeDevice{gpu("c", both)}})
-	infos, err := b.with(Options{Memory: "svm"}).Devices(t.Context())
+	t.Setenv(memoryEnv, "svm")
+	infos, err := b.Devices(t.Context())
 	ok(t, err)
 	for i, want := range []bool{false, true, true} {
 		if infos[i].Caps.Has(driver.CapRegister) != want {

@@ -35,14 +35,6 @@
 // listed with no tier and with the reason in Info.Driver; to open it is an error of kind
 // ErrUnsupported.
 //
-// A program chooses the tier of one device by opening it with a backend that has options:
-//
-//	dev, err := hal.OpenWith(ctx, opencl.New(opencl.Options{Memory: "svm"}), 1)
-//
-// In the same way a program has the parts of each device listed in place of the device, for example two with half of the processors each:
-//
-//	parts, err := opencl.New(opencl.Options{Parts: 2}).Devices(ctx)
-//
 // Memory.Handle is an address in the first three tiers (set kernel arguments with
 // clSetKernelArgMemPointerINTEL or clSetKernelArgSVMPointer) and a cl_mem in the last
 // (clSetKernelArg).

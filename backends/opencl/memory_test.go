@@ -4,7 +4,6 @@ package opencl
 
 import (
 	"bytes"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"unsafe"
@@ -223,10 +222,11 @@ func TestTiersDoNotLink(t *testing.T) {
 	}
 }
 
-func ExampleBackend_VendorError() {
-	b := newBackend(loadTable)
-	fmt.Println(b.VendorError("clEnqueueCopyBuffer", -8))
-	// Output: opencl: vendor call: source and destination overlap [clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP (-8)]
+func TestErrorsNameTheirStatus(t *testing.T) {
+	const want = "opencl: vendor call: source and destination overlap [clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP (-8)]"
+	if err := newBackend(loadTable).VendorError("clEnqueueCopyBuffer", -8); err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // Rusticl refuses to unmap what is still being mapped.

@@ -156,7 +156,7 @@ func countEvents(v reflect.Value, b *balance) {
 // place is one device in one tier through one binding.
 type place struct {
 	*device
-	backend *Backend
+	backend *backend
 	ordinal int
 	binding string
 }
