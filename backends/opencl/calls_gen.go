@@ -20,7 +20,6 @@ const (
 	deviceTypeAll         = 0xFFFFFFFF // CL_DEVICE_TYPE_ALL
 	deviceType            = 0x1000     // CL_DEVICE_TYPE
 	deviceMaxUnits        = 0x1002     // CL_DEVICE_MAX_COMPUTE_UNITS
-	devicePartitions      = 0x1044     // CL_DEVICE_PARTITION_PROPERTIES
 	deviceMaxGroup        = 0x1004     // CL_DEVICE_MAX_WORK_GROUP_SIZE
 	deviceMaxItems        = 0x1005     // CL_DEVICE_MAX_WORK_ITEM_SIZES
 	deviceAddressBits     = 0x100D     // CL_DEVICE_ADDRESS_BITS
@@ -58,7 +57,6 @@ const (
 	contextPlatform       = 0x1084     // CL_CONTEXT_PLATFORM
 	queueProfilingEnable  = 0x2        // CL_QUEUE_PROFILING_ENABLE
 	queueContext          = 0x1090     // CL_QUEUE_CONTEXT
-	partitionByCounts     = 0x1087     // CL_DEVICE_PARTITION_BY_COUNTS
 	queueDevice           = 0x1091     // CL_QUEUE_DEVICE
 	queueProperties       = 0x1093     // CL_QUEUE_PROPERTIES
 	queueOutOfOrder       = 0x1        // CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE
@@ -220,17 +218,15 @@ type table struct {
 	getPlatformInfo func(platform uintptr, param uint32, value []byte) (n uint64, st status)
 	deviceIDs       func(platform uintptr, kinds uint64, ids []uintptr) (n uint32, st status)
 	getDeviceInfo   func(device uintptr, param uint32, value []byte) (n uint64, st status)
-	// createSubDevices divides a device by counts of compute units: split has partitionByCounts, the counts and two zeros.
-	createSubDevices func(device uintptr, split, ids []uintptr) (st status)
-	extension        func(platform uintptr, name string) (r uintptr)
-	createContext    func(properties []uintptr, device uintptr) (r uintptr, st status)
-	releaseContext   func(context uintptr) (st status)
-	createQueue      func(context, device uintptr, properties uint64) (r uintptr, st status)
-	retainQueue      func(queue uintptr) (st status)
-	releaseQueue     func(queue uintptr) (st status)
-	queueInfo        func(queue uintptr, param uint32, value []byte) (st status)
-	flush            func(queue uintptr) (st status)
-	createBuffer     func(context uintptr, flags, size uint64, host uintptr) (r uintptr, st status)
+	extension       func(platform uintptr, name string) (r uintptr)
+	createContext   func(properties []uintptr, device uintptr) (r uintptr, st status)
+	releaseContext  func(context uintptr) (st status)
+	createQueue     func(context, device uintptr, properties uint64) (r uintptr, st status)
+	retainQueue     func(queue uintptr) (st status)
+	releaseQueue    func(queue uintptr) (st status)
+	queueInfo       func(queue uintptr, param uint32, value []byte) (st status)
+	flush           func(queue uintptr) (st status)
+	createBuffer    func(context uintptr, flags, size uint64, host uintptr) (r uintptr, st status)
 	// createSubBuffer makes a buffer of a part of another: the offset and the number of bytes. The type is CL_BUFFER_CREATE_TYPE_REGION.
 	createSubBuffer func(mem uintptr, part [2]uint64) (r uintptr, st status)
 	retainBuffer    func(mem uintptr) (st status)
@@ -310,7 +306,6 @@ type tableProcs struct {
 	GetPlatformInfo     dl.Proc `sym:"clGetPlatformInfo"`
 	DeviceIDs           dl.Proc `sym:"clGetDeviceIDs"`
 	GetDeviceInfo       dl.Proc `sym:"clGetDeviceInfo"`
-	CreateSubDevices    dl.Proc `sym:"clCreateSubDevices"`
 	Extension           dl.Proc `sym:"clGetExtensionFunctionAddressForPlatform"`
 	CreateContext       dl.Proc `sym:"clCreateContext"`
 	ReleaseContext      dl.Proc `sym:"clReleaseContext"`
@@ -405,11 +400,6 @@ func fillTable(lib *dl.Library) (*table, error) {
 		n = uint64(w0[0])
 		w0.Put()
 		return n, st
-	}
-	t.createSubDevices = func(device uintptr, split, ids []uintptr) (st status) {
-		st = status(p.CreateSubDevices.Call5(device, uintptr(unsafe.Pointer(unsafe.SliceData(split))), uintptr(len(ids)),
-			uintptr(unsafe.Pointer(unsafe.SliceData(ids))), 0))
-		return st
 	}
 	t.extension = func(platform uintptr, name string) (r uintptr) {
 		text := dl.CString(name)

@@ -47,12 +47,6 @@ func link(t *table) {
 		w0.Put()
 		return n, st
 	}
-	t.createSubDevices = func(device uintptr, split, ids []uintptr) (st status) {
-		st = status(cl.CreateSubDevices(cl.DeviceId(dl.Pointer(device)),
-			(*cl.DevicePartitionProperty)(unsafe.Pointer(unsafe.SliceData(split))), uint32(len(ids)),
-			(*cl.DeviceId)(unsafe.Pointer(unsafe.SliceData(ids))), nil))
-		return st
-	}
 	t.releaseContext = func(context uintptr) (st status) {
 		st = status(cl.ReleaseContext(clContext(context)))
 		return st
