@@ -1,16 +1,12 @@
 package protocol
 
-import (
-	"fmt"
-
-	"github.com/go-halyard/halyard/coherence"
-)
+import "github.com/go-halyard/halyard/coherence"
 
 // Map is the state of every byte of a buffer: a [State] per interval, whose Valid sets differ from
 // one interval to the next and whose Allocated set is the same everywhere, because a replica has
 // memory for the whole buffer or none.
 //
-// Offsets are in bytes, ranges are half-open: [lo, hi). A map is made by [NewMap] or [Map.Init]; it
+// Offsets are in bytes, ranges are half-open: [lo, hi). A map is made by [Map.Init]; it
 // must not be copied once used, and is not safe for concurrent use. With n intervals a query of any
 // range takes O(log n). A change takes O(log n) and time for each interval that it touches. Queries do not
 // allocate.
@@ -26,15 +22,7 @@ type Map struct {
 	tree      *tree // the intervals if split; kept for reuse after they merged into one
 }
 
-// NewMap returns a map of size bytes. None of them was ever written, and no place has memory for
-// them.
-func NewMap(size uint64) *Map {
-	m := new(Map)
-	m.Init(size)
-	return m
-}
-
-// Init makes m what [NewMap] returns, for a map that is part of a larger value.
+// Init makes m a map of size bytes, none of which is valid or allocated anywhere.
 func (m *Map) Init(size uint64) { *m = Map{size: size} }
 
 // Size is the number of bytes.
@@ -257,29 +245,6 @@ func (m *Map) Invalidate(p Place, lo, hi uint64) (lost uint64) {
 	})
 	m.update(lo, hi, p, left)
 	return lost
-}
-
-// Check verifies what every method maintains: the intervals are sorted and disjoint, cover the map,
-// differ from their neighbours and are valid only where memory is allocated, and their summaries
-// are right.
-func (m *Map) Check() error {
-	if !m.split {
-		if m.one&^m.allocated != 0 {
-			return fmt.Errorf("protocol: valid %v, allocated %v", m.one, m.allocated)
-		}
-		return nil
-	}
-	return m.tree.check(m.size, m.allocated)
-}
-
-// String lists the intervals, for debugging.
-func (m *Map) String() string {
-	s := fmt.Sprintf("allocated %v", m.allocated)
-	m.Runs(0, m.size, func(lo, hi uint64, valid Set) bool {
-		s += fmt.Sprintf(" [%d,%d)%v", lo, hi, valid)
-		return true
-	})
-	return s
 }
 
 func (m *Map) has(lo, hi uint64) bool { return lo <= hi && hi <= m.size }
