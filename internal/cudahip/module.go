@@ -205,7 +205,6 @@ func (k *Kernel) describe(op string) error {
 	limits := &d.info.Compute
 	if read := k.module.infos[k.info.Name]; read != nil {
 		k.info.Params, k.info.Known, k.info.RequiredBlock = read.Params, read.Known, read.RequiredBlock
-		k.info.MaxThreads, k.info.StaticShared, k.info.Local = read.MaxThreads, read.StaticShared, read.Local
 	}
 	dynamic := int32(0)
 	for _, a := range []struct {

@@ -91,7 +91,6 @@ type cubinKernel struct {
 	name   string
 	info   []byte
 	shared uint64
-	stack  uint32
 	device bool // a function, not a kernel
 }
 
@@ -122,7 +121,7 @@ func makeCubin(abi byte, flags uint32, kernels ...cubinKernel) []byte {
 	symbols := make([]byte, symbolSize)
 	var global []byte
 	sections := []elfSection{{name: ".strtab", kind: 3}, {name: ".symtab", kind: sectionSymbols, link: 1}, {name: ".nv.info", kind: sectionVendor}}
-	for i, k := range kernels {
+	for _, k := range kernels {
 		symbols = little.AppendUint32(symbols, uint32(len(names)))
 		other := byte(symbolIsKernel)
 		if k.device {
@@ -132,7 +131,6 @@ func makeCubin(abi byte, flags uint32, kernels ...cubinKernel) []byte {
 		symbols = little.AppendUint16(symbols, uint16(len(sections)+1))
 		symbols = append(symbols, make([]byte, 16)...)
 		names = append(append(names, k.name...), 0)
-		global = append(global, attribute(infoStackSize, uint32(i+1), k.stack)...)
 		sections = append(sections, elfSection{name: ".text." + k.name, kind: 1, body: make([]byte, 16)},
 			elfSection{name: ".nv.info." + k.name, kind: sectionVendor, body: k.info},
 			elfSection{name: ".nv.shared." + k.name, kind: sectionEmpty, size: k.shared})
@@ -144,10 +142,10 @@ func makeCubin(abi byte, flags uint32, kernels ...cubinKernel) []byte {
 // sampleCubin has a kernel of each sort for sm_90.
 func sampleCubin() []byte {
 	return makeCubin(7, 0x5a055a,
-		cubinKernel{name: "saxpy", shared: reservedShared, info: infoOf([]byte{formatNone, 0x3e, 0, 0}, []byte{formatByte, 0x4c, 1, 0},
+		cubinKernel{name: "saxpy", shared: 1024, info: infoOf([]byte{formatNone, 0x3e, 0, 0}, []byte{formatByte, 0x4c, 1, 0},
 			paramInfo(2, 16, 4, 0), paramInfo(1, 8, 8, 0), paramInfo(0, 0, 4, 0), paramBytes(20))},
-		cubinKernel{name: "block_sum", shared: reservedShared + 512, stack: 64, info: infoOf(attribute(infoMaxThreads, 256, 1, 1), paramInfo(0, 0, 8, 5), paramBytes(8))},
-		cubinKernel{name: "shaped", shared: reservedShared, info: infoOf(attribute(infoReqThreads, 8, 4, 2),
+		cubinKernel{name: "block_sum", shared: 1536, info: infoOf(attribute(5, 256, 1, 1), paramInfo(0, 0, 8, 5), paramBytes(8))},
+		cubinKernel{name: "shaped", shared: 1024, info: infoOf(attribute(infoReqThreads, 8, 4, 2),
 			attribute(infoParamWide, 0, 0, 8000), attribute(infoParamWide, 0, 1|8000<<16, 5<<24|8), paramBytes(8008))},
 		cubinKernel{name: "nothing"},
 		cubinKernel{name: "helper", device: true})

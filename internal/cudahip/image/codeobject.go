@@ -147,12 +147,6 @@ func readKernel(p *pack, kernels found) {
 		case ".args":
 			k.Known, k.Params = true, nil
 			p.list(func() { readArg(p, k) })
-		case ".group_segment_fixed_size":
-			k.StaticShared = p.uint()
-		case ".private_segment_fixed_size":
-			k.Local = p.uint()
-		case ".max_flat_workgroup_size":
-			k.MaxThreads = uint32(min(p.uint(), math.MaxUint32))
 		case ".reqd_workgroup_size":
 			var shape []uint32
 			p.list(func() { shape = append(shape, uint32(min(p.uint(), math.MaxUint32))) })

@@ -9,10 +9,6 @@ import (
 
 // Attributes in the sections .nv.info and .nv.info.KERNEL, as cuobjdump names them (EIATTR_...). Each has a format, a number, and a value.
 const (
-	infoFrameSize = 0x11 // in .nv.info: symbol, bytes
-	infoStackSize = 0x12 // in .nv.info: symbol, bytes
-
-	infoMaxThreads = 0x05 // three numbers
 	infoReqThreads = 0x10 // three numbers
 	infoParam      = 0x17 // index, ordinal, offset, size in the upper 14 bits
 	infoParamBytes = 0x19 // bytes of all parameters
@@ -24,25 +20,8 @@ const (
 	formatSized = 4 // a number of bytes, and these bytes
 )
 
-const (
-	// symbolIsKernel is the bit of a symbol's st_other that only kernels have.
-	symbolIsKernel = 0x10
-
-	// Since sm_90 the section of a kernel's shared memory begins with bytes that the driver reserves in each block.
-	reservedShared  = 1024
-	reservedSinceSM = 90
-
-	// newFlags is the first version of the ABI in which the flags have the newer layout.
-	newFlags = 8
-)
-
-// cubinSM returns the number of the architecture, such as 90.
-func cubinSM(e *elf) uint32 {
-	if e.abi >= newFlags {
-		return e.flags >> 8 & 0xff
-	}
-	return e.flags & 0xff
-}
+// symbolIsKernel is the bit of a symbol's st_other that only kernels have.
+const symbolIsKernel = 0x10
 
 // readCubin reads an ELF image for NVIDIA's devices.
 func readCubin(data []byte) (found, error) {
@@ -60,24 +39,13 @@ func readCubin(data []byte) (found, error) {
 		byName[e.sections[i].name] = &e.sections[i]
 	}
 	kernels := found{}
-	sm := cubinSM(e)
-	stack, err := stackSizes(e, byName[".nv.info"])
-	if err != nil {
-		return nil, err
-	}
 	read := 0
-	for i, s := range symbols {
+	for _, s := range symbols {
 		if s.kind != symbolIsFunction || s.other&symbolIsKernel == 0 || s.section == 0 || s.name == "" || kernels[s.name] != nil {
 			continue
 		}
-		k := &driver.KernelInfo{Name: s.name, Local: stack[uint32(i)]}
+		k := &driver.KernelInfo{Name: s.name}
 		kernels[s.name] = k
-		if shared := byName[".nv.shared."+s.name]; shared != nil {
-			k.StaticShared = shared.size
-			if sm >= reservedSinceSM {
-				k.StaticShared -= min(k.StaticShared, reservedShared)
-			}
-		}
 		if info := byName[".nv.info."+s.name]; info != nil {
 			if read += len(info.body); read > len(data) {
 				return nil, damaged(what, "sections overlap")
@@ -123,20 +91,6 @@ func attributes(s *section, fn func(attribute byte, value reader)) (known bool, 
 	return true, nil
 }
 
-// stackSizes returns how many bytes a thread needs on its stack, by the index of the kernel's symbol.
-func stackSizes(e *elf, s *section) (map[uint32]uint64, error) {
-	sizes := map[uint32]uint64{}
-	if s == nil {
-		return sizes, nil
-	}
-	_, err := attributes(s, func(a byte, v reader) {
-		if (a == infoFrameSize || a == infoStackSize) && len(v.data) >= 8 {
-			sizes[v.u32(0)] = max(sizes[v.u32(0)], uint64(v.u32(4)))
-		}
-	})
-	return sizes, err
-}
-
 // cubinParam is a parameter with its place among the others.
 type cubinParam struct {
 	ordinal, offset uint32
@@ -172,11 +126,6 @@ func describe(k *driver.KernelInfo, s *section) error {
 		case infoReqThreads:
 			if shape, ok := threads(v); ok {
 				k.RequiredBlock = shape
-				limit(k, shape)
-			}
-		case infoMaxThreads:
-			if shape, ok := threads(v); ok {
-				limit(k, shape)
 			}
 		}
 	})

@@ -30,8 +30,6 @@ var elfMagic = []byte("\x7fELF")
 type elf struct {
 	reader
 	what     string // for errors
-	abi      byte   // e_ident[EI_ABIVERSION]
-	flags    uint32
 	sections []section
 	segments []segment
 
@@ -65,7 +63,6 @@ func parseELF(what string, data []byte, machine uint16) (*elf, error) {
 	case e.u16(18) != machine:
 		return nil, damaged(what, "it is an ELF image for another kind of machine (%d)", e.u16(18))
 	}
-	e.abi, e.flags = data[8], e.u32(48)
 	if err := e.readSegments(e.u64(32), e.u16(54), e.u16(56)); err != nil {
 		return nil, err
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Read returns the kernels of an image by name. The map is nil if the format does not describe kernels, or describes them in a way that
+// Read returns the kernels of an image by name: their parameters and the block that they require. Drivers report the rest, but not these in
+// every version. The map is nil if the format does not describe kernels, or describes them in a way that
 // this package does not know. If the image is damaged, cut short or of another format, the error is of kind ErrInvalidArgument: a driver
-// is not told how long an image is, and would read beyond its end. In a bundle of several images, the description of a kernel contains
+// is not told how long an image is, and would read beyond its end. For PTX, which ends at a zero byte, the error is nil. In a bundle of several images, the description of a kernel contains
 // only what is the same in all of them.
 //
 // Code objects say whether a parameter of 8 bytes is a number or a pointer. In the other formats this is known only if the compiler
@@ -23,7 +24,7 @@ import (
 func Read(format driver.Format, data []byte) (map[string]*driver.KernelInfo, error) {
 	switch format {
 	case driver.FormatPTX:
-		return readPTX(data)
+		return readPTX(data), nil
 	case driver.FormatCubin:
 		return readCubin(data)
 	case driver.FormatFatbin:
@@ -98,14 +99,5 @@ func merge(a, b *driver.KernelInfo) {
 	}
 	if a.RequiredBlock != b.RequiredBlock {
 		a.RequiredBlock = [3]uint32{}
-	}
-	if a.MaxThreads != b.MaxThreads {
-		a.MaxThreads = 0
-	}
-	if a.StaticShared != b.StaticShared {
-		a.StaticShared = 0
-	}
-	if a.Local != b.Local {
-		a.Local = 0
 	}
 }

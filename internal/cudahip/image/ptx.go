@@ -2,291 +2,127 @@ package image
 
 import (
 	"bytes"
-	"math"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// readPTX reads the declarations of PTX text ("PTX ISA", sections "Kernel and Function Directives" and "Kernel
-// Function Parameters"). The code of kernels is skipped. Text ends at a zero byte, as it does for the driver.
-func readPTX(data []byte) (found, error) {
-	if i := bytes.IndexByte(data, 0); i >= 0 {
-		data = data[:i]
-	}
-	p := &ptxReader{text: data, line: 1, kernels: found{}}
-	p.next()
-	if err := p.module(); err != nil {
-		return nil, err
-	}
-	return p.kernels, nil
-}
+// The declarations of PTX ("PTX ISA", sections "Kernel and Function Directives" and "Kernel Function Parameters") that this package reads.
+var (
+	// ptxEntry is a kernel: its name, its parameters, the directives behind them, and the beginning of its code, or a semicolon if it is only
+	// declared.
+	ptxEntry = regexp.MustCompile(`\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?([^{};]*)([{;])`)
+	ptxShape = regexp.MustCompile(`\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?`)
+	ptxParam = regexp.MustCompile(`(?s)^\.param\s.*?\.(bf|[usbf])(\d+)(x2)?\s(?:.*\s)?([\w$%]+)\s*((?:\[\s*\d+\s*\]\s*)*)$`)
+	ptxCount = regexp.MustCompile(`\d+`)
+	ptxAlign = regexp.MustCompile(`\.align\s+\d+`)
+)
 
-// ptxReader reads PTX text token by token.
-type ptxReader struct {
-	text  []byte
-	at    int    // the position after the token
-	line  int    // of the token
-	token string // a word or directive, a quoted text, one other character, or "" at the end
-
-	version string // of the language: "8.8"
-	kernels found
-}
-
-func wordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c == '%' || c == '.'
-}
-
-// next moves to the next token.
-func (p *ptxReader) next() {
-	p.skipSpace()
-	start := p.at
-	if start == len(p.text) {
-		p.token = ""
-		return
-	}
-	p.at++
-	switch c := p.text[start]; {
-	case wordByte(c):
-		for p.at < len(p.text) && wordByte(p.text[p.at]) {
-			p.at++
-		}
-	case c == '"':
-		for p.at < len(p.text) && p.text[p.at] != '"' && p.text[p.at] != '\n' {
-			if p.text[p.at] == '\\' && p.at+1 < len(p.text) && p.text[p.at+1] != '\n' {
-				p.at++
-			}
-			p.at++
-		}
-		if p.at < len(p.text) && p.text[p.at] == '"' {
-			p.at++
-		}
-	}
-	p.token = string(p.text[start:p.at])
-}
-
-// skipSpace skips white space and comments.
-func (p *ptxReader) skipSpace() {
-	for p.at < len(p.text) {
-		rest := p.text[p.at:]
-		switch {
-		case rest[0] == '\n':
-			p.line++
-			p.at++
-		case rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r' || rest[0] == '\v' || rest[0] == '\f':
-			p.at++
-		case bytes.HasPrefix(rest, []byte("//")):
-			if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-				p.at += i
-			} else {
-				p.at = len(p.text)
-			}
-		case bytes.HasPrefix(rest, []byte("/*")):
-			n := len(rest)
-			if i := bytes.Index(rest[2:], []byte("*/")); i >= 0 {
-				n = 2 + i + 2
-			}
-			p.line += bytes.Count(rest[:n], []byte("\n"))
-			p.at += n
-		default:
-			return
-		}
-	}
-}
-
-func (p *ptxReader) damaged(format string, args ...any) error {
-	return damaged("PTX", "line "+strconv.Itoa(p.line)+": "+format, args...)
-}
-
-// module reads the whole text.
-func (p *ptxReader) module() error {
-	declared := false // the directives so far say that the next kernel is defined elsewhere
-	for p.token != "" {
-		switch p.token {
-		case ".version":
-			p.next()
-			p.version = p.token
-		case ".extern":
-			declared = true
-		case ".entry":
-			if err := p.entry(declared); err != nil {
-				return err
-			}
-			declared = false
+// readPTX reads the kernels of PTX text. It reports no errors, because the driver's own are better. Text ends at a zero byte, as it does for
+// the driver.
+func readPTX(data []byte) found {
+	text, _, _ := bytes.Cut(data, []byte{0})
+	kernels := found{}
+	for _, m := range ptxEntry.FindAllSubmatch(withoutComments(text), -1) {
+		if string(m[4]) == ";" {
 			continue
-		case "{":
-			if err := p.block(); err != nil {
-				return err
-			}
-			declared = false
-			continue
-		case "}":
-			return p.damaged("there is a closing brace without an opening one")
-		case ";":
-			declared = false
 		}
-		p.next()
+		k := &driver.KernelInfo{Name: string(m[1]), Known: true}
+		for i, p := range strings.Split(strings.TrimSpace(string(m[2])), ",") {
+			if p = strings.TrimSpace(p); p != "" {
+				k.Params = append(k.Params, ptxParameter(p, k.Name+"_param_"+strconv.Itoa(i)))
+			}
+		}
+		if s := ptxShape.FindSubmatch(m[3]); s != nil {
+			for i := range k.RequiredBlock {
+				n, err := strconv.ParseUint(string(s[i+1]), 10, 32)
+				if err != nil { // it is left out
+					n = 1
+				}
+				k.RequiredBlock[i] = uint32(n)
+			}
+		}
+		kernels[k.Name] = k
 	}
-	if p.version == "" {
-		return damaged("PTX", "it has no .version")
-	}
-	return nil
+	return kernels
 }
-
-// block skips the text from an opening brace up to and including the closing one.
-func (p *ptxReader) block() error {
-	for depth := 0; ; p.next() {
-		switch p.token {
-		case "":
-			return p.damaged("the text ends within braces")
-		case "{":
-			depth++
-		case "}":
-			if depth--; depth == 0 {
-				p.next()
-				return nil
-			}
-		}
-	}
-}
-
-// entry reads a kernel. A kernel without code is a declaration.
-func (p *ptxReader) entry(declared bool) error {
-	p.next()
-	k := &driver.KernelInfo{Name: p.token, Known: true}
-	if k.Name == "" || !wordByte(k.Name[0]) || k.Name[0] == '.' {
-		return p.damaged("there is a kernel without a name")
-	}
-	p.next()
-	if p.token == "(" {
-		p.next()
-		for p.token != ")" {
-			param, err := p.param()
-			if err != nil {
-				return err
-			}
-			if param.Name == k.Name+"_param_"+strconv.Itoa(len(k.Params)) {
-				param.Name = "" // compilers do not keep the name
-			}
-			k.Params = append(k.Params, param)
-			if p.token == "," {
-				p.next()
-			} else if p.token != ")" {
-				return p.damaged("parameter %d of kernel %s is followed by %q", len(k.Params)-1, k.Name, p.token)
-			}
-		}
-		p.next()
-	}
-	for {
-		switch p.token {
-		case "":
-			return p.damaged("the text ends within kernel %s", k.Name)
-		case ";":
-			p.next()
-			return nil
-		case "{":
-			if !declared {
-				p.kernels[k.Name] = k
-			}
-			return p.block()
-		case ".reqntid":
-			shape, err := p.shape()
-			if err != nil {
-				return err
-			}
-			k.RequiredBlock = shape
-			limit(k, shape)
-		case ".maxntid":
-			shape, err := p.shape()
-			if err != nil {
-				return err
-			}
-			limit(k, shape)
-		default:
-			p.next()
-		}
-	}
-}
-
-// shape reads up to three numbers of threads. Numbers that are left out are 1.
-func (p *ptxReader) shape() (shape [3]uint32, err error) {
-	directive := p.token
-	shape = [3]uint32{1, 1, 1}
-	for i := range shape {
-		p.next()
-		n, err := strconv.ParseUint(p.token, 0, 32)
-		if err != nil || n == 0 {
-			return shape, p.damaged("%s has %q for a number of threads", directive, p.token)
-		}
-		shape[i] = uint32(n)
-		if p.next(); p.token != "," {
-			break
-		}
-	}
-	return shape, nil
-}
-
-// limit sets the largest number of threads in a block to that of a shape.
-func limit(k *driver.KernelInfo, shape [3]uint32) {
-	threads := uint64(1)
-	for _, n := range shape {
-		threads = min(threads*uint64(n), math.MaxUint32)
-	}
-	k.MaxThreads = uint32(threads)
-}
-
-// ptxSizes are the sizes of the types of parameters, in bytes.
-var ptxSizes = map[string]uint32{".u8": 1, ".s8": 1, ".b8": 1, ".u16": 2, ".s16": 2, ".b16": 2, ".f16": 2, ".bf16": 2,
-	".u32": 4, ".s32": 4, ".b32": 4, ".f32": 4, ".f16x2": 4, ".bf16x2": 4, ".u64": 8, ".s64": 8, ".b64": 8, ".f64": 8, ".b128": 16}
 
 // maxParam is far larger than any parameter, in bytes.
 const maxParam = 1 << 20
 
-// param reads one parameter. It skips words that it does not know. If it does not know the type,
-// the size is 0.
-func (p *ptxReader) param() (param driver.Param, err error) {
-	if p.token != ".param" {
-		return param, p.damaged("%q in place of a parameter", p.token)
-	}
-	pointer, number, count := false, false, uint64(1)
-	for p.next(); ; p.next() {
-		switch t := p.token; {
-		case t == "" || t == "(" || t == "{" || t == ";":
-			return param, p.damaged("%q within a parameter", t)
-		case t == "," || t == ")":
-			switch size := uint64(param.Size) * count; {
-			case size > maxParam:
-				return param, p.damaged("there is a parameter of %d bytes", size)
-			case pointer:
-				param.Kind, param.Size = driver.ParamPointer, uint32(size)
-			default:
-				param.Size = uint32(size)
-				// A parameter of 8 bytes may be a structure that contains only a pointer.
-				if number || size != 0 && size != 8 {
-					param.Kind = driver.ParamValue
-				}
+// ptxParameter reads one parameter. The size of a type that it does not know is 0. Compilers do not keep the names of parameters, and give them
+// the name unnamed.
+func ptxParameter(text, unnamed string) (p driver.Param) {
+	m := ptxParam.FindStringSubmatch(ptxAlign.ReplaceAllString(text, ""))
+	if m == nil {
+		p.Name = text[strings.LastIndexAny(text, " \t\n")+1:]
+	} else {
+		bits, _ := strconv.ParseUint(m[2], 10, 16)
+		size := bits / 8
+		if m[3] != "" {
+			size *= 2
+		}
+		for _, n := range ptxCount.FindAllString(m[5], -1) {
+			count, err := strconv.ParseUint(n, 10, 32)
+			if err != nil || count*size > maxParam {
+				size = 0
+				break
 			}
-			return param, nil
-		case t == "[":
-			p.next()
-			n, err := strconv.ParseUint(p.token, 0, 32)
-			if err != nil || n > maxParam || count*n > maxParam {
-				return param, p.damaged("%q for the length of a parameter", p.token)
-			}
-			count *= n
-			if p.next(); p.token != "]" {
-				return param, p.damaged("%q in place of a closing bracket", p.token)
-			}
-		case t == ".ptr":
-			pointer = true
-		case t == ".align":
-			p.next() // the number
-		case t[0] != '.' && wordByte(t[0]):
-			param.Name = t
-		default:
-			if size, ok := ptxSizes[t]; ok {
-				param.Size, number = size, t == ".f64"
-			}
+			size *= count
+		}
+		switch p.Name, p.Size = m[4], uint32(size); {
+		case strings.Contains(text, ".ptr"):
+			p.Kind = driver.ParamPointer
+		case size != 0 && size != 8 || m[1] == "f" && bits == 64: // another one of 8 bytes may be a structure that contains only a pointer
+			p.Kind = driver.ParamValue
 		}
 	}
+	if p.Name == unnamed {
+		p.Name = ""
+	}
+	return p
+}
+
+// withoutComments returns the text with a space in the place of each comment and each quoted text.
+func withoutComments(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		n := 1
+		switch {
+		case bytes.HasPrefix(text, []byte("//")):
+			n = end(text, 2, "\n")
+		case bytes.HasPrefix(text, []byte("/*")):
+			n = end(text, 2, "*/")
+		case text[0] == '"':
+			for n < len(text) && text[n] != '"' && text[n] != '\n' {
+				if text[n] == '\\' {
+					n++
+				}
+				n++
+			}
+			n = min(n+1, len(text))
+		default:
+			if i := bytes.IndexAny(text[1:], "/\""); i >= 0 {
+				n = 1 + i
+			} else {
+				n = len(text)
+			}
+			out = append(out, text[:n]...)
+			text = text[n:]
+			continue
+		}
+		out = append(out, ' ')
+		text = text[n:]
+	}
+	return out
+}
+
+// end returns where the mark ends that comes first at or behind from, or the end of the text.
+func end(text []byte, from int, mark string) int {
+	if i := bytes.Index(text[from:], []byte(mark)); i >= 0 {
+		return from + i + len(mark)
+	}
+	return len(text)
 }
