@@ -1,7 +1,7 @@
 // Package comm sends coherent buffers between processes.
 //
-// A [Comm] is a communicator as in MPI: ranks 0 to Size-1, which exchange messages ([Send], [Recv], [Isend], [Irecv], [Sendrecv],
-// [Comm.Probe]) and take part in collective operations ([Bcast], [Allreduce] and others). An [Engine] carries the
+// A [Comm] is a communicator as in MPI: ranks 0 to Size-1, which exchange messages ([Send], [Recv], [Isend], [Irecv], [Sendrecv])
+// and take part in collective operations ([Bcast], [Allreduce] and others). An [Engine] carries the
 // messages, and [New] makes a communicator of an engine's ranks. Package conformance/commtest has an engine for tests, whose ranks are
 // goroutines of one process.
 //

@@ -7,7 +7,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/internal/comm/driver"
-	"github.com/go-halyard/halyard/internal/nap"
 )
 
 func size[T buffer.Element]() uint64 {
@@ -200,43 +199,6 @@ func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Bu
 		return Status{}, r.refuse(err, false)
 	}
 	return r.exchange(ctx, dest, sendTag, source, recvTag)
-}
-
-// Probe waits until there is a message that a receive with this source and tag would take. It returns the message's source, its tag, and
-// its length in bytes as Count. It does not receive the message: another goroutine that receives at the same time may take it. If ctx ends
-// first, the communicator goes on. If the engine cannot do this, the error is of kind [ErrUnsupported].
-func (c *Comm) Probe(ctx context.Context, source, tag int) (Status, error) {
-	const op = "Probe"
-	if err := c.checkSource(op, source, tag); err != nil {
-		return Status{}, err
-	}
-	prober, ok := c.d.(driver.Prober)
-	if !ok {
-		return Status{}, driver.Errorf(op, ErrUnsupported, "the engine %s cannot probe for messages", c.Info().Name)
-	}
-	if err := c.enter(ctx, op); err != nil {
-		return Status{}, err
-	}
-	if source == ProcNull {
-		c.leave(nil)
-		return fromNobody, nil
-	}
-	var w nap.Waiter
-	for {
-		m, ok, err := prober.Iprobe(source, tag)
-		switch {
-		case err != nil:
-			e := broken(op, err)
-			c.leave(e)
-			return Status{}, e
-		case ok:
-			c.leave(nil)
-			return Status{Source: m.Source, Tag: m.Tag, Count: int(m.Bytes)}, nil
-		case w.Rest(ctx):
-			c.leave(nil)
-			return Status{}, interrupted(op, ctx, source, tag, 0, w.Since())
-		}
-	}
 }
 
 // takeBoth gives both sides the elements of one buffer: the second side has the lease, the first has a copy.

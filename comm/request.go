@@ -449,45 +449,6 @@ func (r *operation) nothing(s Status) *operation {
 
 var fromNobody = Status{Source: ProcNull, Tag: AnyTag}
 
-// Waitall waits until all operations have ended, and returns the error of the first request whose operation failed. [Request.Wait] then
-// returns the outcome of each, without waiting. Requests that are nil are ignored. If ctx ends first, the operations are given up as
-// by Wait.
-func Waitall(ctx context.Context, requests ...*Request) (err error) {
-	for _, q := range requests {
-		if q != nil {
-			if _, e := q.Wait(ctx); err == nil {
-				err = e
-			}
-		}
-	}
-	return err
-}
-
-// Waitany waits until an operation has ended, and returns the index of its request, and its error. If several have ended, it is the first
-// of them. Requests that are nil are ignored: to wait for the others next, set this one to nil. The index is -1 if all are nil. If ctx ends
-// first, all operations are given up as by Wait.
-func Waitany(ctx context.Context, requests ...*Request) (index int, err error) {
-	var w nap.Waiter
-	for {
-		index = -1
-		for i, q := range requests {
-			if q == nil {
-				continue
-			}
-			if _, done, err := q.Test(); done {
-				return i, err
-			}
-			index = i
-		}
-		if index < 0 {
-			return -1, nil
-		}
-		if w.Rest(ctx) {
-			_ = Waitall(ctx, requests...) // after it all have ended
-		}
-	}
-}
-
 // finally waits for an operation that has no Request.
 func (r *operation) finally(ctx context.Context) (Status, error) {
 	r.wait(ctx)

@@ -38,7 +38,6 @@ type calls struct {
 
 	Isend         dl.Proc `sym:"MPI_Isend"`
 	Irecv         dl.Proc `sym:"MPI_Irecv"`
-	Iprobe        dl.Proc `sym:"MPI_Iprobe"`
 	Test          dl.Proc `sym:"MPI_Test"`
 	Testsome      dl.Proc `sym:"MPI_Testsome"`
 	Cancel        dl.Proc `sym:"MPI_Cancel"`

@@ -174,32 +174,6 @@ func (e *Engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Requ
 	return r.id(), driver.Status{}, nil
 }
 
-// Iprobe asks which message a receive would take. MPI writes the answer to the memory of a request that is not used for anything else.
-func (c *communicator) Iprobe(source, tag int) (st driver.Status, ok bool, err error) {
-	e, lib := c.e, c.e.lib
-	r, err := e.newRequest("Iprobe", "MPI_Iprobe", source, tag, 0)
-	if err != nil {
-		return st, false, err
-	}
-	s := r.slot
-	s.flag, s.bytes = 0, 0
-	e.enter()
-	code := int32(lib.call.Iprobe.Call5(uintptr(c.source(source)), uintptr(c.tag(tag)), c.handle, address(&s.flag), address(&s.status)))
-	if code == 0 && s.flag != 0 {
-		lib.call.GetElements.Call3(address(&s.status), lib.handles[typeByte], address(&s.bytes))
-	}
-	e.leave()
-	if code != 0 {
-		return st, false, e.refused(r, code)
-	}
-	if ok = s.flag != 0; ok {
-		st.Source, st.Tag = lib.sender(s)
-		st.Bytes = uint64(max(s.bytes, 0))
-	}
-	e.recycle(r)
-	return st, ok, nil
-}
-
 // source and tag are what MPI has for a rank and a tag.
 func (c *communicator) source(rank int) int {
 	if rank == driver.AnySource {

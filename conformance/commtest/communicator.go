@@ -46,7 +46,6 @@ type communicator struct {
 var (
 	_ driver.Comm     = (*communicator)(nil)
 	_ driver.Prompter = (*communicator)(nil)
-	_ driver.Prober   = (*communicator)(nil)
 )
 
 func (c *communicator) Rank() int { return c.rank }

@@ -40,7 +40,6 @@ const (
 	ReducesUnsigned              // signed integers are compared as unsigned ones
 	Saturates                    // sums of 8-bit integers that do not fit become the largest value
 	ReducesAtRankZero            // Allreduce gives its result to rank 0 only
-	ProbesReceive                // Iprobe receives the message
 	GivesMemoryTwice             // memory of Alloc is in use already
 	CancelsSends                 // Cancel says that a send was cancelled
 	ClearsOthers                 // Test clears the statuses of requests that are not done
@@ -52,7 +51,7 @@ var names = [last]string{"None", "Drops", "DropsEmpty", "Duplicates", "Overtakes
 	"CompletesSendsEarly", "CompletesReceivesEarly", "WrongSource", "WrongTag", "WrongLength", "IgnoresTags", "TruncatesSilently",
 	"Overruns", "ForgetsCancel", "CancelsLate", "MixesCommunicators", "IgnoresKeys", "HidesLostRanks", "GivesUsedMemory", "BarrierLetsThrough",
 	"CompletesReductionsEarly", "IgnoresRoot", "IgnoresOwnPart", "RefusesInPlace", "ReducesPairs", "ReducesHalf",
-	"ReducesUnsigned", "Saturates", "ReducesAtRankZero", "ProbesReceive",
+	"ReducesUnsigned", "Saturates", "ReducesAtRankZero",
 	"GivesMemoryTwice", "CancelsSends", "ClearsOthers", "ColorsNobody"}
 
 // String is the name of the constant.

@@ -123,7 +123,6 @@ var killers = map[bugs.Bug]string{
 	bugs.ReducesUnsigned:          "Collectives/Reductions",
 	bugs.Saturates:                "Collectives/IntegersWrapAround",
 	bugs.ReducesAtRankZero:        "Collectives/SeveralAtOnce",
-	bugs.ProbesReceive:            "Messages/AreProbed",
 }
 
 // another is a second bug for checks that no other bug was made for.

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -336,51 +335,6 @@ var messageChecks = []Check{
 				t.equal(string(dst.b[n:]), string(rest[n:]), "memory after a message of %d bytes", n)
 				src.free()
 				dst.free()
-			}
-		}
-	}},
-	{Name: "AreProbed", Rule: "Iprobe reports the source, the tag and the length of the message that a receive would take, and leaves it.", Ranks: 2, run: func(t *trial) {
-		prober, ok := t.c.(driver.Prober)
-		if !ok {
-			return
-		}
-		sent := []int{100, 0, 70000} // lengths, with tags 0 to 2
-		switch t.rank {
-		case 0:
-			t.await(1, 9)
-			reqs := make([]driver.Request, len(sent))
-			for tag, n := range sent {
-				a := t.area(n)
-				fill(a.b, 0, tag)
-				reqs[tag] = t.isend(a, n, 1, tag)
-			}
-			t.wait(reqs...)
-		case 1:
-			if s, found, err := prober.Iprobe(0, 2); found || err != nil {
-				t.fatalf("before a message is sent Iprobe reports %+v, %v", s, err)
-			}
-			t.signal(0, 9)
-			probe := func(source, tag, want int) {
-				for {
-					s, found, err := prober.Iprobe(source, tag)
-					t.must(err, "Iprobe")
-					if found {
-						t.equal(s, driver.Status{Source: 0, Tag: want, Bytes: uint64(sent[want])}, "message for tag %d", tag)
-						return
-					}
-					if t.ctx.Err() != nil {
-						t.fatalf("Iprobe does not find the message with tag %d: %v", want, context.Cause(t.ctx))
-					}
-					runtime.Gosched()
-				}
-			}
-			probe(0, 2, 2)
-			for tag, n := range sent {
-				probe(driver.AnySource, driver.AnyTag, tag)
-				probe(0, tag, tag)
-				a := t.area(n)
-				t.equal(t.wait(t.irecv(a, 0, tag))[0].Bytes, uint64(n), "length")
-				t.holds(a.b, 0, tag, "message")
 			}
 		}
 	}},

@@ -80,13 +80,6 @@ type Prompter interface {
 	PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (Request, Status, error)
 }
 
-// Prober is implemented by a Comm whose engine can tell which message a receive would take.
-type Prober interface {
-	// Iprobe reports the source, the tag and the length of the message that Irecv with these arguments would take now, and does not
-	// receive it. ok is false if there is none yet. It lets the engine progress. The error is that of a receive that cannot be done.
-	Iprobe(source, tag int) (s Status, ok bool, err error)
-}
-
 const (
 	AnySource = -1 // the source of a receive that takes a message from any rank
 	AnyTag    = -1 // the tag of a receive that takes a message with any tag
