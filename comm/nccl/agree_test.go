@@ -150,15 +150,11 @@ func moves[T nccl.Number](ctx context.Context, r *rank, n int, value func(rank, 
 	// A ring, in which each sends and receives two parts of one message at once. With one rank it sends to itself.
 	right, left := (me+1)%size, (me+size-1)%size
 	send, recv = from(r, data), empty[T](r, n)
-	err := nccl.Group(ctx, r.c, r.stream, func(g *nccl.Calls) error {
-		if n > 1 {
-			nccl.AddSend(g, part(send, 0, n/2), right)
-			nccl.AddRecv(g, part(recv, 0, n/2), left)
-		}
-		nccl.AddSend(g, part(send, n/2, n), right)
-		nccl.AddRecv(g, part(recv, n/2, n), left)
-		return nil
-	})
+	var messages []nccl.Message
+	if n > 1 {
+		messages = append(messages, nccl.Send(part(send, 0, n/2), right), nccl.Recv(part(recv, 0, n/2), left))
+	}
+	err := nccl.Group(ctx, r.c, r.stream, append(messages, nccl.Send(part(send, n/2, n), right), nccl.Recv(part(recv, n/2, n), left))...)
 	if err != nil {
 		return err
 	}
@@ -168,7 +164,7 @@ func moves[T nccl.Number](ctx context.Context, r *rank, n int, value func(rank, 
 	// Messages that are not grouped, along a line.
 	if me > 0 {
 		recv = empty[T](r, n)
-		if err := nccl.Recv(ctx, r.c, r.stream, recv, me-1); err != nil {
+		if err := nccl.Group(ctx, r.c, r.stream, nccl.Recv(recv, me-1)); err != nil {
 			return err
 		}
 		if err := holds(ctx, r, "Recv", recv, func(i int) T { return value(me-1, i) }); err != nil {
@@ -176,7 +172,7 @@ func moves[T nccl.Number](ctx context.Context, r *rank, n int, value func(rank, 
 		}
 	}
 	if me < size-1 {
-		return nccl.Send(ctx, r.c, r.stream, send, me+1)
+		return nccl.Group(ctx, r.c, r.stream, nccl.Send(send, me+1))
 	}
 	return nil
 }

@@ -153,9 +153,9 @@ func TestRanksThatDisagreeAreTold(t *testing.T) {
 			"messages": func(ctx context.Context, r *rank) error {
 				b := from(r, make([]int32, 3+r.c.Rank()))
 				if r.c.Rank() == 0 {
-					return nccl.Send(ctx, r.c, r.stream, b, 1)
+					return nccl.Group(ctx, r.c, r.stream, nccl.Send(b, 1))
 				}
-				return nccl.Recv(ctx, r.c, r.stream, b, 0)
+				return nccl.Group(ctx, r.c, r.stream, nccl.Recv(b, 0))
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -249,13 +249,13 @@ func TestArgumentsAreChecked(t *testing.T) {
 				{nccl.Allgather(ctx, c, st, part(long, 2-2*c.Rank(), 4-2*c.Rank()), long), comm.ErrInvalidArgument},
 				{nccl.ReduceScatter(ctx, c, st, b, b, comm.Sum), comm.ErrInvalidArgument},
 				{nccl.ReduceScatter(ctx, c, st, short, b, comm.Sum), comm.ErrInvalidArgument},
-				{nccl.Send(ctx, c, st, b, 2), comm.ErrInvalidArgument},
-				{nccl.Recv(ctx, c, st, b, -1), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, nil), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, func(*nccl.Calls) error { return errWrong }), errWrong},
-				{nccl.Group(ctx, c, st, func(g *nccl.Calls) error { nccl.AddSend(g, b, 1); nccl.AddRecv(g, b, 1); return nil }), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, func(g *nccl.Calls) error { nccl.AddSend(g, b, 1); nccl.AddRecv(g, b, 7); return nil }), comm.ErrInvalidArgument},
-				{nccl.Group(ctx, c, st, func(*nccl.Calls) error { return nil }), nil},
+				{nccl.Group(ctx, c, st, nccl.Send(b, 2)), comm.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Recv(b, -1)), comm.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Message{}), comm.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send[int32](nil, 1)), comm.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send(b, 1), nccl.Recv(b, 1)), comm.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st, nccl.Send(b, 1), nccl.Recv(b, 7)), comm.ErrInvalidArgument},
+				{nccl.Group(ctx, c, st), nil},
 				{c.Sync(ctx, nil), comm.ErrInvalidArgument},
 				{none.Close(ctx), comm.ErrInvalidArgument},
 			} {

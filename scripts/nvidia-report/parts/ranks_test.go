@@ -89,11 +89,7 @@ func take(ctx context.Context, dev *hal.Device, id nccl.ID, rank int) (err error
 		{"all-reduce", func() error { return nccl.Allreduce(ctx, c, stream, send, one, comm.Sum) }, one, func(i int) int64 { return number(0, i) + number(1, i) }},
 		{"all-gather", func() error { return nccl.Allgather(ctx, c, stream, send, two) }, two, func(i int) int64 { return number(i/elements, i%elements) }},
 		{"exchange", func() error {
-			return nccl.Group(ctx, c, stream, func(g *nccl.Calls) error {
-				nccl.AddSend(g, send, other)
-				nccl.AddRecv(g, one, other)
-				return nil
-			})
+			return nccl.Group(ctx, c, stream, nccl.Send(send, other), nccl.Recv(one, other))
 		}, one, func(i int) int64 { return number(other, i) }},
 		{"broadcast", func() error { return nccl.Bcast(ctx, c, stream, send, 1) }, send, func(i int) int64 { return number(1, i) }},
 	} {
