@@ -189,11 +189,3 @@ func (a abiKind) classOf(value int) errorClass {
 	}
 	return classUnlisted
 }
-
-// String returns the class's name in MPI.
-func (c errorClass) String() string {
-	if c < 0 || c >= classes {
-		return "an error class of the library's own"
-	}
-	return classValues[c].name
-}

@@ -283,3 +283,11 @@ func TestRecognition(t *testing.T) {
 		}
 	}
 }
+
+// String returns the class's name in MPI.
+func (c errorClass) String() string {
+	if c < 0 || c >= classes {
+		return "an error class of the library's own"
+	}
+	return classValues[c].name
+}

@@ -31,15 +31,6 @@ func (c Call) String() string {
 	return fmt.Sprintf("Call(%d)", uint8(c))
 }
 
-// Calls lists every collective operation once.
-func Calls() []Call {
-	all := make([]Call, lastCall)
-	for i := range all {
-		all[i] = Call(i)
-	}
-	return all
-}
-
 // Rooted reports whether one rank, Root, has a role of its own.
 func (c Call) Rooted() bool {
 	switch c {

@@ -24,12 +24,6 @@ var (
 	ErrEngine          = errors.New("engine error")
 )
 
-// Kinds lists every kind of error once, in the order of their definition.
-func Kinds() []error {
-	return []error{ErrUnavailable, ErrInvalidArgument, ErrUnsupported, ErrOutOfMemory, ErrClosed, ErrTruncated, ErrTimeout,
-		ErrRankLost, ErrMismatch, ErrEngine}
-}
-
 // NoPeer and NoTag are the values of Error.Peer and Error.Tag where there is none.
 const (
 	NoPeer = -2
