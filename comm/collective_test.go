@@ -27,13 +27,6 @@ func ints(values ...int64) *buffer.Buffer[int64] {
 	return b
 }
 
-func fill(ctx context.Context, b *buffer.Buffer[int64], v int64) error {
-	if b == nil {
-		return nil
-	}
-	return b.Fill(ctx, v)
-}
-
 // What collective operations on the host leave.
 func TestCollectiveOperationsOnBuffers(t *testing.T) {
 	for name, opts := range modes {
