@@ -449,7 +449,7 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 	v, kind := l.slice(e)
 	l.loads = append(l.loads, cmp.Or(l.late[v], v.Name()))
 	if name, ok := l.view(v, e.Index, false); ok {
-		return l.loaded(kind, fmt.Sprintf("%s[%s:]", name, l.at))
+		return l.loaded(kind, name, l.at)
 	}
 	if at, step, ok := l.spreads(v, e.Index, false); ok && !l.widened(kind) {
 		return l.gathered(kind, v.Name(), at, step)
@@ -512,16 +512,16 @@ func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
 	l.write("if uint(%s) > uint(len(%s)) || len(%[2]s)-%[1]s < lanes.Lanes%[3]d().Len() {", at.text, v.Name(), l.bits)
 	l.write("%s // the row's loop tells", back)
 	l.write("}")
-	return l.loaded(kind, fmt.Sprintf("%s[%s:]", v.Name(), at.text))
+	return l.loaded(kind, v.Name(), at.text)
 }
 
-// loaded returns the vector of the first elements of a slice.
-func (l *laneWriter) loaded(kind types.BasicKind, from string) laneValue {
+// loaded returns the vector of a slice's elements from an index on, where it is known that the slice has them.
+func (l *laneWriter) loaded(kind types.BasicKind, slice, at string) laneValue {
 	l.lane(kind)
 	if l.widened(kind) {
-		return laneValue{text: fmt.Sprintf("%s(%s)", l.ofType("Load", kind), from), how: differ, basic: kind}
+		return laneValue{text: fmt.Sprintf("%s(%s[%s:])", l.ofType("Load", kind), slice, at), how: differ, basic: kind}
 	}
-	return laneValue{text: fmt.Sprintf("simd.Load%s(%s)", l.vectorOf(kind), from), how: differ, basic: kind}
+	return laneValue{text: fmt.Sprintf("lanes.Load[simd.%s](%s, %s)", l.vectorOf(kind), slice, at), how: differ, basic: kind}
 }
 
 // gathered returns the vector of elements of a slice that are a step apart.
@@ -575,7 +575,7 @@ func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 		return
 	}
 	if l.active == "" {
-		l.write("%s.Store(%s)", text, to)
+		l.write("lanes.Store(%s, %s, %s)", text, name, l.at)
 		return
 	}
 	l.write("lanes.Store%s(%s, %s, %s)", l.vectorOf(kind), text, l.active, to)
