@@ -18,7 +18,8 @@
 // 32 KiB on an idle stream are done at once on the caller's goroutine, which is cheaper
 // than starting another one and has the same effect. So is a launch of some microseconds, of a
 // kernel whose work is bounded (driver.Function.Steps). Larger copies
-// use several processors, see [Calibration]. Enqueueing allocates nothing once the
+// use several processors, see [Calibration]. So does a launch of several blocks; its goroutines
+// look for the next launch for 10 us before they end. Enqueueing allocates nothing once the
 // queue has grown to its final size.
 //
 // An event is a stream and a sequence number, so recording one costs no work in the

@@ -139,12 +139,13 @@ type launch struct {
 	workers uint64        // goroutines
 	began   time.Duration // by clock
 	next    atomic.Uint64 // first block that nobody has taken
-	work    func()        // kept so that starting it does not allocate
+	first   func()        // kept so that starting it does not allocate
 	active  sync.WaitGroup
 	failed  atomic.Pointer[driver.Error]
 
 	seats []seat // one for each goroutine
 	taken atomic.Int32
+	ended atomic.Int32 // goroutines that have left their seats
 }
 
 // seat holds the memory that one goroutine needs to run blocks.
@@ -155,12 +156,19 @@ type seat struct {
 
 var launches = sync.Pool{New: func() any {
 	l := &launch{}
-	l.work = func() {
-		defer l.active.Done() // even if the function ends its goroutine
-		l.share(&l.seats[l.taken.Add(1)-1])
-	}
+	l.first = func() { helpers.serve(l) }
 	return l
 }}
+
+// work runs blocks on one of the launch's goroutines, and reports whether it was the last of them.
+func (l *launch) work() (last bool) {
+	defer func() { // even if the function ends its goroutine
+		last = l.ended.Add(1) == int32(l.workers)
+		l.active.Done() // from here on the launch may be another one
+	}()
+	l.share(&l.seats[l.taken.Add(1)-1])
+	return false
+}
 
 // Launch implements driver.Launcher.
 func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
@@ -297,9 +305,7 @@ func (l *launch) run() {
 		return
 	}
 	l.active.Add(workers)
-	for range workers {
-		go l.work()
-	}
+	helpers.start(l, workers)
 	l.active.Wait()
 }
 
@@ -308,6 +314,7 @@ func (l *launch) begin(workers int) {
 	l.workers, l.began = uint64(workers), l.clock()
 	l.next.Store(0)
 	l.taken.Store(0)
+	l.ended.Store(0)
 	for len(l.seats) < workers {
 		l.seats = append(l.seats, seat{})
 	}

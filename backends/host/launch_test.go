@@ -6,11 +6,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal/driver"
@@ -232,4 +235,37 @@ func TestSmallLaunchAfterGoexit(t *testing.T) {
 		check(t, s.Sync())
 	}
 	want(t, "a later launch ran beside it", later.Load(), false)
+}
+
+// Goroutines go from launch to launch, also of other streams. Each block runs once, and a launch whose function ends its goroutine takes none from the next.
+func TestLaunchesOfManyStreams(t *testing.T) {
+	d := open(t, host.Options{}, 0)
+	const streams, launches, blocks = 8, 100, 20
+	var ran [streams][launches * blocks]atomic.Int32
+	launch := functions(t, d, map[string]driver.Function{
+		"counts": {Run: func(b *driver.Block) {
+			ran[b.Args[0].Bits[0]][b.Args[1].Bits[0]*blocks+uint64(b.Index[0])].Add(1)
+		}},
+		"ends": {Run: func(*driver.Block) { runtime.Goexit() }},
+	})
+	var working sync.WaitGroup
+	for i := range uint64(streams) {
+		s := newStream(t, d)
+		working.Go(func() {
+			for n := range uint64(launches) {
+				launch(s, "counts", blocks, whole(8, i), whole(8, n))
+				if n%10 == 9 {
+					assert.NoError(t, s.Sync())
+					launch(s, "ends", blocks)
+					assert.ErrorIs(t, s.Sync(), driver.ErrKernel)
+				}
+			}
+		})
+	}
+	working.Wait()
+	for i := range ran {
+		for n := range ran[i] {
+			want(t, fmt.Sprintf("runs of block %d of stream %d", n, i), ran[i][n].Load(), 1)
+		}
+	}
 }

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// lookTime is how long a goroutine that has run blocks looks for the next launch. To wake a processor takes about as long, which is much of a launch
+// of 100 us, and programs often launch the next kernel at once.
+const lookTime = 10 * time.Microsecond
+
+// crew is the goroutines that run blocks. A goroutine that has none left keeps its processor for a while and looks for the next launch.
+type crew struct {
+	looking atomic.Int32 // goroutines that look and that nobody has called
+	waiting atomic.Int32 // goroutines that were started and do not run yet: for them the others leave their processors
+	calls   chan *launch // one for each goroutine that was called
+}
+
+// helpers is the crew of all devices.
+var helpers = crew{calls: make(chan *launch, 64)}
+
+// start lets n goroutines run blocks of a launch.
+func (c *crew) start(l *launch, n int) {
+	for range n {
+		if c.take() {
+			c.calls <- l
+			continue
+		}
+		c.waiting.Add(1)
+		go l.first()
+	}
+}
+
+// take reports whether a goroutine looks for a launch. Then it does no longer, and the caller owes it a send to calls.
+func (c *crew) take() bool {
+	for {
+		n := c.looking.Load()
+		if n == 0 || c.looking.CompareAndSwap(n, n-1) {
+			return n > 0
+		}
+	}
+}
+
+// serve runs blocks of a launch, and then of others until there is none for a while. The last goroutine of a launch looks for no other: the stream goes on
+// when that ends, most often on the same processor.
+func (c *crew) serve(l *launch) {
+	c.waiting.Add(-1)
+	for l != nil && !l.work() {
+		l = c.look()
+	}
+}
+
+// look returns the next launch, or nil if there is none for a while.
+func (c *crew) look() *launch {
+	c.looking.Add(1)
+	for until := time.Since(epoch) + lookTime; c.waiting.Load() == 0 && time.Since(epoch) < until; {
+		select {
+		case l := <-c.calls:
+			return l
+		default:
+		}
+	}
+	if c.take() {
+		return nil
+	}
+	return <-c.calls // somebody calls now
+}
