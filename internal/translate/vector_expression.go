@@ -521,7 +521,7 @@ func (l *laneWriter) loaded(kind types.BasicKind, slice, at string) laneValue {
 	if l.widened(kind) {
 		return laneValue{text: fmt.Sprintf("%s(%s[%s:])", l.ofType("Load", kind), slice, at), how: differ, basic: kind}
 	}
-	return laneValue{text: fmt.Sprintf("lanes.Load[simd.%s](%s, %s)", l.vectorOf(kind), slice, at), how: differ, basic: kind}
+	return laneValue{text: fmt.Sprintf("lanes.Load[simd.%s](&%s[%s])", l.vectorOf(kind), slice, at), how: differ, basic: kind}
 }
 
 // gathered returns the vector of elements of a slice that are a step apart.
@@ -575,7 +575,7 @@ func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 		return
 	}
 	if l.active == "" {
-		l.write("lanes.Store(%s, %s, %s)", text, name, l.at)
+		l.write("lanes.Store(%s, &%s[%s])", text, name, l.at)
 		return
 	}
 	l.write("lanes.Store%s(%s, %s, %s)", l.vectorOf(kind), text, l.active, to)

@@ -7,16 +7,12 @@ import (
 	"unsafe"
 )
 
-// Load returns the elements of s from s[at] on, as many as a vector of type V has. V must be a vector type of package simd with elements of type T.
-// The caller must know that s has the elements: Load does not check it, because a check for each vector costs as much as the load.
-func Load[V, T any](s []T, at int) V {
-	return *(*V)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s)), at*int(unsafe.Sizeof(s[0]))))
-}
+// Load returns the element that first points to and those behind it, as many as a vector of type V has. V must be a vector type of package simd with
+// elements of type T. The caller must know that memory has the elements: a check of each vector would cost as much as the load.
+func Load[V, T any](first *T) V { return *(*V)(unsafe.Pointer(first)) }
 
-// Store stores v in the elements of s from s[at] on. The caller must know that s has as many as v, as for [Load].
-func Store[V, T any](v V, s []T, at int) {
-	*(*V)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s)), at*int(unsafe.Sizeof(s[0])))) = v
-}
+// Store stores v in the element that first points to and those behind it. The caller must know that memory has as many as v, as for [Load].
+func Store[V, T any](v V, first *T) { *(*V)(unsafe.Pointer(first)) = v }
 
 // A masked store changes no element whose lane is not in the mask: another thread may be writing it at the same time.
 
