@@ -33,7 +33,7 @@ func treeSumPhase1Lanes(half int, part []float32, count int) bool {
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line barriers.go:20
-		lanes.Store(lanes.Load[simd.Float32s](part1, at).Add(lanes.Load[simd.Float32s](part0, at)), part1, at)
+		lanes.Store(lanes.Load[simd.Float32s](&part1[at]).Add(lanes.Load[simd.Float32s](&part0[at])), &part1[at])
 //line main_kernels_simd.go:38
 	}
 	return true

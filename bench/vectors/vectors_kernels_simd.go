@@ -43,7 +43,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:13
-		lanes.Store(lanes.Load[simd.Float32s](y1, at).Add(all0.Mul(lanes.Load[simd.Float32s](x0, at))), y1, at)
+		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
 //line vectors_kernels_simd.go:48
 	}
 	return r.From(from + at)
@@ -85,11 +85,11 @@ func heatLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.Row
 //line vectors.go:25
 			right := c0
 //line vectors.go:27
-			left = lanes.Load[simd.Float32s](from0, at)
+			left = lanes.Load[simd.Float32s](&from0[at])
 //line vectors.go:30
-			right = lanes.Load[simd.Float32s](from1, at)
+			right = lanes.Load[simd.Float32s](&from1[at])
 //line vectors.go:32
-			lanes.Store(lanes.Load[simd.Float32s](from2, at).Add(c2.Mul(lanes.Load[simd.Float32s](from3, at).Add(lanes.Load[simd.Float32s](from4, at)).Add(left).Add(right).Sub(c1.Mul(lanes.Load[simd.Float32s](from2, at))))), to5, at)
+			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c2.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c1.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
 //line vectors_kernels_simd.go:94
 		}
 		if at == count || !lanes.Disjoint(to, from) {
@@ -129,11 +129,11 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:43
-			x_2 := lanes.Load[simd.Float32s](px0, at)
+			x_2 := lanes.Load[simd.Float32s](&px0[at])
 //line vectors.go:43
-			y := lanes.Load[simd.Float32s](py1, at)
+			y := lanes.Load[simd.Float32s](&py1[at])
 //line vectors.go:43
-			z := lanes.Load[simd.Float32s](pz2, at)
+			z := lanes.Load[simd.Float32s](&pz2[at])
 			sx := c0
 //line vectors.go:44
 			sy := c0
@@ -175,11 +175,11 @@ func attractLanes(r grid.Row, px []float32, py []float32, pz []float32, mass []f
 //line vectors.go:53
 			v_2 := sz
 //line vectors.go:53
-			lanes.Store(sx, ax3, at)
+			lanes.Store(sx, &ax3[at])
 //line vectors.go:53
-			lanes.Store(v, ay4, at)
+			lanes.Store(v, &ay4[at])
 //line vectors.go:53
-			lanes.Store(v_2, az5, at)
+			lanes.Store(v_2, &az5[at])
 //line vectors_kernels_simd.go:184
 		}
 		if at == count || !lanes.Disjoint(ax, px) || !lanes.Disjoint(ax, py) || !lanes.Disjoint(ax, pz) || !lanes.Disjoint(ax, mass) || !lanes.Disjoint(ay, px) || !lanes.Disjoint(ay, py) || !lanes.Disjoint(ay, pz) || !lanes.Disjoint(ay, mass) || !lanes.Disjoint(az, px) || !lanes.Disjoint(az, py) || !lanes.Disjoint(az, pz) || !lanes.Disjoint(az, mass) {
@@ -291,9 +291,9 @@ func productsLanes(r grid.Row, a []float64, b []float64, sums grid.Out[float64],
 					return r.From(from + at) // the row's loop tells
 				}
 //line vectors.go:84
-				sum = sum.Add(lanes.Load[simd.Float64s](a, i).Mul(lanes.Load[simd.Float64s](b, i_2)))
+				sum = sum.Add(lanes.Load[simd.Float64s](&a[i]).Mul(lanes.Load[simd.Float64s](&b[i_2])))
 			}
-			lanes.Store(sum, sums0, at)
+			lanes.Store(sum, &sums0[at])
 //line vectors_kernels_simd.go:298
 		}
 		if at == count || !lanes.Disjoint(sums, a) || !lanes.Disjoint(sums, b) {
@@ -362,11 +362,11 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line vectors.go:97
-			s := lanes.Load[simd.Float32s](share0, at)
+			s := lanes.Load[simd.Float32s](&share0[at])
 //line vectors.go:97
-			k := lanes.Load[simd.Float32s](strike1, at)
+			k := lanes.Load[simd.Float32s](&strike1[at])
 //line vectors.go:97
-			y := lanes.Load[simd.Float32s](years2, at)
+			y := lanes.Load[simd.Float32s](&years2[at])
 			spread := all0.Mul(y.Sqrt())
 			x_2 := s.Div(k)
 //line vectors.go:149
@@ -523,8 +523,8 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
 //line vectors.go:102
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
-			lanes.Store(c_4, call3, at)
-			lanes.Store(c_4.Sub(s).Add(discounted), put4, at)
+			lanes.Store(c_4, &call3[at])
+			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
 //line vectors_kernels_simd.go:529
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {

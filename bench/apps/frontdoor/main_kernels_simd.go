@@ -70,17 +70,17 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 //line cg.go:19
 			around := c1
 			if i > 0 {
-				around = around.Add(lanes.Load[simd.Float32s](p0, at))
+				around = around.Add(lanes.Load[simd.Float32s](&p0[at]))
 			}
 			if i < (n - 1) {
-				around = around.Add(lanes.Load[simd.Float32s](p1, at))
+				around = around.Add(lanes.Load[simd.Float32s](&p1[at]))
 			}
 //line cg.go:27
-			around = around.Add(lanes.Load[simd.Float32s](p2, at))
+			around = around.Add(lanes.Load[simd.Float32s](&p2[at]))
 //line cg.go:30
-			around = around.Add(lanes.Load[simd.Float32s](p3, at))
+			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
 //line cg.go:32
-			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](p4, at)).Sub(around), q5, at)
+			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
 //line main_kernels_simd.go:85
 		}
 		if at == count || !lanes.Disjoint(q, p) {
@@ -114,8 +114,8 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:57
-		lanes.Store(lanes.Load[simd.Float32s](x1, at).Add(all0.Mul(lanes.Load[simd.Float32s](p0, at))), x1, at)
-		lanes.Store(lanes.Load[simd.Float32s](r3, at).Sub(all0.Mul(lanes.Load[simd.Float32s](q2, at))), r3, at)
+		lanes.Store(lanes.Load[simd.Float32s](&x1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p0[at]))), &x1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&r3[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q2[at]))), &r3[at])
 //line main_kernels_simd.go:120
 	}
 	return r_.From(from + at)
@@ -140,7 +140,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:65
-		lanes.Store(lanes.Load[simd.Float32s](r0, at).Add(all0.Mul(lanes.Load[simd.Float32s](p1, at))), p1, at)
+		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
 //line main_kernels_simd.go:145
 	}
 	return r_.From(from + at)
@@ -185,11 +185,11 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 //line heat.go:16
 			right := c1
 //line heat.go:18
-			left = lanes.Load[simd.Float32s](from0, at)
+			left = lanes.Load[simd.Float32s](&from0[at])
 //line heat.go:21
-			right = lanes.Load[simd.Float32s](from1, at)
+			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:23
-			lanes.Store(lanes.Load[simd.Float32s](from2, at).Add(c3.Mul(lanes.Load[simd.Float32s](from3, at).Add(lanes.Load[simd.Float32s](from4, at)).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](from2, at))))), to5, at)
+			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
 //line main_kernels_simd.go:194
 		}
 		if at == count || !lanes.Disjoint(to, from) {
@@ -402,7 +402,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
-			lanes.Store(lanes.Load[simd.Float64s](a0, at), c1, at)
+			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
 //line main_kernels_simd.go:407
 		}
 		if at == count || !lanes.Disjoint(c, a) {
@@ -433,7 +433,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
-			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](c0, at)), b1, at)
+			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
 //line main_kernels_simd.go:438
 		}
 		if at == count || !lanes.Disjoint(b, c) {
@@ -465,7 +465,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
-			lanes.Store(lanes.Load[simd.Float64s](a0, at).Add(lanes.Load[simd.Float64s](b1, at)), c2, at)
+			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
 //line main_kernels_simd.go:470
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
@@ -498,7 +498,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
-			lanes.Store(lanes.Load[simd.Float64s](b0, at).Add(c0.Mul(lanes.Load[simd.Float64s](c1, at))), a2, at)
+			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
 //line main_kernels_simd.go:503
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
@@ -530,7 +530,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
-		lanes.Store(lanes.Load[simd.Float64s](a2, at).Add(lanes.Load[simd.Float64s](b0, at).Add(c0.Mul(lanes.Load[simd.Float64s](c1, at)))), a2, at)
+		lanes.Store(lanes.Load[simd.Float64s](&a2[at]).Add(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at])))), &a2[at])
 //line main_kernels_simd.go:535
 	}
 	return r.From(from + at)
@@ -547,11 +547,11 @@ func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:42
-			mine := lanes.Load[simd.Float32s](mines0, at)
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:42
-			mine = mine.Add(lanes.Load[simd.Float32s](a1, at).Mul(lanes.Load[simd.Float32s](b2, at)))
+			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line cg.go:42
-			lanes.Store(mine, mines0, at)
+			lanes.Store(mine, &mines0[at])
 //line main_kernels_simd.go:556
 		}
 	}
@@ -571,9 +571,9 @@ func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:44
-		mine := lanes.Load[simd.Float32s](mines0, at)
+		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:44
-		lanes.Store(mine, part1, at)
+		lanes.Store(mine, &part1[at])
 //line main_kernels_simd.go:578
 	}
 	return true
@@ -590,11 +590,11 @@ func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
-			mine := lanes.Load[simd.Float64s](mines0, at)
+			mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:55
-			mine = mine.Add(lanes.Load[simd.Float64s](a1, at).Mul(lanes.Load[simd.Float64s](b2, at)))
+			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
 //line stream.go:55
-			lanes.Store(mine, mines0, at)
+			lanes.Store(mine, &mines0[at])
 //line main_kernels_simd.go:599
 		}
 	}
@@ -614,9 +614,9 @@ func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:57
-		mine := lanes.Load[simd.Float64s](mines0, at)
+		mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:57
-		lanes.Store(mine, part1, at)
+		lanes.Store(mine, &part1[at])
 //line main_kernels_simd.go:621
 	}
 	return true

@@ -68,11 +68,11 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 //line cg.go:14
 			right := c1
 //line cg.go:16
-			left = lanes.Load[simd.Float32s](p0, at)
+			left = lanes.Load[simd.Float32s](&p0[at])
 //line cg.go:19
-			right = lanes.Load[simd.Float32s](p1, at)
+			right = lanes.Load[simd.Float32s](&p1[at])
 //line cg.go:21
-			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](p2, at)).Sub(lanes.Load[simd.Float32s](p3, at)).Sub(lanes.Load[simd.Float32s](p4, at)).Sub(left).Sub(right), q5, at)
+			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p2[at])).Sub(lanes.Load[simd.Float32s](&p3[at])).Sub(lanes.Load[simd.Float32s](&p4[at])).Sub(left).Sub(right), &q5[at])
 //line gokernels_kernels_simd.go:77
 		}
 		if at == count || !lanes.Disjoint(q, p) {
@@ -122,11 +122,11 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 //line heat.go:14
 			right := c1
 //line heat.go:16
-			left = lanes.Load[simd.Float32s](from0, at)
+			left = lanes.Load[simd.Float32s](&from0[at])
 //line heat.go:19
-			right = lanes.Load[simd.Float32s](from1, at)
+			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:21
-			lanes.Store(lanes.Load[simd.Float32s](from2, at).Add(c3.Mul(lanes.Load[simd.Float32s](from3, at).Add(lanes.Load[simd.Float32s](from4, at)).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](from2, at))))), to5, at)
+			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
 //line gokernels_kernels_simd.go:131
 		}
 		if at == count || !lanes.Disjoint(to, from) {
@@ -224,7 +224,7 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:10
-			lanes.Store(lanes.Load[simd.Float64s](a0, at), c1, at)
+			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
 //line gokernels_kernels_simd.go:229
 		}
 		if at == count || !lanes.Disjoint(c, a) {
@@ -255,7 +255,7 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:17
-			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](c0, at)), b1, at)
+			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
 //line gokernels_kernels_simd.go:260
 		}
 		if at == count || !lanes.Disjoint(b, c) {
@@ -287,7 +287,7 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:24
-			lanes.Store(lanes.Load[simd.Float64s](a0, at).Add(lanes.Load[simd.Float64s](b1, at)), c2, at)
+			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
 //line gokernels_kernels_simd.go:292
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
@@ -320,7 +320,7 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:31
-			lanes.Store(lanes.Load[simd.Float64s](b0, at).Add(c0.Mul(lanes.Load[simd.Float64s](c1, at))), a2, at)
+			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
 //line gokernels_kernels_simd.go:325
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
@@ -352,7 +352,7 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:38
-		lanes.Store(lanes.Load[simd.Float64s](a2, at).Add(lanes.Load[simd.Float64s](b0, at).Add(c0.Mul(lanes.Load[simd.Float64s](c1, at)))), a2, at)
+		lanes.Store(lanes.Load[simd.Float64s](&a2[at]).Add(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at])))), &a2[at])
 //line gokernels_kernels_simd.go:357
 	}
 	return r.From(from + at)
@@ -370,7 +370,7 @@ func innerPhase1Lanes(sums_ []float64, count int) bool {
 	c1 := simd.BroadcastFloat64s(0)
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:47
-		lanes.Store(c1, sums_0, at)
+		lanes.Store(c1, &sums_0[at])
 //line gokernels_kernels_simd.go:375
 	}
 	return true
@@ -387,11 +387,11 @@ func innerPhase2Lanes(round int, a []float64, b []float64, sums_ []float64, stop
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:49
-			sum := lanes.Load[simd.Float64s](sums_0, at)
+			sum := lanes.Load[simd.Float64s](&sums_0[at])
 //line stream.go:49
-			sum = sum.Add(lanes.Load[simd.Float64s](a1, at).Mul(lanes.Load[simd.Float64s](b2, at)))
+			sum = sum.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
 //line stream.go:49
-			lanes.Store(sum, sums_0, at)
+			lanes.Store(sum, &sums_0[at])
 //line gokernels_kernels_simd.go:396
 		}
 	}
@@ -411,9 +411,9 @@ func innerPhase3Lanes(part []float64, sums_ []float64, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:51
-		sum := lanes.Load[simd.Float64s](sums_0, at)
+		sum := lanes.Load[simd.Float64s](&sums_0[at])
 //line stream.go:51
-		lanes.Store(sum, part1, at)
+		lanes.Store(sum, &part1[at])
 //line gokernels_kernels_simd.go:418
 	}
 	return true
@@ -435,7 +435,7 @@ func innerPhase4Lanes(half int, part []float64, count int) bool {
 	}
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
-		lanes.Store(lanes.Load[simd.Float64s](part1, at).Add(lanes.Load[simd.Float64s](part0, at)), part1, at)
+		lanes.Store(lanes.Load[simd.Float64s](&part1[at]).Add(lanes.Load[simd.Float64s](&part0[at])), &part1[at])
 //line gokernels_kernels_simd.go:440
 	}
 	return true
