@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Load returns the element that first points to and those behind it, as many as a vector of type V has. V must be a vector type of package simd with
-// elements of type T. The caller must know that memory has the elements: a check of each vector would cost as much as the load.
+// Load returns the element that first points to and those behind it, as many as a vector of type V has. V must be a vector type of package
+// simd with elements of type T. The caller must know that memory has the elements: a check of each vector would cost as much as the load.
 func Load[V, T any](first *T) V { return *(*V)(unsafe.Pointer(first)) }
 
 // Store stores v in the element that first points to and those behind it. The caller must know that memory has as many as v, as for [Load].
