@@ -3,6 +3,7 @@ module github.com/go-halyard/halyard/bench
 go 1.25.0
 
 require (
+	github.com/ebitengine/purego v0.11.3
 	github.com/go-halyard/halyard v0.0.0
 	github.com/go-halyard/halyard/examples v0.0.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
@@ -11,7 +12,6 @@ require (
 )
 
 require (
-	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/go-gl/cl v0.0.0-20160402050751-283e73a0ca2a // indirect
 	github.com/google/uuid v1.1.1 // indirect
 	github.com/mattn/go-runewidth v0.0.16 // indirect

@@ -2,7 +2,7 @@
 // devices of the machine. It also measures kernels that run on the host beside parallel loops in Go. It writes the ratios as a table.
 //
 // On devices both are launched in the same way, with the same blocks, on the same buffers. One process does all, one after the other. First the
-// results are compared with those of plain Go: they must have the same bits.
+// results are compared with those of plain Go: they must have the same bits. A part of the table is of kernels as vectors on one processor beside loops in C.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,8 @@ func run(ctx context.Context) error {
 	pairs := flag.Int("pairs", 301, "how often each side is timed")
 	only := flag.String("only", "", "a regular expression: measure the rows that it matches, such as \"saxpy on PoCL\"")
 	vectors := flag.String("vectors", "", "this command, built by Go 1.27 with GOEXPERIMENT=simd: its rows on the host come in addition")
-	rows := flag.Bool("rows", false, "print rows on the host, and nothing else")
+	c := flag.String("c", "", "a library of c/loops.c: rows beside it on one processor of the host come in addition")
+	rows := flag.Bool("rows", false, "print rows on the host, and nothing else: those beside C if -c names a library")
 	flag.Parse()
 	if flag.NArg() > 0 || *pairs < 1 {
 		flag.Usage()
@@ -49,7 +51,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if *rows {
-		return measureAll(ctx, os.Stdout, onHost(512), match, *pairs)
+		list := onHost(512)
+		if *c != "" {
+			if list, err = besideC(*c, 1024); err != nil {
+				return err
+			}
+		}
+		return measureAll(ctx, os.Stdout, list, match, *pairs)
 	}
 	load, _ := os.ReadFile("/proc/loadavg") // only Linux has it
 	first, _, _ := strings.Cut(string(load), " ")
@@ -63,15 +71,24 @@ func run(ctx context.Context) error {
 	if err := measureAll(ctx, &b, append(onDevices(512, devices), onHost(512)...), match, *pairs); err != nil {
 		return err
 	}
-	if *vectors != "" {
+	more := func(env string, args ...string) error {
+		cmd := exec.CommandContext(ctx, *vectors, append(args, "-rows", "-only", *only, "-pairs", strconv.Itoa(*pairs))...)
 		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
-		cmd := exec.CommandContext(ctx, *vectors, "-rows", "-only", *only, "-pairs", strconv.Itoa(*pairs))
-		cmd.Env, cmd.Stderr = append(os.Environ(), "GODEBUG=simd=256"), os.Stderr
-		text, err := cmd.Output()
-		if err != nil {
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "GODEBUG=simd=256", env), &b, os.Stderr
+		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%s: %w", *vectors, err)
 		}
-		b.Write(text)
+		return nil
+	}
+	if *vectors != "" {
+		if err := more("GOMAXPROCS=" + strconv.Itoa(runtime.GOMAXPROCS(0))); err != nil {
+			return err
+		}
+		if *c != "" {
+			if err := more("GOMAXPROCS=1", "-c", *c); err != nil {
+				return err
+			}
+		}
 	}
 	b.WriteString("\n")
 	for _, d := range devices {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,3 +27,13 @@ func TestTranslationsComputeWhatGoDoes(t *testing.T) {
 
 // The numbers of rows and of elements are odd, so that processors get parts of different lengths.
 func TestLoopsOnTheHostComputeWhatGoDoes(t *testing.T) { open(t, onHost(97)) }
+
+func TestLoopsInCComputeWhatKernelsDo(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "loops.so")
+	if out, err := exec.CommandContext(t.Context(), "gcc", "-O3", "-ffp-contract=off", "-shared", "-fPIC", "-o", library, "c/loops.c", "-lm").CombinedOutput(); err != nil {
+		t.Skipf("no gcc: %s", out)
+	}
+	list, err := besideC(library, 128) // the kernel of heat checks no rows, so that blocks must be whole
+	require.NoError(t, err)
+	open(t, list)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/go-halyard/halyard/bench/vectors"
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// besideC returns the rows with kernels on one processor of the host beside the loops of c/loops.c, of which library is built. Both give the
+// same bits.
+func besideC(library string, n int) ([]contest, error) {
+	lib, err := purego.Dlopen(library, purego.RTLD_NOW)
+	if err != nil {
+		return nil, err
+	}
+	count, plate, bodies, a := int64(n*n), int64(n), int64(2*n), float32(1.7)
+	plus := n * (n + 2) // a row more than the plate on each side
+	space := make([]float32, bodies)
+	mass := numbers(int(bodies), 6)
+	return []contest{
+		row(lib, "saxpy", fmt.Sprint(count), []unsafe.Pointer{unsafe.Pointer(&count), unsafe.Pointer(&a)},
+			[][]float32{numbers(n*n, 1), numbers(n*n, 2)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
+				return vectors.SaxpyOn(ctx, s, hal.Over(n*n), a, b[0], b[1])
+			}),
+		row(lib, "heat", square(n), []unsafe.Pointer{unsafe.Pointer(&plate)}, [][]float32{numbers(plus, 3), make([]float32, plus)},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
+				return vectors.HeatOn(ctx, s, hal.Over(n, n), n, b[0], b[1])
+			}),
+		row(lib, "attract", fmt.Sprint(bodies), []unsafe.Pointer{unsafe.Pointer(&bodies)},
+			[][]float32{numbers(int(bodies), 3), numbers(int(bodies), 4), numbers(int(bodies), 5), mass, space, space, space},
+			func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error {
+				return vectors.AttractOn(ctx, s, hal.Over(int(bodies)), b[0], b[1], b[2], b[3], b[4], b[5], b[6])
+			}),
+	}, nil
+}
+
+// row returns a contest of a kernel with a function of a library, which gets the addresses of numbers and then those of the data.
+func row(lib uintptr, name, size string, numbers []unsafe.Pointer, in [][]float32,
+	launch func(ctx context.Context, s *hal.Stream, b []*buffer.Buffer[float32]) error,
+) contest {
+	byHand := func(b [][]float32) {
+		function, err := purego.Dlsym(lib, name)
+		if err != nil {
+			panic(err) // c/loops.c has it
+		}
+		args := make([]uintptr, 0, 8)
+		for _, p := range numbers {
+			args = append(args, uintptr(p))
+		}
+		for _, s := range b {
+			args = append(args, uintptr(unsafe.Pointer(unsafe.SliceData(s))))
+		}
+		purego.SyscallN(function, args...)
+	}
+	want := make([][]float32, len(in))
+	for i := range in {
+		want[i] = slices.Clone(in[i])
+	}
+	byHand(want)
+	return contest{name, size, host, onHostAs + ", 1 processor, beside C", loop(in, want, launch, byHand)}
+}
