@@ -119,31 +119,11 @@ func AndNotUint64s(x, y simd.Uint64s) simd.Uint64s { return AndUint64s(x, NotUin
 // NotUint64s returns ^x.
 func NotUint64s(x simd.Uint64s) simd.Uint64s { return AloneUint64s(x.Not()) }
 
-// A shift by a number that is not a constant goes by its bits, because the methods of Go 1.27's package simd take counts of another type than they
-// are declared with, and only a constant fits both.
+// A shift by a number that is not a constant is a product or goes by the bits of the number, because the methods of Go 1.27's package simd take
+// counts of another type than they are declared with, and only a constant fits both.
 
 // ShiftLeftInt32s returns x << n.
-func ShiftLeftInt32s(x simd.Int32s, n uint64) simd.Int32s {
-	if n >= 32 {
-		return simd.Int32s{}
-	}
-	if n&1 != 0 {
-		x = x.ShiftAllLeft(1)
-	}
-	if n&2 != 0 {
-		x = x.ShiftAllLeft(2)
-	}
-	if n&4 != 0 {
-		x = x.ShiftAllLeft(4)
-	}
-	if n&8 != 0 {
-		x = x.ShiftAllLeft(8)
-	}
-	if n&16 != 0 {
-		x = x.ShiftAllLeft(16)
-	}
-	return AloneInt32s(x)
-}
+func ShiftLeftInt32s(x simd.Int32s, n uint64) simd.Int32s { return x.Mul(simd.BroadcastInt32s(1 << n)) }
 
 // ShiftRightInt32s returns x >> n.
 func ShiftRightInt32s(x simd.Int32s, n uint64) simd.Int32s {
@@ -168,25 +148,7 @@ func ShiftRightInt32s(x simd.Int32s, n uint64) simd.Int32s {
 
 // ShiftLeftUint32s returns x << n.
 func ShiftLeftUint32s(x simd.Uint32s, n uint64) simd.Uint32s {
-	if n >= 32 {
-		return simd.Uint32s{}
-	}
-	if n&1 != 0 {
-		x = x.ShiftAllLeft(1)
-	}
-	if n&2 != 0 {
-		x = x.ShiftAllLeft(2)
-	}
-	if n&4 != 0 {
-		x = x.ShiftAllLeft(4)
-	}
-	if n&8 != 0 {
-		x = x.ShiftAllLeft(8)
-	}
-	if n&16 != 0 {
-		x = x.ShiftAllLeft(16)
-	}
-	return AloneUint32s(x)
+	return x.Mul(simd.BroadcastUint32s(1 << n))
 }
 
 // ShiftRightUint32s returns x >> n.
@@ -214,28 +176,7 @@ func ShiftRightUint32s(x simd.Uint32s, n uint64) simd.Uint32s {
 
 // ShiftLeftInt64s returns x << n.
 func ShiftLeftInt64s(x simd.Int64s, n uint64) simd.Int64s {
-	if n >= 64 {
-		return simd.Int64s{}
-	}
-	if n&1 != 0 {
-		x = x.ShiftAllLeft(1)
-	}
-	if n&2 != 0 {
-		x = x.ShiftAllLeft(2)
-	}
-	if n&4 != 0 {
-		x = x.ShiftAllLeft(4)
-	}
-	if n&8 != 0 {
-		x = x.ShiftAllLeft(8)
-	}
-	if n&16 != 0 {
-		x = x.ShiftAllLeft(16)
-	}
-	if n&32 != 0 {
-		x = x.ShiftAllLeft(32)
-	}
-	return AloneInt64s(x)
+	return ShiftLeftUint64s(x.ToBits(), n).BitsToInt64()
 }
 
 // ShiftLeftUint64s returns x << n.
@@ -304,9 +245,7 @@ func Int32sOfFloat32s(x simd.Float32s) simd.Int32s {
 	var from [most]float32
 	var to [most]int32
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = int32(from[i])
-	}
+	convert[int32](to[:], from[:x.Len()])
 	return simd.LoadInt32s(to[:])
 }
 
@@ -318,9 +257,7 @@ func Uint32sOfFloat32s(x simd.Float32s) simd.Uint32s {
 	var from [most]float32
 	var to [most]uint32
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = uint32(from[i])
-	}
+	convert[uint32](to[:], from[:x.Len()])
 	return simd.LoadUint32s(to[:])
 }
 
@@ -332,9 +269,7 @@ func Float32sOfUint32s(x simd.Uint32s) simd.Float32s {
 	var from [most]uint32
 	var to [most]float32
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = float32(from[i])
-	}
+	convert[float32](to[:], from[:x.Len()])
 	return simd.LoadFloat32s(to[:])
 }
 
@@ -343,9 +278,7 @@ func Int64sOfFloat64s(x simd.Float64s) simd.Int64s {
 	var from [most / 2]float64
 	var to [most / 2]int64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = int64(from[i])
-	}
+	convert[int64](to[:], from[:x.Len()])
 	return simd.LoadInt64s(to[:])
 }
 
@@ -354,9 +287,7 @@ func Uint64sOfFloat64s(x simd.Float64s) simd.Uint64s {
 	var from [most / 2]float64
 	var to [most / 2]uint64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = uint64(from[i])
-	}
+	convert[uint64](to[:], from[:x.Len()])
 	return simd.LoadUint64s(to[:])
 }
 
@@ -365,9 +296,7 @@ func Float64sOfInt64s(x simd.Int64s) simd.Float64s {
 	var from [most / 2]int64
 	var to [most / 2]float64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = float64(from[i])
-	}
+	convert[float64](to[:], from[:x.Len()])
 	return simd.LoadFloat64s(to[:])
 }
 
@@ -376,8 +305,6 @@ func Float64sOfUint64s(x simd.Uint64s) simd.Float64s {
 	var from [most / 2]uint64
 	var to [most / 2]float64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = float64(from[i])
-	}
+	convert[float64](to[:], from[:x.Len()])
 	return simd.LoadFloat64s(to[:])
 }

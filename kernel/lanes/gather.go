@@ -44,9 +44,7 @@ func Steps(first, step int) simd.Int64s {
 func GatherFloat32s(s []float32, at, step int) simd.Float32s {
 	var a [most]float32
 	var v simd.Float32s
-	for i := range v.Len() {
-		a[i] = s[at+i*step]
-	}
+	take(a[:v.Len()], s, at, step)
 	return simd.LoadFloat32s(a[:])
 }
 
@@ -56,43 +54,30 @@ func ScatterFloat32s(v simd.Float32s, m simd.Mask32s, s []float32, at, step int)
 	var on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[at+i*step] = a[i]
-		}
-	}
+	put(s, at, step, a[:v.Len()], on[:])
 }
 
 // GatherInt32s returns the elements of s at, at+step and so on.
 func GatherInt32s(s []int32, at, step int) simd.Int32s {
 	var a [most]int32
 	var v simd.Int32s
-	for i := range v.Len() {
-		a[i] = s[at+i*step]
-	}
+	take(a[:v.Len()], s, at, step)
 	return simd.LoadInt32s(a[:])
 }
 
 // ScatterInt32s stores v in the elements of s at, at+step and so on, for the lanes of m.
 func ScatterInt32s(v simd.Int32s, m simd.Mask32s, s []int32, at, step int) {
-	var a [most]int32
-	var on [most]int32
+	var a, on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[at+i*step] = a[i]
-		}
-	}
+	put(s, at, step, a[:v.Len()], on[:])
 }
 
 // GatherUint32s returns the elements of s at, at+step and so on.
 func GatherUint32s(s []uint32, at, step int) simd.Uint32s {
 	var a [most]uint32
 	var v simd.Uint32s
-	for i := range v.Len() {
-		a[i] = s[at+i*step]
-	}
+	take(a[:v.Len()], s, at, step)
 	return simd.LoadUint32s(a[:])
 }
 
@@ -102,20 +87,14 @@ func ScatterUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32, at, step int) {
 	var on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[at+i*step] = a[i]
-		}
-	}
+	put(s, at, step, a[:v.Len()], on[:])
 }
 
 // GatherFloat64s returns the elements of s at, at+step and so on.
 func GatherFloat64s(s []float64, at, step int) simd.Float64s {
 	var a [most / 2]float64
 	var v simd.Float64s
-	for i := range v.Len() {
-		a[i] = s[at+i*step]
-	}
+	take(a[:v.Len()], s, at, step)
 	return simd.LoadFloat64s(a[:])
 }
 
@@ -125,43 +104,30 @@ func ScatterFloat64s(v simd.Float64s, m simd.Mask64s, s []float64, at, step int)
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[at+i*step] = a[i]
-		}
-	}
+	put(s, at, step, a[:v.Len()], on[:])
 }
 
 // GatherInt64s returns the elements of s at, at+step and so on.
 func GatherInt64s(s []int64, at, step int) simd.Int64s {
 	var a [most / 2]int64
 	var v simd.Int64s
-	for i := range v.Len() {
-		a[i] = s[at+i*step]
-	}
+	take(a[:v.Len()], s, at, step)
 	return simd.LoadInt64s(a[:])
 }
 
 // ScatterInt64s stores v in the elements of s at, at+step and so on, for the lanes of m.
 func ScatterInt64s(v simd.Int64s, m simd.Mask64s, s []int64, at, step int) {
-	var a [most / 2]int64
-	var on [most / 2]int64
+	var a, on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[at+i*step] = a[i]
-		}
-	}
+	put(s, at, step, a[:v.Len()], on[:])
 }
 
 // GatherUint64s returns the elements of s at, at+step and so on.
 func GatherUint64s(s []uint64, at, step int) simd.Uint64s {
 	var a [most / 2]uint64
 	var v simd.Uint64s
-	for i := range v.Len() {
-		a[i] = s[at+i*step]
-	}
+	take(a[:v.Len()], s, at, step)
 	return simd.LoadUint64s(a[:])
 }
 
@@ -171,9 +137,5 @@ func ScatterUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64, at, step int) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[at+i*step] = a[i]
-		}
-	}
+	put(s, at, step, a[:v.Len()], on[:])
 }

@@ -14,6 +14,34 @@ func Load[V, T any](first *T) V { return *(*V)(unsafe.Pointer(first)) }
 // Store stores v in the element that first points to and those behind it. The caller must know that memory has as many as v, as for [Load].
 func Store[V, T any](v V, first *T) { *(*V)(unsafe.Pointer(first)) = v }
 
+// scalar is the type of an element or of a lane.
+type scalar interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+// convert sets the first elements of to to those of from, converted to type Over first.
+func convert[Over, T, F scalar](to []T, from []F) {
+	for i, v := range from {
+		to[i] = T(Over(v))
+	}
+}
+
+// take sets a to the elements of s at, at+step and so on.
+func take[T scalar](a, s []T, at, step int) {
+	for i := range a {
+		a[i] = s[at+i*step]
+	}
+}
+
+// put sets the elements of s at, at+step and so on to those of a for which on is not 0.
+func put[T, F scalar, M int32 | int64](s []T, at, step int, a []F, on []M) {
+	for i, v := range a {
+		if on[i] != 0 {
+			s[at+i*step] = T(v)
+		}
+	}
+}
+
 // A masked store changes no element whose lane is not in the mask: another thread may be writing it at the same time.
 
 func slowStoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
@@ -21,23 +49,14 @@ func slowStoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
 	var on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = a[i]
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 func slowStoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
-	var a [most]int32
-	var on [most]int32
+	var a, on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = a[i]
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 func slowStoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
@@ -45,11 +64,7 @@ func slowStoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
 	var on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = a[i]
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 func slowStoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
@@ -57,23 +72,14 @@ func slowStoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = a[i]
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 func slowStoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
-	var a [most / 2]int64
-	var on [most / 2]int64
+	var a, on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = a[i]
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 func slowStoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
@@ -81,35 +87,23 @@ func slowStoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = a[i]
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // LoadInt8 returns the first elements of s, widened to 32 bits.
 func LoadInt8(s []int8) simd.Int32s {
 	var a [most]int32
 	var v simd.Int32s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = int32(s[i])
-	}
+	convert[int32](a[:], s[:v.Len()])
 	return simd.LoadInt32s(a[:])
 }
 
 // StoreInt8 stores the low 8 bits of v in the first elements of s, for the lanes of m.
 func StoreInt8(v simd.Int32s, m simd.Mask32s, s []int8) {
-	var a [most]int32
-	var on [most]int32
+	var a, on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = int8(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // WrapInt8 returns int8(v), widened again.
@@ -119,24 +113,16 @@ func WrapInt8(v simd.Int32s) simd.Int32s { return AloneInt32s(v.ShiftAllLeft(24)
 func LoadInt16(s []int16) simd.Int32s {
 	var a [most]int32
 	var v simd.Int32s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = int32(s[i])
-	}
+	convert[int32](a[:], s[:v.Len()])
 	return simd.LoadInt32s(a[:])
 }
 
 // StoreInt16 stores the low 16 bits of v in the first elements of s, for the lanes of m.
 func StoreInt16(v simd.Int32s, m simd.Mask32s, s []int16) {
-	var a [most]int32
-	var on [most]int32
+	var a, on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = int16(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // WrapInt16 returns int16(v), widened again.
@@ -146,10 +132,7 @@ func WrapInt16(v simd.Int32s) simd.Int32s { return AloneInt32s(v.ShiftAllLeft(16
 func LoadUint8(s []uint8) simd.Uint32s {
 	var a [most]uint32
 	var v simd.Uint32s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = uint32(s[i])
-	}
+	convert[uint32](a[:], s[:v.Len()])
 	return simd.LoadUint32s(a[:])
 }
 
@@ -159,11 +142,7 @@ func StoreUint8(v simd.Uint32s, m simd.Mask32s, s []uint8) {
 	var on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = uint8(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // WrapUint8 returns uint8(v), widened again.
@@ -173,10 +152,7 @@ func WrapUint8(v simd.Uint32s) simd.Uint32s { return AndUint32s(v, simd.Broadcas
 func LoadUint16(s []uint16) simd.Uint32s {
 	var a [most]uint32
 	var v simd.Uint32s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = uint32(s[i])
-	}
+	convert[uint32](a[:], s[:v.Len()])
 	return simd.LoadUint32s(a[:])
 }
 
@@ -186,11 +162,7 @@ func StoreUint16(v simd.Uint32s, m simd.Mask32s, s []uint16) {
 	var on [most]int32
 	v.Store(a[:])
 	m.ToInt32s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = uint16(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // WrapUint16 returns uint16(v), widened again.

@@ -11,24 +11,16 @@ import "simd"
 func Load64Int8(s []int8) simd.Int64s {
 	var a [most / 2]int64
 	var v simd.Int64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = int64(s[i])
-	}
+	convert[int64](a[:], s[:v.Len()])
 	return simd.LoadInt64s(a[:])
 }
 
 // Store64Int8 stores the low 8 bits of v in the first elements of s, for the lanes of m.
 func Store64Int8(v simd.Int64s, m simd.Mask64s, s []int8) {
-	var a [most / 2]int64
-	var on [most / 2]int64
+	var a, on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = int8(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // Cut64Int8 returns int8(x), widened again.
@@ -36,9 +28,7 @@ func Cut64Int8(x simd.Float64s) simd.Int64s {
 	var from [most / 2]float64
 	var to [most / 2]int64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = int64(int8(from[i]))
-	}
+	convert[int8](to[:], from[:x.Len()])
 	return simd.LoadInt64s(to[:])
 }
 
@@ -52,24 +42,16 @@ func Wrap64Int8(v simd.Int64s) simd.Int64s {
 func Load64Int16(s []int16) simd.Int64s {
 	var a [most / 2]int64
 	var v simd.Int64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = int64(s[i])
-	}
+	convert[int64](a[:], s[:v.Len()])
 	return simd.LoadInt64s(a[:])
 }
 
 // Store64Int16 stores the low 16 bits of v in the first elements of s, for the lanes of m.
 func Store64Int16(v simd.Int64s, m simd.Mask64s, s []int16) {
-	var a [most / 2]int64
-	var on [most / 2]int64
+	var a, on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = int16(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // Cut64Int16 returns int16(x), widened again.
@@ -77,9 +59,7 @@ func Cut64Int16(x simd.Float64s) simd.Int64s {
 	var from [most / 2]float64
 	var to [most / 2]int64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = int64(int16(from[i]))
-	}
+	convert[int16](to[:], from[:x.Len()])
 	return simd.LoadInt64s(to[:])
 }
 
@@ -93,24 +73,16 @@ func Wrap64Int16(v simd.Int64s) simd.Int64s {
 func slowLoad64Int32(s []int32) simd.Int64s {
 	var a [most / 2]int64
 	var v simd.Int64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = int64(s[i])
-	}
+	convert[int64](a[:], s[:v.Len()])
 	return simd.LoadInt64s(a[:])
 }
 
 // Store64Int32 stores the low 32 bits of v in the first elements of s, for the lanes of m.
 func Store64Int32(v simd.Int64s, m simd.Mask64s, s []int32) {
-	var a [most / 2]int64
-	var on [most / 2]int64
+	var a, on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = int32(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // Cut64Int32 returns int32(x), widened again.
@@ -118,9 +90,7 @@ func Cut64Int32(x simd.Float64s) simd.Int64s {
 	var from [most / 2]float64
 	var to [most / 2]int64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = int64(int32(from[i]))
-	}
+	convert[int32](to[:], from[:x.Len()])
 	return simd.LoadInt64s(to[:])
 }
 
@@ -134,10 +104,7 @@ func Wrap64Int32(v simd.Int64s) simd.Int64s {
 func Load64Uint8(s []uint8) simd.Uint64s {
 	var a [most / 2]uint64
 	var v simd.Uint64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = uint64(s[i])
-	}
+	convert[uint64](a[:], s[:v.Len()])
 	return simd.LoadUint64s(a[:])
 }
 
@@ -147,11 +114,7 @@ func Store64Uint8(v simd.Uint64s, m simd.Mask64s, s []uint8) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = uint8(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // Cut64Uint8 returns uint8(x), widened again.
@@ -159,9 +122,7 @@ func Cut64Uint8(x simd.Float64s) simd.Uint64s {
 	var from [most / 2]float64
 	var to [most / 2]uint64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = uint64(uint8(from[i]))
-	}
+	convert[uint8](to[:], from[:x.Len()])
 	return simd.LoadUint64s(to[:])
 }
 
@@ -172,10 +133,7 @@ func Wrap64Uint8(v simd.Uint64s) simd.Uint64s { return AndUint64s(v, simd.Broadc
 func Load64Uint16(s []uint16) simd.Uint64s {
 	var a [most / 2]uint64
 	var v simd.Uint64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = uint64(s[i])
-	}
+	convert[uint64](a[:], s[:v.Len()])
 	return simd.LoadUint64s(a[:])
 }
 
@@ -185,11 +143,7 @@ func Store64Uint16(v simd.Uint64s, m simd.Mask64s, s []uint16) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = uint16(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // Cut64Uint16 returns uint16(x), widened again.
@@ -197,9 +151,7 @@ func Cut64Uint16(x simd.Float64s) simd.Uint64s {
 	var from [most / 2]float64
 	var to [most / 2]uint64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = uint64(uint16(from[i]))
-	}
+	convert[uint16](to[:], from[:x.Len()])
 	return simd.LoadUint64s(to[:])
 }
 
@@ -210,10 +162,7 @@ func Wrap64Uint16(v simd.Uint64s) simd.Uint64s { return AndUint64s(v, simd.Broad
 func slowLoad64Uint32(s []uint32) simd.Uint64s {
 	var a [most / 2]uint64
 	var v simd.Uint64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = uint64(s[i])
-	}
+	convert[uint64](a[:], s[:v.Len()])
 	return simd.LoadUint64s(a[:])
 }
 
@@ -223,11 +172,7 @@ func Store64Uint32(v simd.Uint64s, m simd.Mask64s, s []uint32) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = uint32(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // Cut64Uint32 returns uint32(x), widened again.
@@ -235,9 +180,7 @@ func Cut64Uint32(x simd.Float64s) simd.Uint64s {
 	var from [most / 2]float64
 	var to [most / 2]uint64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = uint64(uint32(from[i]))
-	}
+	convert[uint32](to[:], from[:x.Len()])
 	return simd.LoadUint64s(to[:])
 }
 
@@ -248,10 +191,7 @@ func Wrap64Uint32(v simd.Uint64s) simd.Uint64s { return AndUint64s(v, simd.Broad
 func slowLoad64Float32(s []float32) simd.Float64s {
 	var a [most / 2]float64
 	var v simd.Float64s
-	s = s[:v.Len()]
-	for i := range s {
-		a[i] = float64(s[i])
-	}
+	convert[float64](a[:], s[:v.Len()])
 	return simd.LoadFloat64s(a[:])
 }
 
@@ -261,20 +201,14 @@ func Store64Float32(v simd.Float64s, m simd.Mask64s, s []float32) {
 	var on [most / 2]int64
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
-	for i := range v.Len() {
-		if on[i] != 0 {
-			s[i] = float32(a[i])
-		}
-	}
+	put(s, 0, 1, a[:v.Len()], on[:])
 }
 
 // slowWrap64Float32 is Wrap64Float32 where package simd/archsimd has nothing better.
 func slowWrap64Float32(v simd.Float64s) simd.Float64s {
 	var a [most / 2]float64
 	v.Store(a[:])
-	for i := range v.Len() {
-		a[i] = float64(float32(a[i]))
-	}
+	convert[float32](a[:], a[:v.Len()])
 	return simd.LoadFloat64s(a[:])
 }
 
@@ -283,9 +217,7 @@ func RoundInt64s(x simd.Int64s) simd.Float64s {
 	var from [most / 2]int64
 	var to [most / 2]float64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = float64(float32(from[i]))
-	}
+	convert[float32](to[:], from[:x.Len()])
 	return simd.LoadFloat64s(to[:])
 }
 
@@ -294,9 +226,7 @@ func RoundUint64s(x simd.Uint64s) simd.Float64s {
 	var from [most / 2]uint64
 	var to [most / 2]float64
 	x.Store(from[:])
-	for i := range x.Len() {
-		to[i] = float64(float32(from[i]))
-	}
+	convert[float32](to[:], from[:x.Len()])
 	return simd.LoadFloat64s(to[:])
 }
 
