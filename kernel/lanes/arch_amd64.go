@@ -32,40 +32,6 @@ func Any64(m simd.Mask64s) bool {
 	return slowAny64(m)
 }
 
-// StoreFloat32s stores v in the first elements of s, for the lanes of m.
-func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
-	switch v := v.ToArch().(type) {
-	case archsimd.Float32x4:
-		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
-			v.StoreArrayMasked((*[4]float32)(s), m)
-			return
-		}
-	case archsimd.Float32x8:
-		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
-			v.StoreArrayMasked((*[8]float32)(s), m)
-			return
-		}
-	}
-	slowStoreFloat32s(v, m, s)
-}
-
-// StoreInt32s stores v in the first elements of s, for the lanes of m.
-func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
-	switch v := v.ToArch().(type) {
-	case archsimd.Int32x4:
-		if m, ok := m.ToArch().(archsimd.Mask32x4); ok {
-			v.StoreArrayMasked((*[4]int32)(s), m)
-			return
-		}
-	case archsimd.Int32x8:
-		if m, ok := m.ToArch().(archsimd.Mask32x8); ok {
-			v.StoreArrayMasked((*[8]int32)(s), m)
-			return
-		}
-	}
-	slowStoreInt32s(v, m, s)
-}
-
 // StoreUint32s stores v in the first elements of s, for the lanes of m.
 func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
 	switch v := v.ToArch().(type) {
@@ -80,41 +46,7 @@ func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
 			return
 		}
 	}
-	slowStoreUint32s(v, m, s)
-}
-
-// StoreFloat64s stores v in the first elements of s, for the lanes of m.
-func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
-	switch v := v.ToArch().(type) {
-	case archsimd.Float64x2:
-		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
-			v.StoreArrayMasked((*[2]float64)(s), m)
-			return
-		}
-	case archsimd.Float64x4:
-		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
-			v.StoreArrayMasked((*[4]float64)(s), m)
-			return
-		}
-	}
-	slowStoreFloat64s(v, m, s)
-}
-
-// StoreInt64s stores v in the first elements of s, for the lanes of m.
-func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
-	switch v := v.ToArch().(type) {
-	case archsimd.Int64x2:
-		if m, ok := m.ToArch().(archsimd.Mask64x2); ok {
-			v.StoreArrayMasked((*[2]int64)(s), m)
-			return
-		}
-	case archsimd.Int64x4:
-		if m, ok := m.ToArch().(archsimd.Mask64x4); ok {
-			v.StoreArrayMasked((*[4]int64)(s), m)
-			return
-		}
-	}
-	slowStoreInt64s(v, m, s)
+	ScatterUint32s(v, m, s, 0, 1)
 }
 
 // StoreUint64s stores v in the first elements of s, for the lanes of m.
@@ -131,7 +63,7 @@ func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
 			return
 		}
 	}
-	slowStoreUint64s(v, m, s)
+	ScatterUint64s(v, m, s, 0, 1)
 }
 
 // Load64Int32 returns the first elements of s, widened to 64 bits.

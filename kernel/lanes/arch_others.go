@@ -10,23 +10,11 @@ func Any32(m simd.Mask32s) bool { return slowAny32(m) }
 // Any64 reports whether m has a lane.
 func Any64(m simd.Mask64s) bool { return slowAny64(m) }
 
-// StoreFloat32s stores v in the first elements of s, for the lanes of m.
-func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) { slowStoreFloat32s(v, m, s) }
-
-// StoreInt32s stores v in the first elements of s, for the lanes of m.
-func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) { slowStoreInt32s(v, m, s) }
-
 // StoreUint32s stores v in the first elements of s, for the lanes of m.
-func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) { slowStoreUint32s(v, m, s) }
-
-// StoreFloat64s stores v in the first elements of s, for the lanes of m.
-func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) { slowStoreFloat64s(v, m, s) }
-
-// StoreInt64s stores v in the first elements of s, for the lanes of m.
-func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) { slowStoreInt64s(v, m, s) }
+func StoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) { ScatterUint32s(v, m, s, 0, 1) }
 
 // StoreUint64s stores v in the first elements of s, for the lanes of m.
-func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) { slowStoreUint64s(v, m, s) }
+func StoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) { ScatterUint64s(v, m, s, 0, 1) }
 
 // Load64Int32 returns the first elements of s, widened to 64 bits.
 func Load64Int32(s []int32) simd.Int64s { return slowLoad64Int32(s) }

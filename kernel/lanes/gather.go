@@ -42,35 +42,22 @@ func Steps(first, step int) simd.Int64s {
 
 // GatherFloat32s returns the elements of s at, at+step and so on.
 func GatherFloat32s(s []float32, at, step int) simd.Float32s {
-	var a [most]float32
-	var v simd.Float32s
-	take(a[:v.Len()], s, at, step)
-	return simd.LoadFloat32s(a[:])
+	return GatherUint32s(unsigned[uint32](s), at, step).BitsToFloat32()
 }
 
 // ScatterFloat32s stores v in the elements of s at, at+step and so on, for the lanes of m.
 func ScatterFloat32s(v simd.Float32s, m simd.Mask32s, s []float32, at, step int) {
-	var a [most]float32
-	var on [most]int32
-	v.Store(a[:])
-	m.ToInt32s().Store(on[:])
-	put(s, at, step, a[:v.Len()], on[:])
+	ScatterUint32s(v.ToBits(), m, unsigned[uint32](s), at, step)
 }
 
 // GatherInt32s returns the elements of s at, at+step and so on.
 func GatherInt32s(s []int32, at, step int) simd.Int32s {
-	var a [most]int32
-	var v simd.Int32s
-	take(a[:v.Len()], s, at, step)
-	return simd.LoadInt32s(a[:])
+	return GatherUint32s(unsigned[uint32](s), at, step).BitsToInt32()
 }
 
 // ScatterInt32s stores v in the elements of s at, at+step and so on, for the lanes of m.
 func ScatterInt32s(v simd.Int32s, m simd.Mask32s, s []int32, at, step int) {
-	var a, on [most]int32
-	v.Store(a[:])
-	m.ToInt32s().Store(on[:])
-	put(s, at, step, a[:v.Len()], on[:])
+	ScatterUint32s(v.ToBits(), m, unsigned[uint32](s), at, step)
 }
 
 // GatherUint32s returns the elements of s at, at+step and so on.
@@ -92,35 +79,22 @@ func ScatterUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32, at, step int) {
 
 // GatherFloat64s returns the elements of s at, at+step and so on.
 func GatherFloat64s(s []float64, at, step int) simd.Float64s {
-	var a [most / 2]float64
-	var v simd.Float64s
-	take(a[:v.Len()], s, at, step)
-	return simd.LoadFloat64s(a[:])
+	return GatherUint64s(unsigned[uint64](s), at, step).BitsToFloat64()
 }
 
 // ScatterFloat64s stores v in the elements of s at, at+step and so on, for the lanes of m.
 func ScatterFloat64s(v simd.Float64s, m simd.Mask64s, s []float64, at, step int) {
-	var a [most / 2]float64
-	var on [most / 2]int64
-	v.Store(a[:])
-	m.ToInt64s().Store(on[:])
-	put(s, at, step, a[:v.Len()], on[:])
+	ScatterUint64s(v.ToBits(), m, unsigned[uint64](s), at, step)
 }
 
 // GatherInt64s returns the elements of s at, at+step and so on.
 func GatherInt64s(s []int64, at, step int) simd.Int64s {
-	var a [most / 2]int64
-	var v simd.Int64s
-	take(a[:v.Len()], s, at, step)
-	return simd.LoadInt64s(a[:])
+	return GatherUint64s(unsigned[uint64](s), at, step).BitsToInt64()
 }
 
 // ScatterInt64s stores v in the elements of s at, at+step and so on, for the lanes of m.
 func ScatterInt64s(v simd.Int64s, m simd.Mask64s, s []int64, at, step int) {
-	var a, on [most / 2]int64
-	v.Store(a[:])
-	m.ToInt64s().Store(on[:])
-	put(s, at, step, a[:v.Len()], on[:])
+	ScatterUint64s(v.ToBits(), m, unsigned[uint64](s), at, step)
 }
 
 // GatherUint64s returns the elements of s at, at+step and so on.

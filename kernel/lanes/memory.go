@@ -42,52 +42,31 @@ func put[T, F scalar, M int32 | int64](s []T, at, step int, a []F, on []M) {
 	}
 }
 
+// unsigned returns the elements of s as the numbers U of their bits, which have the same size.
+func unsigned[U uint32 | uint64, T scalar](s []T) []U {
+	return unsafe.Slice((*U)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
 // A masked store changes no element whose lane is not in the mask: another thread may be writing it at the same time.
 
-func slowStoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
-	var a [most]float32
-	var on [most]int32
-	v.Store(a[:])
-	m.ToInt32s().Store(on[:])
-	put(s, 0, 1, a[:v.Len()], on[:])
+// StoreFloat32s stores v in the first elements of s, for the lanes of m.
+func StoreFloat32s(v simd.Float32s, m simd.Mask32s, s []float32) {
+	StoreUint32s(v.ToBits(), m, unsigned[uint32](s))
 }
 
-func slowStoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
-	var a, on [most]int32
-	v.Store(a[:])
-	m.ToInt32s().Store(on[:])
-	put(s, 0, 1, a[:v.Len()], on[:])
+// StoreInt32s stores v in the first elements of s, for the lanes of m.
+func StoreInt32s(v simd.Int32s, m simd.Mask32s, s []int32) {
+	StoreUint32s(v.ToBits(), m, unsigned[uint32](s))
 }
 
-func slowStoreUint32s(v simd.Uint32s, m simd.Mask32s, s []uint32) {
-	var a [most]uint32
-	var on [most]int32
-	v.Store(a[:])
-	m.ToInt32s().Store(on[:])
-	put(s, 0, 1, a[:v.Len()], on[:])
+// StoreFloat64s stores v in the first elements of s, for the lanes of m.
+func StoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
+	StoreUint64s(v.ToBits(), m, unsigned[uint64](s))
 }
 
-func slowStoreFloat64s(v simd.Float64s, m simd.Mask64s, s []float64) {
-	var a [most / 2]float64
-	var on [most / 2]int64
-	v.Store(a[:])
-	m.ToInt64s().Store(on[:])
-	put(s, 0, 1, a[:v.Len()], on[:])
-}
-
-func slowStoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
-	var a, on [most / 2]int64
-	v.Store(a[:])
-	m.ToInt64s().Store(on[:])
-	put(s, 0, 1, a[:v.Len()], on[:])
-}
-
-func slowStoreUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64) {
-	var a [most / 2]uint64
-	var on [most / 2]int64
-	v.Store(a[:])
-	m.ToInt64s().Store(on[:])
-	put(s, 0, 1, a[:v.Len()], on[:])
+// StoreInt64s stores v in the first elements of s, for the lanes of m.
+func StoreInt64s(v simd.Int64s, m simd.Mask64s, s []int64) {
+	StoreUint64s(v.ToBits(), m, unsigned[uint64](s))
 }
 
 // LoadInt8 returns the first elements of s, widened to 32 bits.
