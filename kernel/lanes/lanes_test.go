@@ -470,3 +470,20 @@ func wrapUint32(a *[most / 2]uint64) { Wrap64Uint32(simd.LoadUint64s(a[:])).Stor
 func cutUint32(a *[most / 2]float64, to *[most / 2]uint64) {
 	Cut64Uint32(simd.LoadFloat64s(a[:])).Store(to[:])
 }
+
+func moved(from, to []float32, at int) { Store(Load[simd.Float32s](&from[at]), &to[at]) }
+
+// A vector is loaded from and stored in the elements from the given one on, and no others.
+func TestLoadAndStore(t *testing.T) {
+	hardware(t)
+	from := make([]float32, 3+width32())
+	for i := range from {
+		from[i] = float32(i + 1)
+	}
+	for at := range 4 {
+		to, want := make([]float32, len(from)), make([]float32, len(from))
+		moved(from, to, at)
+		copy(want[at:], from[at:at+width32()])
+		assert.Equal(t, want, to)
+	}
+}
