@@ -43,7 +43,7 @@ func smoothLanes(r grid.Row, from int, src []float32, dst grid.Out[float32]) gri
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:39
-			simd.LoadFloat32s(src0[at:]).Add(simd.LoadFloat32s(src1[at:])).Add(simd.LoadFloat32s(src2[at:])).Div(c0).Store(dst3[at:])
+			lanes.Store(lanes.Load[simd.Float32s](&src0[at]).Add(lanes.Load[simd.Float32s](&src1[at])).Add(lanes.Load[simd.Float32s](&src2[at])).Div(c0), &dst3[at])
 //line main_kernels_simd.go:48
 		}
 		if at == count || !lanes.Disjoint(dst, src) {

@@ -55,8 +55,8 @@ func spreadLanes(r grid.Row, now grid.Matrix[float32], next grid.OutMatrix[float
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:50
-			sum := simd.LoadFloat32s(nowRow0[at:]).Add(simd.LoadFloat32s(nowRow1[at:])).Add(simd.LoadFloat32s(nowRow_22[at:])).Add(simd.LoadFloat32s(nowRow_33[at:])).Sub(c1.Mul(simd.LoadFloat32s(nowRow4[at:])))
-			simd.LoadFloat32s(nowRow4[at:]).Add(c2.Mul(sum)).Store(nextRow5[at:])
+			sum := lanes.Load[simd.Float32s](&nowRow0[at]).Add(lanes.Load[simd.Float32s](&nowRow1[at])).Add(lanes.Load[simd.Float32s](&nowRow_22[at])).Add(lanes.Load[simd.Float32s](&nowRow_33[at])).Sub(c1.Mul(lanes.Load[simd.Float32s](&nowRow4[at])))
+			lanes.Store(lanes.Load[simd.Float32s](&nowRow4[at]).Add(c2.Mul(sum)), &nextRow5[at])
 //line main_kernels_simd.go:61
 		}
 		if at == count || !lanes.Disjoint(nextRow, nowRow) || !lanes.Disjoint(nextRow, nowRow_2) || !lanes.Disjoint(nextRow, nowRow_3) {

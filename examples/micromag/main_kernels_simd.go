@@ -98,39 +98,39 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line fft.go:23
-			sumRe := simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:]))
+			sumRe := lanes.Load[simd.Float32s](&re0[at]).Add(lanes.Load[simd.Float32s](&re1[at]))
 //line fft.go:23
-			sumIm := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
-			awayRe := simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:]))
+			sumIm := lanes.Load[simd.Float32s](&im2[at]).Add(lanes.Load[simd.Float32s](&im3[at]))
+			awayRe := lanes.Load[simd.Float32s](&re0[at]).Sub(lanes.Load[simd.Float32s](&re1[at]))
 //line fft.go:24
-			awayIm := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
-			nextRe := simd.LoadFloat32s(re4[at:]).Add(simd.LoadFloat32s(re5[at:]))
+			awayIm := lanes.Load[simd.Float32s](&im2[at]).Sub(lanes.Load[simd.Float32s](&im3[at]))
+			nextRe := lanes.Load[simd.Float32s](&re4[at]).Add(lanes.Load[simd.Float32s](&re5[at]))
 //line fft.go:25
-			nextIm := simd.LoadFloat32s(im6[at:]).Add(simd.LoadFloat32s(im7[at:]))
-			sideRe := simd.LoadFloat32s(re4[at:]).Sub(simd.LoadFloat32s(re5[at:]))
+			nextIm := lanes.Load[simd.Float32s](&im6[at]).Add(lanes.Load[simd.Float32s](&im7[at]))
+			sideRe := lanes.Load[simd.Float32s](&re4[at]).Sub(lanes.Load[simd.Float32s](&re5[at]))
 //line fft.go:26
-			sideIm := simd.LoadFloat32s(im6[at:]).Sub(simd.LoadFloat32s(im7[at:]))
+			sideIm := lanes.Load[simd.Float32s](&im6[at]).Sub(lanes.Load[simd.Float32s](&im7[at]))
 //line fft.go:28
 			v := sumIm.Add(nextIm)
 //line fft.go:28
-			sumRe.Add(nextRe).Store(toRe8[at:])
+			lanes.Store(sumRe.Add(nextRe), &toRe8[at])
 //line fft.go:28
-			v.Store(toIm9[at:])
+			lanes.Store(v, &toIm9[at])
 			aRe := awayRe.Add(sideIm)
 //line fft.go:29
 			aIm := awayIm.Sub(sideRe)
-			aRe.Mul(all7).Add(aIm.Mul(all8)).Store(toRe10[at:])
-			aIm.Mul(all7).Sub(aRe.Mul(all8)).Store(toIm11[at:])
+			lanes.Store(aRe.Mul(all7).Add(aIm.Mul(all8)), &toRe10[at])
+			lanes.Store(aIm.Mul(all7).Sub(aRe.Mul(all8)), &toIm11[at])
 			bRe := sumRe.Sub(nextRe)
 //line fft.go:32
 			bIm := sumIm.Sub(nextIm)
-			bRe.Mul(all11).Add(bIm.Mul(all12)).Store(toRe12[at:])
-			bIm.Mul(all11).Sub(bRe.Mul(all12)).Store(toIm13[at:])
+			lanes.Store(bRe.Mul(all11).Add(bIm.Mul(all12)), &toRe12[at])
+			lanes.Store(bIm.Mul(all11).Sub(bRe.Mul(all12)), &toIm13[at])
 			cRe := awayRe.Sub(sideIm)
 //line fft.go:35
 			cIm := awayIm.Add(sideRe)
-			cRe.Mul(all15).Add(cIm.Mul(all16)).Store(toRe14[at:])
-			cIm.Mul(all15).Sub(cRe.Mul(all16)).Store(toIm15[at:])
+			lanes.Store(cRe.Mul(all15).Add(cIm.Mul(all16)), &toRe14[at])
+			lanes.Store(cIm.Mul(all15).Sub(cRe.Mul(all16)), &toIm15[at])
 //line main_kernels_simd.go:135
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
@@ -178,16 +178,16 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line fft.go:47
-			v := simd.LoadFloat32s(im2[at:]).Add(simd.LoadFloat32s(im3[at:]))
+			v := lanes.Load[simd.Float32s](&im2[at]).Add(lanes.Load[simd.Float32s](&im3[at]))
 //line fft.go:47
-			simd.LoadFloat32s(re0[at:]).Add(simd.LoadFloat32s(re1[at:])).Store(toRe4[at:])
+			lanes.Store(lanes.Load[simd.Float32s](&re0[at]).Add(lanes.Load[simd.Float32s](&re1[at])), &toRe4[at])
 //line fft.go:47
-			v.Store(toIm5[at:])
-			v_2 := simd.LoadFloat32s(im2[at:]).Sub(simd.LoadFloat32s(im3[at:]))
+			lanes.Store(v, &toIm5[at])
+			v_2 := lanes.Load[simd.Float32s](&im2[at]).Sub(lanes.Load[simd.Float32s](&im3[at]))
 //line fft.go:48
-			simd.LoadFloat32s(re0[at:]).Sub(simd.LoadFloat32s(re1[at:])).Store(toRe6[at:])
+			lanes.Store(lanes.Load[simd.Float32s](&re0[at]).Sub(lanes.Load[simd.Float32s](&re1[at])), &toRe6[at])
 //line fft.go:48
-			v_2.Store(toIm7[at:])
+			lanes.Store(v_2, &toIm7[at])
 //line main_kernels_simd.go:192
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
@@ -249,9 +249,9 @@ func transposeLanes(r grid.Row, rows int, columns int, toRows int, toColumns int
 //line fft.go:63
 			v := b
 //line fft.go:63
-			a.Store(toRe0[at:])
+			lanes.Store(a, &toRe0[at])
 //line fft.go:63
-			v.Store(toIm1[at:])
+			lanes.Store(v, &toIm1[at])
 //line main_kernels_simd.go:256
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
@@ -311,9 +311,9 @@ func transposeBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns
 //line fft.go:77
 			v := simd.BroadcastFloat32s(sign).Mul(lanes.GatherFloat32s(im, from_2, columns))
 //line fft.go:77
-			lanes.GatherFloat32s(re, from_2, columns).Store(toRe0[at:])
+			lanes.Store(lanes.GatherFloat32s(re, from_2, columns), &toRe0[at])
 //line fft.go:77
-			v.Store(toIm1[at:])
+			lanes.Store(v, &toIm1[at])
 //line main_kernels_simd.go:318
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
@@ -375,7 +375,7 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:38
-			along := simd.LoadFloat32s(m0[at:]).Mul(all3).Add(simd.LoadFloat32s(m1[at:]).Mul(all4)).Add(simd.LoadFloat32s(m2[at:]).Mul(all5))
+			along := lanes.Load[simd.Float32s](&m0[at]).Mul(all3).Add(lanes.Load[simd.Float32s](&m1[at]).Mul(all4)).Add(lanes.Load[simd.Float32s](&m2[at]).Mul(all5))
 			field := float32(of.FieldX)
 //line llg.go:39
 			axis := float32(of.AxisX)
@@ -390,19 +390,19 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 				axis = float32(of.AxisZ)
 			}
 //line llg.go:47
-			sum := simd.LoadFloat32s(demag3[at:]).Add(simd.BroadcastFloat32s(field)).Add(all6.Mul(along).Mul(simd.BroadcastFloat32s(axis)))
+			sum := lanes.Load[simd.Float32s](&demag3[at]).Add(simd.BroadcastFloat32s(field)).Add(all6.Mul(along).Mul(simd.BroadcastFloat32s(axis)))
 //line llg.go:49
-			sum = sum.Add(all7.Mul(simd.LoadFloat32s(m4[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			sum = sum.Add(all7.Mul(lanes.Load[simd.Float32s](&m4[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 //line llg.go:52
-			sum = sum.Add(all7.Mul(simd.LoadFloat32s(m6[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+			sum = sum.Add(all7.Mul(lanes.Load[simd.Float32s](&m6[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 //line llg.go:54
 			if x_2 > 0 {
-				sum = sum.Add(all8.Mul(simd.LoadFloat32s(m7[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+				sum = sum.Add(all8.Mul(lanes.Load[simd.Float32s](&m7[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 			}
 			if x_2 < (nx - 1) {
-				sum = sum.Add(all8.Mul(simd.LoadFloat32s(m8[at:]).Sub(simd.LoadFloat32s(m5[at:]))))
+				sum = sum.Add(all8.Mul(lanes.Load[simd.Float32s](&m8[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 			}
-			sum.Store(h9[at:])
+			lanes.Store(sum, &h9[at])
 //line main_kernels_simd.go:407
 		}
 		if at == count || !lanes.Disjoint(h, m) || !lanes.Disjoint(h, demag) {
@@ -441,11 +441,11 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 			x := from + at
 			xs := lanes.Int32s(x)
 //line llg.go:69
-			c1.Store(re0[at:])
+			lanes.Store(c1, &re0[at])
 //line llg.go:69
-			c1.Store(im1[at:])
+			lanes.Store(c1, &im1[at])
 			on := xs.Less(bound2)
-			lanes.StoreFloat32s(simd.LoadFloat32s(m2[at:]), on, re0[at:])
+			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&m2[at]), on, re0[at:])
 //line main_kernels_simd.go:450
 		}
 		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
@@ -491,37 +491,37 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:81
-		xx := all0.Mul(simd.LoadFloat32s(tensor0[at:]))
+		xx := all0.Mul(lanes.Load[simd.Float32s](&tensor0[at]))
 //line llg.go:81
-		yy := all0.Mul(simd.LoadFloat32s(tensor1[at:]))
+		yy := all0.Mul(lanes.Load[simd.Float32s](&tensor1[at]))
 //line llg.go:81
-		zz := all0.Mul(simd.LoadFloat32s(tensor2[at:]))
+		zz := all0.Mul(lanes.Load[simd.Float32s](&tensor2[at]))
 //line llg.go:81
-		xy := all0.Mul(simd.LoadFloat32s(tensor3[at:]))
-		mx := simd.LoadFloat32s(re4[at:])
+		xy := all0.Mul(lanes.Load[simd.Float32s](&tensor3[at]))
+		mx := lanes.Load[simd.Float32s](&re4[at])
 //line llg.go:82
-		my := simd.LoadFloat32s(re5[at:])
+		my := lanes.Load[simd.Float32s](&re5[at])
 		v := xy.Mul(mx).Add(yy.Mul(my))
 //line llg.go:83
-		v_2 := zz.Mul(simd.LoadFloat32s(re6[at:]))
+		v_2 := zz.Mul(lanes.Load[simd.Float32s](&re6[at]))
 //line llg.go:83
-		xx.Mul(mx).Add(xy.Mul(my)).Store(re4[at:])
+		lanes.Store(xx.Mul(mx).Add(xy.Mul(my)), &re4[at])
 //line llg.go:83
-		v.Store(re5[at:])
+		lanes.Store(v, &re5[at])
 //line llg.go:83
-		v_2.Store(re6[at:])
-		mx = simd.LoadFloat32s(im7[at:])
+		lanes.Store(v_2, &re6[at])
+		mx = lanes.Load[simd.Float32s](&im7[at])
 //line llg.go:84
-		my = simd.LoadFloat32s(im8[at:])
+		my = lanes.Load[simd.Float32s](&im8[at])
 		v_3 := xy.Mul(mx).Add(yy.Mul(my))
 //line llg.go:85
-		v_4 := zz.Mul(simd.LoadFloat32s(im9[at:]))
+		v_4 := zz.Mul(lanes.Load[simd.Float32s](&im9[at]))
 //line llg.go:85
-		xx.Mul(mx).Add(xy.Mul(my)).Store(im7[at:])
+		lanes.Store(xx.Mul(mx).Add(xy.Mul(my)), &im7[at])
 //line llg.go:85
-		v_3.Store(im8[at:])
+		lanes.Store(v_3, &im8[at])
 //line llg.go:85
-		v_4.Store(im9[at:])
+		lanes.Store(v_4, &im9[at])
 //line main_kernels_simd.go:526
 	}
 	return r.From(from + at)
@@ -563,26 +563,26 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:94
-			mx := simd.LoadFloat32s(m0[at:])
+			mx := lanes.Load[simd.Float32s](&m0[at])
 //line llg.go:94
-			my := simd.LoadFloat32s(m1[at:])
+			my := lanes.Load[simd.Float32s](&m1[at])
 //line llg.go:94
-			mz := simd.LoadFloat32s(m2[at:])
+			mz := lanes.Load[simd.Float32s](&m2[at])
 //line llg.go:94
-			hx := simd.LoadFloat32s(h3[at:])
+			hx := lanes.Load[simd.Float32s](&h3[at])
 //line llg.go:94
-			hy := simd.LoadFloat32s(h4[at:])
+			hy := lanes.Load[simd.Float32s](&h4[at])
 //line llg.go:94
-			hz := simd.LoadFloat32s(h5[at:])
+			hz := lanes.Load[simd.Float32s](&h5[at])
 			tx := my.Mul(hz).Sub(mz.Mul(hy))
 //line llg.go:95
 			ty := mz.Mul(hx).Sub(mx.Mul(hz))
 //line llg.go:95
 			tz := mx.Mul(hy).Sub(my.Mul(hx))
 //line llg.go:97
-			all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))).Store(k6[at:])
-			all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))).Store(k7[at:])
-			all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))).Store(k8[at:])
+			lanes.Store(all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))), &k6[at])
+			lanes.Store(all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))), &k7[at])
+			lanes.Store(all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))), &k8[at])
 //line main_kernels_simd.go:587
 		}
 		if at == count || !lanes.Disjoint(k, m) || !lanes.Disjoint(k, h) {
@@ -626,10 +626,10 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:108
-			x_2 := simd.LoadFloat32s(m0[at:]).Mul(simd.LoadFloat32s(h1[at:]).Add(all0))
-			y := simd.LoadFloat32s(m2[at:]).Mul(simd.LoadFloat32s(h3[at:]).Add(all1))
-			z := simd.LoadFloat32s(m4[at:]).Mul(simd.LoadFloat32s(h5[at:]).Add(all2))
-			x_2.Add(y).Add(z).Neg().Div(c3).Store(e6[at:])
+			x_2 := lanes.Load[simd.Float32s](&m0[at]).Mul(lanes.Load[simd.Float32s](&h1[at]).Add(all0))
+			y := lanes.Load[simd.Float32s](&m2[at]).Mul(lanes.Load[simd.Float32s](&h3[at]).Add(all1))
+			z := lanes.Load[simd.Float32s](&m4[at]).Mul(lanes.Load[simd.Float32s](&h5[at]).Add(all2))
+			lanes.Store(x_2.Add(y).Add(z).Neg().Div(c3), &e6[at])
 //line main_kernels_simd.go:634
 		}
 		if at == count || !lanes.Disjoint(e, m) || !lanes.Disjoint(e, h) {
@@ -662,7 +662,7 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 	for {
 		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
-			simd.LoadFloat32s(m0[at_2:]).Add(all0.Mul(simd.LoadFloat32s(k1[at_2:]))).Store(at2[at_2:])
+			lanes.Store(lanes.Load[simd.Float32s](&m0[at_2]).Add(all0.Mul(lanes.Load[simd.Float32s](&k1[at_2]))), &at2[at_2])
 //line main_kernels_simd.go:667
 		}
 		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
@@ -724,19 +724,19 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:130
-			x_2 := simd.LoadFloat32s(m0[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k11[at:])).Add(c2.Mul(simd.LoadFloat32s(k22[at:]))).Add(c3.Mul(simd.LoadFloat32s(k33[at:])))))
-			y := simd.LoadFloat32s(m4[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k15[at:])).Add(c2.Mul(simd.LoadFloat32s(k26[at:]))).Add(c3.Mul(simd.LoadFloat32s(k37[at:])))))
-			z := simd.LoadFloat32s(m8[at:]).Add(all4.Mul(c1.Mul(simd.LoadFloat32s(k19[at:])).Add(c2.Mul(simd.LoadFloat32s(k210[at:]))).Add(c3.Mul(simd.LoadFloat32s(k311[at:])))))
+			x_2 := lanes.Load[simd.Float32s](&m0[at]).Add(all4.Mul(c1.Mul(lanes.Load[simd.Float32s](&k11[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k22[at]))).Add(c3.Mul(lanes.Load[simd.Float32s](&k33[at])))))
+			y := lanes.Load[simd.Float32s](&m4[at]).Add(all4.Mul(c1.Mul(lanes.Load[simd.Float32s](&k15[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k26[at]))).Add(c3.Mul(lanes.Load[simd.Float32s](&k37[at])))))
+			z := lanes.Load[simd.Float32s](&m8[at]).Add(all4.Mul(c1.Mul(lanes.Load[simd.Float32s](&k19[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k210[at]))).Add(c3.Mul(lanes.Load[simd.Float32s](&k311[at])))))
 			r := c5.Div(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Sqrt())
 			v := y.Mul(r)
 //line llg.go:134
 			v_2 := z.Mul(r)
 //line llg.go:134
-			x_2.Mul(r).Store(next12[at:])
+			lanes.Store(x_2.Mul(r), &next12[at])
 //line llg.go:134
-			v.Store(next13[at:])
+			lanes.Store(v, &next13[at])
 //line llg.go:134
-			v_2.Store(next14[at:])
+			lanes.Store(v_2, &next14[at])
 //line main_kernels_simd.go:741
 		}
 		if at == count || !lanes.Disjoint(next, state) || !lanes.Disjoint(next, m) || !lanes.Disjoint(next, k1) || !lanes.Disjoint(next, k2) || !lanes.Disjoint(next, k3) {
@@ -794,10 +794,10 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line llg.go:144
-			x_2 := all5.Mul(c1.Mul(simd.LoadFloat32s(k20[at:])).Add(c2.Mul(simd.LoadFloat32s(k31[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k12[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k43[at:]))))
-			y := all5.Mul(c1.Mul(simd.LoadFloat32s(k24[at:])).Add(c2.Mul(simd.LoadFloat32s(k35[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k16[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k47[at:]))))
-			z := all5.Mul(c1.Mul(simd.LoadFloat32s(k28[at:])).Add(c2.Mul(simd.LoadFloat32s(k39[at:]))).Sub(c3.Mul(simd.LoadFloat32s(k110[at:]))).Sub(c4.Mul(simd.LoadFloat32s(k411[at:]))))
-			x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)).Store(away12[at:])
+			x_2 := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k20[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k31[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k12[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k43[at]))))
+			y := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k24[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k35[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k16[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k47[at]))))
+			z := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k28[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k39[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k110[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k411[at]))))
+			lanes.Store(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)), &away12[at])
 //line main_kernels_simd.go:802
 		}
 		if at == count || !lanes.Disjoint(away, state) || !lanes.Disjoint(away, k2) || !lanes.Disjoint(away, k3) || !lanes.Disjoint(away, k1) || !lanes.Disjoint(away, k4) {
@@ -835,9 +835,9 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 			xs := lanes.Int32s(x)
 //line llg.go:178
 			on := xs.Less(bound0).And(lanes.Mask32((state[3] > float32(0))))
-			v := simd.LoadFloat32s(k41[at:])
+			v := lanes.Load[simd.Float32s](&k41[at])
 //line llg.go:179
-			lanes.StoreFloat32s(simd.LoadFloat32s(next0[at:]), on, m2[at:])
+			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&next0[at]), on, m2[at:])
 //line llg.go:179
 			lanes.StoreFloat32s(v, on, k13[at:])
 //line main_kernels_simd.go:844

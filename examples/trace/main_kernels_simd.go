@@ -37,9 +37,9 @@ func clearEdgesLanes(r grid.Row, row []float32) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line main.go:37
-			c0.Store(row0[at:])
+			lanes.Store(c0, &row0[at])
 //line main.go:37
-			c0.Store(row1[at:])
+			lanes.Store(c0, &row1[at])
 //line main_kernels_simd.go:44
 		}
 		if at == count {

@@ -75,11 +75,11 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line blackscholes.go:21
-			s := simd.LoadFloat32s(share0[at:])
+			s := lanes.Load[simd.Float32s](&share0[at])
 //line blackscholes.go:21
-			k := simd.LoadFloat32s(strike1[at:])
+			k := lanes.Load[simd.Float32s](&strike1[at])
 //line blackscholes.go:21
-			y := simd.LoadFloat32s(years2[at:])
+			y := lanes.Load[simd.Float32s](&years2[at])
 			spread := all0.Mul(y.Sqrt())
 			x_2 := s.Div(k)
 //line blackscholes.go:73
@@ -236,8 +236,8 @@ func priceLanes(r grid.Row, rate float32, volatility float32, share []float32, s
 			normal__2 = c7.Sub(above_2).IfElse(live_4, normal__2)
 //line blackscholes.go:26
 			c_4 := s.Mul(normal_).Sub(discounted.Mul(normal__2))
-			c_4.Store(call3[at:])
-			c_4.Sub(s).Add(discounted).Store(put4[at:])
+			lanes.Store(c_4, &call3[at])
+			lanes.Store(c_4.Sub(s).Add(discounted), &put4[at])
 //line blackscholes_kernels_simd.go:242
 		}
 		if at == count || !lanes.Disjoint(call, share) || !lanes.Disjoint(call, strike) || !lanes.Disjoint(call, years) || !lanes.Disjoint(put, share) || !lanes.Disjoint(put, strike) || !lanes.Disjoint(put, years) {

@@ -61,19 +61,19 @@ func laplaceLanes(r grid.Row, p []float32, q grid.Out[float32], n int) grid.Row 
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:16
-			v := c1.Mul(simd.LoadFloat32s(p0[at:]))
+			v := c1.Mul(lanes.Load[simd.Float32s](&p0[at]))
 			if i > 0 {
-				v = v.Sub(simd.LoadFloat32s(p1[at:]))
+				v = v.Sub(lanes.Load[simd.Float32s](&p1[at]))
 			}
 //line kernels.go:21
-			v = v.Sub(simd.LoadFloat32s(p2[at:]))
+			v = v.Sub(lanes.Load[simd.Float32s](&p2[at]))
 //line kernels.go:24
-			v = v.Sub(simd.LoadFloat32s(p3[at:]))
+			v = v.Sub(lanes.Load[simd.Float32s](&p3[at]))
 //line kernels.go:26
 			if i < (n - 1) {
-				v = v.Sub(simd.LoadFloat32s(p4[at:]))
+				v = v.Sub(lanes.Load[simd.Float32s](&p4[at]))
 			}
-			v.Store(q5[at:])
+			lanes.Store(v, &q5[at])
 //line cg_kernels_simd.go:78
 		}
 		if at == count || !lanes.Disjoint(q, p) {
@@ -108,8 +108,8 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:82
-		simd.LoadFloat32s(x1[at:]).Add(all1.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
-		simd.LoadFloat32s(r3[at:]).Sub(all1.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
+		lanes.Store(lanes.Load[simd.Float32s](&x1[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p0[at]))), &x1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&r3[at]).Sub(all1.Mul(lanes.Load[simd.Float32s](&q2[at]))), &r3[at])
 //line cg_kernels_simd.go:114
 	}
 	return r_.From(from + at)
@@ -135,7 +135,7 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:93
-		simd.LoadFloat32s(r0[at:]).Add(all1.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
+		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all1.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
 //line cg_kernels_simd.go:140
 	}
 	return r_.From(from + at)
@@ -153,7 +153,7 @@ func productPhase1Lanes(mines []float32, count int) bool {
 	c1 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:38
-		c1.Store(mines0[at:])
+		lanes.Store(c1, &mines0[at])
 //line cg_kernels_simd.go:158
 	}
 	return true
@@ -170,11 +170,11 @@ func productPhase2Lanes(round int, a []float32, row int, b []float32, mines []fl
 		b2 := b[row+round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:40
-			mine := simd.LoadFloat32s(mines0[at:])
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:40
-			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
+			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line kernels.go:40
-			mine.Store(mines0[at:])
+			lanes.Store(mine, &mines0[at])
 //line cg_kernels_simd.go:179
 		}
 	}
@@ -194,9 +194,9 @@ func productPhase3Lanes(part []float32, mines []float32, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:42
-		mine := simd.LoadFloat32s(mines0[at:])
+		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:42
-		mine.Store(part1[at:])
+		lanes.Store(mine, &part1[at])
 //line cg_kernels_simd.go:201
 	}
 	return true
@@ -218,7 +218,7 @@ func productPhase4Lanes(half int, part []float32, count int) bool {
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:46
-		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
+		lanes.Store(lanes.Load[simd.Float32s](&part1[at]).Add(lanes.Load[simd.Float32s](&part0[at])), &part1[at])
 //line cg_kernels_simd.go:223
 	}
 	return true
@@ -236,7 +236,7 @@ func totalPhase1Lanes(mines []float32, count int) bool {
 	c1 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:60
-		c1.Store(mines0[at:])
+		lanes.Store(c1, &mines0[at])
 //line cg_kernels_simd.go:241
 	}
 	return true
@@ -252,11 +252,11 @@ func totalPhase2Lanes(round int, sums []float32, mines []float32, stop, step, to
 		sums1 := sums[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:62
-			mine := simd.LoadFloat32s(mines0[at:])
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:62
-			mine = mine.Add(simd.LoadFloat32s(sums1[at:]))
+			mine = mine.Add(lanes.Load[simd.Float32s](&sums1[at]))
 //line kernels.go:62
-			mine.Store(mines0[at:])
+			lanes.Store(mine, &mines0[at])
 //line cg_kernels_simd.go:261
 		}
 	}
@@ -276,9 +276,9 @@ func totalPhase3Lanes(part []float32, mines []float32, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:64
-		mine := simd.LoadFloat32s(mines0[at:])
+		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line kernels.go:64
-		mine.Store(part1[at:])
+		lanes.Store(mine, &part1[at])
 //line cg_kernels_simd.go:283
 	}
 	return true
@@ -300,7 +300,7 @@ func totalPhase4Lanes(half int, part []float32, count int) bool {
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:68
-		simd.LoadFloat32s(part1[at:]).Add(simd.LoadFloat32s(part0[at:])).Store(part1[at:])
+		lanes.Store(lanes.Load[simd.Float32s](&part1[at]).Add(lanes.Load[simd.Float32s](&part0[at])), &part1[at])
 //line cg_kernels_simd.go:305
 	}
 	return true

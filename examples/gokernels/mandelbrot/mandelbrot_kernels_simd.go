@@ -81,7 +81,7 @@ func mandelbrotLanes(r grid.Row, v View, rounds grid.Out[int32]) grid.Row {
 //line mandelbrot.go:36
 			leaves_ = all9.IfElse(live, leaves_)
 //line mandelbrot.go:23
-			leaves_.Store(rounds0[at:])
+			lanes.Store(leaves_, &rounds0[at])
 //line mandelbrot_kernels_simd.go:86
 		}
 		if at == count {

@@ -30,7 +30,7 @@ func matmulPhase1Lanes(sums []float32, count int) bool {
 	c1 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line matmul.go:19
-		c1.Store(sums0[at:])
+		lanes.Store(c1, &sums0[at])
 //line matmul_kernels_simd.go:35
 	}
 	return true
@@ -53,7 +53,7 @@ func matmulPhase2Lanes(firstX int, ty int, firstY int, m int, n int, c grid.Out[
 //line matmul.go:35
 		col := (firstX + x)
 //line matmul.go:35
-		sum := simd.LoadFloat32s(sums0[at:])
+		sum := lanes.Load[simd.Float32s](&sums0[at])
 //line matmul.go:35
 		on := lanes.Mask32((row < m)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
 		lanes.StoreFloat32s(sum, on, c1[at:])

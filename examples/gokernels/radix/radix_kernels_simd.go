@@ -39,11 +39,11 @@ func scatterPhase1Lanes(firstX int, keys []uint32, shift uint32, own []uint32, d
 //line radix.go:59
 		digit := c0
 		on := lanes.Lanes32().Less(lanes.Against32(i, len(keys)))
-		digit = lanes.AndUint32s(lanes.ShiftRightUint32s(simd.LoadUint32s(keys0[at:]), uint64(shift)), c1).IfElse(on, digit)
+		digit = lanes.AndUint32s(lanes.ShiftRightUint32s(lanes.Load[simd.Uint32s](&keys0[at]), uint64(shift)), c1).IfElse(on, digit)
 //line radix.go:63
-		digit.Store(own1[at:])
+		lanes.Store(digit, &own1[at])
 //line radix.go:63
-		digit.Store(digits_2[at:])
+		lanes.Store(digit, &digits_2[at])
 //line radix_kernels_simd.go:48
 	}
 	return true

@@ -37,7 +37,7 @@ func sumPhase1Lanes(firstX int, x []uint32, part []uint32, count int) bool {
 		i := (firstX + x_2)
 //line reduce.go:16
 		on := lanes.Lanes32().Less(lanes.Against32(i, len(x)))
-		lanes.StoreUint32s(simd.LoadUint32s(x0[at:]), on, part1[at:])
+		lanes.StoreUint32s(lanes.Load[simd.Uint32s](&x0[at]), on, part1[at:])
 //line reduce_kernels_simd.go:42
 	}
 	return true
@@ -59,7 +59,7 @@ func sumPhase2Lanes(half int, part []uint32, count int) bool {
 	}
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:22
-		simd.LoadUint32s(part1[at:]).Add(simd.LoadUint32s(part0[at:])).Store(part1[at:])
+		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(lanes.Load[simd.Uint32s](&part0[at])), &part1[at])
 //line reduce_kernels_simd.go:64
 	}
 	return true
@@ -84,8 +84,8 @@ func scanPhase1Lanes(step int, part []uint32, befores []uint32, count int) bool 
 //line reduce.go:41
 		before := c0
 		on := xs.GreaterEqual(bound1)
-		before = simd.LoadUint32s(part0[at:]).IfElse(on, before)
-		before.Store(befores1[at:])
+		before = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, before)
+		lanes.Store(before, &befores1[at])
 //line reduce_kernels_simd.go:90
 	}
 	return true
@@ -104,9 +104,9 @@ func scanPhase2Lanes(part []uint32, befores []uint32, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line reduce.go:46
-		before := simd.LoadUint32s(befores0[at:])
+		before := lanes.Load[simd.Uint32s](&befores0[at])
 //line reduce.go:46
-		simd.LoadUint32s(part1[at:]).Add(before).Store(part1[at:])
+		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(before), &part1[at])
 //line reduce_kernels_simd.go:111
 	}
 	return true

@@ -48,7 +48,7 @@ func smoothLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line stencil.go:21
-			simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
+			lanes.Store(lanes.Load[simd.Float32s](&from0[at]).Add(lanes.Load[simd.Float32s](&from1[at])).Add(lanes.Load[simd.Float32s](&from2[at])).Add(lanes.Load[simd.Float32s](&from3[at])).Mul(c3), &to4[at])
 //line stencil_kernels_simd.go:53
 		}
 		if at == count || !lanes.Disjoint(to, from) {

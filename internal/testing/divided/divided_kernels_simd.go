@@ -44,7 +44,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:34
-		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
+		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
 //line divided_kernels_simd.go:49
 	}
 	return r.From(from + at)
@@ -81,7 +81,7 @@ func spreadLanes(r grid.Row, width int32, height int32, from []float32, to grid.
 	for {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line divided.go:51
-			simd.LoadFloat32s(from0[at:]).Add(simd.LoadFloat32s(from1[at:])).Add(simd.LoadFloat32s(from2[at:])).Add(simd.LoadFloat32s(from3[at:])).Mul(c3).Store(to4[at:])
+			lanes.Store(lanes.Load[simd.Float32s](&from0[at]).Add(lanes.Load[simd.Float32s](&from1[at])).Add(lanes.Load[simd.Float32s](&from2[at])).Add(lanes.Load[simd.Float32s](&from3[at])).Mul(c3), &to4[at])
 //line divided_kernels_simd.go:86
 		}
 		if at == count_2 || !lanes.Disjoint(to, from) {
@@ -151,7 +151,7 @@ func mandelbrotLanes(r grid.Row, image grid.OutMatrix[int32]) grid.Row {
 				}
 			}
 //line divided.go:120
-			n.Store(imageRow0[at:])
+			lanes.Store(n, &imageRow0[at])
 //line divided_kernels_simd.go:156
 		}
 		if at == count_2 {
@@ -202,11 +202,11 @@ func blurLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 						return r.From(from_2 + at) // the row's loop tells
 					}
 //line divided.go:133
-					sum = sum.Add(simd.LoadFloat32s(fromRow[x:]))
+					sum = sum.Add(lanes.Load[simd.Float32s](&fromRow[x]))
 				}
 			}
 //line divided.go:135
-			sum.Div(c2).Store(toRow0[at:])
+			lanes.Store(sum.Div(c2), &toRow0[at])
 //line divided_kernels_simd.go:211
 		}
 		if at == count_2 || !lanes.Disjoint(toRow, from.Span(0, from.Rows())) {
@@ -243,14 +243,14 @@ func laplaceLanes(r grid.Row, x []float32, y grid.Out[float32]) grid.Row {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x_2 := from + at
 //line divided.go:146
-			sum := c0.Mul(simd.LoadFloat32s(x0[at:]))
+			sum := c0.Mul(lanes.Load[simd.Float32s](&x0[at]))
 //line divided.go:148
-			sum = sum.Sub(simd.LoadFloat32s(x1[at:]))
+			sum = sum.Sub(lanes.Load[simd.Float32s](&x1[at]))
 //line divided.go:150
 			on := lanes.Lanes32().Less(lanes.Against32((x_2 + 1), len(x)))
-			sum = sum.Sub(simd.LoadFloat32s(x2[at:])).IfElse(on, sum)
+			sum = sum.Sub(lanes.Load[simd.Float32s](&x2[at])).IfElse(on, sum)
 //line divided.go:153
-			sum.Store(y3[at:])
+			lanes.Store(sum, &y3[at])
 //line divided_kernels_simd.go:255
 		}
 		if at == count_2 || !lanes.Disjoint(y, x) {
@@ -273,7 +273,7 @@ func productPhase1Lanes(sums []float32, count_2 int) bool {
 	c1 := simd.BroadcastFloat32s(0)
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line divided.go:63
-		c1.Store(sums0[at:])
+		lanes.Store(c1, &sums0[at])
 //line divided_kernels_simd.go:278
 	}
 	return true
@@ -296,7 +296,7 @@ func productPhase2Lanes(firstX int, ty int, firstY int, n int, c grid.Out[float3
 //line divided.go:78
 		col := (firstX + x)
 //line divided.go:78
-		sum := simd.LoadFloat32s(sums0[at:])
+		sum := lanes.Load[simd.Float32s](&sums0[at])
 //line divided.go:78
 		on := lanes.Mask32((row < n)).And(lanes.Lanes32().Less(lanes.Against32(col, n)))
 		lanes.StoreFloat32s(sum, on, c1[at:])

@@ -40,7 +40,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
-		simd.LoadFloat32s(y1[at:]).Add(all0.Mul(simd.LoadFloat32s(x0[at:]))).Store(y1[at:])
+		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
 //line small_kernels_simd.go:45
 	}
 	return r.From(from + at)
@@ -65,7 +65,7 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line small.go:24
-			lanes.Int32s(((10 * y) + x)).Store(image0[at:])
+			lanes.Store(lanes.Int32s(((10 * y) + x)), &image0[at])
 //line small_kernels_simd.go:70
 		}
 		if at == count {
@@ -96,7 +96,7 @@ func pairsLanes(r grid.Row, from []int32, sums grid.Out[int32]) grid.Row {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from_2 + at
 //line small.go:31
-			lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)).Store(sums0[at:])
+			lanes.Store(lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)), &sums0[at])
 //line small_kernels_simd.go:101
 		}
 		if at == count || !lanes.Disjoint(sums, from) {
@@ -122,7 +122,7 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 			x := from + at
 //line small.go:39
-			lanes.Int32s(x).Store(out0[at:])
+			lanes.Store(lanes.Int32s(x), &out0[at])
 //line small_kernels_simd.go:127
 		}
 		if at == count {
@@ -163,7 +163,7 @@ func mirrorLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float3
 				return r.From(from_2 + at) // the row's loop tells
 			}
 //line small.go:64
-			lanes.GatherFloat32s(fromRow, i_2, -1).Store(toRow0[at:])
+			lanes.Store(lanes.GatherFloat32s(fromRow, i_2, -1), &toRow0[at])
 //line small_kernels_simd.go:168
 		}
 		if at == count || !lanes.Disjoint(toRow, fromRow) {

@@ -32,7 +32,7 @@ func zeroLanes(r grid.Row, counts grid.Out[uint32]) grid.Row {
 	for {
 		for ; at <= count_2-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line kernels.go:17
-			c0.Store(counts0[at:])
+			lanes.Store(c0, &counts0[at])
 //line histograms_kernels_simd.go:37
 		}
 		if at == count_2 {

@@ -37,8 +37,8 @@ func scatterPhase1Lanes(step int, part []uint32, mores []uint32, count_2 int) bo
 //line kernels.go:170
 		more := c0
 		on := xs.GreaterEqual(bound1)
-		more = simd.LoadUint32s(part0[at:]).IfElse(on, more)
-		more.Store(mores1[at:])
+		more = lanes.Load[simd.Uint32s](&part0[at]).IfElse(on, more)
+		lanes.Store(more, &mores1[at])
 //line int64s_kernels_simd.go:43
 	}
 	return true
@@ -57,9 +57,9 @@ func scatterPhase2Lanes(part []uint32, mores []uint32, count_2 int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line kernels.go:175
-		more := simd.LoadUint32s(mores0[at:])
+		more := lanes.Load[simd.Uint32s](&mores0[at])
 //line kernels.go:175
-		simd.LoadUint32s(part1[at:]).Add(more).Store(part1[at:])
+		lanes.Store(lanes.Load[simd.Uint32s](&part1[at]).Add(more), &part1[at])
 //line int64s_kernels_simd.go:64
 	}
 	return true
