@@ -148,11 +148,34 @@ func (l *laneWriter) binary(e *ast.BinaryExpr) laneValue {
 	return l.operate(e.Pos(), e.Op, x, y, l.kindOf(e))
 }
 
+// notZero leaves the row to the loop if a divisor is 0, which panics.
+func (l *laneWriter) notZero(pos token.Pos, y laneValue) {
+	zero := y.text + " == 0"
+	switch {
+	case y.exact != nil:
+	case l.part != nil && l.part.rounds != nil:
+		refuse(pos, "a division between barriers does not become vector code in a loop; divide before the loop")
+	case y.still && !slices.ContainsFunc(l.hoisted, func(h laneLine) bool { return mentions(y.text, h.name) }): // it is asked once for the row
+		if !slices.Contains(l.fits, zero) {
+			l.fits = append(l.fits, zero)
+		}
+	case l.stored:
+		refuse(pos, "this divisor is looked at only here, after something was stored; divide before")
+	default:
+		l.write("if %s {", zero)
+		l.write("return %s.From(%s + %s) // the row's loop tells", l.w.row, l.from, l.at)
+		l.write("}")
+	}
+}
+
 // operate returns the result of an operator with two operands of the same type.
 func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind types.BasicKind) laneValue {
 	n := numbers[kind]
-	if (op == token.QUO || op == token.REM) && !n.float && (y.exact == nil || constant.Sign(y.exact) == 0 || x.how != alike) {
-		refuse(pos, "package simd has no division of integers, and a division by a number that is not constant could panic")
+	if (op == token.QUO || op == token.REM) && !n.float {
+		if x.how != alike || y.how != alike || y.exact != nil && constant.Sign(y.exact) == 0 {
+			refuse(pos, "package simd has no division of integers: divide numbers that all threads of a row have, or floats")
+		}
+		l.notZero(pos, y)
 	}
 	switch {
 	case x.how == alike && y.how == alike:

@@ -380,6 +380,10 @@ func (g *laneGenerator) expr(t string, depth int) string {
 			bits := map[bool]string{false: "Float32bits", true: "Float64bits"}[g.wide]
 			return fmt.Sprintf("math.%s(some%s(%s))", bits, g.f[5:], e(g.f))
 		}
+	case 9: // the divisor may be 0
+		if g.inCall == "" && g.IntN(3) == 0 {
+			return fmt.Sprintf("%s(%s %s (m & 3))", t, g.one("m", "(m + 5)", "100"), g.one("/", "%"))
+		}
 	}
 	op := g.one("+", "-", "*", "&", "|", "^", "&^", "+")
 	return fmt.Sprintf("(%s %s %s)", e(t), op, second(t))
