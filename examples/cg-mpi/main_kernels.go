@@ -20,6 +20,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		below := int(kernel.Number[int64](blk, 6))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if rowsLaplaceVectors != nil {
+					row = rowsLaplaceVectors(row, p, q_, n, above, below)
+				}
 				rowsLaplaceRow(row, p, q_, n, above, below)
 			}
 			return
@@ -153,7 +156,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:157
+//line main_kernels.go:160
 			}
 			x = to - 1
 			continue
@@ -178,6 +181,11 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:182
+//line main_kernels.go:185
 	}
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
+var (
+	rowsLaplaceVectors func(grid.Row, []float32, grid.Out[float32], int, int, int) grid.Row
+)

@@ -1023,12 +1023,14 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if dotPhase1Vectors == nil || !dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line cg.go:40
-				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1031
-				mines[tx] = mine
+					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
+//line main_kernels.go:1032
+					mines[tx] = mine
+				}
 			}
 		}
 	}
@@ -1041,8 +1043,8 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			if dotPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = dotPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
 			}
 			for ; round < stop; round += step {
 				left := stop - round
@@ -1060,7 +1062,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:42
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1064
+//line main_kernels.go:1066
 							mines[tx] = mine
 						}
 					}
@@ -1080,7 +1082,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1084
+//line main_kernels.go:1086
 						mines[tx] = mine
 					}
 				}
@@ -1091,7 +1093,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+			if dotPhase3Vectors == nil || !dotPhase3Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1099,7 +1101,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:44
 					part[me] = mine
-//line main_kernels.go:1103
+//line main_kernels.go:1105
 				}
 			}
 		}
@@ -1120,7 +1122,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1124
+//line main_kernels.go:1126
 			}
 		}
 	}
@@ -1155,7 +1157,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1159
+//line main_kernels.go:1161
 			}
 			x_ = to - 1
 			continue
@@ -1165,7 +1167,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1169
+//line main_kernels.go:1171
 	}
 }
 
@@ -1194,7 +1196,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1198
+//line main_kernels.go:1200
 				}
 				{
 					at := at + 1
@@ -1204,7 +1206,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1208
+//line main_kernels.go:1210
 				}
 			}
 			if at < count {
@@ -1214,7 +1216,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1218
+//line main_kernels.go:1220
 			}
 			x = to - 1
 			continue
@@ -1223,7 +1225,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1227
+//line main_kernels.go:1229
 	}
 }
 
@@ -1272,7 +1274,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1276
+//line main_kernels.go:1278
 			}
 			x = to_ - 1
 			continue
@@ -1290,7 +1292,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1294
+//line main_kernels.go:1296
 	}
 }
 
@@ -1316,7 +1318,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1320
+//line main_kernels.go:1322
 	}
 }
 
@@ -1341,7 +1343,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1345
+//line main_kernels.go:1347
 	}
 }
 
@@ -1370,7 +1372,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1374
+//line main_kernels.go:1376
 				}
 				{
 					at := at + 1
@@ -1380,7 +1382,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1384
+//line main_kernels.go:1386
 				}
 			}
 			if at < count {
@@ -1390,7 +1392,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1394
+//line main_kernels.go:1396
 			}
 			x = to - 1
 			continue
@@ -1399,7 +1401,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1403
+//line main_kernels.go:1405
 	}
 }
 
@@ -1428,7 +1430,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1432
+//line main_kernels.go:1434
 				}
 				{
 					at := at + 1
@@ -1438,7 +1440,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1442
+//line main_kernels.go:1444
 				}
 			}
 			if at < count {
@@ -1448,7 +1450,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1452
+//line main_kernels.go:1454
 			}
 			x = to - 1
 			continue
@@ -1457,7 +1459,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1461
+//line main_kernels.go:1463
 	}
 }
 
@@ -1488,7 +1490,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1492
+//line main_kernels.go:1494
 				}
 				{
 					at := at + 1
@@ -1498,7 +1500,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1502
+//line main_kernels.go:1504
 				}
 			}
 			if at < count {
@@ -1508,7 +1510,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1512
+//line main_kernels.go:1514
 			}
 			x = to - 1
 			continue
@@ -1517,7 +1519,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1521
+//line main_kernels.go:1523
 	}
 }
 
@@ -1548,7 +1550,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1552
+//line main_kernels.go:1554
 				}
 				{
 					at := at + 1
@@ -1558,7 +1560,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1562
+//line main_kernels.go:1564
 				}
 			}
 			if at < count {
@@ -1568,7 +1570,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1572
+//line main_kernels.go:1574
 			}
 			x = to - 1
 			continue
@@ -1577,7 +1579,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1581
+//line main_kernels.go:1583
 	}
 }
 
@@ -1608,7 +1610,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1612
+//line main_kernels.go:1614
 				}
 				{
 					at := at + 1
@@ -1618,7 +1620,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1622
+//line main_kernels.go:1624
 				}
 			}
 			if at < count {
@@ -1628,7 +1630,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1632
+//line main_kernels.go:1634
 			}
 			x = to - 1
 			continue
@@ -1637,7 +1639,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1641
+//line main_kernels.go:1643
 	}
 }
 
@@ -1666,12 +1668,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if innerPhase1Vectors == nil || !innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line stream.go:53
-				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1674
-				mines[tx] = mine
+					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1677
+					mines[tx] = mine
+				}
 			}
 		}
 	}
@@ -1684,8 +1688,8 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			if innerPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = innerPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
 			}
 			for ; round < stop; round += step {
 				left := stop - round
@@ -1703,7 +1707,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1707
+//line main_kernels.go:1711
 							mines[tx] = mine
 						}
 					}
@@ -1723,7 +1727,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1727
+//line main_kernels.go:1731
 						mines[tx] = mine
 					}
 				}
@@ -1734,7 +1738,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+			if innerPhase3Vectors == nil || !innerPhase3Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1742,7 +1746,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1746
+//line main_kernels.go:1750
 				}
 			}
 		}
@@ -1763,7 +1767,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1767
+//line main_kernels.go:1771
 			}
 		}
 	}
@@ -1783,8 +1787,10 @@ var (
 	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
 	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
 	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase2Vectors   func([]float32, []float32, int) bool
-	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase2Vectors func([]float64, []float64, int) bool
+	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) bool
+	dotPhase2Vectors   func(int, []float32, []float32, []float32, int, int, int) int
+	dotPhase3Vectors   func([]float32, []float32, int) bool
+	innerPhase1Vectors func(int, int, int, []float64, []float64, int) bool
+	innerPhase2Vectors func(int, []float64, []float64, []float64, int, int, int) int
+	innerPhase3Vectors func([]float64, []float64, int) bool
 )
