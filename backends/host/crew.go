@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// lookTime is how long a goroutine that has run blocks looks for the next launch. To wake a processor takes about as long, which is much of a
-// launch of 100 us, and programs often launch the next kernel at once.
+// lookTime is how long a goroutine that has run blocks looks for the next launch. To wake a processor takes about as long, which is
+// much of a launch of 100 us, and programs often launch the next kernel at once.
 const lookTime = 10 * time.Microsecond
 
 // crew is the goroutines that run blocks. A goroutine that has none left keeps its processor for a while and looks for the next launch.

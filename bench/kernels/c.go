@@ -13,8 +13,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// besideC returns the rows with kernels on one processor of the host beside the loops of c/loops.c, of which library is built. Both give the
-// same bits.
+// besideC returns the rows with kernels on one processor of the host beside the loops of c/loops.c, of which library is built.
+// Both give the same bits.
 func besideC(library string, n int) ([]contest, error) {
 	lib, err := purego.Dlopen(library, purego.RTLD_NOW)
 	if err != nil {
