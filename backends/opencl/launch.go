@@ -165,7 +165,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		}
 		addr := m.addr + uintptr(a.Region.Off)
 		switch {
-		case d.tier == tierUSM:
+		case d.tier == tierUSM && !d.hw.takesAny:
 			api = "clSetKernelArgMemPointerINTEL"
 			st = d.hw.usm.setKernelArg(o.cl, index, addr)
 		case d.tier != tierBuffer:
