@@ -6,7 +6,10 @@ import (
 	"github.com/go-halyard/halyard/kernel/grid"
 )
 
-const group = 64 // threads of a block that adds up, and the most such blocks
+const (
+	group = 64 // threads of a block that adds up, and the most such blocks
+	few   = 8  // of these threads add up what the others have
+)
 
 // laplace multiplies p by the matrix: each point of a square four times, less its neighbours.
 //
@@ -43,8 +46,15 @@ func dot(t grid.Thread, a, b []float32, sums grid.Out[float32]) {
 	}
 	part[me] = mine
 	t.Barrier()
+	if me < few {
+		for k := me + few; k < group; k += few {
+			mine += part[k]
+		}
+		part[me] = mine
+	}
+	t.Barrier()
 	if me == 0 {
-		for k := 1; k < group; k++ {
+		for k := 1; k < few; k++ {
 			mine += part[k]
 		}
 		sums[t.Block(0)] = mine
