@@ -222,8 +222,8 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { inner(t, a, b, sums) })
 	}),
-}, Indexes: []string{"cg.go:21", "cg.go:24", "cg.go:27", "cg.go:30", "cg.go:32", "cg.go:42", "cg.go:44", "cg.go:48", "cg.go:50", "cg.go:57", "cg.go:58", "cg.go:65", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
-	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:15",
+}, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
+	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
 	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
@@ -253,8 +253,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"./ float32,float64,int,int32,len,uint16 main",
 	"cg.go advance c805f5dae3148dfe",
 	"cg.go direct 2b2f03619e067301",
-	"cg.go dot 9a524a519236d87f",
-	"cg.go group 2964cdde43b89220",
+	"cg.go dot ce238d5d32f84a2d",
+	"cg.go few 868ae9fc4eebbca0",
+	"cg.go group 868ae9fc4eebbca0",
 	"cg.go laplace d6ad4e6455de050c",
 	"heat.go spread a82e18b77e2cf05f",
 	"mandelbrot.go escape ccf385ea5cfdbde7",
@@ -332,14 +333,26 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
 	BARRIER();
 	{
-		if ((h_me == ((i64)0))) {
+		if ((h_me < ((i64)8))) {
 			{
-				i64 h_k = ((i64)1);
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
+				i64 h_k = ((i64)((u64)h_me + (u64)((i64)8)));
+				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)8)))) {
 					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]));
 				}
 			}
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 8)] = h_mine;
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
+		}
+	}
+	BARRIER();
+	{
+		if ((h_me == ((i64)0))) {
+			{
+				i64 h_k_1 = ((i64)1);
+				GO_ORDERED for (; (h_k_1 < ((i64)8)); h_k_1 = ((i64)((u64)h_k_1 + (u64)((i64)1)))) {
+					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 9)]));
+				}
+			}
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 10)] = h_mine;
 		}
 	}
 }
@@ -347,14 +360,14 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_x[GO_AT(h_i_1, h_x_n, 9)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 9)]) + ((h_rr[GO_AT(0, h_rr_n, 9)] / h_pq[GO_AT(0, h_pq_n, 9)]) * h_p[GO_AT(h_i_1, h_p_n, 9)]));
-		h_r[GO_AT(h_i_1, h_r_n, 10)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 10)]) - ((h_rr[GO_AT(0, h_rr_n, 10)] / h_pq[GO_AT(0, h_pq_n, 10)]) * h_q[GO_AT(h_i_1, h_q_n, 10)]));
+		h_x[GO_AT(h_i_1, h_x_n, 11)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 11)]) + ((h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]) * h_p[GO_AT(h_i_1, h_p_n, 11)]));
+		h_r[GO_AT(h_i_1, h_r_n, 12)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 12)]) - ((h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)]) * h_q[GO_AT(h_i_1, h_q_n, 12)]));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_x_n)) {
-				h_x[GO_AT(h_i, h_x_n, 9)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 9)]) + ((h_rr[GO_AT(0, h_rr_n, 9)] / h_pq[GO_AT(0, h_pq_n, 9)]) * h_p[GO_AT(h_i, h_p_n, 9)]));
-				h_r[GO_AT(h_i, h_r_n, 10)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 10)]) - ((h_rr[GO_AT(0, h_rr_n, 10)] / h_pq[GO_AT(0, h_pq_n, 10)]) * h_q[GO_AT(h_i, h_q_n, 10)]));
+				h_x[GO_AT(h_i, h_x_n, 11)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 11)]) + ((h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]) * h_p[GO_AT(h_i, h_p_n, 11)]));
+				h_r[GO_AT(h_i, h_r_n, 12)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 12)]) - ((h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)]) * h_q[GO_AT(h_i, h_q_n, 12)]));
 			}
 		}
 	}
@@ -363,12 +376,12 @@ KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, co
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_p[GO_AT(h_i_1, h_p_n, 11)] = (h_r[GO_AT(h_i_1, h_r_n, 11)] + ((h_now[GO_AT(0, h_now_n, 11)] / h_before[GO_AT(0, h_before_n, 11)]) * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 11)])));
+		h_p[GO_AT(h_i_1, h_p_n, 13)] = (h_r[GO_AT(h_i_1, h_r_n, 13)] + ((h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)]) * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 13)])));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_p_n)) {
-				h_p[GO_AT(h_i, h_p_n, 11)] = (h_r[GO_AT(h_i, h_r_n, 11)] + ((h_now[GO_AT(0, h_now_n, 11)] / h_before[GO_AT(0, h_before_n, 11)]) * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 11)])));
+				h_p[GO_AT(h_i, h_p_n, 13)] = (h_r[GO_AT(h_i, h_r_n, 13)] + ((h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)]) * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 13)])));
 			}
 		}
 	}
@@ -387,15 +400,15 @@ KERNEL void k_spread(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32
 	f32 h_right = 0.0f;
 	{
 		if ((h_j > ((i64)0))) {
-			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 12)];
+			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 14)];
 		}
 	}
 	{
 		if ((h_j < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 13)];
+			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 15)];
 		}
 	}
-	h_to[GO_AT(((i64)((u64)((i64)((u64)h_i * (u64)h_n)) + (u64)h_j)), h_to_n, 14)] = (h_from[GO_AT(h_at, h_from_n, 14)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_n)), h_from_n, 14)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_from_n, 14)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 14)]))));
+	h_to[GO_AT(((i64)((u64)((i64)((u64)h_i * (u64)h_n)) + (u64)h_j)), h_to_n, 16)] = (h_from[GO_AT(h_at, h_from_n, 16)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_n)), h_from_n, 16)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_from_n, 16)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 16)]))));
 }
 
 KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
@@ -419,7 +432,7 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 			h_count = ((i32)((u32)h_count + (u32)1));
 		}
 	}
-	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 15)] = ((u16)h_count);
+	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 17)] = ((u16)h_count);
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -433,21 +446,21 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 			return;
 		}
 	}
-	f32 h_x = h_old[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_old_n, 16)];
-	f32 h_y = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_old_n, 16)];
-	f32 h_z = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_old_n, 16)];
+	f32 h_x = h_old[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_old_n, 18)];
+	f32 h_y = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_old_n, 18)];
+	f32 h_z = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_old_n, 18)];
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
 	{
 		i64 h_k = ((i64)0);
 		GO_ORDERED for (; (h_k < h_old_n); h_k = ((i64)((u64)h_k + (u64)((i64)4)))) {
-			f32 h_dx = (h_old[GO_AT(h_k, h_old_n, 17)] - h_x);
-			f32 h_dy = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)1))), h_old_n, 17)] - h_y);
-			f32 h_dz = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)2))), h_old_n, 17)] - h_z);
+			f32 h_dx = (h_old[GO_AT(h_k, h_old_n, 19)] - h_x);
+			f32 h_dy = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)1))), h_old_n, 19)] - h_y);
+			f32 h_dz = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)2))), h_old_n, 19)] - h_z);
 			f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
 			f32 v_2 = f_root(h_d);
-			f32 h_pull = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)3))), h_old_n, 18)] / (h_d * v_2));
+			f32 h_pull = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)3))), h_old_n, 20)] / (h_d * v_2));
 			f32 v_3 = (h_ax + (h_dx * h_pull));
 			f32 v_4 = (h_ay + (h_dy * h_pull));
 			f32 v_5 = (h_az + (h_dz * h_pull));
@@ -459,36 +472,36 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	i64 v_6 = ((i64)((u64)((i64)3) * (u64)h_i));
 	i64 v_7 = ((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)));
 	i64 v_8 = ((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)));
-	f32 v_9 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 19)]) + (h_ax * h_dt));
-	f32 v_10 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 19)]) + (h_ay * h_dt));
-	f32 v_11 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 19)]) + (h_az * h_dt));
-	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 19)]) = v_9;
-	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 19)]) = v_10;
-	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 19)]) = v_11;
+	f32 v_9 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 21)]) + (h_ax * h_dt));
+	f32 v_10 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 21)]) + (h_ay * h_dt));
+	f32 v_11 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 21)]) + (h_az * h_dt));
+	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 21)]) = v_9;
+	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 21)]) = v_10;
+	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 21)]) = v_11;
 	i64 v_12 = ((i64)((u64)((i64)4) * (u64)h_i));
 	i64 v_13 = ((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)));
 	i64 v_14 = ((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)));
 	i64 v_15 = ((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)));
-	f32 v_16 = (h_x + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 20)]) * h_dt));
-	f32 v_17 = (h_y + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 20)]) * h_dt));
-	f32 v_18 = (h_z + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 20)]) * h_dt));
-	f32 v_19 = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_old_n, 20)];
-	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 20)]) = v_16;
-	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 20)]) = v_17;
-	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 20)]) = v_18;
-	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 20)]) = v_19;
+	f32 v_16 = (h_x + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 22)]) * h_dt));
+	f32 v_17 = (h_y + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 22)]) * h_dt));
+	f32 v_18 = (h_z + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 22)]) * h_dt));
+	f32 v_19 = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_old_n, 22)];
+	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 22)]) = v_16;
+	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 22)]) = v_17;
+	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 22)]) = v_18;
+	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 22)]) = v_19;
 }
 #ifdef HALYARD_FLOAT64
 
 KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_c[GO_AT(h_i_1, h_c_n, 21)] = h_a[GO_AT(h_i_1, h_a_n, 21)];
+		h_c[GO_AT(h_i_1, h_c_n, 23)] = h_a[GO_AT(h_i_1, h_a_n, 23)];
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_c_n)) {
-				h_c[GO_AT(h_i, h_c_n, 21)] = h_a[GO_AT(h_i, h_a_n, 21)];
+				h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
 			}
 		}
 	}
@@ -497,12 +510,12 @@ KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_
 KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_b_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_b[GO_AT(h_i_1, h_b_n, 22)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 22)]);
+		h_b[GO_AT(h_i_1, h_b_n, 24)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 24)]);
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_b_n)) {
-				h_b[GO_AT(h_i, h_b_n, 22)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 22)]);
+				h_b[GO_AT(h_i, h_b_n, 24)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 24)]);
 			}
 		}
 	}
@@ -511,12 +524,12 @@ KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n G
 KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_c[GO_AT(h_i_1, h_c_n, 23)] = (h_a[GO_AT(h_i_1, h_a_n, 23)] + h_b[GO_AT(h_i_1, h_b_n, 23)]);
+		h_c[GO_AT(h_i_1, h_c_n, 25)] = (h_a[GO_AT(h_i_1, h_a_n, 25)] + h_b[GO_AT(h_i_1, h_b_n, 25)]);
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_c_n)) {
-				h_c[GO_AT(h_i, h_c_n, 23)] = (h_a[GO_AT(h_i, h_a_n, 23)] + h_b[GO_AT(h_i, h_b_n, 23)]);
+				h_c[GO_AT(h_i, h_c_n, 25)] = (h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)]);
 			}
 		}
 	}
@@ -525,12 +538,12 @@ KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h
 KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 24)] = (h_b[GO_AT(h_i_1, h_b_n, 24)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 24)]));
+		h_a[GO_AT(h_i_1, h_a_n, 26)] = (h_b[GO_AT(h_i_1, h_b_n, 26)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 26)]));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 24)] = (h_b[GO_AT(h_i, h_b_n, 24)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 24)]));
+				h_a[GO_AT(h_i, h_a_n, 26)] = (h_b[GO_AT(h_i, h_b_n, 26)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 26)]));
 			}
 		}
 	}
@@ -539,12 +552,12 @@ KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n
 KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
 		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 25)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 25)]) + (h_b[GO_AT(h_i_1, h_b_n, 25)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 25)])));
+		h_a[GO_AT(h_i_1, h_a_n, 27)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 27)]) + (h_b[GO_AT(h_i_1, h_b_n, 27)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 27)])));
 	} else {
 		{
 			i64 h_i = ((i64)INDEX(0));
 			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 25)] = (GO_ONCE(h_a[GO_AT(h_i, h_a_n, 25)]) + (h_b[GO_AT(h_i, h_b_n, 25)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 25)])));
+				h_a[GO_AT(h_i, h_a_n, 27)] = (GO_ONCE(h_a[GO_AT(h_i, h_a_n, 27)]) + (h_b[GO_AT(h_i, h_b_n, 27)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 27)])));
 			}
 		}
 	}
@@ -570,20 +583,20 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 	{
 		i64 h_i = ((i64)((u64)go_div_i64(((i64)((u64)((i64)BLOCK(0)) * (u64)h_a_n)), ((i64)BLOCKS(0))) + (u64)h_me));
 		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
-			h_mine = (h_mine + (h_a[GO_AT(h_i, h_a_n, 26)] * h_b[GO_AT(h_i, h_b_n, 26)]));
+			h_mine = (h_mine + (h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)]));
 		}
 	}
-	GO_ONCE(h_part.a[GO_AT(h_me, 64, 27)]) = h_mine;
+	GO_ONCE(h_part.a[GO_AT(h_me, 64, 29)]) = h_mine;
 	BARRIER();
 	{
 		if ((h_me == ((i64)0))) {
 			{
 				i64 h_k = ((i64)1);
 				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
-					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 28)]));
+					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 30)]));
 				}
 			}
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 29)] = h_mine;
+			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 31)] = h_mine;
 		}
 	}
 }
@@ -951,7 +964,7 @@ threads:
 			for at_ := range count {
 				x := from + at_
 				_ = x
-//line cg.go:15
+//line cg.go:18
 				j, i := x, r.Y
 				if (false && j >= n) || (false && i >= n) {
 					continue within
@@ -970,12 +983,12 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:974
+//line main_kernels.go:987
 			}
 			x = to - 1
 			continue
 		}
-//line cg.go:15
+//line cg.go:18
 		j, i := x, r.Y
 		if j >= n || i >= n {
 			continue threads
@@ -994,7 +1007,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:998
+//line main_kernels.go:1011
 	}
 }
 
@@ -1023,14 +1036,12 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if dotPhase1Vectors == nil || !dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
-//line cg.go:40
-					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1032
-					mines[tx] = mine
-				}
+			for tx := range count {
+				_, _, _ = tx, ty, tz
+//line cg.go:43
+				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
+//line main_kernels.go:1044
+				mines[tx] = mine
 			}
 		}
 	}
@@ -1043,8 +1054,8 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if dotPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = dotPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
 			}
 			for ; round < stop; round += step {
 				left := stop - round
@@ -1059,10 +1070,10 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 							mine := mines[tx]
 							_ = mine
 							{
-//line cg.go:42
+//line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1066
+//line main_kernels.go:1077
 							mines[tx] = mine
 						}
 					}
@@ -1078,11 +1089,11 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						me := tx
 						mine := mines[tx]
 						_ = mine
-//line cg.go:41
+//line cg.go:44
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1086
+//line main_kernels.go:1097
 						mines[tx] = mine
 					}
 				}
@@ -1093,36 +1104,57 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase3Vectors == nil || !dotPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
 					mine := mines[tx]
 					_ = mine
-//line cg.go:44
+//line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1105
+//line main_kernels.go:1116
 				}
 			}
 		}
 	}
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
-			count____ := min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0))
+			count____ := min(int(b_.Size[0]), max((few)-0, 0))
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count____]
 			for tx := range count____ {
 				_, _, _ = tx, ty, tz
 				me := tx
 				mine := mines[tx]
 				_ = mine
-//line cg.go:46
+				{
+//line cg.go:50
+					for k := me + few; k < group; k += few {
+						mine += part[k]
+					}
+					part[me] = mine
+				}
+//line main_kernels.go:1137
+				mines[tx] = mine
+			}
+		}
+	}
+	for tz := range int(b_.Size[2]) {
+		for ty := range int(b_.Size[1]) {
+			count_____ := min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0))
+			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count_____]
+			for tx := range count_____ {
+				_, _, _ = tx, ty, tz
+				me := tx
+				mine := mines[tx]
+				_ = mine
+//line cg.go:56
 				if me == 0 {
-					for k := 1; k < group; k++ {
+					for k := 1; k < few; k++ {
 						mine += part[k]
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1126
+//line main_kernels.go:1158
 			}
 		}
 	}
@@ -1152,22 +1184,22 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			for at := range count {
 				x_ := from + at
 				_ = x_
-//line cg.go:56
+//line cg.go:66
 				if i := x_; true || i < len(x) {
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1161
+//line main_kernels.go:1193
 			}
 			x_ = to - 1
 			continue
 		}
-//line cg.go:56
+//line cg.go:66
 		if i := x_; i < len(x) {
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1171
+//line main_kernels.go:1203
 	}
 }
 
@@ -1192,40 +1224,40 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				{
 					x := from + at
 					_ = x
-//line cg.go:64
+//line cg.go:74
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1200
+//line main_kernels.go:1232
 				}
 				{
 					at := at + 1
 					x := from + at
 					_ = x
-//line cg.go:64
+//line cg.go:74
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1210
+//line main_kernels.go:1242
 				}
 			}
 			if at < count {
 				x := from + at
 				_ = x
-//line cg.go:64
+//line cg.go:74
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1220
+//line main_kernels.go:1252
 			}
 			x = to - 1
 			continue
 		}
-//line cg.go:64
+//line cg.go:74
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1229
+//line main_kernels.go:1261
 	}
 }
 
@@ -1274,7 +1306,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1278
+//line main_kernels.go:1310
 			}
 			x = to_ - 1
 			continue
@@ -1292,7 +1324,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1296
+//line main_kernels.go:1328
 	}
 }
 
@@ -1318,7 +1350,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1322
+//line main_kernels.go:1354
 	}
 }
 
@@ -1343,7 +1375,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1347
+//line main_kernels.go:1379
 	}
 }
 
@@ -1372,7 +1404,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1376
+//line main_kernels.go:1408
 				}
 				{
 					at := at + 1
@@ -1382,7 +1414,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1386
+//line main_kernels.go:1418
 				}
 			}
 			if at < count {
@@ -1392,7 +1424,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1396
+//line main_kernels.go:1428
 			}
 			x = to - 1
 			continue
@@ -1401,7 +1433,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1405
+//line main_kernels.go:1437
 	}
 }
 
@@ -1430,7 +1462,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1434
+//line main_kernels.go:1466
 				}
 				{
 					at := at + 1
@@ -1440,7 +1472,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1444
+//line main_kernels.go:1476
 				}
 			}
 			if at < count {
@@ -1450,7 +1482,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1454
+//line main_kernels.go:1486
 			}
 			x = to - 1
 			continue
@@ -1459,7 +1491,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1463
+//line main_kernels.go:1495
 	}
 }
 
@@ -1490,7 +1522,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1494
+//line main_kernels.go:1526
 				}
 				{
 					at := at + 1
@@ -1500,7 +1532,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1504
+//line main_kernels.go:1536
 				}
 			}
 			if at < count {
@@ -1510,7 +1542,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1514
+//line main_kernels.go:1546
 			}
 			x = to - 1
 			continue
@@ -1519,7 +1551,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1523
+//line main_kernels.go:1555
 	}
 }
 
@@ -1550,7 +1582,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1554
+//line main_kernels.go:1586
 				}
 				{
 					at := at + 1
@@ -1560,7 +1592,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1564
+//line main_kernels.go:1596
 				}
 			}
 			if at < count {
@@ -1570,7 +1602,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1574
+//line main_kernels.go:1606
 			}
 			x = to - 1
 			continue
@@ -1579,7 +1611,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1583
+//line main_kernels.go:1615
 	}
 }
 
@@ -1610,7 +1642,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1614
+//line main_kernels.go:1646
 				}
 				{
 					at := at + 1
@@ -1620,7 +1652,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1624
+//line main_kernels.go:1656
 				}
 			}
 			if at < count {
@@ -1630,7 +1662,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1634
+//line main_kernels.go:1666
 			}
 			x = to - 1
 			continue
@@ -1639,7 +1671,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1643
+//line main_kernels.go:1675
 	}
 }
 
@@ -1668,14 +1700,12 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			if innerPhase1Vectors == nil || !innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
-				for tx := range count {
-					_, _, _ = tx, ty, tz
+			for tx := range count {
+				_, _, _ = tx, ty, tz
 //line stream.go:53
-					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1677
-					mines[tx] = mine
-				}
+				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1708
+				mines[tx] = mine
 			}
 		}
 	}
@@ -1688,8 +1718,8 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if innerPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = innerPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
 			}
 			for ; round < stop; round += step {
 				left := stop - round
@@ -1707,7 +1737,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1711
+//line main_kernels.go:1741
 							mines[tx] = mine
 						}
 					}
@@ -1727,7 +1757,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1731
+//line main_kernels.go:1761
 						mines[tx] = mine
 					}
 				}
@@ -1738,7 +1768,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase3Vectors == nil || !innerPhase3Vectors(grid.Lent(part[:]), mines, count___) {
+			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1746,7 +1776,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1750
+//line main_kernels.go:1780
 				}
 			}
 		}
@@ -1767,7 +1797,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1771
+//line main_kernels.go:1801
 			}
 		}
 	}
@@ -1787,10 +1817,8 @@ var (
 	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
 	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
 	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) bool
-	dotPhase2Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase3Vectors   func([]float32, []float32, int) bool
-	innerPhase1Vectors func(int, int, int, []float64, []float64, int) bool
-	innerPhase2Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase3Vectors func([]float64, []float64, int) bool
+	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
+	dotPhase2Vectors   func([]float32, []float32, int) bool
+	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
+	innerPhase2Vectors func([]float64, []float64, int) bool
 )

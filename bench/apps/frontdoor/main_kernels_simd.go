@@ -16,10 +16,8 @@ func init() {
 		escapeVectors = escapeLanes
 		copiesVectors = copiesLanes
 		addVectors = addLanes
-		dotPhase1Vectors = dotPhase1Lanes
-		dotPhase3Vectors = dotPhase3Lanes
-		innerPhase1Vectors = innerPhase1Lanes
-		innerPhase3Vectors = innerPhase3Lanes
+		dotPhase2Vectors = dotPhase2Lanes
+		innerPhase2Vectors = innerPhase2Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		laplaceVectors = laplaceLanes
@@ -30,8 +28,8 @@ func init() {
 		mulVectors = mulLanes
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
-		dotPhase2Vectors = dotPhase2Lanes
-		innerPhase2Vectors = innerPhase2Lanes
+		dotPhase1Vectors = dotPhase1Lanes
+		innerPhase1Vectors = innerPhase1Lanes
 	}
 }
 
@@ -69,21 +67,21 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 	at := 0
 	for {
 		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line cg.go:19
+//line cg.go:22
 			around := c1
 			if i > 0 {
-				around = around.Add(lanes.Load[simd.Float32s](&p0[at]))
+				around = around.Add(simd.LoadFloat32s(p0[at:]))
 			}
 			if i < (n - 1) {
-				around = around.Add(lanes.Load[simd.Float32s](&p1[at]))
+				around = around.Add(simd.LoadFloat32s(p1[at:]))
 			}
-//line cg.go:27
-			around = around.Add(lanes.Load[simd.Float32s](&p2[at]))
 //line cg.go:30
-			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
-//line cg.go:32
-			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
-//line main_kernels_simd.go:87
+			around = around.Add(simd.LoadFloat32s(p2[at:]))
+//line cg.go:33
+			around = around.Add(simd.LoadFloat32s(p3[at:]))
+//line cg.go:35
+			c2.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
+//line main_kernels_simd.go:85
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -115,10 +113,10 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 	all0 := simd.BroadcastFloat32s((rr[0] / pq[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line cg.go:57
-		lanes.Store(lanes.Load[simd.Float32s](&x1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p0[at]))), &x1[at])
-		lanes.Store(lanes.Load[simd.Float32s](&r3[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q2[at]))), &r3[at])
-//line main_kernels_simd.go:122
+//line cg.go:67
+		simd.LoadFloat32s(x1[at:]).Add(all0.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
+		simd.LoadFloat32s(r3[at:]).Sub(all0.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
+//line main_kernels_simd.go:120
 	}
 	return r_.From(from + at)
 }
@@ -141,9 +139,9 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	all0 := simd.BroadcastFloat32s((now[0] / before[0]))
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-//line cg.go:65
-		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
-//line main_kernels_simd.go:147
+//line cg.go:75
+		simd.LoadFloat32s(r0[at:]).Add(all0.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
+//line main_kernels_simd.go:145
 	}
 	return r_.From(from + at)
 }
@@ -187,12 +185,12 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 //line heat.go:16
 			right := c1
 //line heat.go:18
-			left = lanes.Load[simd.Float32s](&from0[at])
+			left = simd.LoadFloat32s(from0[at:])
 //line heat.go:21
-			right = lanes.Load[simd.Float32s](&from1[at])
+			right = simd.LoadFloat32s(from1[at:])
 //line heat.go:23
-			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line main_kernels_simd.go:196
+			simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line main_kernels_simd.go:194
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -260,7 +258,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 			}
 //line mandelbrot.go:22
 			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:264
+//line main_kernels_simd.go:262
 		}
 		if at == count {
 			break
@@ -380,7 +378,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:384
+//line main_kernels_simd.go:382
 	}
 	return r.From(from + at)
 }
@@ -404,8 +402,8 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
-			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
-//line main_kernels_simd.go:409
+			simd.LoadFloat64s(a0[at:]).Store(c1[at:])
+//line main_kernels_simd.go:407
 		}
 		if at == count || !lanes.Disjoint(c, a) {
 			break
@@ -435,8 +433,8 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
-			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
-//line main_kernels_simd.go:440
+			c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
+//line main_kernels_simd.go:438
 		}
 		if at == count || !lanes.Disjoint(b, c) {
 			break
@@ -467,8 +465,8 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
-			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
-//line main_kernels_simd.go:472
+			simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
+//line main_kernels_simd.go:470
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
 			break
@@ -500,8 +498,8 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
-			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
-//line main_kernels_simd.go:505
+			simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
+//line main_kernels_simd.go:503
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
 			break
@@ -532,32 +530,14 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
-		lanes.Store(lanes.Load[simd.Float64s](&a2[at]).Add(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at])))), &a2[at])
-//line main_kernels_simd.go:537
+		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
+//line main_kernels_simd.go:535
 	}
 	return r.From(from + at)
 }
 
-// dotPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32, count int) bool {
-	end_2 := count
-	from, to := 0, end_2
-	from, to = grid.Within(from, to, 0, len(mines))
-	if from != 0 || to != end_2 || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || gridX == 0 {
-		return false
-	}
-	mines0 := mines[0:][:to]
-	c1 := simd.BroadcastFloat32s(0)
-	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line cg.go:40
-		lanes.Store(c1, &mines0[at])
-//line main_kernels_simd.go:555
-	}
-	return true
-}
-
-// dotPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
-func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, step, to int) int {
+// dotPhase1Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, step, to int) int {
 	if to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return round
 	}
@@ -566,20 +546,20 @@ func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 		a1 := a[round:][:to]
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line cg.go:42
-			mine := lanes.Load[simd.Float32s](&mines0[at])
-//line cg.go:42
-			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
-//line cg.go:42
-			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:576
+//line cg.go:45
+			mine := simd.LoadFloat32s(mines0[at:])
+//line cg.go:45
+			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
+//line cg.go:45
+			mine.Store(mines0[at:])
+//line main_kernels_simd.go:556
 		}
 	}
 	return round
 }
 
-// dotPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
+// dotPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
@@ -590,35 +570,17 @@ func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
 	mines0 := mines[0:][:to]
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
-//line cg.go:44
-		mine := lanes.Load[simd.Float32s](&mines0[at])
-//line cg.go:44
-		lanes.Store(mine, &part1[at])
-//line main_kernels_simd.go:598
+//line cg.go:47
+		mine := simd.LoadFloat32s(mines0[at:])
+//line cg.go:47
+		mine.Store(part1[at:])
+//line main_kernels_simd.go:578
 	}
 	return true
 }
 
-// innerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float64, count int) bool {
-	end_2 := count
-	from, to := 0, end_2
-	from, to = grid.Within(from, to, 0, len(mines))
-	if from != 0 || to != end_2 || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || gridX == 0 {
-		return false
-	}
-	mines0 := mines[0:][:to]
-	c1 := simd.BroadcastFloat64s(0)
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
-//line stream.go:53
-		lanes.Store(c1, &mines0[at])
-//line main_kernels_simd.go:616
-	}
-	return true
-}
-
-// innerPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
-func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop, step, to int) int {
+// innerPhase1Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop, step, to int) int {
 	if to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
 		return round
 	}
@@ -628,19 +590,19 @@ func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
-			mine := lanes.Load[simd.Float64s](&mines0[at])
+			mine := simd.LoadFloat64s(mines0[at:])
 //line stream.go:55
-			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
+			mine = mine.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
 //line stream.go:55
-			lanes.Store(mine, &mines0[at])
-//line main_kernels_simd.go:637
+			mine.Store(mines0[at:])
+//line main_kernels_simd.go:599
 		}
 	}
 	return round
 }
 
-// innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
+// innerPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
@@ -652,10 +614,10 @@ func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:57
-		mine := lanes.Load[simd.Float64s](&mines0[at])
+		mine := simd.LoadFloat64s(mines0[at:])
 //line stream.go:57
-		lanes.Store(mine, &part1[at])
-//line main_kernels_simd.go:659
+		mine.Store(part1[at:])
+//line main_kernels_simd.go:621
 	}
 	return true
 }
