@@ -31,6 +31,7 @@ type options struct {
 	rounds                            int
 	only, with                        string
 	python, mpi, programs, built      string
+	vulkan                            string
 	document, picture, json, versions string
 	redraw                            string
 }
@@ -44,6 +45,7 @@ func main() {
 	flag.StringVar(&o.with, "with", "", "a regular expression: measure only OpenCL C by hand and the variants whose name it matches")
 	flag.StringVar(&o.python, "python", "python3", "the Python that has numba and PyOpenCL")
 	flag.StringVar(&o.mpi, "mpi", "", "the folder of an Open MPI, with bin and lib")
+	flag.StringVar(&o.vulkan, "vulkan", "", "a file with the variables with which Halyard finds lavapipe; without it no row has lavapipe")
 	flag.StringVar(&o.programs, "programs", "bench/apps", "the folder of the programs' source")
 	flag.StringVar(&o.built, "built", ".cache/apps", "the folder of the programs that were compiled")
 	flag.StringVar(&o.document, "document", "", "the Markdown file to write; standard output if empty")
@@ -75,18 +77,22 @@ type variant struct {
 var variants = []variant{
 	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
+	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
-	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") }, func(r *row) bool { return r.Devices[0] != "host" }, nil},
+	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") }, (*row).opencl, nil},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
-		if len(r.Devices) > 1 || r.Ranks > 1 {
+		if r.Ranks > 1 {
 			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
 		}
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
 	}, func(app string) []string { return []string{"frontdoor/" + app + ".go"} }, func(*row) bool { return true }, nil},
+	{"Halyard, kernels in Go, recorded", "recorded", func(o *options, r *row) ([]string, []string) {
+		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
+	}, func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
+		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
-		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.Devices[0] != "host" }, module("pyopencl")},
+		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.opencl() }, module("pyopencl")},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
 		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
 		// StarPU's threads share the processors with the devices' threads. It is faster if they are not bound, and do not poll for the end of copies.
@@ -97,7 +103,7 @@ var variants = []variant{
 			return nil
 		}
 		return []string{"starpu/device.h", "starpu/" + app + ".c", "c/" + app + "_kernels.h"}
-	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.Devices[0] != "host" }, func(o *options, app string) string {
+	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, func(o *options, app string) string {
 		_, err := os.Stat(filepath.Join(o.built, "starpu-"+app))
 		return because(err)
 	}},
@@ -158,9 +164,15 @@ func inPython(folder string) func(o *options, r *row) (args, env []string) {
 // row is one piece of work on given devices, which several programs do.
 type row struct {
 	App     *app
-	Devices []string // parts of names of OpenCL platforms, or "host", which is Halyard's
+	Devices []string // parts of names of OpenCL platforms, "host", which is Halyard's, or lavapipe
 	Ranks   int
 }
+
+// lavapipe is Mesa's Vulkan driver for processors, as its devices call it.
+const lavapipe = "llvmpipe"
+
+// opencl reports whether the row is of OpenCL's devices.
+func (r *row) opencl() bool { return r.Devices[0] != "host" && r.Devices[0] != lavapipe }
 
 func (r *row) name() string {
 	name := r.App.Title + " on " + strings.Join(r.Devices, " and ")
@@ -173,9 +185,10 @@ func (r *row) name() string {
 // rows returns all rows.
 func rows() (all []*row) {
 	for i := range apps {
-		for _, devices := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {"host"}} {
-			all = append(all, &row{&apps[i], devices, 1})
-			if apps[i].Ranks && len(devices) == 1 && devices[0] != "host" {
+		for _, devices := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {lavapipe}, {"host"}} {
+			r := &row{&apps[i], devices, 1}
+			all = append(all, r)
+			if apps[i].Ranks && len(devices) == 1 && r.opencl() {
 				all = append(all, &row{&apps[i], devices, 4})
 			}
 		}
@@ -305,7 +318,7 @@ func (o *options) measureAll(ctx context.Context, r *results) error {
 	}
 	defer os.RemoveAll(dir)
 	for _, row := range rows() {
-		if !only.MatchString(row.name()) {
+		if !only.MatchString(row.name()) || row.Devices[0] == lavapipe && o.vulkan == "" {
 			continue
 		}
 		r.rows = append(r.rows, row)
@@ -386,7 +399,14 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 	if row.Ranks > 1 {
 		args = append([]string{filepath.Join(o.mpi, "bin", "mpiexec"), "-n", strconv.Itoa(row.Ranks)}, args...)
 	}
-	if a.Ranks && row.Devices[0] != "host" {
+	if row.Devices[0] == lavapipe {
+		text, err := os.ReadFile(o.vulkan)
+		if err != nil {
+			return err
+		}
+		env = append(env, strings.Fields(string(text))...)
+	}
+	if a.Ranks && row.opencl() {
 		env = append(env, "HALYARD_BENCH_MPI=1", "HALYARD_MPI_LIBRARY="+filepath.Join(o.mpi, "lib", "libmpi.so.40"), "OMPI_ALLOW_RUN_AS_ROOT=1",
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 	}

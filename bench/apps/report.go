@@ -62,7 +62,7 @@ func (r *row) label(name string) string {
 	}
 	var devices []string
 	for _, d := range r.Devices {
-		devices = append(devices, map[string]string{"Intel": "Intel", "Portable": "PoCL", "host": "Go on the host"}[d])
+		devices = append(devices, map[string]string{"Intel": "Intel", "Portable": "PoCL", lavapipe: "Vulkan (lavapipe)", "host": "Go on the host"}[d])
 	}
 	text += " | " + strings.Join(devices, " + ")
 	if r.Ranks > 1 {
@@ -82,12 +82,17 @@ OpenCL C, with Halyard, and with other systems.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The time includes no
   compilation, because the first run does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
-- **Kernels in Go** on one device are launched by package halyard, as a user would write it: the lines of code are those of these programs. On two devices and with
-  ranks the programs are those of kernels in C, on packages hal and buffer, with other kernels.
-- **On two devices** each has a part of the rows, of the arrays, or of the bodies. The host adds up the sums of BabelStream's dot. In the n-body program each device
-  needs, before each step, the places that the other has written. The programs of PyOpenCL use one device: on two they would make the calls of OpenCL C by hand.
-  Streams of two platforms cannot wait for each other's events: in Halyard's programs the later stream is held by an event that a thread of Go completes. Where each
-  step is short, as in conjugate gradient and heat, these threads and the devices' own share the processors.
+- **Kernels in Go** are launched by package halyard, as a user would write it, and the lines of code are those of these programs. With ranks the programs are those
+  of kernels in C, on packages hal and buffer, with other kernels.
+- **Recorded** is the same with the launches of two steps recorded once and repeated, by Queue.Record. The lines are those of a recorded program without its kernels.
+  Only programs of many short steps have it.
+- **On two devices** each has a part of the rows, of the arrays, or of the bodies, but for the programs with kernels in Go: these are the same as on one device, with
+  a queue that is opened on both. The queue measures what a part on each device takes, and may decide to use one of them. The host adds up the sums of
+  BabelStream's dot. In the n-body program each device needs, before each step, the places that the other has written. The programs of PyOpenCL use one device:
+  on two they would make the calls of OpenCL C by hand. Streams of two platforms cannot wait for each other's events: in Halyard's programs the later stream is
+  held by an event that a thread of Go completes. Where each step is short, as in conjugate gradient and heat, these threads and the devices' own share the processors.
+- **On Vulkan** the programs with kernels in Go run on lavapipe, Mesa's driver for processors. It computes on the same processors as the others, and nothing in these
+  rows is by hand.
 - **Kernels for Halyard** compare their index with the number of elements, because the last block of a launch may reach beyond it. Those by hand do not, because they
   are launched on exactly as many threads.
 - **With 4 ranks**, all of them on one device, MPI carries what they exchange. Only programs whose ranks exchange something in each of many steps have such rows:

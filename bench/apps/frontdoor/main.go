@@ -1,9 +1,9 @@
-// Command frontdoor runs one of the programs of bench/apps on one device, written with package halyard and kernels in Go as a user would.
+// Command frontdoor runs one of the programs of bench/apps, written with package halyard and kernels in Go as a user would.
 //
-//	frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE
+//	frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE...
 //
-// A device is "host" or a part of the name of an OpenCL platform, or of a device, such as "cuda"; "all" is what halyard.Open takes for it. This file has what the programs share
-// for the measurement.
+// A device is "host" or a part of the name of a driver, such as an OpenCL platform, or of a device, such as "cuda"; "all" is what halyard.Open takes
+// for it. The programs whose names end in "-recorded" need an even number of steps. This file has what the programs share for the measurement.
 package main
 
 import (
@@ -27,7 +27,8 @@ import (
 var (
 	ctx               = context.Background()
 	n, steps, repeats int
-	in, out, device   string
+	in, out           string
+	devices           []string
 )
 
 func main() {
@@ -39,9 +40,9 @@ func main() {
 
 func run(args []string) (err error) {
 	programs := map[string]func() error{"stream": stream, "mandelbrot": mandelbrot, "nbody": nbody, "heat": heat, "cg": cg,
-		"heat-repeated": heatRepeated, "cg-repeated": cgRepeated}
-	if len(args) != 7 || programs[args[0]] == nil {
-		return errors.New("usage: frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE")
+		"heat-recorded": heatRecorded, "cg-recorded": cgRecorded}
+	if len(args) < 7 || programs[args[0]] == nil {
+		return errors.New("usage: frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE [DEVICE]")
 	}
 	for i, to := range []*int{&n, &steps, &repeats} {
 		if *to, err = strconv.Atoi(args[1+i]); err != nil {
@@ -49,8 +50,12 @@ func run(args []string) (err error) {
 		}
 	}
 	in, out = args[4], args[5]
-	if device, err = find(args[6]); err != nil {
-		return err
+	for _, arg := range args[6:] {
+		name, err := find(arg)
+		if err != nil {
+			return err
+		}
+		devices = append(devices, name)
 	}
 	if err := os.WriteFile(out, nil, 0o600); err != nil {
 		return err
@@ -70,7 +75,7 @@ func find(name string) (string, error) {
 			return i.Name(), nil
 		}
 	}
-	return "", errors.Join(err, hal.Errorf("apps", hal.ErrNotFound, "no OpenCL device of a platform with %q in its name", name))
+	return "", errors.Join(err, hal.Errorf("apps", hal.ErrNotFound, "no device with %q in its name", name))
 }
 
 func say(line any) {

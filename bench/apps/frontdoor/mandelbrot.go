@@ -23,7 +23,7 @@ func escape(t grid.Thread, n, limit int32, out grid.Out[uint16]) {
 }
 
 func mandelbrot() error {
-	q := halyard.Open(ctx, device)
+	q := halyard.Open(ctx, devices...)
 	picture := halyard.New[uint16](q, n*n)
 	timed(func() {
 		Escape(q, int32(n), int32(steps), picture)

@@ -29,7 +29,7 @@ func move(t grid.Thread, dt float32, old, v []float32, now grid.Out[float32]) {
 }
 
 func nbody() error {
-	q := halyard.Open(ctx, device)
+	q := halyard.Open(ctx, devices...)
 	now, next, v := halyard.New[float32](q, 4*n), halyard.New[float32](q, 4*n), halyard.New[float32](q, 3*n)
 	bodies := read(q)
 	timed(func() {

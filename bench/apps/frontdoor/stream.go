@@ -65,7 +65,7 @@ func inner(t grid.Thread, a, b []float64, sums grid.Out[float64]) {
 }
 
 func stream() error {
-	q := halyard.Open(ctx, device)
+	q := halyard.Open(ctx, devices...)
 	a, b, c, sums, total := halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, n), halyard.New[float64](q, group), 0.0
 	a.Fill(0.1)
 	b.Fill(0.2)

@@ -2,7 +2,7 @@
 //
 //	halyard PROGRAM KERNELS N STEPS REPEATS IN OUT DEVICE...
 //
-// KERNELS is "c" or "go": what the kernels are written in. A device is "host" or a part of the name of an OpenCL platform. With HALYARD_BENCH_MPI=1 the
+// KERNELS is "c", or "go" for heat and cg: what the kernels are written in. A device is "host" or a part of the name of an OpenCL platform. With HALYARD_BENCH_MPI=1 the
 // program is one rank of a job.
 package main
 
@@ -48,7 +48,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, c *comm.Comm) (err error) {
-	if len(args) < 8 || programs[args[0]] == nil || args[1] != "c" && args[1] != "go" {
+	if len(args) < 8 || programs[args[0]] == nil || args[1] != "c" && (args[1] != "go" || args[0] != "heat" && args[0] != "cg") {
 		return errors.New("usage: halyard PROGRAM c|go N STEPS REPEATS IN OUT DEVICE [DEVICE]")
 	}
 	j := job{inGo: args[1] == "go", in: args[5], out: args[6], comm: c}

@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-halyard/halyard/bench/apps/gokernels"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 )
 
 // mandelbrot computes a picture. Each device has some of its rows.
 func mandelbrot(ctx context.Context, j *job) (err error) {
-	launch := gokernels.MandelbrotOn
-	if !j.inGo {
-		launch = mandelbrotC
-	}
 	out, err := buffer.New[uint16](j.n * j.n)
 	if err != nil {
 		return err
@@ -28,7 +23,7 @@ func mandelbrot(ctx context.Context, j *job) (err error) {
 			if err != nil {
 				return err
 			}
-			if err := launch(ctx, s, hal.Over(j.n, hi-lo), int32(j.n), int32(hi-lo), int32(lo), int32(j.steps), rows); err != nil {
+			if err := mandelbrotC(ctx, s, hal.Over(j.n, hi-lo), int32(j.n), int32(hi-lo), int32(lo), int32(j.steps), rows); err != nil {
 				return err
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/buffer"
-	nbodies "github.com/go-halyard/halyard/examples/gokernels/nbody"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -13,10 +12,6 @@ type floats = *buffer.Buffer[float32]
 
 // nbody moves bodies. Each device moves some of them, and reads all.
 func nbody(ctx context.Context, j *job) (err error) {
-	step := nbodies.StepOn
-	if !j.inGo {
-		step = stepC
-	}
 	bodies, e1 := input[float32](j, 0, 4*j.n)
 	now, e2 := buffer.New[float32](4 * j.n)
 	next, e3 := buffer.New[float32](4 * j.n)
@@ -38,7 +33,7 @@ func nbody(ctx context.Context, j *job) (err error) {
 				if err := errors.Join(e1, e2); err != nil {
 					return err
 				}
-				if err := step(ctx, s, hal.Over(hi-lo).Of(group), 0.01, int32(lo), now, speeds, places); err != nil {
+				if err := stepC(ctx, s, hal.Over(hi-lo).Of(group), 0.01, int32(lo), now, speeds, places); err != nil {
 					return err
 				}
 			}

@@ -29,9 +29,6 @@ type streamPart struct {
 
 func stream(ctx context.Context, j *job) (err error) {
 	k := streamC
-	if j.inGo {
-		k = streamGo
-	}
 	a, e1 := buffer.From(slices.Repeat([]float64{0.1}, j.n))
 	b, e2 := buffer.From(slices.Repeat([]float64{0.2}, j.n))
 	c, e3 := buffer.New[float64](j.n)

@@ -1,6 +1,6 @@
 //go:build go1.27 && goexperiment.simd && (amd64 || arm64 || wasm)
 
-package gokernels
+package main
 
 import (
 	"fmt"
@@ -20,21 +20,21 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 	if !lanes.Hardware() {
 		t.Skip("the processor has no vectors")
 	}
-	const rows = 3
 	for _, n := range []int{1, 16, 17, 100, 333} {
 		r := rand.New(rand.NewPCG(1, uint64(n)))
-		p, q := make([]float32, n*(rows+2)), make([]float32, n*rows)
+		p, q := make([]float32, n*(n+2)), make([]float32, n*n)
 		a, b, c := make([]float64, n), make([]float64, n), make([]float64, n)
-		out := make([]uint16, n*rows)
+		out, one := make([]uint16, n*n), []float32{3}
 		w := int32(n)
 		for _, k := range []struct {
 			name  string
 			front func(grid.Row) grid.Row
 			row   func(grid.Row)
 		}{
-			{"laplace", func(r grid.Row) grid.Row { return laplaceVectors(r, w, rows, p, q) }, func(r grid.Row) { laplaceRow(r, w, rows, p, q) }},
-			{"spread", func(r grid.Row) grid.Row { return spreadVectors(r, w, rows, p, q) }, func(r grid.Row) { spreadRow(r, w, rows, p, q) }},
-			{"mandelbrot", func(r grid.Row) grid.Row { return mandelbrotVectors(r, w, rows, 40, 100, out) }, func(r grid.Row) { mandelbrotRow(r, w, rows, 40, 100, out) }},
+			{"laplace", func(r grid.Row) grid.Row { return laplaceVectors(r, n, p, q) }, func(r grid.Row) { laplaceRow(r, n, p, q) }},
+			{"spread", func(r grid.Row) grid.Row { return spreadVectors(r, n, p, q) }, func(r grid.Row) { spreadRow(r, n, p, q) }},
+			{"direct", func(r grid.Row) grid.Row { return directVectors(r, q, p, one, p[:1]) }, func(r grid.Row) { directRow(r, q, p, one, p[:1]) }},
+			{"escape", func(r grid.Row) grid.Row { return escapeVectors(r, w, 100, out) }, func(r grid.Row) { escapeRow(r, w, 100, out) }},
 			{"copies", func(r grid.Row) grid.Row { return copiesVectors(r, a, c) }, func(r grid.Row) { copiesRow(r, a, c) }},
 			{"mul", func(r grid.Row) grid.Row { return mulVectors(r, b, c) }, func(r grid.Row) { mulRow(r, b, c) }},
 			{"add", func(r grid.Row) grid.Row { return addVectors(r, a, b, c) }, func(r grid.Row) { addRow(r, a, b, c) }},
@@ -55,7 +55,7 @@ func TestVectorsGiveTheBitsOfTheLoop(t *testing.T) {
 				copy(c, begin[2])
 				clear(q)
 				clear(out)
-				block := kernel.Block{Size: [3]uint32{uint32(n) + 5, rows, 1}, Grid: [3]uint32{1, 1, 1}}
+				block := kernel.Block{Size: [3]uint32{uint32(n) + 5, 3, 1}, Grid: [3]uint32{1, 1, 1}}
 				for row := range grid.Rows(&block) {
 					if vectors {
 						row = k.front(row)
