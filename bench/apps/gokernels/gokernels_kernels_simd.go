@@ -15,18 +15,6 @@ func init() {
 	if lanes.Hardware() {
 		laplaceVectors = laplaceLanes
 		spreadVectors = spreadLanes
-		mandelbrotVectors = mandelbrotLanes
-		copiesVectors = copiesLanes
-		addVectors = addLanes
-		triadVectors = triadLanes
-		nstreamVectors = nstreamLanes
-		innerPhase1Vectors = innerPhase1Lanes
-		innerPhase2Vectors = innerPhase2Lanes
-		innerPhase3Vectors = innerPhase3Lanes
-		innerPhase4Vectors = innerPhase4Lanes
-	}
-	if lanes.Hardware() && !lanes.Fuses {
-		mulVectors = mulLanes
 	}
 }
 
@@ -68,12 +56,12 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 //line cg.go:14
 			right := c1
 //line cg.go:16
-			left = lanes.Load[simd.Float32s](&p0[at])
+			left = simd.LoadFloat32s(p0[at:])
 //line cg.go:19
-			right = lanes.Load[simd.Float32s](&p1[at])
+			right = simd.LoadFloat32s(p1[at:])
 //line cg.go:21
-			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p2[at])).Sub(lanes.Load[simd.Float32s](&p3[at])).Sub(lanes.Load[simd.Float32s](&p4[at])).Sub(left).Sub(right), &q5[at])
-//line gokernels_kernels_simd.go:77
+			c2.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
+//line gokernels_kernels_simd.go:65
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -122,12 +110,12 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 //line heat.go:14
 			right := c1
 //line heat.go:16
-			left = lanes.Load[simd.Float32s](&from0[at])
+			left = simd.LoadFloat32s(from0[at:])
 //line heat.go:19
-			right = lanes.Load[simd.Float32s](&from1[at])
+			right = simd.LoadFloat32s(from1[at:])
 //line heat.go:21
-			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
-//line gokernels_kernels_simd.go:131
+			simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+//line gokernels_kernels_simd.go:119
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -135,308 +123,4 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from_2 + at)
-}
-
-// mandelbrotLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mandelbrotLanes(r grid.Row, n int32, rows int32, first int32, limit int32, out grid.Out[uint16]) grid.Row {
-	if r.Y >= int(rows) {
-		return r
-	}
-	from, to := r.First(), min(r.End, int(n))
-	from, to = grid.Within(from, to, (r.Y * int(n)), len(out))
-	if to-from < lanes.Lanes32().Len() {
-		return r
-	}
-	count := to - from
-	out0 := out[from+(r.Y*int(n)):][:count]
-	mandelbrotRow(r.Until(from), n, rows, first, limit, out)
-	step := (float32(2.4) / float32(n))
-	all1 := simd.BroadcastFloat32s(step)
-	c2 := simd.BroadcastFloat32s(-1.7)
-	b := (float32(-1.2) + float32((step * float32((int(first) + r.Y)))))
-	c4 := simd.BroadcastFloat32s(0)
-	c5 := simd.BroadcastInt32s(0)
-	all6 := simd.BroadcastInt32s(limit)
-	c7 := simd.BroadcastFloat32s(4)
-	c8 := simd.BroadcastFloat32s(2)
-	all9 := simd.BroadcastFloat32s(b)
-	c10 := simd.BroadcastInt32s(1)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-			x := from + at
-//line mandelbrot.go:13
-			a := c2.Add(all1.Mul(lanes.Float32s(x)))
-			x_2 := c4
-//line mandelbrot.go:14
-			y := c4
-//line mandelbrot.go:14
-			count_2 := c5
-			{
-//line mandelbrot.go:15
-				live := lanes.All32()
-//line mandelbrot.go:15
-				for {
-//line mandelbrot.go:15
-					live = live.And(count_2.Less(all6).And(x_2.Mul(x_2).Add(y.Mul(y)).LessEqual(c7)))
-//line mandelbrot.go:15
-					if !lanes.Any32(live) {
-//line mandelbrot.go:15
-						break
-					}
-//line mandelbrot.go:16
-					v := c8.Mul(x_2).Mul(y).Add(all9)
-//line mandelbrot.go:16
-					x_2 = x_2.Mul(x_2).Sub(y.Mul(y)).Add(a).IfElse(live, x_2)
-//line mandelbrot.go:16
-					y = v.IfElse(live, y)
-					count_2 = count_2.Add(c10).IfElse(live, count_2)
-				}
-			}
-//line mandelbrot.go:19
-			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line gokernels_kernels_simd.go:199
-		}
-		if at == count {
-			break
-		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// copiesLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
-	from, to := r.First(), min(r.End, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(c))
-	if to-from < lanes.Lanes64().Len() {
-		return r
-	}
-	count := to - from
-	a0 := a[from+0:][:count]
-	c1 := c[from+0:][:count]
-	if !lanes.Apart(c1, a0) {
-		return r // a thread uses what another one stores
-	}
-	copiesRow(r.Until(from), a, c)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:10
-			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
-//line gokernels_kernels_simd.go:229
-		}
-		if at == count || !lanes.Disjoint(c, a) {
-			break
-		}
-		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// mulLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
-	from, to := r.First(), min(r.End, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(b))
-	if to-from < lanes.Lanes64().Len() {
-		return r
-	}
-	count := to - from
-	c0 := c[from+0:][:count]
-	b1 := b[from+0:][:count]
-	if !lanes.Apart(b1, c0) {
-		return r // a thread uses what another one stores
-	}
-	mulRow(r.Until(from), b, c)
-	c0_2 := simd.BroadcastFloat64s(0.4)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:17
-			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
-//line gokernels_kernels_simd.go:260
-		}
-		if at == count || !lanes.Disjoint(b, c) {
-			break
-		}
-		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// addLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Row {
-	from, to := r.First(), min(r.End, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
-	if to-from < lanes.Lanes64().Len() {
-		return r
-	}
-	count := to - from
-	a0 := a[from+0:][:count]
-	b1 := b[from+0:][:count]
-	c2 := c[from+0:][:count]
-	if !lanes.Apart(c2, a0) || !lanes.Apart(c2, b1) {
-		return r // a thread uses what another one stores
-	}
-	addRow(r.Until(from), a, b, c)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:24
-			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
-//line gokernels_kernels_simd.go:292
-		}
-		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
-			break
-		}
-		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// triadLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.Row {
-	from, to := r.First(), min(r.End, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	if to-from < lanes.Lanes64().Len() {
-		return r
-	}
-	count := to - from
-	b0 := b[from+0:][:count]
-	c1 := c[from+0:][:count]
-	a2 := a[from+0:][:count]
-	if !lanes.Apart(a2, b0) || !lanes.Apart(a2, c1) {
-		return r // a thread uses what another one stores
-	}
-	triadRow(r.Until(from), a, b, c)
-	c0 := simd.BroadcastFloat64s(0.4)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:31
-			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
-//line gokernels_kernels_simd.go:325
-		}
-		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
-			break
-		}
-		at = count - lanes.Lanes64().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// nstreamLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
-	from, to := r.First(), min(r.End, len(a))
-	from, to = grid.Within(from, to, 0, len(b))
-	from, to = grid.Within(from, to, 0, len(c))
-	from, to = grid.Within(from, to, 0, len(a))
-	if to-from < lanes.Lanes64().Len() {
-		return r
-	}
-	count := to - from
-	b0 := b[from+0:][:count]
-	c1 := c[from+0:][:count]
-	a2 := a[from+0:][:count]
-	if !lanes.Apart(a2, b0) || !lanes.Apart(a2, c1) {
-		return r // a thread uses what another one stores
-	}
-	nstreamRow(r.Until(from), a, b, c)
-	c0 := simd.BroadcastFloat64s(0.4)
-	at := 0
-	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
-//line stream.go:38
-		lanes.Store(lanes.Load[simd.Float64s](&a2[at]).Add(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at])))), &a2[at])
-//line gokernels_kernels_simd.go:357
-	}
-	return r.From(from + at)
-}
-
-// innerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase1Lanes(sums_ []float64, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums_))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
-		return false
-	}
-	sums_0 := sums_[0:][:to]
-	c1 := simd.BroadcastFloat64s(0)
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
-//line stream.go:47
-		lanes.Store(c1, &sums_0[at])
-//line gokernels_kernels_simd.go:375
-	}
-	return true
-}
-
-// innerPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
-func innerPhase2Lanes(round int, a []float64, b []float64, sums_ []float64, stop, step, to int) int {
-	if to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
-		return round
-	}
-	for ; stop-round >= to; round += step {
-		sums_0 := sums_[0:][:to]
-		a1 := a[round:][:to]
-		b2 := b[round:][:to]
-		for at := 0; at < to; at += lanes.Lanes64().Len() {
-//line stream.go:49
-			sum := lanes.Load[simd.Float64s](&sums_0[at])
-//line stream.go:49
-			sum = sum.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
-//line stream.go:49
-			lanes.Store(sum, &sums_0[at])
-//line gokernels_kernels_simd.go:396
-		}
-	}
-	return round
-}
-
-// innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase3Lanes(part []float64, sums_ []float64, count int) bool {
-	end := count
-	from, to := 0, end
-	from, to = grid.Within(from, to, 0, len(sums_))
-	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
-		return false
-	}
-	sums_0 := sums_[0:][:to]
-	part1 := part[0:][:to]
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
-//line stream.go:51
-		sum := lanes.Load[simd.Float64s](&sums_0[at])
-//line stream.go:51
-		lanes.Store(sum, &part1[at])
-//line gokernels_kernels_simd.go:418
-	}
-	return true
-}
-
-// innerPhase4Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase4Lanes(half int, part []float64, count int) bool {
-	end := min(count, half)
-	from, to := 0, end
-	from, to = grid.Within(from, to, half, len(part))
-	from, to = grid.Within(from, to, 0, len(part))
-	if from != 0 || to != end || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
-		return false
-	}
-	part0 := part[half:][:to]
-	part1 := part[0:][:to]
-	if !lanes.Apart(part1, part0) {
-		return false // a thread uses what another one stores
-	}
-	for at := 0; at < to; at += lanes.Lanes64().Len() {
-//line stream.go:55
-		lanes.Store(lanes.Load[simd.Float64s](&part1[at]).Add(lanes.Load[simd.Float64s](&part0[at])), &part1[at])
-//line gokernels_kernels_simd.go:440
-	}
-	return true
 }
