@@ -535,6 +535,7 @@ func blockBeyond(t *trial) {
 	args, _, y := t.addArguments(64)
 	most, c := int(k.Info().MaxThreads), t.dev.Info().Compute
 	t.want(most > 0 && c.MaxThreads > 0, "the limit of threads per block is %d for the kernel and %d for the device", most, c.MaxThreads)
+	t.want(most == 1 || k.Info().Suggested > 1, "a grid without a size of block gets blocks of one thread: Suggested is %d", k.Info().Suggested)
 	t.refusesLaunch(hal.ErrInvalidArgument, "a block beyond the kernel's limit", k, hal.Blocks(1).Of(most+1), args, y)
 	t.refusesLaunch(hal.ErrInvalidArgument, "a block beyond the kernel's limit in two dimensions", k, hal.Blocks(1, 1).Of(most, 2), args, y)
 	t.refusesLaunch(hal.ErrInvalidArgument, "a block of 0 threads", k, hal.Blocks(1).Of(0), args, y)
