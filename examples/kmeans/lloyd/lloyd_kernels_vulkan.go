@@ -2,7 +2,7 @@
 
 //go:build vulkan
 
-package main
+package lloyd
 
 import "github.com/go-halyard/halyard/kernel"
 
@@ -146,7 +146,7 @@ qQioCEEGC6oIQRCnCD4FqgipCAIEcgQMqwgcgAEFDKwIqwijCD0EDK0IpAjCAQUMrgitCC5xBAGvCK4I
 sQgQPgOCCLEI+QECgwj4AQKDCD0EDLIIgghBCr0Cswg2EPwHELIIEBI9BhG0CLMIAgSBAQURtgi0CLUIQQq9ArcINhCQBxDGBxASPgW3CLYIAgT5AQJg+AEC
 YD0EDLgIWz0EDLkIOoABBQy6CLgIuQg+A1u6CPkBAlz4AQJf+QECWfgBAln5AQJV+AECVf0BATgB
 `, Needs: map[string]string{
-			"shaderInt64": "int, which has 64 bits (main.go:24)",
+			"shaderInt64": "int, which has 64 bits (lloyd.go:18)",
 		}},
 		"move": {Words: `
 xAERAgERAuMpEQILDgPkKQEPCQUI6761+wb2ygEPNDpWEAYIEQEBAQUFgQHn3v3qBuHw/bIGs2QFBAjrvrX7BvbKAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUN
@@ -230,7 +230,7 @@ AzkQ8gM+BfUD9AMCBHIEDPYDH4ABBQz3A/YD7gM9BAz4A+8DwgEFDPkD+AMVcQQB+gP5A0EGC/sDORD3
 A/kBAs4D+AECzgM9BAz9A80DPQQR/gNjPQQRvQRnqQEGEb4EYGGjBDkGEb8E/wO9BL4EiAEFEcAE/gO/BEEImQLBBC4QxwMQ/QM+BcEEwAQCBPkBAlv4AQJb
 /QEBOAE=
 `, Needs: map[string]string{
-			"shaderInt64": "int, which has 64 bits (main.go:48)",
+			"shaderInt64": "int, which has 64 bits (lloyd.go:42)",
 		}},
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package lloyd
 
 import (
 	"testing"
@@ -13,15 +13,15 @@ import (
 // The centres are those of plain Go, which adds up in another order.
 func TestCluster(t *testing.T) {
 	const n, steps = 500, 2
-	data := cloud(n)
-	var want [k][8]float64
+	data := Cloud(n)
+	var want [K][8]float64
 	for c := range want {
 		for d, x := range data[c] {
 			want[c][d] = float64(x)
 		}
 	}
 	for range steps {
-		var sums [k][9]float64
+		var sums [K][9]float64
 		for _, p := range data {
 			best, least := 0, 1e30
 			for c := range want {
@@ -46,7 +46,7 @@ func TestCluster(t *testing.T) {
 	}
 	everytest.Device(t, func(t *testing.T, stream *hal.Stream) error {
 		q := halyard.On(t.Context(), stream)
-		got := cluster(q, data, steps)
+		got := Cluster(q, data, steps)
 		if err := q.Close(); err != nil {
 			return err
 		}

@@ -1,0 +1,62 @@
+// Package lloyd divides points of eight numbers into clusters by Lloyd's method.
+package lloyd
+
+import (
+	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+
+// K is the number of clusters.
+const K = 32
+
+// add finds the centre that is nearest to each point, and adds the point to that centre's sum. Each thread has sums of its own, for a part of the
+// points. The ninth number of a sum counts its points.
+//
+//halyard:kernel
+func add(t grid.Thread, points, centres [][8]float32, sums [][K][9]float32) {
+	if part := t.Global(0); part < len(sums) {
+		for p := part; p < len(points); p += len(sums) {
+			best, least := 0, float32(1e38)
+			for c := range K {
+				away := float32(0)
+				for d, x := range points[p] {
+					away += float32((x - centres[c][d]) * (x - centres[c][d]))
+				}
+				if away < least {
+					best, least = c, away
+				}
+			}
+			for d, x := range points[p] {
+				sums[part][best][d] += x
+			}
+			sums[part][best][8]++
+		}
+	}
+}
+
+// move moves the centres to the middle of their points, a thread for each number of a centre.
+//
+//halyard:kernel
+func move(t grid.Thread, sums [][K][9]float32, centres [][8]float32) {
+	if c, d := t.Global(1), t.Global(0); c < len(centres) && d < 8 {
+		var sum, points float32
+		for part := range sums {
+			sum += sums[part][c][d]
+			points += sums[part][c][8]
+		}
+		centres[c][d] = sum / max(points, 1)
+	}
+}
+
+// Cluster returns the centres after some steps, which begin with the first points as centres.
+func Cluster(q *halyard.Queue, data [][8]float32, steps int) [][8]float32 {
+	points, centres, sums := halyard.From(q, data), halyard.From(q, data[:K]), halyard.New[[K][9]float32](q, 1024)
+	for range steps {
+		sums.Fill([K][9]float32{})
+		Add(q, points, centres, sums)
+		Move(q, sums, centres)
+	}
+	return centres.Values()
+}
