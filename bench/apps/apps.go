@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/go-halyard/halyard/examples/kmeans/lloyd"
+	"github.com/go-halyard/halyard/examples/pathtracer/spheres"
 )
 
 // app is a program that all variants write.
@@ -28,6 +31,10 @@ var apps = []app{
 		input: square, reference: cgReference},
 	{Name: "heat", Title: "Heat", What: "1024×1024 points, 100 steps; halos go between devices, and between ranks by MPI", N: 1024, Steps: 100, Repeats: 3,
 		Cases: []string{"run"}, Ranks: true, input: square, reference: heatReference},
+	{Name: "kmeans", Title: "k-means", What: "2¹⁷ points of eight numbers, 32 clusters, 10 steps", N: 1 << 17, Steps: 10, Repeats: 3, Cases: []string{"run"},
+		input: cloud, reference: kmeansReference},
+	{Name: "pathtracer", Title: "Path tracer", What: "256×256 points of a picture of spheres, 16 rays each", N: 256, Steps: 16, Repeats: 3, Cases: []string{"run"},
+		input: func(int) []byte { return encode(spheres.Scene) }, reference: pathtracerReference},
 }
 
 func noInput(int) []byte { return nil }
@@ -236,4 +243,70 @@ func cgReference(a *app) func([]byte) (float64, error) {
 		}
 	}
 	return near(x, 1e-3)
+}
+
+// cloud are the numbers of n points.
+func cloud(n int) []byte {
+	var data []float32
+	for _, p := range lloyd.Cloud(n) {
+		data = append(data, p[:]...)
+	}
+	return encode(data)
+}
+
+func kmeansReference(a *app) func([]byte) (float64, error) {
+	const k = lloyd.K
+	points := doubled(a.input(a.N))
+	centres := append([]float64(nil), points[:8*k]...)
+	for range a.Steps {
+		var sums [k][9]float64
+		for p := points; len(p) > 0; p = p[8:] {
+			best, least := 0, math.Inf(1)
+			for c := range k {
+				away := 0.0
+				for d, x := range p[:8] {
+					away += (x - centres[8*c+d]) * (x - centres[8*c+d])
+				}
+				if away < least {
+					best, least = c, away
+				}
+			}
+			for d, x := range p[:8] {
+				sums[best][d] += x
+			}
+			sums[best][8]++
+		}
+		for i := range centres {
+			centres[i] = sums[i/8][i%8] / max(sums[i/8][8], 1)
+		}
+	}
+	return near(centres, 1e-3)
+}
+
+// pathtracerReference allows that a few numbers differ: where a device rounds otherwise, a ray may go elsewhere.
+func pathtracerReference(a *app) func([]byte) (float64, error) {
+	var want []uint8
+	for i := range a.N * a.N {
+		light := spheres.Pixel(i%a.N, i/a.N, a.N, a.N, a.Steps, spheres.Scene)
+		for _, v := range []float32{light.X, light.Y, light.Z} {
+			want = append(want, uint8(255*math.Sqrt(float64(v))))
+		}
+		want = append(want, 255)
+	}
+	return func(result []byte) (float64, error) {
+		got, err := decode[uint8](result, len(want))
+		if err != nil {
+			return 0, err
+		}
+		off := 0
+		for i, v := range want {
+			switch d := int(got[i]) - int(v); {
+			case i%4 == 3 && d != 0:
+				return 1, fmt.Errorf("point %d is transparent", i/4)
+			case d < -1 || d > 1:
+				off++
+			}
+		}
+		return within(float64(off)/float64(len(want)), 0.02)
+	}
 }

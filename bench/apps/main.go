@@ -80,19 +80,26 @@ var variants = []variant{
 	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
-	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") }, (*row).opencl, nil},
+	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
+		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		if r.Ranks > 1 {
 			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
 		}
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
-	}, func(app string) []string { return []string{"frontdoor/" + app + ".go"} }, func(*row) bool { return true }, nil},
+	}, inFrontdoor, func(*row) bool { return true }, nil},
 	{"Halyard, kernels in Go, recorded", "recorded", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
 	}, func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
 		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil},
-	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string { return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"} },
-		func(r *row) bool { return len(r.Devices) == 1 && r.Ranks == 1 && r.opencl() }, module("pyopencl")},
+	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string {
+		if ofExample[app] != "" {
+			return nil
+		}
+		return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"}
+	}, func(r *row) bool {
+		return len(r.Devices) == 1 && r.Ranks == 1 && r.opencl() && ofExample[r.App.Name] == ""
+	}, module("pyopencl")},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
 		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
 		// StarPU's threads share the processors with the devices' threads. It is faster if they are not bound, and do not poll for the end of copies.
@@ -112,7 +119,7 @@ var variants = []variant{
 	{"Halyard, kernels in Go as vectors", "vectors", func(o *options, r *row) ([]string, []string) {
 		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
 		return []string{filepath.Join(o.built, "frontdoor-simd"), r.App.Name}, []string{"GODEBUG=simd=256"}
-	}, func(app string) []string { return []string{"frontdoor/" + app + ".go"} }, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
+	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
 		_, err := os.Stat(filepath.Join(o.built, "frontdoor-simd"))
 		return because(err)
 	}},
@@ -147,6 +154,18 @@ func inHalyard(app string) []string {
 	files := []string{"halyard/" + app + ".go"}
 	if app == "cg" || app == "heat" {
 		files = append(files, "halyard/halo.go") // which only these two use
+	}
+	return files
+}
+
+// ofExample says where the kernels of programs are that launch those of an example.
+var ofExample = map[string]string{"kmeans": "../../examples/kmeans/lloyd/lloyd.go", "pathtracer": "../../examples/pathtracer/spheres/spheres.go"}
+
+// inFrontdoor returns the source of a program of package halyard, with its kernels.
+func inFrontdoor(app string) []string {
+	files := []string{"frontdoor/" + app + ".go"}
+	if kernels, ok := ofExample[app]; ok {
+		files = append(files, kernels)
 	}
 	return files
 }

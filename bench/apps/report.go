@@ -84,6 +84,8 @@ OpenCL C, with Halyard, and with other systems.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
 - **Kernels in Go** are launched by package halyard, as a user would write it, and the lines of code are those of these programs. With ranks the programs are those
   of kernels in C, on packages hal and buffer, with other kernels.
+- **k-means and the path tracer** launch kernels that are in Go in Halyard's examples, and are counted. In C and for numba they are written by hand; there are no
+  other programs of them. A few points of the path tracer's picture may differ: where a compiler rounds otherwise, a ray goes elsewhere.
 - **Recorded** is the same with the launches of two steps recorded once and repeated, by Queue.Record. The lines are those of a recorded program without its kernels.
   Only programs of many short steps have it.
 - **On two devices** each has a part of the rows, of the arrays, or of the bodies, but for the programs with kernels in Go: these are the same as on one device, with

@@ -39,7 +39,7 @@ func main() {
 }
 
 func run(args []string) (err error) {
-	programs := map[string]func() error{"stream": stream, "mandelbrot": mandelbrot, "nbody": nbody, "heat": heat, "cg": cg,
+	programs := map[string]func() error{"stream": stream, "mandelbrot": mandelbrot, "nbody": nbody, "heat": heat, "cg": cg, "kmeans": kmeans, "pathtracer": pathtracer,
 		"heat-recorded": heatRecorded, "cg-recorded": cgRecorded}
 	if len(args) < 7 || programs[args[0]] == nil {
 		return errors.New("usage: frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE [DEVICE]")
