@@ -33,8 +33,8 @@ var apps = []app{
 		Cases: []string{"run"}, Ranks: true, input: square, reference: heatReference},
 	{Name: "kmeans", Title: "k-means", What: "2¹⁷ points of eight numbers, 32 clusters, 10 steps", N: 1 << 17, Steps: 10, Repeats: 3, Cases: []string{"run"},
 		input: cloud, reference: kmeansReference},
-	{Name: "pathtracer", Title: "Path tracer", What: "256×256 points of a picture of spheres, 16 rays each", N: 256, Steps: 16, Repeats: 3, Cases: []string{"run"},
-		input: func(int) []byte { return encode(spheres.Scene) }, reference: pathtracerReference},
+	{Name: "pathtracer", Title: "Path tracer", What: "256×256 points of a picture of spheres, 16 rays each", N: 256, Steps: 16, Repeats: 3,
+		Cases: []string{"run"}, input: func(int) []byte { return encode(spheres.Scene) }, reference: pathtracerReference},
 }
 
 func noInput(int) []byte { return nil }

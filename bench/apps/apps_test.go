@@ -84,7 +84,8 @@ func TestProgramsOnOneDeviceAreRight(t *testing.T) {
 // this name, and what Halyard says.
 func missing(err error) bool {
 	text := err.Error()
-	return strings.HasSuffix(text, "clGetPlatformIDs: -1001") || strings.HasSuffix(text, ": -1") || strings.Contains(text, "no OpenCL device of a platform") || strings.Contains(text, "no device with")
+	return strings.HasSuffix(text, "clGetPlatformIDs: -1001") || strings.HasSuffix(text, ": -1") || strings.Contains(text, "no OpenCL device of a platform") ||
+		strings.Contains(text, "no device with")
 }
 
 // The programs by hand and those of Halyard are right on two devices, and in several ranks, where there are a C compiler, the devices and MPI. Neither
