@@ -23,7 +23,8 @@ import (
 // launches that write to overlapping arguments. With HALYARD_CHECK=kernels all launches run there: see [EnvCheck].
 //
 // The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see also
-// [Split.SetShares].
+// [Split.SetShares]. If devices cannot wait for each other's work themselves, as those of two backends or of two OpenCL platforms, and
+// kernels are so short that waiting would take longer than what is gained, the first device runs all launches but those that are timed.
 //
 // If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only that
 // device had. Later launches run on the others. A part of a launch that cannot be enqueued when others have been is like one whose kernel fails: the
@@ -65,6 +66,10 @@ const (
 	firstWait = 2    // the first launches compile, and hand out the elements
 	mostWait  = 1024 // launches
 	gain      = 0.9  // a new division has to take less than so much of the time, because it moves elements
+
+	// Devices that are not near each other have to gain so many seconds in recent launches, which count as up to four: else they would wait for each
+	// other for longer than that. Two OpenCL runtimes take 0.05 to 0.1 ms until one knows that the other is done.
+	crossing float64 = 250e-6
 )
 
 // NewSplit returns a Split over the devices of the streams, which stay the program's. It is an error if two are of the same device.

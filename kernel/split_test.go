@@ -347,19 +347,20 @@ func TestReadsOfOtherPartsKeepALaunchTogether(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]int32{1}, n), contents(t, x))
 }
 
-// The shares follow the times that devices take. They change rarely, not at all where little is gained, and the results stay the same.
-func TestSharesFollowTimes(t *testing.T) {
-	const n = 1600
+// timedSplit returns a split of two devices that need so many seconds for a whole launch.
+func timedSplit(t *testing.T, near bool, costs []float64) (*kernel.Split, []*hal.Stream) {
 	b := &hooked.Backend{Backend: host.New(host.Options{Name: fmt.Sprintf("timed%d", backends.Add(1)), Discrete: 2})}
-	costs := []float64{1, 1} // seconds for a whole launch
 	var split *kernel.Split
 	b.Elapsed = func(e, _ *hooked.Event) (time.Duration, error) {
 		i := e.Device.Info().Ordinal - 1
-		return time.Duration(float64(time.Second) * costs[i] * split.Shares()[i]), nil
+		return time.Duration(float64(time.Second) * costs[i] * max(split.Shares()[i], 0.01)), nil // a device that is timed has a block, of 100
 	}
 	b.Info = func(i driver.Info) driver.Info {
 		i.Caps |= driver.CapTiming
 		return i
+	}
+	if !near {
+		b.PeerAccess = func(d, other *hooked.Device) (none driver.PeerAccess) { return none }
 	}
 	var streams []*hal.Stream
 	for i := range 2 {
@@ -372,7 +373,47 @@ func TestSharesFollowTimes(t *testing.T) {
 	}
 	split, err := kernel.NewSplit(streams...)
 	require.NoError(t, err)
-	defer func() { assert.NoError(t, split.Close()) }()
+	t.Cleanup(func() { assert.NoError(t, split.Close()) })
+	return split, streams
+}
+
+// Where devices cannot wait for each other, the first does launches that are too short to gain from the second, and the results stay the same. Launches that
+// are longer later are divided again, and near devices divide all.
+func TestShortLaunchesRunOnTheFirstDevice(t *testing.T) {
+	const n, short, long = 1600, 20e-6, 20e-3
+	for _, near := range []bool{false, true} {
+		costs := []float64{short, short}
+		split, streams := timedSplit(t, near, costs)
+		one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
+		require.NoError(t, one.Fill(ctx, 1))
+		launches := 0
+		run := func(times int) {
+			for range times {
+				require.NoError(t, divided.SaxpyOn(ctx, nil, split.Grid(hal.Over(n).Of(16)), 1, one, y))
+				for _, s := range streams {
+					require.NoError(t, s.Sync(ctx))
+				}
+				launches++
+			}
+		}
+		run(40)
+		want := 1.0
+		if near {
+			want = 0.5
+		}
+		assert.InDelta(t, want, split.Shares()[0], 1e-9)
+		copy(costs, []float64{long, long})
+		run(2000)
+		assert.InDelta(t, 0.5, split.Shares()[0], 0.1)
+		assert.Equal(t, slices.Repeat([]float32{float32(launches)}, n), contents(t, y))
+	}
+}
+
+// The shares follow the times that devices take. They change rarely, not at all where little is gained, and the results stay the same.
+func TestSharesFollowTimes(t *testing.T) {
+	const n = 1600
+	costs := []float64{1, 1} // seconds for a whole launch
+	split, streams := timedSplit(t, true, costs)
 	one, y := made(t, make([]float32, n)...), made(t, make([]float32, n)...)
 	require.NoError(t, one.Fill(ctx, 1))
 	launches, changes := 0, 0

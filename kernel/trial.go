@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
@@ -120,25 +121,61 @@ func (s *Split) learn(t *trial) {
 		}
 		s.costs[i] = 0.75*s.costs[i] + took.Seconds()/m.part
 	}
-	if shares := better(now.shares, s.costs); shares != nil {
+	shares := better(now.shares, s.costs)
+	if !near(now.streams) {
+		first, least := alone(len(s.costs)), crossing
+		was := slices.Equal(first, now.shares)
+		if was {
+			least *= 8 // one launch that was held up is no reason to divide again
+		}
+		switch short := s.costs[0]-ideal(s.costs) < least; {
+		case short && was:
+			return
+		case short:
+			shares = first
+		}
+	}
+	if shares != nil {
 		s.team.Store(&team{streams: now.streams, shares: shares})
 	}
 }
 
+// near reports whether the devices can wait for each other's events. If they cannot, a thread of the host has to notice that one is done, and to
+// tell the other.
+func near(streams []*hal.Stream) bool {
+	first := streams[0].Device()
+	return !slices.ContainsFunc(streams[1:], func(s *hal.Stream) bool { return !first.CanAccessPeer(s.Device()) })
+}
+
+// alone returns shares with which the first of n devices does all, apart from the launches that are timed.
+func alone(n int) []float64 {
+	list := slices.Repeat([]float64{math.SmallestNonzeroFloat64}, n)
+	list[0] = 1
+	return list
+}
+
+// ideal returns the time that all devices need together.
+func ideal(costs []float64) float64 {
+	speed := 0.0
+	for _, c := range costs {
+		speed += 1 / c
+	}
+	return 1 / speed
+}
+
 // better returns shares with which all devices end at the same time, or nil if these gain too little. A device needs so much time alone as its cost says.
 func better(shares, costs []float64) []float64 {
-	sum, speed, longest := 0.0, 0.0, 0.0
+	sum, longest, together := 0.0, 0.0, ideal(costs)
 	for i := range shares {
 		sum += shares[i]
-		speed += 1 / costs[i]
 		longest = max(longest, shares[i]*costs[i])
 	}
-	if 1/speed > gain*longest/sum {
+	if together > gain*longest/sum {
 		return nil
 	}
 	list := make([]float64, 0, len(shares))
 	for i := range shares {
-		list = append(list, 1/costs[i]/speed)
+		list = append(list, together/costs[i])
 	}
 	return list
 }
