@@ -90,7 +90,7 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	}
 	limits := &d.info.Compute
 	k.info = driver.KernelInfo{Name: name, Params: k.entry.params, Known: true, MaxThreads: limits.MaxThreads, MaxShared: limits.Shared,
-		Suggested: suggested}
+		Suggested: min(suggested, limits.MaxThreads)}
 	if !m.code.chosen(0) {
 		k.info.RequiredBlock = k.entry.size
 	}
