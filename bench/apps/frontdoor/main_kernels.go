@@ -1036,12 +1036,14 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if dotPhase1Vectors == nil || !dotPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line cg.go:43
-				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1044
-				mines[tx] = mine
+					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
+//line main_kernels.go:1045
+					mines[tx] = mine
+				}
 			}
 		}
 	}
@@ -1054,8 +1056,8 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if dotPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = dotPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			if dotPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = dotPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
 			}
 			for ; round < stop; round += step {
 				left := stop - round
@@ -1073,7 +1075,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1077
+//line main_kernels.go:1079
 							mines[tx] = mine
 						}
 					}
@@ -1093,7 +1095,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1097
+//line main_kernels.go:1099
 						mines[tx] = mine
 					}
 				}
@@ -1104,7 +1106,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if dotPhase2Vectors == nil || !dotPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+			if dotPhase3Vectors == nil || !dotPhase3Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1112,7 +1114,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1116
+//line main_kernels.go:1118
 				}
 			}
 		}
@@ -1133,7 +1135,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1137
+//line main_kernels.go:1139
 				mines[tx] = mine
 			}
 		}
@@ -1154,7 +1156,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1158
+//line main_kernels.go:1160
 			}
 		}
 	}
@@ -1189,7 +1191,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1193
+//line main_kernels.go:1195
 			}
 			x_ = to - 1
 			continue
@@ -1199,7 +1201,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1203
+//line main_kernels.go:1205
 	}
 }
 
@@ -1228,7 +1230,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1232
+//line main_kernels.go:1234
 				}
 				{
 					at := at + 1
@@ -1238,7 +1240,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1242
+//line main_kernels.go:1244
 				}
 			}
 			if at < count {
@@ -1248,7 +1250,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1252
+//line main_kernels.go:1254
 			}
 			x = to - 1
 			continue
@@ -1257,7 +1259,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1261
+//line main_kernels.go:1263
 	}
 }
 
@@ -1306,7 +1308,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1310
+//line main_kernels.go:1312
 			}
 			x = to_ - 1
 			continue
@@ -1324,7 +1326,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1328
+//line main_kernels.go:1330
 	}
 }
 
@@ -1350,7 +1352,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1354
+//line main_kernels.go:1356
 	}
 }
 
@@ -1375,7 +1377,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1379
+//line main_kernels.go:1381
 	}
 }
 
@@ -1404,7 +1406,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1408
+//line main_kernels.go:1410
 				}
 				{
 					at := at + 1
@@ -1414,7 +1416,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1418
+//line main_kernels.go:1420
 				}
 			}
 			if at < count {
@@ -1424,7 +1426,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1428
+//line main_kernels.go:1430
 			}
 			x = to - 1
 			continue
@@ -1433,7 +1435,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1437
+//line main_kernels.go:1439
 	}
 }
 
@@ -1462,7 +1464,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1466
+//line main_kernels.go:1468
 				}
 				{
 					at := at + 1
@@ -1472,7 +1474,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1476
+//line main_kernels.go:1478
 				}
 			}
 			if at < count {
@@ -1482,7 +1484,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1486
+//line main_kernels.go:1488
 			}
 			x = to - 1
 			continue
@@ -1491,7 +1493,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1495
+//line main_kernels.go:1497
 	}
 }
 
@@ -1522,7 +1524,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1526
+//line main_kernels.go:1528
 				}
 				{
 					at := at + 1
@@ -1532,7 +1534,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1536
+//line main_kernels.go:1538
 				}
 			}
 			if at < count {
@@ -1542,7 +1544,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1546
+//line main_kernels.go:1548
 			}
 			x = to - 1
 			continue
@@ -1551,7 +1553,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1555
+//line main_kernels.go:1557
 	}
 }
 
@@ -1582,7 +1584,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1586
+//line main_kernels.go:1588
 				}
 				{
 					at := at + 1
@@ -1592,7 +1594,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1596
+//line main_kernels.go:1598
 				}
 			}
 			if at < count {
@@ -1602,7 +1604,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1606
+//line main_kernels.go:1608
 			}
 			x = to - 1
 			continue
@@ -1611,7 +1613,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1615
+//line main_kernels.go:1617
 	}
 }
 
@@ -1642,7 +1644,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1646
+//line main_kernels.go:1648
 				}
 				{
 					at := at + 1
@@ -1652,7 +1654,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1656
+//line main_kernels.go:1658
 				}
 			}
 			if at < count {
@@ -1662,7 +1664,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1666
+//line main_kernels.go:1668
 			}
 			x = to - 1
 			continue
@@ -1671,7 +1673,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1675
+//line main_kernels.go:1677
 	}
 }
 
@@ -1700,12 +1702,14 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count]
-			for tx := range count {
-				_, _, _ = tx, ty, tz
+			if innerPhase1Vectors == nil || !innerPhase1Vectors(int(b_.Index[0]), int(b_.Grid[0]), end, a, mines, count) {
+				for tx := range count {
+					_, _, _ = tx, ty, tz
 //line stream.go:53
-				_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1708
-				mines[tx] = mine
+					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
+//line main_kernels.go:1711
+					mines[tx] = mine
+				}
 			}
 		}
 	}
@@ -1718,8 +1722,8 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		from, to = grid.Within(from, to, 0, len(a))
 		from, to = grid.Within(from, to, 0, len(b))
 		if from == round && to == stop && round >= -int(^uint(0)>>2) && stop <= int(^uint(0)>>2) && step > 0 && step < int(^uint(0)>>2) && b_.Size[0] >= 16 && b_.Size[0] <= 4096 {
-			if innerPhase1Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
-				round = innerPhase1Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
+			if innerPhase2Vectors != nil && b_.Size[1]*b_.Size[2] == 1 {
+				round = innerPhase2Vectors(round, a, b, kept.mine, stop, step, int(b_.Size[0]))
 			}
 			for ; round < stop; round += step {
 				left := stop - round
@@ -1737,7 +1741,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1741
+//line main_kernels.go:1745
 							mines[tx] = mine
 						}
 					}
@@ -1757,7 +1761,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1761
+//line main_kernels.go:1765
 						mines[tx] = mine
 					}
 				}
@@ -1768,7 +1772,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 		for ty := range int(b_.Size[1]) {
 			count___ := int(b_.Size[0])
 			mines := kept.mine[(tz*int(b_.Size[1])+ty)*int(b_.Size[0]):][:count___]
-			if innerPhase2Vectors == nil || !innerPhase2Vectors(grid.Lent(part[:]), mines, count___) {
+			if innerPhase3Vectors == nil || !innerPhase3Vectors(grid.Lent(part[:]), mines, count___) {
 				for tx := range count___ {
 					_, _, _ = tx, ty, tz
 					me := tx
@@ -1776,7 +1780,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1780
+//line main_kernels.go:1784
 				}
 			}
 		}
@@ -1797,7 +1801,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1801
+//line main_kernels.go:1805
 			}
 		}
 	}
@@ -1817,8 +1821,10 @@ var (
 	addVectors         func(grid.Row, []float64, []float64, grid.Out[float64]) grid.Row
 	triadVectors       func(grid.Row, grid.Out[float64], []float64, []float64) grid.Row
 	nstreamVectors     func(grid.Row, []float64, []float64, []float64) grid.Row
-	dotPhase1Vectors   func(int, []float32, []float32, []float32, int, int, int) int
-	dotPhase2Vectors   func([]float32, []float32, int) bool
-	innerPhase1Vectors func(int, []float64, []float64, []float64, int, int, int) int
-	innerPhase2Vectors func([]float64, []float64, int) bool
+	dotPhase1Vectors   func(int, int, int, []float32, []float32, int) bool
+	dotPhase2Vectors   func(int, []float32, []float32, []float32, int, int, int) int
+	dotPhase3Vectors   func([]float32, []float32, int) bool
+	innerPhase1Vectors func(int, int, int, []float64, []float64, int) bool
+	innerPhase2Vectors func(int, []float64, []float64, []float64, int, int, int) int
+	innerPhase3Vectors func([]float64, []float64, int) bool
 )

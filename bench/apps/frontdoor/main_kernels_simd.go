@@ -16,8 +16,10 @@ func init() {
 		escapeVectors = escapeLanes
 		copiesVectors = copiesLanes
 		addVectors = addLanes
-		dotPhase2Vectors = dotPhase2Lanes
-		innerPhase2Vectors = innerPhase2Lanes
+		dotPhase1Vectors = dotPhase1Lanes
+		dotPhase3Vectors = dotPhase3Lanes
+		innerPhase1Vectors = innerPhase1Lanes
+		innerPhase3Vectors = innerPhase3Lanes
 	}
 	if lanes.Hardware() && !lanes.Fuses {
 		laplaceVectors = laplaceLanes
@@ -28,8 +30,8 @@ func init() {
 		mulVectors = mulLanes
 		triadVectors = triadLanes
 		nstreamVectors = nstreamLanes
-		dotPhase1Vectors = dotPhase1Lanes
-		innerPhase1Vectors = innerPhase1Lanes
+		dotPhase2Vectors = dotPhase2Lanes
+		innerPhase2Vectors = innerPhase2Lanes
 	}
 }
 
@@ -70,18 +72,18 @@ func laplaceLanes(r grid.Row, n int, p []float32, q grid.Out[float32]) grid.Row 
 //line cg.go:22
 			around := c1
 			if i > 0 {
-				around = around.Add(simd.LoadFloat32s(p0[at:]))
+				around = around.Add(lanes.Load[simd.Float32s](&p0[at]))
 			}
 			if i < (n - 1) {
-				around = around.Add(simd.LoadFloat32s(p1[at:]))
+				around = around.Add(lanes.Load[simd.Float32s](&p1[at]))
 			}
 //line cg.go:30
-			around = around.Add(simd.LoadFloat32s(p2[at:]))
+			around = around.Add(lanes.Load[simd.Float32s](&p2[at]))
 //line cg.go:33
-			around = around.Add(simd.LoadFloat32s(p3[at:]))
+			around = around.Add(lanes.Load[simd.Float32s](&p3[at]))
 //line cg.go:35
-			c2.Mul(simd.LoadFloat32s(p4[at:])).Sub(around).Store(q5[at:])
-//line main_kernels_simd.go:85
+			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p4[at])).Sub(around), &q5[at])
+//line main_kernels_simd.go:87
 		}
 		if at == count || !lanes.Disjoint(q, p) {
 			break
@@ -114,9 +116,9 @@ func advanceLanes(r_ grid.Row, x []float32, r []float32, p []float32, q []float3
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:67
-		simd.LoadFloat32s(x1[at:]).Add(all0.Mul(simd.LoadFloat32s(p0[at:]))).Store(x1[at:])
-		simd.LoadFloat32s(r3[at:]).Sub(all0.Mul(simd.LoadFloat32s(q2[at:]))).Store(r3[at:])
-//line main_kernels_simd.go:120
+		lanes.Store(lanes.Load[simd.Float32s](&x1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p0[at]))), &x1[at])
+		lanes.Store(lanes.Load[simd.Float32s](&r3[at]).Sub(all0.Mul(lanes.Load[simd.Float32s](&q2[at]))), &r3[at])
+//line main_kernels_simd.go:122
 	}
 	return r_.From(from + at)
 }
@@ -140,8 +142,8 @@ func directLanes(r_ grid.Row, p []float32, r []float32, now []float32, before []
 	at := 0
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line cg.go:75
-		simd.LoadFloat32s(r0[at:]).Add(all0.Mul(simd.LoadFloat32s(p1[at:]))).Store(p1[at:])
-//line main_kernels_simd.go:145
+		lanes.Store(lanes.Load[simd.Float32s](&r0[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&p1[at]))), &p1[at])
+//line main_kernels_simd.go:147
 	}
 	return r_.From(from + at)
 }
@@ -185,12 +187,12 @@ func spreadLanes(r grid.Row, n int, from []float32, to grid.Out[float32]) grid.R
 //line heat.go:16
 			right := c1
 //line heat.go:18
-			left = simd.LoadFloat32s(from0[at:])
+			left = lanes.Load[simd.Float32s](&from0[at])
 //line heat.go:21
-			right = simd.LoadFloat32s(from1[at:])
+			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:23
-			simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
-//line main_kernels_simd.go:194
+			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
+//line main_kernels_simd.go:196
 		}
 		if at == count || !lanes.Disjoint(to, from) {
 			break
@@ -258,7 +260,7 @@ func escapeLanes(r grid.Row, n int32, limit int32, out grid.Out[uint16]) grid.Ro
 			}
 //line mandelbrot.go:22
 			lanes.StoreUint16(lanes.WrapUint16(count_2.ToBits()), lanes.All32(), out0[at:])
-//line main_kernels_simd.go:262
+//line main_kernels_simd.go:264
 		}
 		if at == count {
 			break
@@ -378,7 +380,7 @@ func moveLanes(r grid.Row, dt float32, old []float32, v []float32, now grid.Out[
 		lanes.ScatterFloat32s(v_5, lanes.All32(), now, 4*x+2, 4)
 //line nbody.go:28
 		lanes.ScatterFloat32s(v_6, lanes.All32(), now, 4*x+3, 4)
-//line main_kernels_simd.go:382
+//line main_kernels_simd.go:384
 	}
 	return r.From(from + at)
 }
@@ -402,8 +404,8 @@ func copiesLanes(r grid.Row, a []float64, c grid.Out[float64]) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:16
-			simd.LoadFloat64s(a0[at:]).Store(c1[at:])
-//line main_kernels_simd.go:407
+			lanes.Store(lanes.Load[simd.Float64s](&a0[at]), &c1[at])
+//line main_kernels_simd.go:409
 		}
 		if at == count || !lanes.Disjoint(c, a) {
 			break
@@ -433,8 +435,8 @@ func mulLanes(r grid.Row, b grid.Out[float64], c []float64) grid.Row {
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:23
-			c0_2.Mul(simd.LoadFloat64s(c0[at:])).Store(b1[at:])
-//line main_kernels_simd.go:438
+			lanes.Store(c0_2.Mul(lanes.Load[simd.Float64s](&c0[at])), &b1[at])
+//line main_kernels_simd.go:440
 		}
 		if at == count || !lanes.Disjoint(b, c) {
 			break
@@ -465,8 +467,8 @@ func addLanes(r grid.Row, a []float64, b []float64, c grid.Out[float64]) grid.Ro
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:30
-			simd.LoadFloat64s(a0[at:]).Add(simd.LoadFloat64s(b1[at:])).Store(c2[at:])
-//line main_kernels_simd.go:470
+			lanes.Store(lanes.Load[simd.Float64s](&a0[at]).Add(lanes.Load[simd.Float64s](&b1[at])), &c2[at])
+//line main_kernels_simd.go:472
 		}
 		if at == count || !lanes.Disjoint(c, a) || !lanes.Disjoint(c, b) {
 			break
@@ -498,8 +500,8 @@ func triadLanes(r grid.Row, a grid.Out[float64], b []float64, c []float64) grid.
 	for {
 		for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:37
-			simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:]))).Store(a2[at:])
-//line main_kernels_simd.go:503
+			lanes.Store(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at]))), &a2[at])
+//line main_kernels_simd.go:505
 		}
 		if at == count || !lanes.Disjoint(a, b) || !lanes.Disjoint(a, c) {
 			break
@@ -530,14 +532,32 @@ func nstreamLanes(r grid.Row, a []float64, b []float64, c []float64) grid.Row {
 	at := 0
 	for ; at <= count-lanes.Lanes64().Len(); at += lanes.Lanes64().Len() {
 //line stream.go:44
-		simd.LoadFloat64s(a2[at:]).Add(simd.LoadFloat64s(b0[at:]).Add(c0.Mul(simd.LoadFloat64s(c1[at:])))).Store(a2[at:])
-//line main_kernels_simd.go:535
+		lanes.Store(lanes.Load[simd.Float64s](&a2[at]).Add(lanes.Load[simd.Float64s](&b0[at]).Add(c0.Mul(lanes.Load[simd.Float64s](&c1[at])))), &a2[at])
+//line main_kernels_simd.go:537
 	}
 	return r.From(from + at)
 }
 
-// dotPhase1Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
-func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, step, to int) int {
+// dotPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dotPhase1Lanes(indexX int, gridX int, end int, a []float32, mines []float32, count int) bool {
+	end_2 := count
+	from, to := 0, end_2
+	from, to = grid.Within(from, to, 0, len(mines))
+	if from != 0 || to != end_2 || to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 || gridX == 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	c1 := simd.BroadcastFloat32s(0)
+	for at := 0; at < to; at += lanes.Lanes32().Len() {
+//line cg.go:43
+		lanes.Store(c1, &mines0[at])
+//line main_kernels_simd.go:555
+	}
+	return true
+}
+
+// dotPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func dotPhase2Lanes(round int, a []float32, b []float32, mines []float32, stop, step, to int) int {
 	if to < lanes.Lanes32().Len() || to%lanes.Lanes32().Len() != 0 {
 		return round
 	}
@@ -547,19 +567,19 @@ func dotPhase1Lanes(round int, a []float32, b []float32, mines []float32, stop, 
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:45
-			mine := simd.LoadFloat32s(mines0[at:])
+			mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:45
-			mine = mine.Add(simd.LoadFloat32s(a1[at:]).Mul(simd.LoadFloat32s(b2[at:])))
+			mine = mine.Add(lanes.Load[simd.Float32s](&a1[at]).Mul(lanes.Load[simd.Float32s](&b2[at])))
 //line cg.go:45
-			mine.Store(mines0[at:])
-//line main_kernels_simd.go:556
+			lanes.Store(mine, &mines0[at])
+//line main_kernels_simd.go:576
 		}
 	}
 	return round
 }
 
-// dotPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
+// dotPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func dotPhase3Lanes(part []float32, mines []float32, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
@@ -571,16 +591,34 @@ func dotPhase2Lanes(part []float32, mines []float32, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes32().Len() {
 //line cg.go:47
-		mine := simd.LoadFloat32s(mines0[at:])
+		mine := lanes.Load[simd.Float32s](&mines0[at])
 //line cg.go:47
-		mine.Store(part1[at:])
-//line main_kernels_simd.go:578
+		lanes.Store(mine, &part1[at])
+//line main_kernels_simd.go:598
 	}
 	return true
 }
 
-// innerPhase1Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
-func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop, step, to int) int {
+// innerPhase1Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase1Lanes(indexX int, gridX int, end int, a []float64, mines []float64, count int) bool {
+	end_2 := count
+	from, to := 0, end_2
+	from, to = grid.Within(from, to, 0, len(mines))
+	if from != 0 || to != end_2 || to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 || gridX == 0 {
+		return false
+	}
+	mines0 := mines[0:][:to]
+	c1 := simd.BroadcastFloat64s(0)
+	for at := 0; at < to; at += lanes.Lanes64().Len() {
+//line stream.go:53
+		lanes.Store(c1, &mines0[at])
+//line main_kernels_simd.go:616
+	}
+	return true
+}
+
+// innerPhase2Lanes takes rounds of a loop as vectors while all threads take part, and returns where the next round begins.
+func innerPhase2Lanes(round int, a []float64, b []float64, mines []float64, stop, step, to int) int {
 	if to < lanes.Lanes64().Len() || to%lanes.Lanes64().Len() != 0 {
 		return round
 	}
@@ -590,19 +628,19 @@ func innerPhase1Lanes(round int, a []float64, b []float64, mines []float64, stop
 		b2 := b[round:][:to]
 		for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:55
-			mine := simd.LoadFloat64s(mines0[at:])
+			mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:55
-			mine = mine.Add(simd.LoadFloat64s(a1[at:]).Mul(simd.LoadFloat64s(b2[at:])))
+			mine = mine.Add(lanes.Load[simd.Float64s](&a1[at]).Mul(lanes.Load[simd.Float64s](&b2[at])))
 //line stream.go:55
-			mine.Store(mines0[at:])
-//line main_kernels_simd.go:599
+			lanes.Store(mine, &mines0[at])
+//line main_kernels_simd.go:637
 		}
 	}
 	return round
 }
 
-// innerPhase2Lanes runs threads of a block as vectors: all of them, or none and returns false.
-func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
+// innerPhase3Lanes runs threads of a block as vectors: all of them, or none and returns false.
+func innerPhase3Lanes(part []float64, mines []float64, count int) bool {
 	end := count
 	from, to := 0, end
 	from, to = grid.Within(from, to, 0, len(mines))
@@ -614,10 +652,10 @@ func innerPhase2Lanes(part []float64, mines []float64, count int) bool {
 	part1 := part[0:][:to]
 	for at := 0; at < to; at += lanes.Lanes64().Len() {
 //line stream.go:57
-		mine := simd.LoadFloat64s(mines0[at:])
+		mine := lanes.Load[simd.Float64s](&mines0[at])
 //line stream.go:57
-		mine.Store(part1[at:])
-//line main_kernels_simd.go:621
+		lanes.Store(mine, &part1[at])
+//line main_kernels_simd.go:659
 	}
 	return true
 }

@@ -56,11 +56,11 @@ func laplaceLanes(r grid.Row, n int32, rows int32, p []float32, q grid.Out[float
 //line cg.go:14
 			right := c1
 //line cg.go:16
-			left = simd.LoadFloat32s(p0[at:])
+			left = lanes.Load[simd.Float32s](&p0[at])
 //line cg.go:19
-			right = simd.LoadFloat32s(p1[at:])
+			right = lanes.Load[simd.Float32s](&p1[at])
 //line cg.go:21
-			c2.Mul(simd.LoadFloat32s(p2[at:])).Sub(simd.LoadFloat32s(p3[at:])).Sub(simd.LoadFloat32s(p4[at:])).Sub(left).Sub(right).Store(q5[at:])
+			lanes.Store(c2.Mul(lanes.Load[simd.Float32s](&p2[at])).Sub(lanes.Load[simd.Float32s](&p3[at])).Sub(lanes.Load[simd.Float32s](&p4[at])).Sub(left).Sub(right), &q5[at])
 //line gokernels_kernels_simd.go:65
 		}
 		if at == count || !lanes.Disjoint(q, p) {
@@ -110,11 +110,11 @@ func spreadLanes(r grid.Row, n int32, rows int32, from []float32, to grid.Out[fl
 //line heat.go:14
 			right := c1
 //line heat.go:16
-			left = simd.LoadFloat32s(from0[at:])
+			left = lanes.Load[simd.Float32s](&from0[at])
 //line heat.go:19
-			right = simd.LoadFloat32s(from1[at:])
+			right = lanes.Load[simd.Float32s](&from1[at])
 //line heat.go:21
-			simd.LoadFloat32s(from2[at:]).Add(c3.Mul(simd.LoadFloat32s(from3[at:]).Add(simd.LoadFloat32s(from4[at:])).Add(left).Add(right).Sub(c2.Mul(simd.LoadFloat32s(from2[at:]))))).Store(to5[at:])
+			lanes.Store(lanes.Load[simd.Float32s](&from2[at]).Add(c3.Mul(lanes.Load[simd.Float32s](&from3[at]).Add(lanes.Load[simd.Float32s](&from4[at])).Add(left).Add(right).Sub(c2.Mul(lanes.Load[simd.Float32s](&from2[at]))))), &to5[at])
 //line gokernels_kernels_simd.go:119
 		}
 		if at == count || !lanes.Disjoint(to, from) {
