@@ -12,10 +12,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go to the queue's
-// stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program does not reach any more is
-// freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it too: the elements stay
-// at the device of such a queue when it is closed, until this buffer is closed and another queue after it.
+// Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go
+// to the queue's stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program
+// does not reach any more is freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it
+// too: the elements stay at the device of such a queue when it is closed, until this buffer is closed and another queue after it.
 //
 // On a nil or zero Buffer calls do nothing, and a launch or a CopyFrom that is given one fails.
 type Buffer[T buffer.Element] struct {
@@ -153,8 +153,8 @@ func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
 	runtime.KeepAlive(src)
 }
 
-// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it. What fn does with the buffer
-// waits, if it writes, for fn itself, until the queue's context ends.
+// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it. What fn does
+// with the buffer waits, if it writes, for fn itself, until the queue's context ends.
 func (x *Buffer[T]) View(fn func([]T)) {
 	if x.begin("View") {
 		defer x.end()
@@ -162,8 +162,8 @@ func (x *Buffer[T]) View(fn func([]T)) {
 	}
 }
 
-// Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice. Other calls on the buffer and
-// kernels that use it wait for fn: fn itself must not make them.
+// Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice. Other calls on
+// the buffer and kernels that use it wait for fn: fn itself must not make them.
 func (x *Buffer[T]) Update(fn func([]T)) {
 	if x.begin("Update") {
 		defer x.end()
@@ -204,8 +204,8 @@ func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	return part
 }
 
-// Matrix is a buffer as rows and columns, row by row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the kernel. A nil Matrix is
-// as a nil Buffer.
+// Matrix is a buffer as rows and columns, row by row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the kernel. A nil
+// Matrix is as a nil Buffer.
 type Matrix[T buffer.Element] struct {
 	*Buffer[T]
 	cols int
@@ -275,7 +275,8 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	return y
 }
 
-// Close frees the buffer when the work that uses it has ended. It does not wait. A slice is closed with its buffer, and closing it is an error.
+// Close frees the buffer when the work that uses it has ended. It does not wait. A slice is closed with its buffer, and closing it is an
+// error.
 func (x *Buffer[T]) Close() {
 	if !x.begin("Close") {
 		return

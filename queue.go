@@ -17,9 +17,9 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// Queue is a device, a stream on it, a context, the buffers that were made with it, and the first error of all calls. It may be used by several goroutines
-// at once; what they enqueue runs in the order of the calls. Open and On make one; on a nil or zero Queue calls do nothing, and Err and Close return an
-// error of kind hal.ErrInvalidArgument.
+// Queue is a device, a stream on it, a context, the buffers that were made with it, and the first error of all calls. It may be used by
+// several goroutines at once; what they enqueue runs in the order of the calls. Open and On make one; on a nil or zero Queue calls do
+// nothing, and Err and Close return an error of kind hal.ErrInvalidArgument.
 type Queue struct {
 	c    *core
 	grid hal.Grid // of Over and Grid
@@ -80,12 +80,13 @@ type first struct {
 	open   bool // the queue counts in devices.queues; devices.mu guards it
 }
 
-// Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The names are
-// those of [hal.Open]: "cuda:0", "opencl:gpu", "host". ctx is the context of all waits of the queue: when it ends they end, with an error.
+// Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The
+// names are those of [hal.Open]: "cuda:0", "opencl:gpu", "host". ctx is the context of all waits of the queue: when it ends they end, with
+// an error.
 //
-// With several names, or with "all", which is all GPUs, the queue is over all these devices. A launch whose kernel allows it is divided among them,
-// and each has the elements that its threads use: see [kernel.Split]. The results are the same. If no GPU is found, "all" is the devices of the host
-// that HALYARD_HOST_DEVICES makes, and without these the device that [hal.Default] takes.
+// With several names, or with "all", which is all GPUs, the queue is over all these devices. A launch whose kernel allows it is divided
+// among them, and each has the elements that its threads use: see [kernel.Split]. The results are the same. If no GPU is found, "all" is
+// the devices of the host that HALYARD_HOST_DEVICES makes, and without these the device that [hal.Default] takes.
 func Open(ctx context.Context, device ...string) *Queue {
 	const op = "Open"
 	q := newQueue(ctx, op)
@@ -139,8 +140,8 @@ func listed(ctx context.Context, err error) error {
 	return &more
 }
 
-// called gives an error of a call below the name of the method that the program has called. The error of a launch, which a later call may be the first
-// to find, keeps its name.
+// called gives an error of a call below the name of the method that the program has called. The error of a launch, which a later call may
+// be the first to find, keeps its name.
 func called(op string, err error) error {
 	e, ok := err.(*hal.Error)
 	if !ok || strings.EqualFold(e.Op, "launch") {
@@ -208,7 +209,8 @@ func (c *core) keep(err error) bool {
 	return true
 }
 
-// cause returns why elements are lost, if an error says that they are: on a queue with an error nobody can overwrite them, as package buffer advises.
+// cause returns why elements are lost, if an error says that they are: on a queue with an error nobody can overwrite them, as package
+// buffer advises.
 func cause(err error) error {
 	if e, ok := err.(*hal.Error); ok && e.Kind == hal.ErrDeviceLost && e.Err != nil {
 		return e.Err
@@ -434,7 +436,8 @@ func (q *Queue) String() string {
 	return name
 }
 
-// Over returns the queue for one launch with at least n threads in each dimension, in place of the grid that the launcher takes from its data:
+// Over returns the queue for one launch with at least n threads in each dimension, in place of the grid that the launcher takes from its
+// data:
 //
 //	Blur(q.Over(width, height), image)
 func (q *Queue) Over(n ...int) *Queue { return q.Grid(hal.Over(n...)) }
@@ -460,7 +463,8 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 	if q.set {
 		over = q.grid
 	} else if layer.Dimensions(over) == 0 {
-		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument, "the data of kernel %s do not say how many threads it needs; launch it on q.Over(n)", kernel))
+		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument,
+			"the data of kernel %s do not say how many threads it needs; launch it on q.Over(n)", kernel))
 		c.end()
 		return nil, nil, grid, false
 	}

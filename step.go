@@ -112,7 +112,8 @@ func misplaced(op string) error {
 		switch {
 		case !strings.HasSuffix(f.Function, "halyard.(*Queue).Record"):
 		case op == "launch":
-			return hal.Errorf(op, hal.ErrInvalidArgument, "the function of Record launches on the queue that it is given, not on another one")
+			return hal.Errorf(op, hal.ErrInvalidArgument,
+				"the function of Record launches on the queue that it is given, not on another one")
 		default:
 			return hal.Errorf(op, hal.ErrInvalidArgument, "the function of Record only launches; call %s before Record, or after Run", op)
 		}

@@ -57,8 +57,8 @@ func (s *storage) move(plan []protocol.Transfer, stream *hal.Stream, mem *hal.Me
 	return left, again, err
 }
 
-// route finds the streams of a transfer. A copy to a device runs on the access's stream if it is a stream of that device; a copy to the host
-// runs on a stream of its source.
+// route finds the streams of a transfer. A copy to a device runs on the access's stream if it is a stream of that device; a copy to the
+// host runs on a stream of its source.
 //
 // A copy between devices that cannot access each other's memory takes a detour, to the host, if a call of the driver would block, because
 // the stream of one device cannot wait for the stream of the other.
@@ -171,7 +171,8 @@ func (s *storage) enqueue(t *transfer, mem *hal.Memory) error {
 	return t.into.CopyOut(bytes, t.src.region(nil, t.Lo, t.Hi))
 }
 
-// region returns the range [lo, hi) of a replica. For the host's it is in mem, which is the replica as memory of the device that uses the range.
+// region returns the range [lo, hi) of a replica. For the host's it is in mem, which is the replica as memory of the device that uses the
+// range.
 func (r *replica) region(mem *hal.Memory, lo, hi uint64) hal.Region {
 	if r.place == protocol.Host {
 		return r.storage.host.RegionOn(mem, lo, hi)
@@ -189,7 +190,8 @@ func (s *storage) enqueueTraced(t *transfer, mem *hal.Memory, c cause) error {
 		from = s.placeName(t.From, nil) + " to "
 	}
 	ctx, task := trace.NewTask(context.Background(), name)
-	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op, c.action)
+	trace.Logf(ctx, "halyard", "buffer %d [%d, %d) %s%s because of %s for %v", s.id, t.Lo, t.Hi, from, s.placeName(t.To, nil), c.op,
+		c.action)
 	region := trace.StartRegion(ctx, name)
 	err := s.enqueue(t, mem)
 	region.End()
@@ -264,7 +266,8 @@ func (s *storage) failedError(op string, lo, hi uint64, err error) error {
 }
 
 // learn finds out whether work that wrote bytes of [lo, hi) has failed, at one place or, if at is nil, at any, and applies failures to the
-// state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or nil.
+// state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or
+// nil.
 //
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
 // the bad bytes.

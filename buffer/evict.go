@@ -14,7 +14,8 @@ import (
 )
 
 // evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are
-// known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready; so it is where a copy cannot be enqueued yet.
+// known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready; so it is where a copy
+// cannot be enqueued yet.
 func (s *storage) evict(r *replica, c cause) error {
 	begin := now()
 	if r.place != protocol.Host {
@@ -28,8 +29,8 @@ func (s *storage) evict(r *replica, c cause) error {
 		return s.refused(r, c, err)
 	}
 	s.scratch.plan = plan[:0]
-	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of them
-	// could overwrite what the group's work writes.
+	// The writes of a group whose accesses have begun may not be committed yet. Then the bytes are still current elsewhere, but a copy of
+	// them could overwrite what the group's work writes.
 	for _, t := range plan {
 		if busy := s.writing(t.To, t.Lo, t.Hi); busy != nil {
 			return s.conflictError(c.op, s.whole(protocol.Evict), s.placeName(t.From, nil), busy)
@@ -119,7 +120,8 @@ func (s *storage) finishEviction(r *replica, c cause, begin time.Time) (err erro
 	return err
 }
 
-// watchLeaving frees a leaving replica when the copies of its bytes have succeeded, or keeps it if one has failed. pending is work that has to end first.
+// watchLeaving frees a leaving replica when the copies of its bytes have succeeded, or keeps it if one has failed. pending is work that has
+// to end first.
 func (s *storage) watchLeaving(r *replica, c cause, pending *order.Work) {
 	pending.OnEnd(func() {
 		s.mu.Lock()

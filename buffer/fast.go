@@ -14,12 +14,13 @@ import (
 // shortcuts is false in tests that compare each access with one that takes the whole path.
 var shortcuts = true
 
-// canBeginAtOnce reports whether an access can begin at once: admit would find no other access, freeze or closed buffer, place would find the
-// memory of the last access or the host's, decide nothing to copy, and orderWork nothing to wait for. An access passes the same asked for
-// all its storages.
+// canBeginAtOnce reports whether an access can begin at once: admit would find no other access, freeze or closed buffer, place would find
+// the memory of the last access or the host's, decide nothing to copy, and orderWork nothing to wait for. An access passes the same asked
+// for all its storages.
 func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	reads, writes := q.Reads(), q.Writes()
-	if !shortcuts || s.accesses.taken > 0 || s.closed || writes && s.frozen > 0 || s.lost.Len() > 0 || s.watcher != nil || observing.Load() ||
+	if !shortcuts || s.accesses.taken > 0 || s.closed || writes && s.frozen > 0 || s.lost.Len() > 0 || s.watcher != nil ||
+		observing.Load() ||
 		q.parts != nil && q.stream == nil || q.awaited || q.awaitReaders {
 		return false
 	}

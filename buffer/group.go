@@ -246,7 +246,8 @@ func (g *group) arrange() {
 			n++
 		}
 		first := &g.wants[g.sorted[i]]
-		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under, reserve: g.reserved}}
+		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under,
+			reserve: g.reserved}}
 		if first.parts != nil { // the only want of the storage
 			m.q.part, m.q.parts = first.part, first.parts
 		} else if mode, ok := same(g.wants, g.sorted[i:i+n]); ok {

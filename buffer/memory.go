@@ -26,9 +26,9 @@ import (
 // mapped when Adopt is called.
 //
 // The error is of kind ErrClosed if the memory is closed, ErrInvalidArgument if its size is not a multiple of the
-// element's or an element contains a bool, which a byte of the memory need not be, and ErrMisaligned if elements cannot start at its address. It is also of kind ErrInvalidArgument if
-// the memory's place is the host and the option [WithPinnedHost] is given, which asks for other memory there.
-// After an error the program still owns the memory.
+// element's or an element contains a bool, which a byte of the memory need not be, and ErrMisaligned if elements cannot start at its
+// address. It is also of kind ErrInvalidArgument if the memory's place is the host and the option [WithPinnedHost] is given, which asks for
+// other memory there. After an error the program still owns the memory.
 func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	const op = "Adopt"
 	var zero T
@@ -37,7 +37,8 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	case err != nil:
 		return nil, err
 	case bools:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "%T contains a bool, and bytes of the memory may be neither true nor false; adopt it as uint8", zero)
+		return nil, hal.Errorf(op, hal.ErrInvalidArgument,
+			"%T contains a bool, and bytes of the memory may be neither true nor false; adopt it as uint8", zero)
 	case mem == nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil memory")
 	}
@@ -109,7 +110,8 @@ func AdoptSlice[T Element](data []T, release func(), opts ...Option) (*Buffer[T]
 		return nil, err
 	}
 	if uintptr(ptr)%unsafe.Alignof(zero) != 0 {
-		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the slice is at %p", unsafe.Alignof(zero), ptr)
+		return nil, hal.Errorf(op, hal.ErrMisaligned, "elements must be aligned to %d bytes, and the slice is at %p", unsafe.Alignof(zero),
+			ptr)
 	}
 	if ptr == nil {
 		ptr = unsafe.Pointer(&nothing) // a host replica at nil has no memory yet

@@ -62,12 +62,13 @@ type Activity struct {
 	// first: "work" on a stream, another "access", or the use of "memory" that was to be freed.
 	Why string
 
-	Sources    string        // of a copy: the places where the bytes were current, "host, cuda:1"
-	FromDevice *hal.Device   // nil for the host
-	ToDevice   *hal.Device   // nil for the host
-	Stream     *hal.Stream   // the stream of a copy, a fill or a lease; nil if the host did it itself
-	At         time.Time     // the beginning of the event; for a copy or fill, the time just before it was enqueued
-	Took       time.Duration // the duration of a wait, an eviction or an access of the host; for a copy or fill, the time that enqueueing took
+	Sources    string      // of a copy: the places where the bytes were current, "host, cuda:1"
+	FromDevice *hal.Device // nil for the host
+	ToDevice   *hal.Device // nil for the host
+	Stream     *hal.Stream // the stream of a copy, a fill or a lease; nil if the host did it itself
+	At         time.Time   // the beginning of the event; for a copy or fill, the time just before it was enqueued
+	// the duration of a wait, an eviction or an access of the host; for a copy or fill, the time that enqueueing took
+	Took time.Duration
 
 	reached *arrival // see Reached
 	stack   [20]uintptr

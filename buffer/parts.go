@@ -67,7 +67,8 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 		w = *all
 		n := int((all.part.Hi - all.part.Lo) / uint64(all.elem))
 		lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
-		w.part = part{Lo: all.part.Lo + uint64(lo)*uint64(all.elem), Hi: all.part.Lo + uint64(max(lo, hi))*uint64(all.elem), Mode: protocol.Action(mode)}
+		w.part = part{Lo: all.part.Lo + uint64(lo)*uint64(all.elem), Hi: all.part.Lo + uint64(max(lo, hi))*uint64(all.elem),
+			Mode: protocol.Action(mode)}
 		w.under, w.of = l.g.list[all.in].x, &all.part
 	})
 	if !live {

@@ -168,7 +168,8 @@ func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 		}
 	}()
 	room := roomFor{op: q.op, try: q.try}
-	waited := q.stream == nil || !q.awaitReaders // SyncTo reports a wait even if there was nothing to wait for: its end is when the bytes were there
+	// SyncTo reports a wait even if there was nothing to wait for: its end is when the bytes were there
+	waited := q.stream == nil || !q.awaitReaders
 	for !ready {
 		left, again, err := s.bring(x)
 		switch e := err.(type) {
@@ -336,7 +337,8 @@ func (s *storage) orderWork(x *access, zeros bool) (left []*order.Work, err erro
 }
 
 // makeReady is the last step for an access whose bytes have to be there when begin returns. All work on the bytes has ended, and some may
-// have failed since decide, so makeReady looks for failures again. Then it clears the bytes that were never written; nothing else uses them.
+// have failed since decide, so makeReady looks for failures again. Then it clears the bytes that were never written; nothing else uses
+// them.
 func (s *storage) makeReady(x *access, zeros []protocol.Transfer) error {
 	var failed error
 	x.Each(func(p part) {

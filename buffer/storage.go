@@ -37,8 +37,8 @@
 //  3. commit makes the bytes that the access writes stale at the other places. Written bytes are no longer lost.
 //
 // The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
-// the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. A launch on several
-// devices (parts.go) has an access that only excludes others, and below it one of each device, which is not kept waiting by it.
+// the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. A launch on
+// several devices (parts.go) has an access that only excludes others, and below it one of each device, which is not kept waiting by it.
 //
 // # One View
 //
@@ -51,8 +51,9 @@
 // No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
 // the Work has failed too. learn (copy.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
 // all of it. If it is then current nowhere, it is lost until it is written again. The access that finds the failure fails if
-// bytes that it reads were current there, also where another place has them; so does every later access of lost bytes. An access of stale bytes
-// asks all places, so it reports a failure anywhere, once; one of current bytes asks its own place. failedError makes the error of both.
+// bytes that it reads were current there, also where another place has them; so does every later access of lost bytes. An access of stale
+// bytes asks all places, so it reports a failure anywhere, once; one of current bytes asks its own place. failedError makes the error of
+// both.
 //
 // # How a replica leaves
 //
@@ -68,7 +69,7 @@
 //	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
 //	which mode several wants of the same bytes get  same and merged (group.go)
 //	from which place and on which streams to copy   cost (replica.go) and route (copy.go)
-//	in which order to copy                          protocol.Map.Plan: ascending by byte, within each range of the access; in a group by storage
+//	in which order to copy                          protocol.Map.Plan: ascending by byte, in each range; in a group by storage
 //	how much memory replicas on a device may have   Entry.count and Pressure.room (internal/resident)
 //
 // # Locks, from the outermost to the innermost

@@ -136,8 +136,8 @@ func Bcast[T buffer.Number](ctx context.Context, c *Comm, b *buffer.Buffer[T], r
 	return p.run(ctx)
 }
 
-// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both may be
-// the same buffer.
+// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the
+// root both may be the same buffer.
 func Reduce[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], op Op, root int) error {
 	p := newCollective(c, "Reduce", driver.Reduce, root, send, recv)
 	if p.needs(true, p.err == nil && c.rank == root); p.err == nil {
@@ -172,8 +172,8 @@ func Gather[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Bu
 	return p.run(ctx)
 }
 
-// Scatter divides send of the root into parts of equal length, in the order of ranks, and gives each rank its part. Ranks other than the root
-// may give a nil send.
+// Scatter divides send of the root into parts of equal length, in the order of ranks, and gives each rank its part. Ranks other than the
+// root may give a nil send.
 func Scatter[T buffer.Number](ctx context.Context, c *Comm, send, recv *buffer.Buffer[T], root int) error {
 	p := newCollective(c, "Scatter", driver.Scatter, root, send, recv)
 	if p.needs(p.err == nil && c.rank == root, true); p.err == nil {

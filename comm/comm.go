@@ -8,8 +8,8 @@ import (
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
-// Engine is this process's part in a job of ranks, which carries the messages: comm/mpi and conformance/commtest have one each. A program gives it
-// to [New] and closes it; its other methods are for this package.
+// Engine is this process's part in a job of ranks, which carries the messages: comm/mpi and conformance/commtest have one each. A program
+// gives it to [New] and closes it; its other methods are for this package.
 type Engine = driver.Engine
 
 // Info describes an engine: its name, the library and where that was found, the ABI, the version, the launcher, and
@@ -121,7 +121,8 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 }
 
 // Split makes one communicator for each color. Its members are the ranks that gave this color, in the order of their keys, and where keys
-// are equal in the order of their ranks. All ranks call it. It waits for them until ctx ends. The result is nil for a rank that gives a negative color.
+// are equal in the order of their ranks. All ranks call it. It waits for them until ctx ends. The result is nil for a rank that gives a
+// negative color.
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	const most = 1<<31 - 1
 	if color > most || key > most || key < -most {
@@ -130,7 +131,8 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	return c.derive(ctx, "Split", func() (driver.Comm, error) { return c.d.Split(max(color, driver.NoColor), key) })
 }
 
-// SplitShared makes one communicator for each machine, of the ranks on it, in their order. All ranks call it. It waits for them until ctx ends.
+// SplitShared makes one communicator for each machine, of the ranks on it, in their order. All ranks call it. It waits for them until ctx
+// ends.
 func (c *Comm) SplitShared(ctx context.Context) (*Comm, error) {
 	return c.derive(ctx, "SplitShared", func() (driver.Comm, error) { return c.d.SplitShared(c.rank) })
 }
@@ -173,7 +175,8 @@ func (c *Comm) barrier(ctx context.Context, op string) error {
 }
 
 // Close releases the communicator. All ranks call it, and it may wait for them. It fails, and changes nothing, while operations are under
-// way, and for the last communicator while buffers of [NewBuffer] are open. If the communicator has failed, it does not wait for other ranks.
+// way, and for the last communicator while buffers of [NewBuffer] are open. If the communicator has failed, it does not wait for other
+// ranks.
 func (c *Comm) Close() error {
 	const op = "Close"
 	if c == nil {

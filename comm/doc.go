@@ -12,11 +12,12 @@
 // After a receive the elements are stale on the devices, which copy them when they use them next.
 //
 // An operation holds leases on the host ([buffer.Buffer.AcquireHost]) until it has ended: for reading what it sends, for writing what it
-// receives. Accesses that conflict with a lease wait, or fail with an error that names the lease. A call that needs two buffers first leases
-// the one that it sends. So two goroutines whose calls use the same two buffers in opposite roles may wait for each other until a context ends.
+// receives. Accesses that conflict with a lease wait, or fail with an error that names the lease. A call that needs two buffers first
+// leases the one that it sends. So two goroutines whose calls use the same two buffers in opposite roles may wait for each other until a
+// context ends.
 //
-// An engine never sees Go's heap, because the libraries of fast networks keep memory registered and do not notice when Go gives pages back to the
-// system. Elements are copied through memory of the engine, which is kept for later operations until the last communicator of
+// An engine never sees Go's heap, because the libraries of fast networks keep memory registered and do not notice when Go gives pages back
+// to the system. Elements are copied through memory of the engine, which is kept for later operations until the last communicator of
 // the engine is closed. Buffers of [NewBuffer] have memory of the engine themselves, so that nothing is copied.
 //
 // # Waiting and failures
@@ -25,14 +26,14 @@
 // about a hundredth of the time that it has waited so far. If the context ends first, the error is of kind [ErrTimeout]. A receive is then
 // cancelled. Other operations cannot be cancelled, so the engine's memory for them is not used again.
 //
-// The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks may no longer
-// agree on which messages belong together. [Comm.Err] returns that first error. The elements of buffers that a failed operation was to write are lost:
-// until they are written anew or reset, every access that reads one of them fails with an error whose cause is the operation's error.
-// Go slices are unchanged. A call whose arguments are refused changes nothing.
+// The first operation that fails after it has begun makes its communicator refuse all others with an error of the same kind, because ranks
+// may no longer agree on which messages belong together. [Comm.Err] returns that first error. The elements of buffers that a failed
+// operation was to write are lost: until they are written anew or reset, every access that reads one of them fails with an error whose
+// cause is the operation's error. Go slices are unchanged. A call whose arguments are refused changes nothing.
 //
-// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. The engine of
-// conformance/commtest compares them: under it, tests of a program get an error of kind [ErrMismatch]. That the elements of a message have another type than
-// the memory that receives them goes unnoticed.
+// Ranks that start different collective operations, or the same with different lengths, get wrong elements or wait for ever, as in MPI. The
+// engine of conformance/commtest compares them: under it, tests of a program get an error of kind [ErrMismatch]. That the elements of a
+// message have another type than the memory that receives them goes unnoticed.
 //
 // All functions are safe for concurrent use. As in MPI, all ranks start the collective operations of a communicator in the same order,
 // so goroutines that start some at the same time need a communicator each ([Comm.Dup]).

@@ -17,8 +17,8 @@ import (
 // open.
 //
 // Close the buffer before the last communicator. If an operation on it is given up because a context ended, the engine may still use the
-// memory: the buffer then stays leased, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind [ErrInvalidArgument],
-// and so is a negative n; too little memory is an error of kind [ErrOutOfMemory].
+// memory: the buffer then stays leased, and cannot be closed. [buffer.WithPinnedHost] is refused with an error of kind
+// [ErrInvalidArgument], and so is a negative n; too little memory is an error of kind [ErrOutOfMemory].
 func NewBuffer[T buffer.Element](c *Comm, n int, opts ...buffer.Option) (*buffer.Buffer[T], error) {
 	const op = "NewBuffer"
 	var zero T

@@ -66,7 +66,8 @@ func isend[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int, send func(r *operation, dest, tag int) error) (*operation, error) {
+func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], dest, tag int, send func(r *operation, dest,
+	tag int) error) (*operation, error) {
 	if err := c.checkDest(op, dest, tag); err != nil {
 		return nil, err
 	}
@@ -91,8 +92,9 @@ func sending[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffe
 }
 
 // Irecv begins to receive one message into b. source may be [AnySource], and tag [AnyTag]. The program has to wait for the result; until
-// then b is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]. If the message is shorter, the rest of b
-// is unspecified. Elements that are no numbers travel as bytes: the sender must have elements of the same type, on a machine with the same byte order.
+// then b is leased for writing. A message that is longer than b is an error of kind [ErrTruncated]. If the message is shorter, the rest of
+// b is unspecified. Elements that are no numbers travel as bytes: the sender must have elements of the same type, on a machine with the
+// same byte order.
 func Irecv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], source, tag int) (*Request, error) {
 	return irecv(ctx, new(Request), c, b, source, tag) // short enough to be inlined, so the Request can be on the caller's stack
 }
@@ -106,7 +108,8 @@ func irecv[T buffer.Element](ctx context.Context, q *Request, c *Comm, b *buffer
 	return q, nil
 }
 
-func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int, receive func(r *operation, source, tag int) error) (*operation, error) {
+func receiving[T buffer.Element](ctx context.Context, op string, c *Comm, b *buffer.Buffer[T], source, tag int, receive func(r *operation,
+	source, tag int) error) (*operation, error) {
 	if err := c.checkSource(op, source, tag); err != nil {
 		return nil, err
 	}
@@ -151,10 +154,11 @@ func Recv[T buffer.Element](ctx context.Context, c *Comm, b *buffer.Buffer[T], s
 	return r.finally(ctx)
 }
 
-// Sendrecv sends the elements of send and receives one message into recv at the same time, so that ranks which do so in a ring do not wait for
-// each other for ever. If both are the same buffer, its elements are replaced. If send and recv are different slices that share elements,
-// the call waits for its own lease until ctx ends.
-func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Buffer[T], dest, sendTag int, recv *buffer.Buffer[U], source, recvTag int) (Status, error) {
+// Sendrecv sends the elements of send and receives one message into recv at the same time, so that ranks which do so in a ring do not wait
+// for each other for ever. If both are the same buffer, its elements are replaced. If send and recv are different slices that share
+// elements, the call waits for its own lease until ctx ends.
+func Sendrecv[T, U buffer.Element](ctx context.Context, c *Comm, send *buffer.Buffer[T], dest, sendTag int, recv *buffer.Buffer[U], source,
+	recvTag int) (Status, error) {
 	const op = "Sendrecv"
 	if err := c.checkDest(op, dest, sendTag); err != nil {
 		return Status{}, err

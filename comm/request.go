@@ -32,8 +32,8 @@ type Status struct {
 }
 
 // Request is an operation under way. The program has to call Wait, or to call Test until it reports the end; the operation holds its leases
-// until then. Wait and Test may be called again after the end, and return the same. A Request may be copied while no call on it is under way. Once one copy has reported the end, calls on the other copies
-// fail with an error of kind [ErrClosed].
+// until then. Wait and Test may be called again after the end, and return the same. A Request may be copied while no call on it is under
+// way. Once one copy has reported the end, calls on the other copies fail with an error of kind [ErrClosed].
 //
 // A Request that does not escape from the function that began the operation is not allocated on the heap.
 type Request struct {
@@ -205,8 +205,8 @@ func (s *side) fill() {
 	}
 }
 
-// refuse ends an operation that could not begin, or began only in part. engine says that err is the engine's. Such an error is a failure of the
-// communicator, unless it is about an argument, a missing feature or memory.
+// refuse ends an operation that could not begin, or began only in part. engine says that err is the engine's. Such an error is a failure of
+// the communicator, unless it is about an argument, a missing feature or memory.
 func (r *operation) refuse(err error, engine bool) error {
 	var failure *Error
 	if engine {

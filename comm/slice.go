@@ -59,7 +59,8 @@ func RecvSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, source, 
 	return r.finally(ctx)
 }
 
-// AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is unchanged.
+// AllreduceSlice combines data of all ranks, element by element, and puts the result into data of every rank. After an error data is
+// unchanged.
 func AllreduceSlice[T buffer.Number](ctx context.Context, c *Comm, data []T, op Op) error {
 	const name = "AllreduceSlice"
 	a := driver.Collective{Call: driver.Allreduce, Type: driver.TypeFor[T](), Op: op, Count: uint64(len(data))}

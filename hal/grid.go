@@ -131,7 +131,8 @@ func (k *kernelState) threads(op string, g *Grid) (block [3]uint32, err error) {
 	} else {
 		for d, n := range g.block {
 			if n < 1 || n > math.MaxInt32 {
-				return block, k.failure(op, ErrInvalidArgument, "a block of %d threads in dimension %d; it must be 1 to %d", n, d, math.MaxInt32)
+				return block, k.failure(op, ErrInvalidArgument, "a block of %d threads in dimension %d; it must be 1 to %d", n, d,
+					math.MaxInt32)
 			}
 			block[d] = uint32(n)
 		}
@@ -141,7 +142,8 @@ func (k *kernelState) threads(op string, g *Grid) (block [3]uint32, err error) {
 		threads *= uint64(n) // at most 2^31 each: the product is checked before it can overflow
 		switch {
 		case c.MaxBlock[d] != 0 && n > c.MaxBlock[d]:
-			return block, k.failure(op, ErrInvalidArgument, "a block of %d threads in dimension %d; the device's limit is %d", n, d, c.MaxBlock[d])
+			return block, k.failure(op, ErrInvalidArgument, "a block of %d threads in dimension %d; the device's limit is %d", n, d,
+				c.MaxBlock[d])
 		case threads > most:
 			return block, k.failure(op, ErrInvalidArgument, "a block of %dx%dx%d threads; the limit for this kernel is %d",
 				block[0], block[1], block[2], most)

@@ -105,7 +105,8 @@ func layoutOf(t reflect.Type) (why *string) {
 	}
 	text := fmt.Sprintf("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
 	if bad != nil {
-		text = fmt.Sprintf("a %v, which contains a %v (%s %s); only numbers of fixed width and bool are passed by value", t, bad.Type, bad.Path, bad.Why)
+		text = fmt.Sprintf("a %v, which contains a %v (%s %s); only numbers of fixed width and bool are passed by value", t, bad.Type,
+			bad.Path, bad.Why)
 	}
 	refusedLayouts.Store(t, &text)
 	return &text
@@ -127,7 +128,8 @@ func (l *launch) give() {
 }
 
 // Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs CapKernels. Values are copied
-// before it returns. On the host a launch of a few microseconds may have run by then. If the kernel's memory or module is closed while the kernel runs, it is given back only after the kernel has finished.
+// before it returns. On the host a launch of a few microseconds may have run by then. If the kernel's memory or module is closed while the
+// kernel runs, it is given back only after the kernel has finished.
 //
 // Number, kinds and sizes of the arguments and the shape of the grid are checked against what the kernel takes and the device can do: a
 // launch that is refused has no effect. The error is of kind ErrInvalidArgument for a wrong argument, a block that is too large, or too
@@ -183,8 +185,8 @@ func (st *streamState) launchWith(op string, l *launch, k *kernelState, g *Grid,
 	return err
 }
 
-// check makes the checks of a launch, and gives grid and arguments to the driver's launch. The memory of the first used arguments is in use, also after an
-// error. empty says that there is nothing to launch.
+// check makes the checks of a launch, and gives grid and arguments to the driver's launch. The memory of the first used arguments is in
+// use, also after an error. empty says that there is nothing to launch.
 func (st *streamState) check(op string, l *launch, k *kernelState, g *Grid, args []Arg) (used int, empty bool, err error) {
 	_, ok := st.Drv.(driver.Launcher)
 	switch {
@@ -281,7 +283,8 @@ func (st *streamState) argument(op string, k *kernelState, args []Arg, i int) er
 func (k *kernelState) fill(op string, l *launch, args []Arg, unchecked bool) error {
 	info, dev := &k.info, k.of.dev
 	if !info.Known && !unchecked && !info.Checks {
-		return k.failure(op, ErrInvalidArgument, "it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked")
+		return k.failure(op, ErrInvalidArgument,
+			"it is not known what the kernel takes; declare it in Image.Params, or make the grid Unchecked")
 	}
 	l.Shared, l.Args = 0, l.args[:0]
 	added, n := false, 0

@@ -8,11 +8,11 @@ import (
 )
 
 // Block is one block of a launch of a Go function: its Index in the Grid of blocks, and the Size of a block in threads, each a [3]uint32 by
-// dimension. [SharedSlice] returns the memory that its threads share. Memory that a kernel in C declares with LOCAL becomes a local variable of
-// the function, and a variable that each thread keeps across a barrier becomes an array with an element for each thread.
+// dimension. [SharedSlice] returns the memory that its threads share. Memory that a kernel in C declares with LOCAL becomes a local
+// variable of the function, and a variable that each thread keeps across a barrier becomes an array with an element for each thread.
 //
-// The function is called once for each block, and several calls may run at the same time. It runs the threads of its block itself, usually as
-// a loop:
+// The function is called once for each block, and several calls may run at the same time. It runs the threads of its block itself, usually
+// as a loop:
 //
 //	func saxpy(b *kernel.Block) {
 //		a, x, y := kernel.Number[float32](b, 0), kernel.Slice[float32](b, 1), kernel.Slice[float32](b, 2)
@@ -29,14 +29,15 @@ type Block = hal.Block
 // that it does not ask for may be wrong, missing or too many without an error. All other devices check every argument.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
-// Bounded is [Go] for a function that the command "halyard kernels" writes. It waits for nothing, does not end its goroutine, and a thread takes at most
-// steps[0] steps, plus steps[1+i] for each unit of argument i. A step is an operation or so. The host runs a launch of few steps before Launch
-// returns, on the caller's goroutine, if the stream has nothing else to do. Nil steps are not known.
+// Bounded is [Go] for a function that the command "halyard kernels" writes. It waits for nothing, does not end its goroutine, and a thread
+// takes at most steps[0] steps, plus steps[1+i] for each unit of argument i. A step is an operation or so. The host runs a launch of few
+// steps before Launch returns, on the caller's goroutine, if the stream has nothing else to do. Nil steps are not known.
 func Bounded(steps []uint32, run func(*Block)) hal.Function {
 	return hal.Function{Run: run, Steps: steps}
 }
 
-// Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more are left out.
+// Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more
+// are left out.
 func Threads(b *Block, d, n int) (from, to int) {
 	size := uint64(b.Size[d])
 	first := uint64(b.Index[d]) * size
@@ -59,7 +60,8 @@ func Slice[T any](b *Block, i int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.Bytes[i]))), uintptr(len(b.Bytes[i]))/size)
 }
 
-// Number returns argument i, which was passed with [Value] or [Struct] as a value of the same size. It panics if the argument is something else.
+// Number returns argument i, which was passed with [Value] or [Struct] as a value of the same size. It panics if the argument is something
+// else.
 func Number[T any](b *Block, i int) T {
 	var zero T
 	switch {

@@ -13,8 +13,8 @@ import (
 // boundsMacro makes the translation of a Go kernel check each index.
 const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 
-// faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether there is
-// one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
+// faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether
+// there is one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
 //
 // For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow.
 const faultBytes = 40

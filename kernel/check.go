@@ -18,18 +18,18 @@ import (
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
-// its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out. To find
-// out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write, or an Out that overlaps one which it
-// may read.
+// its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out. To
+// find out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write, or an Out
+// that overlaps one which it may read.
 //
 // With "kernels" a launch that a [Split] would divide runs on the first device alone. Before, its parts run on the host, on copies of the
 // arguments. The launch fails, with an error of kind hal.ErrOutOfRange that names the kernel, the file and the line, if one uses an element
 // outside of its [Footprint]. That is found on Linux.
 //
-// With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index was out
-// of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An access with
-// such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks indexes. On both, what
-// the kernel wrote is lost, and the buffers give the error to whoever reads it.
+// With "bounds" each launch of a kernel that the command "halyard kernels" translated from Go waits for the kernel, and fails if an index
+// was out of range on the device. The error, of kind hal.ErrOutOfRange, names the file, the line, the first such index and the length. An
+// access with such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks
+// indexes. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
 //
 // The variable is read once, when the program starts; setting it later has no effect.
 const EnvCheck = "HALYARD_CHECK"
@@ -47,8 +47,9 @@ func init() {
 	}
 }
 
-// newPattern returns what an Out is filled with before a checked launch. As float32 or float64 all of it is NaN. Any four bytes in a row have the highest
-// byte of a float32, which no number below 1e38 has, so a kernel that writes such numbers never writes them by chance, however often it is launched.
+// newPattern returns what an Out is filled with before a checked launch. As float32 or float64 all of it is NaN. Any four bytes in a row
+// have the highest byte of a float32, which no number below 1e38 has, so a kernel that writes such numbers never writes them by chance,
+// however often it is launched.
 func newPattern() (pattern [16]byte) {
 	for i := range pattern {
 		switch b := byte(rand.Uint32()); i % 4 {
@@ -64,7 +65,8 @@ func newPattern() (pattern [16]byte) {
 }
 
 // launchChecked is the end of Launch, with checks before and after the kernel.
-func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases, faults *faults) error {
+func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid hal.Grid, args []Arg, s *scratch, leases buffer.Leases,
+	faults *faults) error {
 	const op = "launch"
 	pattern := newPattern()
 	seed := maphash.MakeSeed()
@@ -135,13 +137,15 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 			}
 			if mode(r) == coherence.Overwrite {
 				if left, first := unwritten(b, pattern[:], fields(elementOf(args[which[r]].operand))); left > 0 {
-					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left, which[r], first)
+					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left,
+						which[r], first)
 				}
 			}
 		}
 		return nil
 	}
-	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an empty grid.
+	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an
+	// empty grid.
 	changed := false
 	err := stream.Launch(d.kernel, layer.None(grid), s.args...)
 	if err == nil {
@@ -173,8 +177,8 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	return cmp.Or(err, leases.Commit(), release(leases, bad))
 }
 
-// await waits for the stream. behind is an event behind the kernel, which await closes. bad is why the kernel failed, or nil, also if it has not
-// ended; err may be of other work as well.
+// await waits for the stream. behind is an event behind the kernel, which await closes. bad is why the kernel failed, or nil, also if it
+// has not ended; err may be of other work as well.
 func (d *onDevice) await(ctx context.Context, stream *hal.Stream, behind *hal.Event) (err, bad error) {
 	err = behind.Sync(ctx)
 	_ = behind.Close()
@@ -191,15 +195,16 @@ func (d *onDevice) await(ctx context.Context, stream *hal.Stream, behind *hal.Ev
 // failed returns an error that says that the kernel failed, because of an error of its stream.
 func (d *onDevice) failed(op string, err error) error {
 	info := d.dev.Info()
-	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed", Err: err}
+	e := &hal.Error{Op: op, Backend: info.Backend, Device: info.Ordinal, Kind: hal.ErrDriver, Detail: "kernel " + d.info.Name + " failed",
+		Err: err}
 	if inner, ok := err.(*hal.Error); ok {
 		e.Kind = inner.Kind
 	}
 	return e
 }
 
-// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may have
-// written a shorter run by chance. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
+// unwritten counts the bytes in b that still hold the pattern, in runs of at least four, and returns where the first is. The kernel may
+// have written a shorter run by chance. fields are the bytes of an element that a kernel can write; the others are left out of the runs.
 func unwritten(b, pattern []byte, fields []bool) (left, first int) {
 	run, from := 0, 0
 	end := func() {
@@ -236,8 +241,8 @@ func elementOf(x Operand) reflect.Type {
 	return m.Type.Out(0)
 }
 
-// fields returns which bytes of an element of type t, unless that is nil, belong to fields that have a name: a kernel that writes each of them
-// leaves the padding.
+// fields returns which bytes of an element of type t, unless that is nil, belong to fields that have a name: a kernel that writes each of
+// them leaves the padding.
 func fields(t reflect.Type) []bool {
 	if t == nil {
 		return nil

@@ -104,7 +104,8 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 			var m *hal.Module
 			if p.src.parts {
 				if data, err = spirv.Parts(data); err != nil {
-					l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name, err)
+					l.lacks[code] = p.failure("launch", dev, hal.ErrUnsupported, "kernel %s runs no parts of grids on the device: %v", name,
+						err)
 					first = cmp.Or(first, l.lacks[code])
 					continue
 				}

@@ -222,7 +222,8 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 	return hal.Blocks(int(blocks[0]), int(blocks[1]), int(blocks[2])).Of(int(block[0]), int(block[1]), int(block[2]))
 }
 
-// apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale elsewhere, the span.
+// apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale
+// elsewhere, the span.
 func (d *division) apart(args []Arg) bool {
 	meet := func(a, b Span) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
 	n := 0
@@ -319,8 +320,8 @@ func (p *part) prepare(ctx context.Context, cover buffer.Leases, args []Arg) (er
 	return nil
 }
 
-// want appends the wants of a part for buffer n: what it writes, and what it reads before and behind that. There is always one, because the kernel
-// needs the memory.
+// want appends the wants of a part for buffer n: what it writes, and what it reads before and behind that. There is always one, because the
+// kernel needs the memory.
 func (p *part) want(cover buffer.Leases, n int, mode coherence.Mode) {
 	r, w := p.touch[n].Read, p.touch[n].Write
 	if mode == coherence.Read {

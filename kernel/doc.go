@@ -26,26 +26,26 @@
 // # Sources
 //
 // A [Source] has a body for each kind of device: text in OpenCL C, CUDA C++ or HIP C++, or in the portable dialect that all three compilers
-// take (see [Prelude]), images that are compiled already, and Go functions for the host. A program is compiled for a device when it is first
-// launched there, or by [Program.Load], and what the compiler made is kept on disk for the next process.
+// take (see [Prelude]), images that are compiled already, and Go functions for the host. A program is compiled for a device when it is
+// first launched there, or by [Program.Load], and what the compiler made is kept on disk for the next process.
 //
 // # Arguments
 //
 // [Value] and [Struct] pass numbers, [Shared] gives each block memory that its threads share, and [In], [InOut] and [Out] pass buffers: the
-// kernel gets the address of their first element on the stream's device. In is for elements that are only read. InOut is for those that may be written, and
-// the right choice in case of doubt. Out promises that the kernel writes every element, so that none is copied to the device before. This
-// package cannot see what a kernel does with its arguments. A kernel that writes to an In, or does not write all elements of an Out, gives wrong
-// results without an error, unless the environment variable HALYARD_CHECK contains "kernels" ([EnvCheck]).
+// kernel gets the address of their first element on the stream's device. In is for elements that are only read. InOut is for those that may
+// be written, and the right choice in case of doubt. Out promises that the kernel writes every element, so that none is copied to the
+// device before. This package cannot see what a kernel does with its arguments. A kernel that writes to an In, or does not write all
+// elements of an Out, gives wrong results without an error, unless the environment variable HALYARD_CHECK contains "kernels" ([EnvCheck]).
 //
 // The same buffer, or slices of it that overlap, may be passed several times.
 //
 // # Order and failures
 //
-// Launch waits, until ctx ends, for accesses that conflict with its own, and for nothing else: the kernel runs later, in stream order. A launch
-// that is refused changes nothing. If a kernel fails, the accesses that would read what it wrote fail with its error.
+// Launch waits, until ctx ends, for accesses that conflict with its own, and for nothing else: the kernel runs later, in stream order. A
+// launch that is refused changes nothing. If a kernel fails, the accesses that would read what it wrote fail with its error.
 //
 // # Kernels by hand
 //
-// A program that launches kernels itself takes leases with [buffer.AcquireAll], or [buffer.ReserveAll] and [buffer.Leases.Commit], and calls
-// [hal.Stream.Launch], as this package does.
+// A program that launches kernels itself takes leases with [buffer.AcquireAll], or [buffer.ReserveAll] and [buffer.Leases.Commit], and
+// calls [hal.Stream.Launch], as this package does.
 package kernel

@@ -49,8 +49,8 @@ func In(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Re
 // InOut passes elements that the kernel may read and write.
 func InOut(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.ReadWrite} }
 
-// Out passes elements that the kernel writes, all of them, and does not read before. Nothing is copied to the device. Elements that the kernel
-// does not write have unspecified contents afterwards.
+// Out passes elements that the kernel writes, all of them, and does not read before. Nothing is copied to the device. Elements that the
+// kernel does not write have unspecified contents afterwards.
 func Out(x Operand) Arg { return Arg{operand: x, buffer: true, mode: coherence.Overwrite} }
 
 // Kernel is a kernel of a [Program], for all devices. Several goroutines may launch it at once.
@@ -90,8 +90,8 @@ func (k *Kernel) Name() string {
 }
 
 // Of returns the kernel on a device, for [hal.Stream.Launch]. It loads the program if that has not been done.
-// If HALYARD_CHECK contains bounds, kernels that the command "halyard kernels" translated have one more parameter on devices, so launches by
-// package hal are refused there; see Source.Indexes.
+// If HALYARD_CHECK contains bounds, kernels that the command "halyard kernels" translated have one more parameter on devices, so launches
+// by package hal are refused there; see Source.Indexes.
 func (k *Kernel) Of(ctx context.Context, dev *hal.Device) (*hal.Kernel, error) {
 	d, err := k.device(ctx, dev)
 	if err != nil {
@@ -124,11 +124,14 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 	found, err := m.kernel(name)
 	if err != nil {
-		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable, "KERNEL void "+name+"(") {
+		if src := &k.p.src; errors.Is(err, hal.ErrNotFound) && src.Indexes != nil && strings.Contains(src.Portable,
+			"KERNEL void "+name+"(") {
 			if in.Needs != "" {
-				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name, in.Needs)
+				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s needs %s, and the device does not have that", k.name,
+					in.Needs)
 			}
-			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have", k.name)
+			return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s computes with float64, which the device does not have",
+				k.name)
 		}
 		return nil, err
 	}
@@ -143,7 +146,8 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	for i, param := range in.Params {
 		calls[i] = k.call + "(" + param + ")"
 	}
-	d := &onDevice{in: in, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round, passes: dev.Info().Compute.SharedByParam}
+	d := &onDevice{in: in, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
+		passes: dev.Info().Compute.SharedByParam}
 	if k.p.src.looksAtIndexes(dev) {
 		d.sites = k.p.src.Indexes
 	}
@@ -184,12 +188,12 @@ func (s *scratch) give() {
 	scratches.Put(s)
 }
 
-// Launch runs the kernel on the stream, once for each thread of the grid, and does not wait for it. First it takes leases on all buffers among the
-// arguments, and waits for them until ctx ends. Then it enqueues the copies that make them current on the stream's device. The program is
-// compiled if this is its first launch there.
+// Launch runs the kernel on the stream, once for each thread of the grid, and does not wait for it. First it takes leases on all buffers
+// among the arguments, and waits for them until ctx ends. Then it enqueues the copies that make them current on the stream's device. The
+// program is compiled if this is its first launch there.
 //
-// Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is declared
-// const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
+// Launch checks number, kinds and sizes of the arguments as [hal.Stream.Launch] does, and refuses InOut and Out for a parameter that is
+// declared const. A launch that is refused, for whatever reason, changes no element. If the grid is empty nothing is launched.
 //
 // With a grid of [Split.Grid] the launch is divided among devices, and with one of [Step.Grid] it is recorded; stream is not used.
 func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, args ...Arg) error {
@@ -270,7 +274,8 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 // covers returns an error if the grid has fewer dimensions than the kernel uses.
 func (d *onDevice) covers(grid hal.Grid) error {
 	if has := layer.Dimensions(grid); has > 0 && has < d.in.Dims {
-		return d.refuse("launch", "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension", d.in.Dims-1, d.in.DimsAt, has)
+		return d.refuse("launch", "it uses dimension %d (%s), and the grid has %d; give Over or Blocks a number for each dimension",
+			d.in.Dims-1, d.in.DimsAt, has)
 	}
 	return nil
 }
@@ -301,7 +306,8 @@ func (d *onDevice) wants(launch string, s *scratch, args []Arg) error {
 	return nil
 }
 
-// release ends the leases of a launch. If bad is not nil, what the kernel wrote is lost. The stream has told that error, so its events do not tell it again.
+// release ends the leases of a launch. If bad is not nil, what the kernel wrote is lost. The stream has told that error, so its events do
+// not tell it again.
 func release(leases buffer.Leases, bad error) error {
 	if bad == nil {
 		return leases.Release()

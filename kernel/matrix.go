@@ -14,8 +14,8 @@ type Matrix[T any] interface {
 	Cols() int
 }
 
-// InRows returns the elements of x as rows of so many columns. If they are not whole rows, launches that are given the result are refused. For an
-// array a of package array write InRows(a, a.Shape()[1]).
+// InRows returns the elements of x as rows of so many columns. If they are not whole rows, launches that are given the result are refused.
+// For an array a of package array write InRows(a, a.Shape()[1]).
 func InRows[T any](x Vector[T], cols int) Matrix[T] { return &inRows[T]{x, cols} }
 
 type inRows[T any] struct {
@@ -34,8 +34,8 @@ func (m *inRows[T]) Want(mode coherence.Mode) buffer.Want {
 	return m.Vector.Want(mode)
 }
 
-// Elements returns what a launch passes for the elements of m: m itself, or, if these are not as many as rows and columns say, an operand that fails
-// with an error of kind hal.ErrInvalidArgument. Generated launchers call it.
+// Elements returns what a launch passes for the elements of m: m itself, or, if these are not as many as rows and columns say, an operand
+// that fails with an error of kind hal.ErrInvalidArgument. Generated launchers call it.
 func Elements[T any](m Matrix[T]) Operand {
 	if m == nil {
 		return nil

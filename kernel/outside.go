@@ -17,9 +17,9 @@ import (
 	"github.com/go-halyard/halyard/internal/pages"
 )
 
-// With HALYARD_CHECK=kernels a launch that would be divided first runs its parts on the host, on copies of the arguments. There the system makes
-// pages inaccessible that a part does not use according to its footprint, or does not write. Each part runs four times, so that each end of what
-// it reads and of what it writes is once the end of a page: then the first element beyond cannot be used either.
+// With HALYARD_CHECK=kernels a launch that would be divided first runs its parts on the host, on copies of the arguments. There the system
+// makes pages inaccessible that a part does not use according to its footprint, or does not write. Each part runs four times, so that each
+// end of what it reads and of what it writes is once the end of a page: then the first element beyond cannot be used either.
 
 // rehearsal is what the parts of one launch run with.
 type rehearsal struct {
@@ -45,8 +45,8 @@ type replicated struct {
 	touch Touch
 }
 
-// rehearse returns an error if a part uses an element outside of its footprint, or leaves one that it should write. How else the kernel fails is
-// left to the launch.
+// rehearse returns an error if a part uses an element outside of its footprint, or leaves one that it should write. How else the kernel
+// fails is left to the launch.
 func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error) {
 	r := &rehearsal{d: d, args: slices.Clone(args)} // so that no launch allocates its arguments
 	for i := range args {
@@ -188,7 +188,8 @@ func (r *rehearsal) block(b *Block) {
 			why := crash.Recovered(p)
 			for _, c := range r.copies {
 				if at := why.Addr - c.address(); why.Addr >= c.address() && at < uintptr(len(c.bytes)) {
-					r.find("%s: it uses element %d of %s, and its footprint says that it reads %s and writes %s", why.Place, int(at)/c.elem, c.name,
+					r.find("%s: it uses element %d of %s, and its footprint says that it reads %s and writes %s", why.Place, int(at)/c.elem,
+						c.name,
 						c.touch.Read.said(), c.touch.Write.said())
 				}
 			}

@@ -46,7 +46,8 @@ func (k *Kernel) parts() *Kernel {
 	return k.divided.Load()
 }
 
-// types returns the C types of a launch's arguments, as the translation has them: "i32", "const GLOBAL f32 *". Without a translation all are "i64".
+// types returns the C types of a launch's arguments, as the translation has them: "i32", "const GLOBAL f32 *". Without a translation all
+// are "i64".
 func (s *Source) types(name string) []string {
 	in := s.Kernels[name]
 	list := make([]string, len(in.Params))

@@ -15,8 +15,8 @@ var preludeCUDA string
 //go:embed prelude/bounds.h
 var preludeBounds string
 
-// Prelude returns the text that is put before [Source.Portable] to compile it in a language: the macros and types with which the compilers of
-// OpenCL, CUDA and HIP accept the same C text. It is "" for no language.
+// Prelude returns the text that is put before [Source.Portable] to compile it in a language: the macros and types with which the compilers
+// of OpenCL, CUDA and HIP accept the same C text. It is "" for no language.
 //
 //	KERNEL void f(...)          a kernel
 //	FUNCTION T f(...)           a function that kernels call
@@ -40,11 +40,12 @@ var preludeBounds string
 //	HALYARD_FLOAT64             is defined if there is double (f64)
 //	GO_AT(i, n, site)           and other names with GO_ are for translations of Go kernels: see [Source.Indexes]
 //
-// The types are i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, f32x2 and f32x4. Multiplications and additions are not fused. What differs between the
-// languages and has no macro is not portable: vectors of three elements, operators on vectors, atomics on floats and 64 bits, printf, and what
-// depends on how many threads run in step. Structures need members of fixed width, the largest first, and the same layout in Go ([Struct]).
-// A name must not be a word of any of the languages: half, kernel, global, local, private and constant are words of OpenCL C, and this, new and
-// template of C++. A kernel or a function must not have the name of a function of a language, such as dot, distance, min or step.
+// The types are i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, f32x2 and f32x4. Multiplications and additions are not fused. What differs
+// between the languages and has no macro is not portable: vectors of three elements, operators on vectors, atomics on floats and 64 bits,
+// printf, and what depends on how many threads run in step. Structures need members of fixed width, the largest first, and the same layout
+// in Go ([Struct]). A name must not be a word of any of the languages: half, kernel, global, local, private and constant are words of
+// OpenCL C, and this, new and template of C++. A kernel or a function must not have the name of a function of a language, such as dot,
+// distance, min or step.
 func Prelude(language hal.Language) string {
 	switch language {
 	case hal.LanguageOpenCLC:

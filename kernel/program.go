@@ -17,8 +17,8 @@ import (
 )
 
 // Source is a program of one or more kernels, with a body for each kind of device. At least one field with code is set; a device takes
-// the first of Go, Images, its own language and Portable that it can use. Devices of Vulkan compile no text: they take what [Program.Compiled] gives
-// the program, or Images.
+// the first of Go, Images, its own language and Portable that it can use. Devices of Vulkan compile no text: they take what
+// [Program.Compiled] gives the program, or Images.
 type Source struct {
 	Name     string // for messages, like a file's name; "" means "kernel"
 	Portable string // in the portable dialect: see Prelude
@@ -29,27 +29,29 @@ type Source struct {
 	// Images are compiled already. A device takes the first that it can load.
 	Images []hal.Image
 
-	// Go are the kernels as Go functions. Only the host runs them, and it runs nothing else: launches of a program without them fail there, with
-	// an error of kind hal.ErrUnsupported.
+	// Go are the kernels as Go functions. Only the host runs them, and it runs nothing else: launches of a program without them fail there,
+	// with an error of kind hal.ErrUnsupported.
 	Go Functions
 
-	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the places in
-	// Go code, as file:line, whose indexes the text checks if the macro HALYARD_BOUNDS is defined, as it is with HALYARD_CHECK=bounds. The kernels
-	// then have one more parameter. [Kernel.Launch] and [Call.Launch] pass it; launches by [Kernel.Of] and package hal do not, and fail.
+	// Indexes is written by the command "halyard kernels", together with Portable. Leave it nil in a source written by hand. It has the
+	// places in Go code, as file:line, whose indexes the text checks if the macro HALYARD_BOUNDS is defined, as it is with
+	// HALYARD_CHECK=bounds. The kernels then have one more parameter. [Kernel.Launch] and [Call.Launch] pass it; launches by [Kernel.Of]
+	// and package hal do not, and fail.
 	Indexes []string
 
 	// Kernels is written by the command "halyard kernels" as well: what it knows about the kernels, by their names in Go.
 	Kernels map[string]Written
 
-	// Sources is written by the command "halyard kernels" too: what it translated, and which names it did not find declared, for [Program.Stale].
+	// Sources is written by the command "halyard kernels" too: what it translated, and which names it did not find declared, for
+	// [Program.Stale].
 	Sources []string
 
-	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that Options
-	// name. But compiled code is kept, and the source is not compiled again when such a file changes.
+	// Headers are texts that the source can include, by name. Compilers include files too, by an absolute path or from a folder that
+	// Options name. But compiled code is kept, and the source is not compiled again when such a file changes.
 	Headers map[string]string
 
-	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with additions in
-	// portable source, so that every device rounds alike.
+	// Options are for the device's compiler, in the order given. Unless they say otherwise, compilers do not fuse multiplications with
+	// additions in portable source, so that every device rounds alike.
 	Options map[hal.Language][]string
 
 	parts bool // the kernels run parts of grids
@@ -100,12 +102,12 @@ func New(src Source) *Program {
 	return p
 }
 
-// Load compiles the program for a device and loads it there, unless that has been done. A program that is never loaded explicitly is loaded by the
-// first launch. It stays loaded until [Program.Close] or until the device is closed. If ctx ends first, the compiler goes on, and a
+// Load compiles the program for a device and loads it there, unless that has been done. A program that is never loaded explicitly is loaded
+// by the first launch. It stays loaded until [Program.Close] or until the device is closed. If ctx ends first, the compiler goes on, and a
 // later call finds what it made.
 //
-// The error is of kind hal.ErrBuild if the source does not compile, and then errors.As finds a [*hal.BuildError]; of kind hal.ErrUnsupported if
-// there is no body for the device, and hal.ErrUnavailable if the vendor's compiler is not installed.
+// The error is of kind hal.ErrBuild if the source does not compile, and then errors.As finds a [*hal.BuildError]; of kind
+// hal.ErrUnsupported if there is no body for the device, and hal.ErrUnavailable if the vendor's compiler is not installed.
 func (p *Program) Load(ctx context.Context, dev *hal.Device) error {
 	_, err := p.module(ctx, "load", dev)
 	return err
@@ -257,7 +259,8 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 	case takes(hal.FormatOpenCLC):
 		return dev.Load(hal.Image{Format: hal.FormatOpenCLC, Data: []byte(text), Options: strings.Join(options, " ")})
 	}
-	return nil, p.failure("load", dev, hal.ErrUnavailable, "%s is text in %v, and the device's compiler is not installed", src.Name, language)
+	return nil, p.failure("load", dev, hal.ErrUnavailable, "%s is text in %v, and the device's compiler is not installed", src.Name,
+		language)
 }
 
 // text returns the source in a language, and the options to compile it with; "" if there is none.
@@ -326,7 +329,8 @@ func (s *Source) lacks(formats []hal.Format, language hal.Language) string {
 	for _, b := range []struct {
 		there bool
 		name  string
-	}{{s.Portable != "", "portable text"}, {s.OpenCL != "", "OpenCL C"}, {s.CUDA != "", "CUDA C++"}, {s.HIP != "", "HIP C++"}, {len(s.Go) > 0, "Go functions"}} {
+	}{{s.Portable != "", "portable text"}, {s.OpenCL != "", "OpenCL C"}, {s.CUDA != "", "CUDA C++"}, {s.HIP != "",
+		"HIP C++"}, {len(s.Go) > 0, "Go functions"}} {
 		if b.there {
 			has = append(has, b.name)
 		}
@@ -377,9 +381,11 @@ func (p *Program) compile(dev *hal.Device, src hal.Source) (*hal.Module, error) 
 	return dev.Load(*img)
 }
 
-// settings are the beginnings of the environment variables with which users change how compilers of kernels work: those of PoCL, Intel's, Mesa's and
-// AMD's OpenCL, Oclgrind, and of NVIDIA's and AMD's compilers at run time. One without effect on the code costs a compilation, no more.
-var settings = []string{"POCL_", "CL_CONFIG_", "IGC_", "NEO", "RUSTICL_", "CLOVER_", "MESA_", "GALLIUM_", "LP_", "NIR_", "AMD_", "GPU_", "OCLGRIND_",
+// settings are the beginnings of the environment variables with which users change how compilers of kernels work: those of PoCL, Intel's,
+// Mesa's and AMD's OpenCL, Oclgrind, and of NVIDIA's and AMD's compilers at run time. One without effect on the code costs a compilation,
+// no more.
+var settings = []string{"POCL_", "CL_CONFIG_", "IGC_", "NEO", "RUSTICL_", "CLOVER_", "MESA_", "GALLIUM_", "LP_", "NIR_", "AMD_", "GPU_",
+	"OCLGRIND_",
 	"NVRTC_", "HIPRTC_"}
 
 // cacheKey is a hash of everything that decides what the compiler makes of the source.

@@ -83,12 +83,14 @@ func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kerne
 	}
 	rank, size := r.Ranks()
 	if d.aliased(args) {
-		return d.on[0].refuse("launch", "it cannot be divided among %d ranks: an argument that is written shares elements with another argument",
+		return d.on[0].refuse("launch",
+			"it cannot be divided among %d ranks: an argument that is written shares elements with another argument",
 			size)
 	}
 	dim, ok := d.share(r, f, args)
 	if !ok {
-		return d.on[0].refuse("launch", "it cannot be divided among %d ranks: with these arguments a rank would write what another one uses",
+		return d.on[0].refuse("launch",
+			"it cannot be divided among %d ranks: with these arguments a rank would write what another one uses",
 			size)
 	}
 	if err := r.Exchange(ctx, d.signature(k.name, dim), d.uses); err != nil {

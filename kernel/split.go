@@ -18,17 +18,17 @@ import (
 //	err = k.Launch(ctx, streams[0], split.Grid(hal.Over(n)), args...)
 //
 // The grid is cut into a part for each device. Each device gets the elements that its threads use, as far as they are stale there, and the
-// threads ask for their places as in a launch on one device; so the result is the same. That needs the [Footprint] of a kernel that the command
-// "halyard kernels" translated. On the first device alone runs what cannot be cut: kernels without one or with a [Footprint.Why], small grids, and
-// launches that write to overlapping arguments. With HALYARD_CHECK=kernels all launches run there: see [EnvCheck].
+// threads ask for their places as in a launch on one device; so the result is the same. That needs the [Footprint] of a kernel that the
+// command "halyard kernels" translated. On the first device alone runs what cannot be cut: kernels without one or with a [Footprint.Why],
+// small grids, and launches that write to overlapping arguments. With HALYARD_CHECK=kernels all launches run there: see [EnvCheck].
 //
-// The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see also
-// [Split.SetShares]. If devices cannot wait for each other's work themselves, as those of two backends or of two OpenCL platforms, and
+// The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see
+// also [Split.SetShares]. If devices cannot wait for each other's work themselves, as those of two backends or of two OpenCL platforms, and
 // kernels are so short that waiting would take longer than what is gained, the first device runs all launches but those that are timed.
 //
-// If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only that
-// device had. Later launches run on the others. A part of a launch that cannot be enqueued when others have been is like one whose kernel fails: the
-// elements that it should have written are lost.
+// If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only
+// that device had. Later launches run on the others. A part of a launch that cannot be enqueued when others have been is like one whose
+// kernel fails: the elements that it should have written are lost.
 //
 // Several goroutines may use a Split at once.
 type Split struct {
@@ -67,8 +67,8 @@ const (
 	mostWait  = 1024 // launches
 	gain      = 0.9  // a new division has to take less than so much of the time, because it moves elements
 
-	// Devices that are not near each other have to gain so many seconds in recent launches, which count as up to four: else they would wait for each
-	// other for longer than that. Two OpenCL runtimes take 0.05 to 0.1 ms until one knows that the other is done.
+	// Devices that are not near each other have to gain so many seconds in recent launches, which count as up to four: else they would wait
+	// for each other for longer than that. Two OpenCL runtimes take 0.05 to 0.1 ms until one knows that the other is done.
 	crossing float64 = 250e-6
 )
 
@@ -95,7 +95,8 @@ func NewSplit(streams ...*hal.Stream) (*Split, error) {
 	return s, nil
 }
 
-// Grid returns the same grid for launches that are divided. Such a launch uses the streams of the split and ignores the one that it is given.
+// Grid returns the same grid for launches that are divided. Such a launch uses the streams of the split and ignores the one that it is
+// given.
 func (s *Split) Grid(g hal.Grid) hal.Grid {
 	if s == nil {
 		return g

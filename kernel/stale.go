@@ -23,9 +23,9 @@ type written struct {
 }
 
 // Stale returns an error of kind hal.ErrInvalidArgument if a kernel, or something of its module that it uses, has changed since the
-// command "halyard kernels" translated it, or if a name that it uses got another meaning by a new declaration. Comments, formatting and moves
-// within a file are no changes. It returns nil if the sources are not where they were when the program was compiled. The test that the
-// command writes calls it. So does the first launch of a program's kernels, if the program was compiled after the change.
+// command "halyard kernels" translated it, or if a name that it uses got another meaning by a new declaration. Comments, formatting and
+// moves within a file are no changes. It returns nil if the sources are not where they were when the program was compiled. The test that
+// the command writes calls it. So does the first launch of a program's kernels, if the program was compiled after the change.
 func (p *Program) Stale() error {
 	if p == nil {
 		return noProgram("compare")
@@ -52,7 +52,8 @@ func (w *written) compare(op string) error {
 		if strings.HasSuffix(file, "/") {
 			if file, name := declares(source, sum, strings.Split(name, ",")); file != "" {
 				return hal.Errorf(op, hal.ErrInvalidArgument,
-					"%s: %s is declared there, and kernels that %s has would mean it; run go generate, or go tool halyard kernels, in that folder",
+					"%s: %s is declared there, and kernels that %s has would mean it; "+
+					"run go generate, or go tool halyard kernels, in that folder",
 					file, name, filepath.Base(w.file))
 			}
 			continue
@@ -73,8 +74,8 @@ func (w *written) compare(op string) error {
 	return nil
 }
 
-// declares returns a file of a package that declares one of the names at its top, and the name. The file may be one that only some builds have:
-// there the kernel's function would mean something else than its translation does.
+// declares returns a file of a package that declares one of the names at its top, and the name. The file may be one that only some builds
+// have: there the kernel's function would mean something else than its translation does.
 func declares(folder, pkg string, names []string) (file, name string) {
 	files, _ := filepath.Glob(filepath.Join(folder, "*.go"))
 	for _, file := range files {
@@ -146,14 +147,16 @@ func (w *written) compiledFrom() bool {
 // byGo reports whether a program is one that go run or go test has just compiled, or has found in the go command's cache.
 func byGo(exe string) bool {
 	exe = filepath.ToSlash(exe)
-	for _, form := range []string{"go-build[0-9]*/b[0-9]*/exe/*", "go-build[0-9]*/b[0-9]*/*.test", "go-build[0-9]*/b[0-9]*/*.test.exe", "[0-9a-f][0-9a-f]/*-d/*"} {
+	for _, form := range []string{"go-build[0-9]*/b[0-9]*/exe/*", "go-build[0-9]*/b[0-9]*/*.test", "go-build[0-9]*/b[0-9]*/*.test.exe",
+		"[0-9a-f][0-9a-f]/*-d/*"} {
 		end := exe // as many elements as the form has
 		for strings.Count(end, "/") > strings.Count(form, "/") {
 			_, end, _ = strings.Cut(end, "/")
 		}
 		if ok, _ := path.Match(form, end); ok {
 			hash := path.Base(path.Dir(end)) // in the cache it is the name of the folder, and begins with the name of the folder above
-			return strings.HasPrefix(form, "go-build") || len(hash) == 64+len("-d") && strings.HasPrefix(hash, path.Base(path.Dir(path.Dir(end))))
+			return strings.HasPrefix(form, "go-build") || len(hash) == 64+len("-d") && strings.HasPrefix(hash,
+				path.Base(path.Dir(path.Dir(end))))
 		}
 	}
 	return false

@@ -122,7 +122,8 @@ func (r recorder) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []A
 	l := s.recording
 	switch {
 	case l == nil:
-		return hal.Errorf("launch", hal.ErrInvalidArgument, "the grid is of a step that was recorded before; launch on another grid, or call Run")
+		return hal.Errorf("launch", hal.ErrInvalidArgument,
+			"the grid is of a step that was recorded before; launch on another grid, or call Run")
 	case err != nil:
 		s.refused = true
 		return err

@@ -140,8 +140,8 @@ func (s *Split) learn(t *trial) {
 	}
 }
 
-// near reports whether the devices can wait for each other's events. If they cannot, a thread of the host has to notice that one is done, and to
-// tell the other.
+// near reports whether the devices can wait for each other's events. If they cannot, a thread of the host has to notice that one is done,
+// and to tell the other.
 func near(streams []*hal.Stream) bool {
 	first := streams[0].Device()
 	return !slices.ContainsFunc(streams[1:], func(s *hal.Stream) bool { return !first.CanAccessPeer(s.Device()) })
@@ -163,7 +163,8 @@ func ideal(costs []float64) float64 {
 	return 1 / speed
 }
 
-// better returns shares with which all devices end at the same time, or nil if these gain too little. A device needs so much time alone as its cost says.
+// better returns shares with which all devices end at the same time, or nil if these gain too little. A device needs so much time alone as
+// its cost says.
 func better(shares, costs []float64) []float64 {
 	sum, longest, together := 0.0, 0.0, ideal(costs)
 	for i := range shares {

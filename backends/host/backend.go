@@ -132,8 +132,8 @@ func (b *Backend) part(ordinal int) *hardware {
 	return h
 }
 
-// owner returns the ordinal of the discrete device in whose memory some of the addresses lie, and whether all do. It returns -1 if none lies in
-// such memory.
+// owner returns the ordinal of the discrete device in whose memory some of the addresses lie, and whether all do. It returns -1 if none
+// lies in such memory.
 func (b *Backend) owner(s span.Range) (ordinal int, whole bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

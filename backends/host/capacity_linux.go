@@ -39,7 +39,8 @@ func memoryOf(root fs.FS) (free, total uint64, ok bool) {
 			if !strings.Contains(","+parts[1]+",", ",memory,") {
 				continue
 			}
-			g = group{base: "sys/fs/cgroup/memory", limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file"}
+			g = group{base: "sys/fs/cgroup/memory", limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes",
+				cache: "total_inactive_file"}
 		}
 		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
 			if left, limit, limited := g.read(root, g.base+at); limited && limit < total {

@@ -2,8 +2,8 @@ package host
 
 import "github.com/go-halyard/halyard/internal/span"
 
-// cover holds ranges of addresses, which may overlap, and knows which addresses are in none of them. A method takes O(log n) with n ranges, and
-// O(log n) more for each range that meets its own: these share a page with it, or overlap it.
+// cover holds ranges of addresses, which may overlap, and knows which addresses are in none of them. A method takes O(log n) with n ranges,
+// and O(log n) more for each range that meets its own: these share a page with it, or overlap it.
 type cover struct{ held span.Tree[struct{}] }
 
 // add adds a range.

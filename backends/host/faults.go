@@ -3,8 +3,8 @@ package host
 import "github.com/go-halyard/halyard/hal/driver"
 
 // faults holds the errors of the last operations of a stream that failed, oldest first. Query and Sync report the first error since their
-// last report, of those in the list. An event reports the first error of its operations that Query and Sync had not reported when the event was
-// recorded.
+// last report, of those in the list. An event reports the first error of its operations that Query and Sync had not reported when the event
+// was recorded.
 type faults struct {
 	list        []fault
 	first, last uint64 // numbers of the first and the last failed operation that is no longer in the list; 0 if there is none
@@ -30,8 +30,8 @@ func (f *faults) add(n uint64, err error) {
 	f.list = append(f.list, fault{n, err})
 }
 
-// between returns the first error that is remembered of the operations after the from-th and up to the to-th. If none is, but one of these may
-// have failed, the error says so.
+// between returns the first error that is remembered of the operations after the from-th and up to the to-th. If none is, but one of these
+// may have failed, the error says so.
 func (f *faults) between(d *device, from, to uint64) error {
 	for i := range f.list {
 		if n := f.list[i].n; n > from && n <= to {

@@ -7,9 +7,10 @@ import (
 	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
-// Import implements driver.Importer. handle is any address that the process may read and write; of that, Import checks that the first and the last
-// byte can be read. It knows the memory of discrete devices, which belongs to one device and is of KindDevice, and refuses other claims. It does not
-// page-lock the memory. On a discrete device imported memory of KindDevice has no host pointer, although its bytes lie in host memory.
+// Import implements driver.Importer. handle is any address that the process may read and write; of that, Import checks that the first and
+// the last byte can be read. It knows the memory of discrete devices, which belongs to one device and is of KindDevice, and refuses other
+// claims. It does not page-lock the memory. On a discrete device imported memory of KindDevice has no host pointer, although its bytes lie
+// in host memory.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	switch {
 	case handle == 0 || size == 0:

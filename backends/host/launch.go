@@ -21,8 +21,9 @@ const (
 	sharedAlign = 64       // bytes
 	mostThreads = 1 << 15  // of a launch whose steps hold
 
-	// Launches that the caller runs, in steps (driver.Function.Steps). Few are at most some 20 µs. More may be less than that, or much more where each
-	// element comes from memory: up to mostSteps, earlier launches of the kernel decide whether it takes longer than to hand it over to goroutines.
+	// Launches that the caller runs, in steps (driver.Function.Steps). Few are at most some 20 µs. More may be less than that, or much more
+	// where each element comes from memory: up to mostSteps, earlier launches of the kernel decide whether it takes longer than to hand it
+	// over to goroutines.
 	fewSteps  = 20000
 	mostSteps = 400000
 	smallTime = 10 * time.Microsecond
@@ -53,13 +54,15 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 		for i := range f.Params {
 			switch p := &f.Params[i]; {
 			case p.Kind == driver.ParamUnknown, p.Kind == driver.ParamShared:
-				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d must be declared as a value or a pointer", name, i)
+				return nil, d.failure("load", driver.ErrInvalidArgument,
+					"function %s: parameter %d must be declared as a value or a pointer", name, i)
 			case p.Kind == driver.ParamValue && p.Size == 0:
 				return nil, d.failure("load", driver.ErrInvalidArgument, "function %s: parameter %d is a value of unknown size", name, i)
 			}
 		}
 		k := &kernel{run: f.Run, steps: f.Steps, info: driver.KernelInfo{
-			Name: name, Params: slices.Clone(f.Params), Known: f.Params != nil, Checks: f.Params == nil, MaxThreads: maxThreads, Suggested: suggestedFor(f.Steps), MaxShared: maxShared,
+			Name: name, Params: slices.Clone(f.Params), Known: f.Params != nil, Checks: f.Params == nil,
+			MaxThreads: maxThreads, Suggested: suggestedFor(f.Steps), MaxShared: maxShared,
 		}}
 		k.pace.Store(firstPace)
 		m.kernels[name] = k
@@ -295,8 +298,8 @@ func (l *launch) clock() time.Duration {
 	return time.Since(epoch)
 }
 
-// run runs the launch: on this goroutine if there is one block, else on others, of which idle processors take the first sooner than one that runs beside
-// this. The function may end this goroutine; end has to be called in any case.
+// run runs the launch: on this goroutine if there is one block, else on others, of which idle processors take the first sooner than one
+// that runs beside this. The function may end this goroutine; end has to be called in any case.
 func (l *launch) run() {
 	workers := int(min(uint64(runtime.GOMAXPROCS(0)), l.total))
 	l.begin(workers)

@@ -19,8 +19,8 @@ const backendName = "opencl"
 
 func init() { driver.Register(newBackend(bindTable)) }
 
-// backend is the OpenCL backend. It is safe for concurrent use. The command "halyard" calls Problems for its list of devices, and VendorCodes
-// and VendorError for its check.
+// backend is the OpenCL backend. It is safe for concurrent use. The command "halyard" calls Problems for its list of devices, and
+// VendorCodes and VendorError for its check.
 type backend struct {
 	bind func() (*table, error)
 
@@ -53,9 +53,10 @@ func (b *backend) library(op string) (*library, error) {
 	return l, nil
 }
 
-// enumerate returns the library and, by ordinal, its devices, and the reasons why others are missing. It asks one platform after the other, in the library's order, until it has found the device
-// last or all platforms have answered. So an ordinal does not depend on how long a platform takes, and two platforms
-// never list their devices at the same time. If ctx ends first, what was found is returned beside the error.
+// enumerate returns the library and, by ordinal, its devices, and the reasons why others are missing. It asks one platform after the other,
+// in the library's order, until it has found the device last or all platforms have answered. So an ordinal does not depend on how long a
+// platform takes, and two platforms never list their devices at the same time. If ctx ends first, what was found is returned beside the
+// error.
 func (b *backend) enumerate(ctx context.Context, op string, last int) (l *library, found []*hardware, problems []string, err error) {
 	if l, err = b.library(op); err != nil {
 		return nil, nil, nil, err

@@ -119,7 +119,8 @@ func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err e
 		return data, false, nil
 	}
 	if len(data) < sealSize {
-		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: it ends inside its header, after %d bytes", len(data))
+		return nil, true, d.refuse(op, driver.ErrInvalidArgument, "the binary is damaged: it ends inside its header, after %d bytes",
+			len(data))
 	}
 	whose, rest := data[len(sealMagic):][:sha256.Size], data[len(sealMagic)+sha256.Size:]
 	n, sum := binary.LittleEndian.Uint64(rest), rest[8:][:sha256.Size]
@@ -156,7 +157,7 @@ func (b *builder) binary(data []byte) (uintptr, error) {
 	}
 	if !sealed && d.hw.diesOfBinaries() {
 		return 0, d.refuse(b.op, driver.ErrUnsupported,
-			"the binary was not made by Compile: %s ends the process when a binary is damaged, so the backend loads only binaries with a checksum",
+			"the binary was not made by Compile: %s ends the process when a binary is damaged, so only binaries with a checksum are loaded",
 			d.hw.platformText)
 	}
 	program, st := d.t.createBinaryProgram(d.ctx.cl, d.hw.id, code)

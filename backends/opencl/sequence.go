@@ -4,8 +4,8 @@ package opencl
 
 import "github.com/go-halyard/halyard/hal/driver"
 
-// sequence is launches for Enqueue, each with an object of its own, whose arguments stay set. A command buffer (cl_khr_command_buffer) would not
-// be faster: with that of Intel's runtime the launches take 1.2 to 1.6 of the time, with that of PoCL 7.1 as long or 1.2.
+// sequence is launches for Enqueue, each with an object of its own, whose arguments stay set. A command buffer (cl_khr_command_buffer)
+// would not be faster: with that of Intel's runtime the launches take 1.2 to 1.6 of the time, with that of PoCL 7.1 as long or 1.2.
 type sequence struct {
 	s    *stream
 	list []prepared

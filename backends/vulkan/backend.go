@@ -98,7 +98,8 @@ func (b *Backend) options() (Options, error) {
 	o.without = os.Getenv(withoutEnv)
 	for name := range strings.SplitSeq(o.without, ",") {
 		if f := featureNamed(name); o.without != "" && (f == nil || f.required) {
-			return o, refusal("open", -1, driver.ErrInvalidArgument, "%s=%q; %q is no feature that can be done without", withoutEnv, o.without, name)
+			return o, refusal("open", -1, driver.ErrInvalidArgument, "%s=%q; %q is no feature that can be done without", withoutEnv,
+				o.without, name)
 		}
 	}
 	return o, nil

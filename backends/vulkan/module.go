@@ -57,7 +57,8 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	if lacking := code.lacking(&d.plan.features); lacking != "" {
 		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
 	}
-	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(code.words)), code: unsafe.Pointer(&code.words[0])}
+	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(code.words)),
+		code: unsafe.Pointer(&code.words[0])}
 	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
 	if st < success {
 		return nil, d.fail(op, "vkCreateShaderModule", st)
@@ -85,8 +86,9 @@ func (m *module) Kernel(name string) (driver.Kernel, error) {
 	}
 	k := &kernel{of: m, entry: m.code.entries[at]}
 	if n := k.entry.pushed; n > min(d.plan.pushed, mostPushed) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "the parameters of kernel %q take %d bytes; %d is the most for push constants, and "+
-			"a structure named %s takes more", name, n, mostPushed, argumentsName)
+		return nil, d.refuse(op, driver.ErrUnsupported,
+			"the parameters of kernel %q take %d bytes; %d is the most for push constants, and "+
+				"a structure named %s takes more", name, n, mostPushed, argumentsName)
 	}
 	limits := &d.info.Compute
 	k.info = driver.KernelInfo{Name: name, Params: k.entry.params, Known: true, MaxThreads: limits.MaxThreads, MaxShared: limits.Shared,

@@ -208,7 +208,8 @@ func (q *queue) take(op string) (uintptr, error) {
 	if n := q.busy.len(); len(q.idle) == 0 && n >= keptCommands && n%askEach == 0 {
 		_, _ = q.reached(q.busy.first().number) // if it fails, there is one command buffer more
 	}
-	for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() { // the last used comes first: caches have it
+	// the last used comes first: caches have it
+	for done := q.done.Load(); q.busy.len() > 0 && q.busy.first().number <= done; q.busy.drop() {
 		if len(q.idle) < keptCommands {
 			q.idle = append(q.idle, q.busy.first().buffer)
 		} else {

@@ -173,8 +173,10 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 }
 
 // leastArgs is how many words instructions have at least, behind the first, for those that are read.
-var leastArgs = map[ops.Op]int{ops.OpName: 2, ops.OpEntryPoint: 3, ops.OpExecutionMode: 2, ops.OpCapability: 1, ops.OpTypeInt: 3, ops.OpTypeFloat: 2,
-	ops.OpTypeVector: 3, ops.OpTypeArray: 3, ops.OpTypeStruct: 1, ops.OpTypePointer: 3, ops.OpConstant: 3, ops.OpVariable: 3, ops.OpFunction: 4, ops.OpFunctionCall: 3,
+var leastArgs = map[ops.Op]int{ops.OpName: 2, ops.OpEntryPoint: 3, ops.OpExecutionMode: 2, ops.OpCapability: 1, ops.OpTypeInt: 3,
+	ops.OpTypeFloat:  2,
+	ops.OpTypeVector: 3, ops.OpTypeArray: 3, ops.OpTypeStruct: 1, ops.OpTypePointer: 3,
+	ops.OpConstant: 3, ops.OpVariable: 3, ops.OpFunction: 4, ops.OpFunctionCall: 3,
 	ops.OpDecorate: 2, ops.OpMemberDecorate: 3}
 
 // entry reads an entry point: its name, and the block of push constants among the variables of its interface.
@@ -191,7 +193,8 @@ func (m *spirv) entry(a []uint32, types map[uint32]*spirvType) (e *entry, proble
 			continue
 		}
 		pointer := types[v.args[0]]
-		if pointer == nil || pointer.op != ops.OpTypePointer || types[pointer.args[1]] == nil || types[pointer.args[1]].op != ops.OpTypeStruct {
+		if pointer == nil || pointer.op != ops.OpTypePointer || types[pointer.args[1]] == nil ||
+			types[pointer.args[1]].op != ops.OpTypeStruct {
 			return nil, fmt.Sprintf("the push constants of kernel %q are no structure", e.name)
 		}
 		block := types[pointer.args[1]]

@@ -92,7 +92,8 @@ func (g Accessor[T]) Slice(order Order) ([]T, error) {
 		return nil, err
 	}
 	if !g.at.contiguous(order) {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in %v order", g.at.shape, g.at.strides, order)
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in %v order", g.at.shape, g.at.strides,
+			order)
 	}
 	return g.run(g.at.off, g.Len()), nil
 }

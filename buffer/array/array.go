@@ -27,8 +27,8 @@ func New[T buffer.Number](shape ...int) (*Array[T], error) {
 	return create[T]("New", RowMajor, shape)
 }
 
-// Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer of
-// [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
+// Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer
+// of [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
 func Full[T buffer.Number](value T, shape ...int) (*Array[T], error) {
 	a, err := create[T]("Full", RowMajor, shape)
 	if err != nil {
@@ -59,8 +59,8 @@ func create[T buffer.Number](op string, order Order, shape []int) (*Array[T], er
 	return &Array[T]{b: b, at: dense(order, shape)}, nil
 }
 
-// From returns a row-major array with a copy of data, which must have as many elements as the shape. For data in column-major order, reverse the
-// extents and [Array.Transpose] the result.
+// From returns a row-major array with a copy of data, which must have as many elements as the shape. For data in column-major order,
+// reverse the extents and [Array.Transpose] the result.
 func From[T buffer.Number](data []T, shape ...int) (*Array[T], error) {
 	return fromIn(RowMajor, data, shape)
 }
@@ -199,7 +199,8 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 		return nil, err
 	}
 	if _, ok := a.at.order(); !ok {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy", a.at.shape, a.at.strides)
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy",
+			a.at.shape, a.at.strides)
 	}
 	return a.part(a.at.hull())
 }
@@ -236,8 +237,8 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 
 // AcquireStrided is Acquire for any array. The lease's region reaches from the array's first to its last element in the
 // buffer. In that region, counted in elements, the element with indices i, j, ... is at the second result of
-// [Array.Bounds] plus i, j, ... times [Array.Strides]. Elements in the gaps are not made current and must not be used: they may be stale, and
-// other accesses may use them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
+// [Array.Bounds] plus i, j, ... times [Array.Strides]. Elements in the gaps are not made current and must not be used: they may be stale,
+// and other accesses may use them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for
 // [Array.View]; such an array is acquired for reading and writing even if the mode is coherence.Overwrite.
 func (a *Array[T]) AcquireStrided(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
 	const op = "AcquireStrided"

@@ -37,5 +37,6 @@ func (a *Array[T]) element(op string, index []int) (*buffer.Buffer[T], error) {
 	return a.b.Slice(p, p+1)
 }
 
-// Element returns the zero value of the element type: launchers of kernels in Go ask for it (see [github.com/go-halyard/halyard/kernel.Vector]).
+// Element returns the zero value of the element type: launchers of kernels in Go ask for it (see
+// [github.com/go-halyard/halyard/kernel.Vector]).
 func (a *Array[T]) Element() (zero T) { return zero }

@@ -71,7 +71,8 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 		return layout{}, err
 	}
 	outside := func() (layout, error) {
-		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "offset %d, shape %v and strides %v lead outside %d elements", off, shape, strides, n)
+		return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "offset %d, shape %v and strides %v lead outside %d elements", off, shape,
+			strides, n)
 	}
 	switch {
 	case off < 0 || off > n || off == n && length > 0:
@@ -87,7 +88,8 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 		s := strides[i]
 		switch {
 		case s == 0:
-			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d has stride 0, so several elements would have the same place", i)
+			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "axis %d has stride 0, so several elements would have the same place",
+				i)
 		case s > 0 && s > above/(e-1), s < 0 && (s == math.MinInt || -s > below/(e-1)):
 			return outside()
 		case s > 0:
@@ -102,7 +104,7 @@ func strided(op string, n, off int, shape, strides []int) (layout, error) {
 	for _, a := range slices.Backward(axes) {
 		if a.stride < reach {
 			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument,
-				"strides %v of shape %v do not nest: a stride is less than the number of places that the axes with smaller strides span", strides, shape)
+				"strides %v of shape %v do not nest: a stride is less than what the axes with smaller strides span", strides, shape)
 		}
 		reach += (a.n - 1) * a.stride
 	}
@@ -169,7 +171,8 @@ func (l *layout) order() (Order, bool) {
 
 func (l *layout) slice(op string, ranges []Range) (layout, error) {
 	if len(ranges) > len(l.shape) {
-		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d ranges are more than the %d axes of shape %v", len(ranges), len(l.shape), l.shape)
+		return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "%d ranges are more than the %d axes of shape %v", len(ranges),
+			len(l.shape), l.shape)
 	}
 	s := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
 	for i, r := range ranges {

@@ -59,7 +59,8 @@ func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	}
 	l, ok := a.at.reshape(shape)
 	if !ok {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v has no row-major view of shape %v; Pack(array.RowMajor) makes a copy that can be reshaped",
+		return nil, hal.Errorf(op, hal.ErrUnsupported,
+			"shape %v with strides %v has no row-major view of shape %v; Pack(array.RowMajor) makes a copy that can be reshaped",
 			a.at.shape, a.at.strides, slices.Clone(shape))
 	}
 	return a.derive(l, nil)

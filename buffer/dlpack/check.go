@@ -49,7 +49,8 @@ func checkRank(op string, t *cTensor) error {
 
 // describe checks a layout and fills in the strides if they are nil. It reads nothing at the tensor's addresses.
 func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
-	d := Tensor{DeviceType: int32(t.device.Type), DeviceID: t.device.ID, Type: t.dtype.String(), device: t.device, dtype: t.dtype, Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
+	d := Tensor{DeviceType: int32(t.device.Type), DeviceID: t.device.ID, Type: t.dtype.String(), device: t.device, dtype: t.dtype,
+		Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
 	n := int64(1)
 	for i, e := range shape {
 		switch {
@@ -130,7 +131,8 @@ func (t *Tensor) cover(op string, want abi.DataType, align uint64) (part, error)
 	origin, carry := bits.Add64(base, t.ByteOffset, 0)
 	overBelow, below := bits.Mul64(uint64(-t.span.lo), elem)
 	overAbove, above := bits.Mul64(uint64(t.span.hi), elem)
-	if carry != 0 || overBelow != 0 || overAbove != 0 || below > origin || above > math.MaxUint64-origin || below > math.MaxInt-min(above, math.MaxInt) {
+	if carry != 0 || overBelow != 0 || overAbove != 0 || below > origin || above > math.MaxUint64-origin || below > math.MaxInt-min(above,
+		math.MaxInt) {
 		return outside()
 	}
 	p := part{start: origin - below, size: below + above, n: int(t.span.hi - t.span.lo), first: int(-t.span.lo)}

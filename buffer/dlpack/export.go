@@ -126,7 +126,8 @@ func (o exportOptions) ofCopy(finish func() error) exportOptions {
 	return o
 }
 
-func export[T buffer.Number](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int, o exportOptions) (Managed, error) {
+func export[T buffer.Number](ctx context.Context, op string, b *buffer.Buffer[T], first int, shape, strides []int,
+	o exportOptions) (Managed, error) {
 	x := &loan{done: o.done}
 	t := cTensor{dtype: abi.TypeOf[T]()}
 	var zero T
@@ -201,7 +202,8 @@ func streamFor(op string, o *exportOptions) (stream *hal.Stream, wait bool, err 
 	case o.stream == nil:
 		return nil, false, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
 	case o.device != nil && !o.stream.Device().Same(o.device):
-		return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "the stream belongs to %s, but the memory to %s", o.stream.Device().Name(), o.device.Name())
+		return nil, false, hal.Errorf(op, hal.ErrWrongDevice, "the stream belongs to %s, but the memory to %s", o.stream.Device().Name(),
+			o.device.Name())
 	}
 	return o.stream, false, nil
 }

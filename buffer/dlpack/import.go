@@ -180,7 +180,8 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 	info := dev.Info()
 	addresses := dev.Caps().Has(hal.CapAddress)
 	numbered := !t.device.Type.Host() && t.device.Type != abi.CUDAManaged
-	if info.Backend != backend || numbered && info.Ordinal != int(t.device.ID) || t.device.Type == abi.OpenCL && addresses || t.device.Type == abi.OneAPI && info.MemoryModel != "usm" {
+	if info.Backend != backend || numbered && info.Ordinal != int(t.device.ID) || t.device.Type == abi.OpenCL && addresses ||
+		t.device.Type == abi.OneAPI && info.MemoryModel != "usm" {
 		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v does not belong to %s", t.device, dev.Name())
 	}
 	return false, nil

@@ -55,7 +55,8 @@ func (f exportOption) toExport(o exportOptions) exportOptions { return f(o) }
 //
 // For [Import] it must be the device with the vendor and the ordinal of the tensor. The producer's work must be ordered before
 // work on that device's streams. With the option, page-locked and managed memory is imported as memory of the device. For a tensor in
-// memory of the host, a unified device may be named: if the memory is the device's own, it is imported as such. Other devices have no effect.
+// memory of the host, a unified device may be named: if the memory is the device's own, it is imported as such. Other devices have no
+// effect.
 func WithDevice(dev *hal.Device) Option {
 	return option(func(o options) options {
 		o.device = dev

@@ -183,7 +183,8 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	case err != nil:
 		return n, err
 	case n < size:
-		return n, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "too few bytes for the buffer", Err: io.ErrUnexpectedEOF}
+		return n, &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "too few bytes for the buffer",
+			Err: io.ErrUnexpectedEOF}
 	case n > size:
 		return n, hal.Errorf(op, hal.ErrOutOfRange, "the reader has more bytes than the %d of the buffer", size)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice of
-// its Activity are nil.
+// span is one event with its beginning and end, and the place and stream at which it is shown. The fields Stream, FromDevice and ToDevice
+// of its Activity are nil.
 type span struct {
 	buffer.Activity
 

@@ -31,9 +31,10 @@ type file struct {
 // is killed during a write, the file may lack its closing bracket, as the Trace Event Format allows; its entries are
 // complete. If the name is empty, the error is of kind hal.ErrInvalidArgument.
 //
-// Each place is a process in the trace. The host has the calls of the program, its waits and its accesses. Each device has one track for each
-// stream, one for allocations and evictions in its memory, and a counter of the bytes of replicas. Each entry contains the buffer, the
-// range in bytes, the cause, the line of the program, and the places where the bytes were current; an arrow leads from the call to the copy.
+// Each place is a process in the trace. The host has the calls of the program, its waits and its accesses. Each device has one track for
+// each stream, one for allocations and evictions in its memory, and a counter of the bytes of replicas. Each entry contains the buffer, the
+// range in bytes, the cause, the line of the program, and the places where the bytes were current; an arrow leads from the call to the
+// copy.
 //
 // Close waits up to ten seconds until the copies that were enqueued during the trace are done, ends the trace and closes the file. It
 // returns the first error of a write. Closing again does nothing and returns the same error.

@@ -42,7 +42,8 @@ func Log(l *slog.Logger) (stop func()) {
 			attrs = append(attrs, slog.Uint64("for_buffer", e.For))
 		}
 		// The kind decides, not e.Took: a coarse clock may not advance during an event.
-		if k := e.Kind; k == buffer.ActivityCopy || k == buffer.ActivityFill || k == buffer.ActivityWait || k == buffer.ActivityEvict || k == buffer.ActivityUse && e.Stream == nil {
+		if k := e.Kind; k == buffer.ActivityCopy || k == buffer.ActivityFill || k == buffer.ActivityWait || k == buffer.ActivityEvict ||
+			k == buffer.ActivityUse && e.Stream == nil {
 			attrs = append(attrs, slog.Duration("took", e.Took))
 		}
 		if e.FromDevice != nil && e.FromDevice.Info().Simulated || e.ToDevice != nil && e.ToDevice.Info().Simulated {

@@ -2,8 +2,9 @@ package mpi
 
 import "github.com/go-halyard/halyard/internal/comm/driver"
 
-var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce", driver.Allreduce: "MPI_Iallreduce",
-	driver.Gather: "MPI_Igather", driver.Scatter: "MPI_Iscatter", driver.Allgather: "MPI_Iallgather", driver.Alltoall: "MPI_Ialltoall"}
+var collectiveNames = [...]string{driver.Barrier: "MPI_Ibarrier", driver.Bcast: "MPI_Ibcast", driver.Reduce: "MPI_Ireduce",
+	driver.Allreduce: "MPI_Iallreduce",
+	driver.Gather:    "MPI_Igather", driver.Scatter: "MPI_Iscatter", driver.Allgather: "MPI_Iallgather", driver.Alltoall: "MPI_Ialltoall"}
 
 // Collective begins a collective operation.
 func (c *communicator) Collective(o driver.Collective) (driver.Request, error) {
@@ -151,7 +152,8 @@ func (e *Engine) opOf(o driver.Op, t driver.Type) (uintptr, error) {
 }
 
 func (l *library) opOf(o driver.Op) uintptr {
-	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand, driver.Or: opBor, driver.Xor: opBxor}[o]]
+	return l.handles[[...]object{driver.Sum: opSum, driver.Prod: opProd, driver.Min: opMin, driver.Max: opMax, driver.And: opBand,
+		driver.Or: opBor, driver.Xor: opBxor}[o]]
 }
 
 // reduce starts Reduce or Allreduce.

@@ -20,7 +20,8 @@ func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 	e.enter()
 	defer e.leave()
 	var rank, size int32
-	if err := e.lib.failure(op, "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(handle, e.lib.handles[errorsReturn]))); err != nil {
+	if err := e.lib.failure(op, "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(handle,
+		e.lib.handles[errorsReturn]))); err != nil {
 		return nil, err
 	}
 	if err := e.lib.failure(op, "MPI_Comm_rank", int32(c.CommRank.Call2(handle, uintptr(unsafe.Pointer(&rank))))); err != nil {
@@ -142,7 +143,8 @@ func (c *communicator) PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (dr
 	if err != nil {
 		return 0, driver.Status{}, err
 	}
-	return e.prompt(r, lib.call.Isend, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(dest), uintptr(tag), c.handle, address(&r.slot.handle)})
+	return e.prompt(r, lib.call.Isend, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(dest), uintptr(tag), c.handle,
+		address(&r.slot.handle)})
 }
 
 // PromptRecv begins to receive a message and asks whether it has come, in one call from Go to C.
@@ -157,7 +159,8 @@ func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (
 		return 0, driver.Status{}, err
 	}
 	r.receive = true
-	return e.prompt(r, lib.call.Irecv, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(c.source(source)), uintptr(c.tag(tag)), c.handle, address(&r.slot.handle)})
+	return e.prompt(r, lib.call.Irecv, [...]uintptr{uintptr(p), uintptr(n), lib.handles[typeByte], uintptr(c.source(source)),
+		uintptr(c.tag(tag)), c.handle, address(&r.slot.handle)})
 }
 
 func (e *Engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Request, driver.Status, error) {

@@ -46,7 +46,8 @@ func (e *Engine) longType(op string, n uint64) (*uint64, error) {
 	made := new(uint64)
 	e.enter()
 	defer e.leave()
-	if err := lib.failure(op, "MPI_Type_create_struct", int32(lib.call.TypeCreateStruct.Call5(2, uintptr(unsafe.Pointer(lengths)), uintptr(unsafe.Pointer(offsets)),
+	if err := lib.failure(op, "MPI_Type_create_struct", int32(lib.call.TypeCreateStruct.Call5(2, uintptr(unsafe.Pointer(lengths)),
+		uintptr(unsafe.Pointer(offsets)),
 		uintptr(unsafe.Pointer(types)), uintptr(unsafe.Pointer(made))))); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,8 @@ func (e *Engine) chunkType(op string) (uintptr, error) {
 	lib, made := e.lib, new(uint64)
 	e.enter()
 	defer e.leave()
-	if err := lib.failure(op, "MPI_Type_contiguous", int32(lib.call.TypeContiguous.Call3(chunkBytes, lib.handles[typeByte], uintptr(unsafe.Pointer(made))))); err != nil {
+	if err := lib.failure(op, "MPI_Type_contiguous", int32(lib.call.TypeContiguous.Call3(chunkBytes, lib.handles[typeByte],
+		uintptr(unsafe.Pointer(made))))); err != nil {
 		return 0, err
 	}
 	if err := lib.failure(op, "MPI_Type_commit", int32(lib.call.TypeCommit.Call1(uintptr(unsafe.Pointer(made))))); err != nil {

@@ -12,14 +12,14 @@
 // # Leaving
 //
 // After [Start] a process must not call os.Exit, and main must not return. Newer versions of MPICH report a normal end to the launcher in a
-// handler that C's exit runs and os.Exit does not. Without that report the launcher takes the process for crashed and kills the others. [Run]
-// and [Exit] end the process through C's exit. With MPICH's launcher, a job in which one rank called os.Exit(0) even looks successful; MPI has no
-// means to prevent that.
+// handler that C's exit runs and os.Exit does not. Without that report the launcher takes the process for crashed and kills the others.
+// [Run] and [Exit] end the process through C's exit. With MPICH's launcher, a job in which one rank called os.Exit(0) even looks
+// successful; MPI has no means to prevent that.
 //
 // # Memory
 //
-// MPI uses addresses after the call that they were given to. They must not point into Go's heap, which the collector frees, or to a stack, which
-// moves. So requests and statuses are in mapped memory, and data is in memory of the engine's Alloc or in page-locked memory.
+// MPI uses addresses after the call that they were given to. They must not point into Go's heap, which the collector frees, or to a stack,
+// which moves. So requests and statuses are in mapped memory, and data is in memory of the engine's Alloc or in page-locked memory.
 //
 // # Environment
 //
@@ -30,22 +30,22 @@
 //
 // # Known problems
 //
-// If a rank sends itself a small message that is longer than the memory for it, Open MPI 5.0.11 shortens the message and reports no error. C
-// programs see the same. Long messages, and messages between different ranks, give ErrTruncated.
+// If a rank sends itself a small message that is longer than the memory for it, Open MPI 5.0.11 shortens the message and reports no error.
+// C programs see the same. Long messages, and messages between different ranks, give ErrTruncated.
 //
-// If a message of more than about 4 KiB is longer than the memory for it, Open MPI 4 and 5 write all of it, also to the bytes after that memory, which may
-// end the process. C programs see the same. So [Start] sets OMPI_MCA_smsc=^cma and OMPI_MCA_btl_vader_single_copy_mechanism=none, unless the environment
-// has them: long messages within a machine are then copied twice. A program whose messages always fit may set both to cma. Over other networks nothing
-// prevents it.
+// If a message of more than about 4 KiB is longer than the memory for it, Open MPI 4 and 5 write all of it, also to the bytes after that
+// memory, which may end the process. C programs see the same. So [Start] sets OMPI_MCA_smsc=^cma and
+// OMPI_MCA_btl_vader_single_copy_mechanism=none, unless the environment has them: long messages within a machine are then copied twice. A
+// program whose messages always fit may set both to cma. Over other networks nothing prevents it.
 //
 // If Debian's Open MPI 4.1.4 finds libfabric, long sends may never end. OMPI_MCA_pml=ob1 avoids that.
 //
-// On processors with AVX, Open MPI's sum of integers of one or two bytes does not wrap around: a sum that does not fit becomes the largest value (its
-// issue 8045). So with Open MPI a function of this package computes such sums, which wrap around as they do elsewhere. MPICH 4.0.2 compares unsigned
-// integers as if they were signed; Start finds that out, and a function of this package computes Min and Max.
+// On processors with AVX, Open MPI's sum of integers of one or two bytes does not wrap around: a sum that does not fit becomes the largest
+// value (its issue 8045). So with Open MPI a function of this package computes such sums, which wrap around as they do elsewhere. MPICH
+// 4.0.2 compares unsigned integers as if they were signed; Start finds that out, and a function of this package computes Min and Max.
 //
 // # Tables
 //
-// The three ABIs give constants different values. tables.go has them side by side. A test compares them with the libraries' header files, and
-// Start compares some of them with the library's answers.
+// The three ABIs give constants different values. tables.go has them side by side. A test compares them with the libraries' header files,
+// and Start compares some of them with the library's answers.
 package mpi

@@ -99,7 +99,8 @@ func Start() (*Engine, error) {
 }
 
 func mismatch(l launcher, lib *library, detail string) error {
-	return driver.Errorf("Start", driver.ErrUnavailable, "%s has started this process as one of %d, and the library %s is %s: %s; use the launcher of that library, or set %s, or set %s=1 if each process is meant to be alone",
+	return driver.Errorf("Start", driver.ErrUnavailable,
+		"%s has started this process as one of %d, and the library %s is %s: %s; use the launcher of that library, or set %s, or set %s=1 if each process is meant to be alone",
 		l.name, l.size, lib.name, lib.text, detail, EnvLibrary, envAlone)
 }
 
@@ -110,7 +111,8 @@ func (e *Engine) announce() {
 	lacking := ""
 	if e.launcher.name == "" && strings.Contains(e.lib.text, "Open MPI v4") {
 		lacking = "; it needs the program orted (Debian's openmpi-bin), which was not found"
-		for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), filepath.Join(os.Getenv("OPAL_PREFIX"), "bin"), filepath.Join(filepath.Dir(e.lib.path), "..", "bin")) {
+		for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), filepath.Join(os.Getenv("OPAL_PREFIX"), "bin"),
+			filepath.Join(filepath.Dir(e.lib.path), "..", "bin")) {
 			if _, err := os.Stat(filepath.Join(dir, "orted")); err == nil {
 				lacking = ""
 			}
@@ -167,12 +169,14 @@ func (e *Engine) init() error {
 func (e *Engine) afterInit(provided int) error {
 	lib, c := e.lib, &e.lib.call
 	for _, comm := range []object{commWorld, commSelf} {
-		if err := lib.failure("Start", "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(lib.handles[comm], lib.handles[errorsReturn]))); err != nil {
+		if err := lib.failure("Start", "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(lib.handles[comm],
+			lib.handles[errorsReturn]))); err != nil {
 			return err
 		}
 	}
 	e.serialized = provided != lib.number(threadMultiple) || os.Getenv(envThreads) == "serialized"
-	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{abiOpenMPI: "openmpi", abiMPICH: "mpich", abiStandard: "standard"}[lib.abi],
+	info := driver.Info{Name: "mpi", Library: lib.text, Path: lib.path, ABI: [...]string{abiOpenMPI: "openmpi", abiMPICH: "mpich",
+		abiStandard: "standard"}[lib.abi],
 		Launcher: e.launcher.name}
 	switch provided {
 	case lib.number(threadMultiple):
@@ -180,7 +184,8 @@ func (e *Engine) afterInit(provided int) error {
 	case lib.number(threadSerialized):
 		info.Thread = driver.ThreadSerialized
 	default:
-		return driver.Errorf("Start", driver.ErrUnsupported, "%s supports threads only at level %d; Go programs have several threads, and need at least MPI_THREAD_SERIALIZED (%d)",
+		return driver.Errorf("Start", driver.ErrUnsupported,
+			"%s supports threads only at level %d; Go programs have several threads, and need at least MPI_THREAD_SERIALIZED (%d)",
 			lib.text, provided, lib.number(threadSerialized))
 	}
 	if err := lib.verify(); err != nil {
@@ -193,7 +198,8 @@ func (e *Engine) afterInit(provided int) error {
 	info.MaxTag = 32767
 	var bound uintptr
 	var found int32
-	c.CommGetAttr.Call4(lib.handles[commWorld], uintptr(lib.number(tagUB)), uintptr(unsafe.Pointer(&bound)), uintptr(unsafe.Pointer(&found)))
+	c.CommGetAttr.Call4(lib.handles[commWorld], uintptr(lib.number(tagUB)), uintptr(unsafe.Pointer(&bound)),
+		uintptr(unsafe.Pointer(&found)))
 	if found != 0 && bound != 0 {
 		info.MaxTag = max(info.MaxTag, int(*(*int32)(dl.Pointer(bound))))
 	}

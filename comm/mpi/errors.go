@@ -36,6 +36,7 @@ func (l *library) failure(op, api string, code int32) *driver.Error {
 	if int32(l.call.ErrorString.Call3(uintptr(code), uintptr(unsafe.Pointer(&text[0])), uintptr(unsafe.Pointer(&n)))) != 0 {
 		n = 0
 	}
-	return &driver.Error{Op: op, Kind: kindOf(class), API: api, Class: int(value), Code: int(code), Text: string(text[:max(0, min(int(n), len(text)))]),
+	return &driver.Error{Op: op, Kind: kindOf(class), API: api, Class: int(value), Code: int(code), Text: string(text[:max(0, min(int(n),
+		len(text)))]),
 		Peer: driver.NoPeer, Tag: driver.NoTag}
 }

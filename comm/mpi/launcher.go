@@ -36,7 +36,8 @@ type launcher struct {
 	prrte bool // of Open MPI 5: version 4 finds no ranks there
 }
 
-// Launcher names what has started this process as a rank of a job, as far as its environment tells: "mpiexec of Open MPI". It is "" if nothing has.
+// Launcher names what has started this process as a rank of a job, as far as its environment tells: "mpiexec of Open MPI". It is "" if
+// nothing has.
 func Launcher() string { return detectLauncher().name }
 
 // detectLauncher reads the environment variables in which launchers describe the job to its processes.
@@ -72,7 +73,8 @@ func detectLauncher() launcher {
 
 const hydra = "mpiexec of MPICH or Intel MPI (Hydra)"
 
-// fits reports whether the launcher can start processes that use a library with that text of its version. If the maker of either is unknown, it is true.
+// fits reports whether the launcher can start processes that use a library with that text of its version. If the maker of either is
+// unknown, it is true.
 func (l launcher) fits(text string) bool {
 	m := makerOf(text)
 	if l.prrte && strings.Contains(text, "Open MPI v4") {

@@ -50,7 +50,8 @@ func names(l launcher) []string {
 	return all
 }
 
-// load loads the library that EnvLibrary names, or else the first of names that can be used. It calls only functions that may be called before MPI_Init.
+// load loads the library that EnvLibrary names, or else the first of names that can be used. It calls only functions that may be called
+// before MPI_Init.
 func load(l launcher) (*library, error) {
 	if !canMap {
 		return nil, driver.Errorf("Start", driver.ErrUnavailable, "MPI is not supported on %s", runtime.GOOS)
@@ -64,7 +65,8 @@ func load(l launcher) (*library, error) {
 	defer siglib.Leave()
 	for _, name := range strings.FieldsFunc(os.Getenv(envPreload), func(r rune) bool { return r == os.PathListSeparator }) {
 		if _, err := dl.OpenVisible("", name); err != nil {
-			return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: envPreload, Err: err, Peer: driver.NoPeer, Tag: driver.NoTag}
+			return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: envPreload, Err: err, Peer: driver.NoPeer,
+				Tag: driver.NoTag}
 		}
 	}
 	try := names(l)
@@ -101,7 +103,8 @@ func recognise(name string) (*library, error) {
 	world := found.Proc(handles[commWorld].openmpi)
 	switch {
 	case lib.standard() && lib.maker == makerIntel:
-		return nil, fmt.Errorf("it has a draft of the standard ABI, with other values of constants; set %s to Intel's libmpi.so.12: %s", EnvLibrary, lib.text)
+		return nil, fmt.Errorf("it has a draft of the standard ABI, with other values of constants; set %s to Intel's libmpi.so.12: %s",
+			EnvLibrary, lib.text)
 	case lib.standard():
 		lib.abi = abiStandard
 	case world.Valid():
@@ -136,7 +139,8 @@ func recognise(name string) (*library, error) {
 	return lib, nil
 }
 
-// standard reports whether the library says that it has the standard ABI. A library with another ABI lacks MPI_Abi_get_version, or answers -1.
+// standard reports whether the library says that it has the standard ABI. A library with another ABI lacks MPI_Abi_get_version, or answers
+// -1.
 func (l *library) standard() bool {
 	if !l.call.AbiGetVersion.Valid() {
 		return false

@@ -38,7 +38,8 @@ func (m *memory) alloc(op string, n uint64) (unsafe.Pointer, error) {
 	m.mu.Unlock()
 	p, err := mapPages(size)
 	if err != nil {
-		return nil, &driver.Error{Op: op, Kind: driver.ErrOutOfMemory, Detail: fmt.Sprintf("%d bytes", n), Err: err, Peer: driver.NoPeer, Tag: driver.NoTag}
+		return nil, &driver.Error{Op: op, Kind: driver.ErrOutOfMemory, Detail: fmt.Sprintf("%d bytes", n), Err: err, Peer: driver.NoPeer,
+			Tag: driver.NoTag}
 	}
 	return p, nil
 }

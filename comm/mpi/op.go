@@ -41,7 +41,8 @@ func (l *library) comparesSigns() bool {
 	for t := driver.Uint8; t <= driver.Uint64; t++ {
 		in, out := new(uint64), new(uint64)
 		*in, *out = 1, ^uint64(0)
-		code := int32(l.call.ReduceLocal.Call5(uintptr(unsafe.Pointer(in)), uintptr(unsafe.Pointer(out)), 1, l.typeOf(t), l.opOf(driver.Max)))
+		code := int32(l.call.ReduceLocal.Call5(uintptr(unsafe.Pointer(in)), uintptr(unsafe.Pointer(out)), 1, l.typeOf(t),
+			l.opOf(driver.Max)))
 		if code == 0 && *out != ^uint64(0) {
 			return true
 		}
@@ -53,14 +54,16 @@ func (l *library) comparesSigns() bool {
 func (e *Engine) ownOp(o driver.Op, t driver.Type, combine combiner) (uintptr, error) {
 	s := &e.own[o][t]
 	s.once.Do(func() {
-		// void (*)(void *in, void *inout, int *len, MPI_Datatype *); MPI 4.1, section 6.9.5. It is called with memory of the library or of the engine.
+		// void (*)(void *in, void *inout, int *len, MPI_Datatype *); MPI 4.1, section 6.9.5. It is called with memory of the library or of
+		// the engine.
 		function := dl.NewFunction(func(a dl.CallbackArgs) {
 			combine(dl.Pointer(a[0]), dl.Pointer(a[1]), int(*(*int32)(dl.Pointer(a[2]))))
 		})
 		made := new(uint64)
 		e.enter()
 		defer e.leave()
-		if err := e.lib.failure("reduce", "MPI_Op_create", int32(e.lib.call.OpCreate.Call3(function, 1, uintptr(unsafe.Pointer(made))))); err != nil {
+		if err := e.lib.failure("reduce", "MPI_Op_create", int32(e.lib.call.OpCreate.Call3(function, 1,
+			uintptr(unsafe.Pointer(made))))); err != nil {
 			s.err = err
 			return
 		}
@@ -83,8 +86,8 @@ func most[T uint8 | uint16 | uint32 | uint64](in, to unsafe.Pointer, n int) {
 	}
 }
 
-// addBytes and addPairs add n integers of one and of two bytes to those at to, eight bytes at a time. Integers are added without their highest bits, so
-// that nothing is carried into the next integer; then the highest bits are added.
+// addBytes and addPairs add n integers of one and of two bytes to those at to, eight bytes at a time. Integers are added without their
+// highest bits, so that nothing is carried into the next integer; then the highest bits are added.
 func addBytes(in, to unsafe.Pointer, n int) {
 	x, y := unsafe.Slice((*byte)(in), n), unsafe.Slice((*byte)(to), n)
 	i := addWords(in, to, n, 0x8080808080808080)

@@ -153,7 +153,8 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 // poll calls MPI_Test on one request of MPI. If the request is a receive and is done, it also asks for the length of the message.
 func (e *Engine) poll(r *request) (code int32, ok bool) { return e.run(r, 1) }
 
-// run makes the calls of r.slot.calls: the one that begins the request, if there is one, MPI_Test up to rounds times, and MPI_Get_elements_x for a receive that is done.
+// run makes the calls of r.slot.calls: the one that begins the request, if there is one, MPI_Test up to rounds times, and
+// MPI_Get_elements_x for a receive that is done.
 func (e *Engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	s := r.slot
 	s.flag = 0
@@ -226,7 +227,8 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 	}
 	x.count = 0
 	e.enter()
-	code := int32(lib.call.Testsome.Call5(uintptr(len(batch)), address(&x.handles), address(&x.count), address(&x.indices), address(&x.statuses)))
+	code := int32(lib.call.Testsome.Call5(uintptr(len(batch)), address(&x.handles), address(&x.count), address(&x.indices),
+		address(&x.statuses)))
 	var class int32
 	if code != 0 {
 		lib.call.ErrorClass.Call2(uintptr(code), address(&x.flag))

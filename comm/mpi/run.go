@@ -14,14 +14,14 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// Run starts MPI, calls fn, finalizes MPI, and ends the process so that its launcher sees a normal end. It does not return. All ranks of the job
-// call it.
+// Run starts MPI, calls fn, finalizes MPI, and ends the process so that its launcher sees a normal end. It does not return. All ranks of
+// the job call it.
 //
 // If fn returns an error, panics, or calls runtime.Goexit, Run prints that on the standard error, a panic with its stack. It then ends all
 // processes of the job with a status that is not 0, because other ranks may wait for this one.
 //
-// The context is cancelled when fn has returned, and by SIGTERM, which batch systems send some time before they end a job: fn can then save its state and
-// return nil. A second SIGTERM ends the process. In a job of several ranks slog's default logger gets the attribute rank.
+// The context is cancelled when fn has returned, and by SIGTERM, which batch systems send some time before they end a job: fn can then save
+// its state and return nil. A second SIGTERM ends the process. In a job of several ranks slog's default logger gets the attribute rank.
 func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	e, err := Start()
 	if err != nil {
@@ -59,15 +59,15 @@ func Run(fn func(ctx context.Context, e driver.Engine) error) {
 	leave(0)
 }
 
-// say prints why the job is about to be aborted. Then it waits a moment, because MPICH's launcher drops output that it has not read when a job is
-// aborted.
+// say prints why the job is about to be aborted. Then it waits a moment, because MPICH's launcher drops output that it has not read when a
+// job is aborted.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format, args...)
 	time.Sleep(100 * time.Millisecond)
 }
 
-// Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, Exit ends the whole job, because other
-// ranks may wait for this one; the status is code, or 1 if code is 0. For a normal end close the engine first.
+// Exit ends the process as the launcher expects. Before [Start] it is os.Exit. While the engine is open, Exit ends the whole job, because
+// other ranks may wait for this one; the status is code, or 1 if code is 0. For a normal end close the engine first.
 func Exit(code int) {
 	process.Lock()
 	e := process.engine

@@ -10,8 +10,8 @@ import (
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
-// both adds a buffer that is sent and one that is received into. The lengths of send and recv must be in the ratio n to m. If n == m, they may be
-// the same buffer.
+// both adds a buffer that is sent and one that is received into. The lengths of send and recv must be in the ratio n to m. If n == m, they
+// may be the same buffer.
 func both[T Number](p *batch, send, recv *buffer.Buffer[T], n, m int) (s, r int) {
 	if p.err != nil {
 		return -1, -1
@@ -23,7 +23,8 @@ func both[T Number](p *batch, send, recv *buffer.Buffer[T], n, m int) (s, r int)
 	s = want(p, "send", send, coherence.Read)
 	r = want(p, "receive into", recv, coherence.Overwrite)
 	if p.err == nil && (send.Len()%n != 0 || recv.Len()%m != 0 || send.Len()/n != recv.Len()/m) {
-		p.refuse(driver.ErrInvalidArgument, "the buffers to send and to receive into have %d and %d elements; the ratio must be %d to %d", send.Len(), recv.Len(), n, m)
+		p.refuse(driver.ErrInvalidArgument, "the buffers to send and to receive into have %d and %d elements; the ratio must be %d to %d",
+			send.Len(), recv.Len(), n, m)
 	}
 	return s, r
 }
@@ -69,8 +70,8 @@ func Bcast[T Number](ctx context.Context, c *Comm, stream *hal.Stream, b *buffer
 	return p.run(ctx, stream)
 }
 
-// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the root both
-// may be the same buffer.
+// Reduce combines the elements of send of all ranks, element by element, into recv of the root. Other ranks may give a nil recv. At the
+// root both may be the same buffer.
 func Reduce[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op, root int) error {
 	p := newBatch(c, "Reduce")
 	p.peer(root)
@@ -114,8 +115,8 @@ func Allgather[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send,
 	return p.run(ctx, stream)
 }
 
-// ReduceScatter combines the elements of send of all ranks, element by element, and gives each rank its part of the result. send has Size times as
-// many elements as recv. The operation is in place if recv is this rank's part of send.
+// ReduceScatter combines the elements of send of all ranks, element by element, and gives each rank its part of the result. send has Size
+// times as many elements as recv. The operation is in place if recv is this rank's part of send.
 func ReduceScatter[T Number](ctx context.Context, c *Comm, stream *hal.Stream, send, recv *buffer.Buffer[T], op comm.Op) error {
 	p := newBatch(c, "ReduceScatter")
 	if p.err != nil {
@@ -127,7 +128,8 @@ func ReduceScatter[T Number](ctx context.Context, c *Comm, stream *hal.Stream, s
 		return p.err
 	}
 	t, n := typed[T](recv.Len())
-	p.add(operation{name: "ReduceScatter", peer: driver.NoPeer, bytes: send.Size(), send: s, recv: r, own: -int64(c.rank) * int64(recv.Size()),
+	p.add(operation{name: "ReduceScatter", peer: driver.NoPeer, bytes: send.Size(), send: s, recv: r,
+		own: -int64(c.rank) * int64(recv.Size()),
 		fn: func(l *library, send, recv, comm, stream uintptr) int32 {
 			return int32(l.call.ReduceScatter.Call7(send, recv, n, t, o, comm, stream))
 		}})

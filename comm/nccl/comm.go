@@ -112,7 +112,8 @@ func (c *Comm) agree(op string) *driver.Error {
 		return c.lib.failure(op, "ncclCommCount", code, c.handle)
 	}
 	if rank, size := int(int32(w[0])), int(int32(w[1])); rank != c.rank || size != c.size {
-		return driver.Errorf(op, driver.ErrMismatch, "the library says that this is rank %d of %d, not %d of %d", rank, size, c.rank, c.size)
+		return driver.Errorf(op, driver.ErrMismatch, "the library says that this is rank %d of %d, not %d of %d", rank, size, c.rank,
+			c.size)
 	}
 	return nil
 }
@@ -148,8 +149,8 @@ func (c *Comm) ask(op string) (state int32, err *driver.Error) {
 	return state, nil
 }
 
-// settle waits until a call of the library has taken effect; for an operation that means that its work is on the stream. If it fails, or ctx ends
-// first, the communicator is aborted.
+// settle waits until a call of the library has taken effect; for an operation that means that its work is on the stream. If it fails, or
+// ctx ends first, the communicator is aborted.
 func (c *Comm) settle(ctx context.Context, op, api string, peer int, bytes uint64) error {
 	var w nap.Waiter
 	for {
@@ -256,8 +257,8 @@ func (c *Comm) take(ctx context.Context, op string) error {
 	return nil
 }
 
-// Sync waits until the work that the stream has been given is done. If the communicator fails meanwhile, or had failed before, Sync returns that
-// error, and what the operations were to write has unspecified contents. If ctx ends first, the communicator is aborted.
+// Sync waits until the work that the stream has been given is done. If the communicator fails meanwhile, or had failed before, Sync returns
+// that error, and what the operations were to write has unspecified contents. If ctx ends first, the communicator is aborted.
 func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 	const op = "Sync"
 	if err := c.usable(ctx, op, stream); err != nil {
@@ -286,16 +287,17 @@ func (c *Comm) Sync(ctx context.Context, stream *hal.Stream) error {
 	}
 }
 
-// Abort ends the communicator at once. Streams that wait for other ranks go on, and those ranks see that this one is lost. After that the program
-// can only call Close.
+// Abort ends the communicator at once. Streams that wait for other ranks go on, and those ranks see that this one is lost. After that the
+// program can only call Close.
 func (c *Comm) Abort() {
 	if c != nil {
 		c.fail(driver.Errorf("Abort", driver.ErrClosed, "the program has aborted the communicator"))
 	}
 }
 
-// Close waits until all work of the communicator on streams is done, and ends the communicator. All ranks call it. If ctx ends first, or if there
-// is an error, the communicator is aborted, and Close returns the error. If it was aborted before, Close does not wait for other ranks.
+// Close waits until all work of the communicator on streams is done, and ends the communicator. All ranks call it. If ctx ends first, or if
+// there is an error, the communicator is aborted, and Close returns the error. If it was aborted before, Close does not wait for other
+// ranks.
 func (c *Comm) Close(ctx context.Context) error {
 	const op = "Close"
 	if c == nil {

@@ -1,5 +1,6 @@
 // Package nccl has the collective operations of NCCL, NVIDIA's library for communication between GPUs, on buffers and streams. With AMD's
-// devices the library is RCCL, which has the same calls. It is found while the program runs, so the program is built without cgo and without headers.
+// devices the library is RCCL, which has the same calls. It is found while the program runs, so the program is built without cgo and
+// without headers.
 //
 //	c, err := nccl.New(ctx, world, dev)            // ranks of an MPI job, or
 //	c, err := nccl.Join(ctx, id, rank, size, dev) // ranks to which the program has sent the id of NewID
@@ -8,27 +9,27 @@
 //
 // # Stream order
 //
-// A call puts work on a stream, and returns once the work is there. Until then it holds leases on its buffers for that stream. So the work comes
-// after the kernels that compute what is sent, and later uses of what is received wait for it. Nothing is copied to
+// A call puts work on a stream, and returns once the work is there. Until then it holds leases on its buffers for that stream. So the work
+// comes after the kernels that compute what is sent, and later uses of what is received wait for it. Nothing is copied to
 // the host. [Comm.Sync] waits for the work itself.
 //
-// All ranks make the same calls on a communicator in the same order. A rank makes one call at a time; other goroutines wait. Every stream that is
-// used with a communicator is of the communicator's device. Each rank has a device of its own. (Newer versions of NCCL let ranks share a
-// device if NCCL_MULTI_RANK_GPU_ENABLE is 1, which is for tests.)
+// All ranks make the same calls on a communicator in the same order. A rank makes one call at a time; other goroutines wait. Every stream
+// that is used with a communicator is of the communicator's device. Each rank has a device of its own. (Newer versions of NCCL let ranks
+// share a device if NCCL_MULTI_RANK_GPU_ENABLE is 1, which is for tests.)
 //
 // # Failures
 //
-// Communicators are not blocking (ncclConfig_t.blocking = 0): every wait has a context. When a rank is lost, or NCCL reports an error, or a context ends while
-// an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for other ranks then go on, all later calls are refused with
-// an error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write has unspecified contents, and the
-// buffers do not show that. So a program calls Sync or Err before it uses what it received.
+// Communicators are not blocking (ncclConfig_t.blocking = 0): every wait has a context. When a rank is lost, or NCCL reports an error, or a
+// context ends while an operation is under way, the communicator is aborted (ncclCommAbort). Streams that wait for other ranks then go on,
+// all later calls are refused with an error of the same kind, and [Comm.Err] returns the first one. What an aborted operation was to write
+// has unspecified contents, and the buffers do not show that. So a program calls Sync or Err before it uses what it received.
 //
-// NCCL does not always notice that a rank is lost: between ranks of one machine, which share memory, ncclCommGetAsyncError keeps reporting success. Then only the
-// deadline of a context finds it, so give Sync one.
+// NCCL does not always notice that a rank is lost: between ranks of one machine, which share memory, ncclCommGetAsyncError keeps reporting
+// success. Then only the deadline of a context finds it, so give Sync one.
 //
-// The first operation of a communicator makes NCCL connect the ranks, and waits for them, while its buffers are leased. Ranks that may come late meet
-// before it, for example in comm.Barrier. If a program uses several communicators on one device, all ranks start their operations in one
-// order, over all communicators: kernels of two that wait for each other's ranks may otherwise fill the device and wait for ever.
+// The first operation of a communicator makes NCCL connect the ranks, and waits for them, while its buffers are leased. Ranks that may come
+// late meet before it, for example in comm.Barrier. If a program uses several communicators on one device, all ranks start their operations
+// in one order, over all communicators: kernels of two that wait for each other's ranks may otherwise fill the device and wait for ever.
 //
 // Errors have the kinds of package comm. Errors of buffers, such as conflicts, are those of package buffer.
 //

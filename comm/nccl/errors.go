@@ -21,7 +21,8 @@ const (
 	timedOut        = 8
 )
 
-// kindOf returns the kind of error of a code. NCCL reports invalid usage when ranks do not fit together, for example when two are on one device.
+// kindOf returns the kind of error of a code. NCCL reports invalid usage when ranks do not fit together, for example when two are on one
+// device.
 func kindOf(code int32) error {
 	switch code {
 	case invalidArgument:
@@ -48,5 +49,6 @@ func (l *library) failure(op, api string, code int32, comm uintptr) *driver.Erro
 
 // interrupted returns the error of an operation that was given up because ctx ended.
 func interrupted(ctx context.Context, op string, peer int, bytes uint64, after time.Duration) *driver.Error {
-	return &driver.Error{Op: op, Kind: driver.ErrTimeout, Peer: peer, Tag: driver.NoTag, Bytes: bytes, After: after, Err: context.Cause(ctx)}
+	return &driver.Error{Op: op, Kind: driver.ErrTimeout, Peer: peer, Tag: driver.NoTag, Bytes: bytes, After: after,
+		Err: context.Cause(ctx)}
 }

@@ -40,8 +40,8 @@ func libraryOf(op string, dev *hal.Device) (*library, error) {
 	return load(op, dev.Info().Backend)
 }
 
-// New makes a communicator of all ranks of c. Each rank gives a device of its own. All ranks call it. It waits for them until ctx ends. If one of
-// them cannot take part, the call fails at all of them.
+// New makes a communicator of all ranks of c. Each rank gives a device of its own. All ranks call it. It waits for them until ctx ends. If
+// one of them cannot take part, the call fails at all of them.
 func New(ctx context.Context, c *comm.Comm, dev *hal.Device) (*Comm, error) {
 	const op = "New"
 	if c == nil {

@@ -153,9 +153,11 @@ func recognise(name, backend string) (*library, error) {
 	l.version = int(int32(w[0]))
 	l.path = l.call.GetVersion.Path()
 	if l.version < oldest || !l.call.InitRankConfig.Valid() && !l.call.InitRankScalable.Valid() {
-		return nil, fmt.Errorf("it is version %s, and cannot make communicators that do not block; %s or later can", versionText(l.version), versionText(oldest))
+		return nil, fmt.Errorf("it is version %s, and cannot make communicators that do not block; %s or later can", versionText(l.version),
+			versionText(oldest))
 	}
-	// RCCL is linked with HIP's runtime, so a search in RCCL finds that runtime's symbols. NCCL contains its CUDA runtime, so its search does not.
+	// RCCL is linked with HIP's runtime, so a search in RCCL finds that runtime's symbols. NCCL contains its CUDA runtime, so its search
+	// does not.
 	l.setDevice = found.Proc("hipSetDevice")
 	l.rccl = l.setDevice.Valid()
 	switch {
@@ -174,8 +176,9 @@ func recognise(name, backend string) (*library, error) {
 	return l, nil
 }
 
-// enter makes a device current on this thread, to which the goroutine is locked. As in the backends, the device stays current: every call that
-// needs a device makes it current itself. The device that was current before is not restored, since it may have been destroyed meanwhile.
+// enter makes a device current on this thread, to which the goroutine is locked. As in the backends, the device stays current: every call
+// that needs a device makes it current itself. The device that was current before is not restored, since it may have been destroyed
+// meanwhile.
 func (l *library) enter(op string, dev *hal.Device) error {
 	h := dev.Handles()
 	set, to := l.setContext, h.Context
@@ -193,8 +196,8 @@ func (l *library) enter(op string, dev *hal.Device) error {
 	return nil
 }
 
-// config is ncclConfig_t as it was in 2.14. Later versions only append fields. A library uses its own defaults for fields that are newer than the
-// version in the config.
+// config is ncclConfig_t as it was in 2.14. Later versions only append fields. A library uses its own defaults for fields that are newer
+// than the version in the config.
 type config struct {
 	size     uint64
 	magic    uint32

@@ -70,7 +70,8 @@ func newBatch(c *Comm, name string) *batch {
 	return p
 }
 
-// usable checks what every call needs: a communicator that can be used, a context that has not ended, and a stream of the communicator's device.
+// usable checks what every call needs: a communicator that can be used, a context that has not ended, and a stream of the communicator's
+// device.
 func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error {
 	switch {
 	case c == nil:
@@ -80,7 +81,8 @@ func (c *Comm) usable(ctx context.Context, op string, stream *hal.Stream) error 
 	case ctx.Err() != nil:
 		return interrupted(ctx, op, driver.NoPeer, 0, 0)
 	case !stream.Device().Same(c.dev):
-		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is on device %s, the communicator on %s", stream.Device().Name(), c.dev.Name())
+		return driver.Errorf(op, driver.ErrInvalidArgument, "the stream is on device %s, the communicator on %s", stream.Device().Name(),
+			c.dev.Name())
 	}
 	if c.err.Load() != nil { // without the lock, which an abort may hold
 		return c.refusal(op)
@@ -159,13 +161,15 @@ func (p *batch) apart(at []uintptr) error {
 	for i := range p.list {
 		o := &p.list[i]
 		if o.send >= 0 && o.recv >= 0 && overlap(o.send, o.recv) && at[o.send] != at[o.recv]+uintptr(o.own) {
-			return driver.Errorf(p.name, driver.ErrInvalidArgument, "the buffers to send and to receive into share elements, and the operation is not in place")
+			return driver.Errorf(p.name, driver.ErrInvalidArgument,
+				"the buffers to send and to receive into share elements, and the operation is not in place")
 		}
 		for j := range p.list[:i] {
 			q := &p.list[j]
 			for _, w := range [][2]int{{o.recv, q.recv}, {o.recv, q.send}, {o.send, q.recv}} {
 				if w[0] >= 0 && w[1] >= 0 && overlap(w[0], w[1]) {
-					return driver.Errorf(p.name, driver.ErrInvalidArgument, "operations %d and %d of the group share elements, and one of them writes", j, i)
+					return driver.Errorf(p.name, driver.ErrInvalidArgument,
+						"operations %d and %d of the group share elements, and one of them writes", j, i)
 				}
 			}
 		}
@@ -173,7 +177,8 @@ func (p *batch) apart(at []uintptr) error {
 	return nil
 }
 
-// call makes the calls of the library, as a group if there are several. It locks the goroutine to its thread, because a group belongs to a thread.
+// call makes the calls of the library, as a group if there are several. It locks the goroutine to its thread, because a group belongs to a
+// thread.
 func (p *batch) call(stream *hal.Stream, at []uintptr) (begun bool, err error) {
 	c, l := p.c, p.c.lib
 	runtime.LockOSThread()
@@ -249,7 +254,8 @@ type element struct{ nccl, n uintptr }
 var types = map[driver.Type]element{
 	driver.Int8: {ncclInt8, 1}, driver.Uint8: {ncclUint8, 1}, driver.Int16: {ncclUint8, 2}, driver.Uint16: {ncclUint8, 2},
 	driver.Int32: {ncclInt32, 1}, driver.Uint32: {ncclUint32, 1}, driver.Int64: {ncclInt64, 1}, driver.Uint64: {ncclUint64, 1},
-	driver.Float32: {ncclFloat32, 1}, driver.Float64: {ncclFloat64, 1}, driver.Complex64: {ncclFloat32, 2}, driver.Complex128: {ncclFloat64, 2},
+	driver.Float32: {ncclFloat32, 1}, driver.Float64: {ncclFloat64, 1}, driver.Complex64: {ncclFloat32, 2}, driver.Complex128: {ncclFloat64,
+		2},
 }
 
 // Values of ncclRedOp_t, by the operations of package comm.

@@ -16,8 +16,8 @@ const accumulating = "Accumulate"
 // Accumulate combines what was written to ghosts, since the last Exchange or Accumulate, with the elements of their owners, and returns
 // what this rank sent. The owner's element comes first, then the contributions in the order of ranks, so results are the same in every
 // run. Afterwards the ghosts of elements that were combined are stale. All ranks call it, with the same op, and it waits for the neighbours
-// until ctx ends. If op does not take elements of type T, the error is of kind ErrInvalidArgument. After an error, unless it came before anything
-// was sent, b refuses further calls as after one of [Buffer.Exchange].
+// until ctx ends. If op does not take elements of type T, the error is of kind ErrInvalidArgument. After an error, unless it came before
+// anything was sent, b refuses further calls as after one of [Buffer.Exchange].
 func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 	if err := b.begin(accumulating); err != nil {
 		return Moved{}, err

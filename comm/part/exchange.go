@@ -21,11 +21,11 @@ type Moved struct {
 // exchanging is the operation in errors of Exchange, Begin and End.
 const exchanging = "Exchange"
 
-// Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends. What
-// was written to ghosts since the last Accumulate is lost.
+// Exchange makes all ghosts current, and returns what this rank sent. All ranks call it, and it waits for the neighbours until ctx ends.
+// What was written to ghosts since the last Accumulate is lost.
 //
-// An error before anything was sent changes nothing. After any other one the ghosts that had not arrived are stale, and b refuses all further
-// calls that are collective except Close, because the ranks may no longer agree on which messages belong together.
+// An error before anything was sent changes nothing. After any other one the ghosts that had not arrived are stale, and b refuses all
+// further calls that are collective except Close, because the ranks may no longer agree on which messages belong together.
 func (b *Buffer[T]) Exchange(ctx context.Context) (Moved, error) {
 	var x Exchanging[T]
 	if err := x.begin(ctx, b); err != nil {
@@ -41,8 +41,8 @@ type Exchanging[T buffer.Number] struct {
 }
 
 // Begin begins an exchange, so that the program can compute while messages are on their way. The elements to send are copied before it
-// returns; what is written to owned elements after that is sent by the next exchange, and does not make ghosts stale before End. Ghosts must not be
-// written before End. After an error there is nothing to end.
+// returns; what is written to owned elements after that is sent by the next exchange, and does not make ghosts stale before End. Ghosts
+// must not be written before End. After an error there is nothing to end.
 func (b *Buffer[T]) Begin(ctx context.Context) (*Exchanging[T], error) {
 	x := new(Exchanging[T])
 	if err := x.begin(ctx, b); err != nil {
@@ -189,8 +189,8 @@ func (b *Buffer[T]) post(ctx context.Context, tag int) error {
 	return nil
 }
 
-// pack makes the messages of a call and begins to send them. what returns for each link the spans in the head of the message, the elements that
-// it carries, and the end of the link to which these belong. All elements are read under one access.
+// pack makes the messages of a call and begins to send them. what returns for each link the spans in the head of the message, the elements
+// that it carries, and the end of the link to which these belong. All elements are read under one access.
 func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, payload []span, from *end), tag int, moved *Moved) error {
 	ranges := b.ranges[:0]
 	for _, l := range b.state.links {
@@ -223,9 +223,10 @@ func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, 
 	return b.local.AccessRanges(ctx, coherence.Read, ranges, func(data []T) error { return fill(data, ranges[0].Lo) })
 }
 
-// letter makes one message and begins to send it. data begins with local element base. A message to this rank itself is not sent: its memory
-// becomes that of the received message.
-func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head [2][]span, payload []span, from *end, data []T, base int) error {
+// letter makes one message and begins to send it. data begins with local element base. A message to this rank itself is not sent: its
+// memory becomes that of the received message.
+func (b *Buffer[T]) letter(ctx context.Context, m *mail, l *link, tag int, head [2][]span, payload []span, from *end, data []T,
+	base int) error {
 	n := headSize + spanSize*(len(head[0])+len(head[1])) + count(payload)*int(b.state.elem)
 	if m.part == nil || m.part.Len() != n {
 		part, err := m.out.Slice(0, n)
@@ -297,7 +298,8 @@ func (b *Buffer[T]) abandon(ctx context.Context) (err error) {
 	return err
 }
 
-// open reads the message that was received on link i, in the call op. The spans in each list of its head must ascend, and end at its limit or before.
+// open reads the message that was received on link i, in the call op. The spans in each list of its head must ascend, and end at its limit
+// or before.
 func (b *Buffer[T]) open(ctx context.Context, op string, i int, limit [2]int, fn func(head [2][]span, payload []byte) error) error {
 	m, peer := b.mail[i], b.state.links[i].peer
 	return m.in.View(ctx, func(from []byte) error {

@@ -34,9 +34,9 @@ func (b *Buffer[T]) header() npy.Header {
 	return npy.Header{Type: npy.Type{Kind: kind, Size: int(unsafe.Sizeof(zero))}, BigEndian: big, Shape: b.grid.shape}
 }
 
-// Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it, with the
-// same path, and it waits for them until ctx ends. Each rank writes its part to path with ".part" appended, and makes sure that it is on
-// the disk; only then does rank 0 rename the file. After an error the file of that name is the old one, or the
+// Save writes all elements to one .npy file on a file system that all ranks share, and replaces a file of that name. All ranks call it,
+// with the same path, and it waits for them until ctx ends. Each rank writes its part to path with ".part" appended, and makes sure that it
+// is on the disk; only then does rank 0 rename the file. After an error the file of that name is the old one, or the
 // whole new one. Errors of the file system are wrapped. If another rank failed, the error is of kind ErrMismatch and names that rank.
 func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	const op = "Save"
@@ -169,7 +169,8 @@ func (b *Buffer[T]) read(op, path string) (data []T, err error) {
 		if h.Fortran {
 			order = " in column-major order"
 		}
-		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "%s has %v of shape %v%s, not %v of shape %v", path, h.Type, h.Shape, order, want.Type, want.Shape)
+		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "%s has %v of shape %v%s, not %v of shape %v", path, h.Type, h.Shape, order,
+			want.Type, want.Shape)
 	}
 	base, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {

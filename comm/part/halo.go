@@ -13,8 +13,8 @@ type Range = buffer.Range
 
 // Halo says which elements of other ranks a rank has ghosts of. It has either widths or needs.
 //
-// Widths are numbers of elements, the same on all ranks: Lo below and Hi above the owned part in each dimension of the layout, with the corners
-// between them. A Periodic dimension continues at its other end; otherwise there are no ghosts beyond the border. Where Lo, Hi or
+// Widths are numbers of elements, the same on all ranks: Lo below and Hi above the owned part in each dimension of the layout, with the
+// corners between them. A Periodic dimension continues at its other end; otherwise there are no ghosts beyond the border. Where Lo, Hi or
 // Periodic is nil, it is 0 or false for every dimension. A rank that owns nothing has no ghosts of widths.
 //
 // Needs are for layouts of one dimension. They are ranges of global indices, which each rank chooses for itself. They must not overlap, and
@@ -51,7 +51,8 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 	}
 	dims := len(g.shape)
 	if h.Lo != nil && len(h.Lo) != dims || h.Hi != nil && len(h.Hi) != dims || h.Periodic != nil && len(h.Periodic) != dims {
-		return bad("halo widths %v and %v, periodic %v: each must have %d values, as the layout has dimensions", h.Lo, h.Hi, h.Periodic, dims)
+		return bad("halo widths %v and %v, periodic %v: each must have %d values, as the layout has dimensions", h.Lo, h.Hi, h.Periodic,
+			dims)
 	}
 	for d := range dims {
 		if h.lo(d) < 0 || h.hi(d) < 0 || h.lo(d) > maxElements || h.hi(d) > maxElements {

@@ -29,14 +29,14 @@ func Starts(starts ...int) Layout {
 }
 
 // Grid divides a grid of one to three dimensions among a grid of ranks. Elements and ranks are numbered in row-major order: the last
-// dimension varies fastest. procs has the number of ranks in each dimension, whose product is the communicator's size. Each dimension is divided
-// as [Block] divides.
+// dimension varies fastest. procs has the number of ranks in each dimension, whose product is the communicator's size. Each dimension is
+// divided as [Block] divides.
 func Grid(shape, procs []int) Layout {
 	return Layout{shape: slices.Clone(shape), procs: slices.Clone(procs)}
 }
 
-// grid is a layout for a given number of ranks. Unless there are explicit starts, the borders of parts are computed and not stored, so memory
-// and time do not grow with the number of ranks.
+// grid is a layout for a given number of ranks. Unless there are explicit starts, the borders of parts are computed and not stored, so
+// memory and time do not grow with the number of ranks.
 type grid struct {
 	shape, procs []int
 	cuts         []int // of Starts, unless they divide as Block does: where the parts begin, and the end
@@ -114,7 +114,8 @@ func (g *grid) coords(rank int) (at [3]int) {
 	return at
 }
 
-// part returns the coordinate in dimension d of the parts that have position x. With n explicit starts it takes O(log n) steps, otherwise one.
+// part returns the coordinate in dimension d of the parts that have position x. With n explicit starts it takes O(log n) steps, otherwise
+// one.
 func (g *grid) part(d, x int) int {
 	if g.cuts != nil {
 		return sort.Search(len(g.cuts)-1, func(i int) bool { return g.cuts[i+1] > x })
@@ -198,8 +199,8 @@ func (g *grid) empty(at [3]int) bool {
 // anyone stands for all ranks.
 const anyone = -1
 
-// walk calls fn for each run of a rank's local box, in ascending order of the local numbering. Unless from is anyone, it passes over runs that
-// rank from does not own. It returns the box's extents, all 0 if the rank owns nothing.
+// walk calls fn for each run of a rank's local box, in ascending order of the local numbering. Unless from is anyone, it passes over runs
+// that rank from does not own. It returns the box's extents, all 0 if the rank owns nothing.
 func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 	dims := len(g.shape)
 	at := g.coords(rank)
@@ -243,9 +244,9 @@ func (g *grid) walk(rank, from int, h *Halo, fn func(run)) (extent [3]int) {
 	return extent
 }
 
-// readers lists the ranks whose boxes have elements that a rank owns, and the rank itself. With the widths below and above swapped, they are the
-// owners of the elements in the rank's own box: another rank's ghosts above its part reach into this part if ghosts of the same width below
-// this part reach into the other.
+// readers lists the ranks whose boxes have elements that a rank owns, and the rank itself. With the widths below and above swapped, they
+// are the owners of the elements in the rank's own box: another rank's ghosts above its part reach into this part if ghosts of the same
+// width below this part reach into the other.
 func (g *grid) readers(rank int, h *Halo) []int {
 	at := g.coords(rank)
 	if g.empty(at) {

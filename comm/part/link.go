@@ -35,9 +35,9 @@ type span struct{ lo, hi int }
 // stretchOf is a stretch of a link's elements that is consecutive in the local numbering, too.
 type stretchOf struct{ wire, local, n int }
 
-// end is one rank's end of the elements of a link. Its map says at which of the two places they are current. At the owner's end, elements are
-// current at the owner only once the owner has written them. At the other end they are current at both places, at the owner only (the ghosts are
-// stale), or at the ghost only (this rank has written them).
+// end is one rank's end of the elements of a link. Its map says at which of the two places they are current. At the owner's end, elements
+// are current at the owner only once the owner has written them. At the other end they are current at both places, at the owner only (the
+// ghosts are stale), or at the ghost only (this rank has written them).
 type end struct {
 	m       protocol.Map
 	wire    []stretchOf // in the link's order

@@ -37,8 +37,8 @@ func Lagged() Option { return func(o *options) { o.lagged = true } }
 
 // New makes a buffer that is divided among the ranks of c. It reads as zeros, but its ghosts are stale before the first exchange. All ranks
 // call New, with the same layout and the same widths. It makes a communicator of its own ([comm.Comm.Dup]), and waits for the other
-// ranks until ctx ends. If one rank refuses its arguments, New fails on all: with an error of kind ErrInvalidArgument there, and ErrMismatch
-// elsewhere. If ranks gave different layouts, widths or types of elements, the error is of kind ErrMismatch on all.
+// ranks until ctx ends. If one rank refuses its arguments, New fails on all: with an error of kind ErrInvalidArgument there, and
+// ErrMismatch elsewhere. If ranks gave different layouts, widths or types of elements, the error is of kind ErrMismatch on all.
 func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo Halo, opts ...Option) (*Buffer[T], error) {
 	const op = "New"
 	if c == nil {
@@ -151,8 +151,8 @@ func (b *Buffer[T]) Local() *buffer.Buffer[T] { return b.local }
 // nothing. Ghosts of needs are not part of it.
 func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.extent[:len(b.grid.shape)]) }
 
-// Owned is the slice of Local that has the owned elements. It is nil if there are none, or if they are not one range of the local numbering;
-// see [Buffer.OwnedRanges].
+// Owned is the slice of Local that has the owned elements. It is nil if there are none, or if they are not one range of the local
+// numbering; see [Buffer.OwnedRanges].
 func (b *Buffer[T]) Owned() *buffer.Buffer[T] { return b.owned }
 
 // OwnedRanges lists the owned elements in the local numbering, ascending, for [buffer.Buffer.AcquireRanges] and AccessRanges.
@@ -193,15 +193,16 @@ func (b *Buffer[T]) Stale() []Range {
 	return b.state.stale(0, b.size)
 }
 
-// Expire makes all ghosts stale that hold elements of their owners. Call it if the owners have written since, and this rank has not: a write of
-// owned elements does the same.
+// Expire makes all ghosts stale that hold elements of their owners. Call it if the owners have written since, and this rank has not: a
+// write of owned elements does the same.
 func (b *Buffer[T]) Expire() {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
 	b.state.expire()
 }
 
-// Close frees the elements of this rank. All ranks call it. It fails, and changes nothing, while an exchange or another access is under way.
+// Close frees the elements of this rank. All ranks call it. It fails, and changes nothing, while an exchange or another access is under
+// way.
 func (b *Buffer[T]) Close() error {
 	if err := b.begin("Close"); err != nil {
 		return err

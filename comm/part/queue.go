@@ -22,8 +22,8 @@ import (
 // Of each launch a rank runs a part, whose threads have the indexes that they have in a launch on one device. What the part reads and
 // writes is known from the kernel's text ([kernel.Footprint]). Elements that the part reads, and that another rank has written since, are
 // received before. So the result has the same bits as on one rank. A step of a stencil, for example, sends to each neighbour the rows at
-// the boundary, and nothing else. Launches of one block, which cannot be cut, run on rank 0. Since the order counts, one goroutine of a rank
-// makes these calls, and a buffer takes part in the launches of one Queue.
+// the boundary, and nothing else. Launches of one block, which cannot be cut, run on rank 0. Since the order counts, one goroutine of a
+// rank makes these calls, and a buffer takes part in the launches of one Queue.
 //
 // After a launch a rank has only some of the elements. To read others on the host, or by a kernel that is not launched on the Queue, is an
 // error of kind [ErrStale] on the queue, until [Queue.Gather] or [Queue.Allgather] has brought them.

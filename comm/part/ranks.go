@@ -95,7 +95,8 @@ func (r *ranks) Ranks() (rank, size int) { return r.rank, r.size }
 func (r *ranks) Devices() any { return r.devices }
 
 func (r *ranks) Begins(rank, n int) int {
-	return int(float64(r.bounds[rank]/r.bounds[r.size]*float64(n)) + 0.5) // the conversion forbids to fuse, which would differ between machines
+	// the conversion forbids to fuse, which would differ between machines
+	return int(float64(r.bounds[rank]/r.bounds[r.size]*float64(n)) + 0.5)
 }
 
 func (r *ranks) Enter(ctx context.Context) error {

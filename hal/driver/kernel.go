@@ -20,7 +20,8 @@ const (
 	FormatVulkan                         // a module of SPIR-V for Vulkan
 )
 
-var formatNames = [...]string{"", "PTX", "cubin", "fatbin", "AMD code object", "OpenCL C", "OpenCL binary", "SPIR-V", "Go", "SPIR-V for Vulkan"}
+var formatNames = [...]string{"", "PTX", "cubin", "fatbin", "AMD code object", "OpenCL C", "OpenCL binary", "SPIR-V", "Go",
+	"SPIR-V for Vulkan"}
 
 // String returns the usual name of the format: "PTX".
 func (f Format) String() string {
@@ -192,7 +193,8 @@ type Launch struct {
 	Args   []Arg     // one for each parameter
 }
 
-// Repeater is implemented by a Launcher that prepares launches which are made again and again. For one that is not, package hal calls Launch.
+// Repeater is implemented by a Launcher that prepares launches which are made again and again. For one that is not, package hal calls
+// Launch.
 type Repeater interface {
 	// Prepare prepares launches to be enqueued together in this order, each of the kernel with the same index. It keeps nothing that the
 	// arguments point to, and has no effect on the stream. The rules are those of Launch.
@@ -201,8 +203,8 @@ type Repeater interface {
 
 // Sequence is launches that a stream has prepared.
 type Sequence interface {
-	// Enqueue enqueues the launches on the stream, one after the other. It returns how many it has enqueued: after an error, fewer than all. A
-	// later event of the stream reports the failure of any of them.
+	// Enqueue enqueues the launches on the stream, one after the other. It returns how many it has enqueued: after an error, fewer than
+	// all. A later event of the stream reports the failure of any of them.
 	Enqueue() (n int, err error)
 
 	// Close frees what was prepared. The launches that were enqueued are done.
@@ -266,9 +268,9 @@ type Function struct {
 	// Run is called once for each block of a launch, and for several blocks at the same time.
 	Run func(*Block)
 
-	// Steps is how much a thread does at most, if that is known, and if the function neither waits for anything nor ends its goroutine: a number of
-	// operations, plus, for each argument that is a whole number, a number times its value. It holds for launches of at most 1<<15 threads, and for
-	// numbers that are not negative. A device may run a small launch before Launch returns.
+	// Steps is how much a thread does at most, if that is known, and if the function neither waits for anything nor ends its goroutine: a
+	// number of operations, plus, for each argument that is a whole number, a number times its value. It holds for launches of at most
+	// 1<<15 threads, and for numbers that are not negative. A device may run a small launch before Launch returns.
 	Steps []uint32
 }
 

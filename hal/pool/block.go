@@ -98,8 +98,8 @@ func (b Block) Free(stream *hal.Stream) error {
 }
 
 // From returns the block with a as the allocator that Free gives it back to. An allocator that wraps
-// another returns the other's blocks with itself as a, so that Block.Free calls its Free. As a key of a map use From(nil): the blocks that From(nil) returns for two copies of one
-// block are equal (==), whether live or stale; for two different blocks they never are.
+// another returns the other's blocks with itself as a, so that Block.Free calls its Free. As a key of a map use From(nil): the blocks that
+// From(nil) returns for two copies of one block are equal (==), whether live or stale; for two different blocks they never are.
 func (b Block) From(a Allocator) Block {
 	b.from = a
 	return b

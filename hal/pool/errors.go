@@ -34,7 +34,8 @@ func (e *ExhaustedError) Error() string {
 	if e.Limit > 0 {
 		limit = " of at most " + formatSize(e.Limit)
 	}
-	return fmt.Sprintf("%v; the pool has taken %s%s, of which %d blocks hold %s", e.err, formatSize(e.Reserved), limit, e.Blocks, formatSize(e.Live))
+	return fmt.Sprintf("%v; the pool has taken %s%s, of which %d blocks hold %s", e.err, formatSize(e.Reserved), limit, e.Blocks,
+		formatSize(e.Live))
 }
 
 // Unwrap returns the error of the last attempt to get memory.

@@ -16,8 +16,8 @@ const Depth = 6
 // Site is a short stack of return addresses; the zero Site means no place.
 type Site [Depth]uintptr
 
-// Outside returns file:line of the innermost call in the Site that was made by a function not [Within] the package with the given import path, or
-// "" if there is none.
+// Outside returns file:line of the innermost call in the Site that was made by a function not [Within] the package with the given import
+// path, or "" if there is none.
 func (s *Site) Outside(pkg string) string {
 	n := 0
 	for n < Depth && s[n] != 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Beyond sets s to the innermost call that was made by a function not within the package. Unlike Outside it looks beyond the depth of a Site. If there
-// is no such call, it leaves s unchanged.
+// Beyond sets s to the innermost call that was made by a function not within the package. Unlike Outside it looks beyond the depth of a
+// Site. If there is no such call, it leaves s unchanged.
 func Beyond(s *Site, pkg string) {
 	var pcs [128]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -40,8 +40,8 @@ func prints(file string) bool {
 	return false
 }
 
-// Within reports whether a function is of the package, of package halyard, of a launcher, of what prints, of a package below one of these, or in
-// a file that the command "halyard kernels" wrote.
+// Within reports whether a function is of the package, of package halyard, of a launcher, of what prints, of a package below one of these,
+// or in a file that the command "halyard kernels" wrote.
 func Within(f *runtime.Frame, pkg string) bool {
 	if below(f.Function, pkg) || strings.HasPrefix(f.Function, root) || strings.HasSuffix(f.File, "_kernels.go") || prints(f.File) {
 		return true

@@ -24,8 +24,8 @@ func (c *Crash) Error() string {
 	return c.What + " (" + c.Place + ")"
 }
 
-// Recovered returns the failure for a panic with the value p. The deferred function that recovered p must call it itself, while the stack of
-// the panic is still there.
+// Recovered returns the failure for a panic with the value p. The deferred function that recovered p must call it itself, while the stack
+// of the panic is still there.
 func Recovered(p any) *Crash {
 	if c, ok := p.(*Crash); ok {
 		return c
@@ -53,7 +53,10 @@ var matrix = []string{"Matrix[", "OutMatrix["}
 // below reports whether a function is one that a kernel calls and that has no lines of the program.
 func below(function string) bool {
 	name, ok := strings.CutPrefix(function, "github.com/go-halyard/halyard/kernel/grid.")
-	return strings.HasPrefix(function, "runtime.") || ok && slices.ContainsFunc(matrix, func(m string) bool { return strings.HasPrefix(name, m) })
+	return strings.HasPrefix(function, "runtime.") || ok && slices.ContainsFunc(matrix, func(m string) bool {
+		return strings.HasPrefix(name,
+			m)
+	})
 }
 
 // place walks the stack, the innermost call first. From the function on for which begins returns true, it returns the first place that is

@@ -45,8 +45,8 @@ type Vendor struct {
 	// vendor has no other handle for that stream.
 	LegacyStream uintptr
 
-	// HostPointers returns the number of the type of page-locked memory in a version of the library; the next number is that of device memory.
-	// PointerRanges says that the attributes of an address have the range of its allocation.
+	// HostPointers returns the number of the type of page-locked memory in a version of the library; the next number is that of device
+	// memory. PointerRanges says that the attributes of an address have the range of its allocation.
 	HostPointers  func(version int32) int32
 	PointerRanges bool
 

@@ -121,7 +121,8 @@ func (d *Device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.M
 		case p.addr == 0:
 			return nil, d.refuse(op, driver.ErrWrongDevice, "the device cannot use the memory at %#x", handle)
 		case p.size != 0 && size > p.size-uint64(handle-p.base):
-			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.size, p.base)
+			return nil, d.refuse(op, driver.ErrOutOfRange, "%d bytes at %#x exceed the allocation of %d bytes at %#x", size, handle, p.size,
+				p.base)
 		}
 		m.addr, m.host = p.addr, p.host
 	case kind == driver.KindHost:

@@ -63,7 +63,8 @@ func NewCallbacks(args, data int) *Callbacks {
 			return c.dispatch(CallbackArgs{a, b, d, e})
 		})
 	default:
-		panic(fmt.Sprintf("dl: invalid callback: 1 to 4 arguments are supported, and index %d of the user data must be below their number", data))
+		panic(fmt.Sprintf("dl: invalid callback: 1 to 4 arguments are supported, and index %d of the user data must be below their number",
+			data))
 	}
 	return c
 }

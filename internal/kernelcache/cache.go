@@ -40,9 +40,9 @@ type Cache struct {
 	sync func(*os.File) error // brings a file to the disk; tests replace it
 }
 
-// Open returns the cache in a folder. With dir "" it stores nothing. The entries, each rounded up to 4 KiB, have at most limit bytes together; 0 or
-// less stands for [DefaultLimit]. If several processes store at the same time, each may exceed the limit by 64 entries. Nothing is
-// created or looked at before the first use.
+// Open returns the cache in a folder. With dir "" it stores nothing. The entries, each rounded up to 4 KiB, have at most limit bytes
+// together; 0 or less stands for [DefaultLimit]. If several processes store at the same time, each may exceed the limit by 64 entries.
+// Nothing is created or looked at before the first use.
 func Open(dir string, limit int64) *Cache {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -61,9 +61,9 @@ var preset struct {
 	cache *Cache
 }
 
-// Default returns the cache in the folder that the environment variable HALYARD_KERNEL_CACHE names; if it is not set, in halyard/kernels of the
-// user's folder for caches. If it is empty or "off", or the user has no such folder, the cache stores nothing. While the variable keeps its value, all calls return
-// the same Cache.
+// Default returns the cache in the folder that the environment variable HALYARD_KERNEL_CACHE names; if it is not set, in halyard/kernels of
+// the user's folder for caches. If it is empty or "off", or the user has no such folder, the cache stores nothing. While the variable keeps
+// its value, all calls return the same Cache.
 func Default() *Cache {
 	value, set := os.LookupEnv(Variable)
 	switch {
@@ -82,8 +82,8 @@ func Default() *Cache {
 	return preset.cache
 }
 
-// Get returns the image of an entry, which then belongs to the caller. It reports false if there is no such entry, or if the entry is damaged
-// or cannot be read. A damaged entry is removed.
+// Get returns the image of an entry, which then belongs to the caller. It reports false if there is no such entry, or if the entry is
+// damaged or cannot be read. A damaged entry is removed.
 func (c *Cache) Get(key Key) (*driver.Image, bool) {
 	if c.dir == "" {
 		return nil, false
@@ -155,8 +155,8 @@ func readFull(f *os.File, b []byte) error {
 	return err
 }
 
-// Put stores an image, which replaces one that is there. It does nothing if the cache is switched off. Other processes see the whole entry or
-// none. The error is of kind ErrUnavailable if the folder cannot be used or written to, and the program can go on without the cache;
+// Put stores an image, which replaces one that is there. It does nothing if the cache is switched off. Other processes see the whole entry
+// or none. The error is of kind ErrUnavailable if the folder cannot be used or written to, and the program can go on without the cache;
 // ErrUnsupported if the image has functions of the program; ErrOutOfRange if it is larger than the cache.
 func (c *Cache) Put(key Key, img *driver.Image) error {
 	const op = "store a kernel"

@@ -59,7 +59,8 @@ func seal(b []byte) {
 // plausible reports whether the header can be that of an entry of size bytes. It does not look at the checksum.
 func plausible(header []byte, size int64) bool {
 	return size <= maxEntry && len(header) == headerSize && string(header[:len(magic)]) == magic &&
-		binary.LittleEndian.Uint16(header[len(magic):]) == schema && binary.LittleEndian.Uint64(header[lengthAt:]) == uint64(size-headerSize)
+		binary.LittleEndian.Uint16(header[len(magic):]) == schema &&
+		binary.LittleEndian.Uint64(header[lengthAt:]) == uint64(size-headerSize)
 }
 
 // decode returns the image of an entry, whose data is a part of b, or nil if b is not an undamaged entry of that key.

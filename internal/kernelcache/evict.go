@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	scanEvery = 64        // entries stored by a process between two scans, at most
-	block     = 4096      // bytes; sizes are rounded up to whole blocks, as on the disk, so that the limit bounds the number of small entries, too
-	tempAge   = time.Hour // a temporary file that is older was left behind by a process that died
+	scanEvery = 64 // entries stored by a process between two scans, at most
+	// bytes; sizes are rounded up to whole blocks, as on the disk, so that the limit bounds the number of small entries, too
+	block   = 4096
+	tempAge = time.Hour // a temporary file that is older was left behind by a process that died
 )
 
 // blocks rounds a size up to whole blocks.
@@ -44,8 +45,8 @@ type used struct {
 	last time.Time
 }
 
-// evict deletes entries if all together exceed the limit: those that have not been used for longest, until an eighth of the limit is free. It
-// returns the size of the entries that are left. Errors do not matter: a file that cannot be deleted is left to the next scan.
+// evict deletes entries if all together exceed the limit: those that have not been used for longest, until an eighth of the limit is free.
+// It returns the size of the entries that are left. Errors do not matter: a file that cannot be deleted is left to the next scan.
 func (c *Cache) evict(root *os.Root) int64 {
 	var entries []used
 	var total int64

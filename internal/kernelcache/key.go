@@ -10,8 +10,8 @@ import (
 // Key names an entry.
 type Key [sha256.Size]byte
 
-// NewKey returns the hash of these parts, in this order. Parts are kept apart: "ab", "c" and "a", "bc" give different keys. The version of the
-// format of entries is part of the hash, too.
+// NewKey returns the hash of these parts, in this order. Parts are kept apart: "ab", "c" and "a", "bc" give different keys. The version of
+// the format of entries is part of the hash, too.
 func NewKey(parts ...string) Key {
 	h := sha256.New()
 	room := append(make([]byte, 0, 16), "halyard kernel"...)
@@ -46,7 +46,8 @@ func isEntry(name string) bool { return len(name) == fileDigits && isHex(name) }
 
 // isTemp reports whether the cache gives that name to entries that are being written.
 func isTemp(name string) bool {
-	return len(name) > fileDigits+len(tempSuffix) && isHex(name[:fileDigits]) && name[fileDigits] == '.' && name[len(name)-len(tempSuffix):] == tempSuffix
+	return len(name) > fileDigits+len(tempSuffix) && isHex(name[:fileDigits]) && name[fileDigits] == '.' &&
+		name[len(name)-len(tempSuffix):] == tempSuffix
 }
 
 func isHex(s string) bool {

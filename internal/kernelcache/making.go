@@ -12,14 +12,16 @@ type making struct {
 	done chan struct{} // closed at the end
 	img  *driver.Image
 	err  error
-	own  bool // the outcome concerns only this caller: there was a panic, a context ended, or its device was closed or lost; others have to try themselves
+	// the outcome concerns only this caller: there was a panic, a context ended, or its device was closed or lost; others have to try
+	// themselves
+	own bool
 }
 
-// Do returns the image of an entry from the cache. If it is not there, Do calls compile and stores the result. If the result cannot be stored,
-// Do still returns it. Calls for the same key at the same time look up and compile only once, on the goroutine of
+// Do returns the image of an entry from the cache. If it is not there, Do calls compile and stores the result. If the result cannot be
+// stored, Do still returns it. Calls for the same key at the same time look up and compile only once, on the goroutine of
 // one of them. They return the same image, which must not be changed. An error of compile goes to all calls that wait at that time, and
-// is not kept. If compile panics, or its error is that of a context or says that the caller's device was closed or lost, the calls that wait try
-// themselves: their devices may be others.
+// is not kept. If compile panics, or its error is that of a context or says that the caller's device was closed or lost, the calls that
+// wait try themselves: their devices may be others.
 //
 // The error is of kind ErrNotReady, wrapping the context's cause, if ctx ended before the call began or while it waited for another call.
 // compile is not interrupted.

@@ -11,23 +11,24 @@ import (
 
 // under holds the functions as function values: calling one costs less than calling a method of an interface, which goes through a wrapper.
 var under = slot.Hal.(struct {
-	RecordShared     func(*hal.Stream) (*hal.Event, error)
-	RecordAgain      func(*hal.Stream, *hal.Event) bool
-	Retain           func(*hal.Event) *hal.Event
-	RecordedOn       func(*hal.Event, *hal.Stream) bool
-	DoneAlone        func(*hal.Event) (bool, error)
-	CanDefer         func(*hal.Stream, *hal.Event) bool
-	Dimensions       func(hal.Grid) int
-	Empty            func(hal.Grid) bool
-	None             func(hal.Grid) hal.Grid
-	Among            func(hal.Grid) any
-	Divide           func(g hal.Grid, among any) hal.Grid
-	Shape            func(hal.Grid) (n [3]int, over, shaped bool)
-	Resolve          func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)
-	IsShared         func(hal.Arg) bool
-	Integer          func(a hal.Arg, signed bool) int64
-	Keep             func(hal.Arg) hal.Arg
-	Prepare          func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, args [][]hal.Arg) (run func() (n int, err error), end func() error, err error)
+	RecordShared func(*hal.Stream) (*hal.Event, error)
+	RecordAgain  func(*hal.Stream, *hal.Event) bool
+	Retain       func(*hal.Event) *hal.Event
+	RecordedOn   func(*hal.Event, *hal.Stream) bool
+	DoneAlone    func(*hal.Event) (bool, error)
+	CanDefer     func(*hal.Stream, *hal.Event) bool
+	Dimensions   func(hal.Grid) int
+	Empty        func(hal.Grid) bool
+	None         func(hal.Grid) hal.Grid
+	Among        func(hal.Grid) any
+	Divide       func(g hal.Grid, among any) hal.Grid
+	Shape        func(hal.Grid) (n [3]int, over, shaped bool)
+	Resolve      func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)
+	IsShared     func(hal.Arg) bool
+	Integer      func(a hal.Arg, signed bool) int64
+	Keep         func(hal.Arg) hal.Arg
+	Prepare      func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, args [][]hal.Arg) (run func() (n int, err error), end func() error,
+		err error)
 	Rename           func(k *hal.Kernel, name string, params []string)
 	KeepsFailures    func(*hal.Stream) bool
 	Idle             func(*hal.Stream) (bool, error)
@@ -77,8 +78,8 @@ var Empty = under.Empty
 // None returns the same grid for a launch that makes all checks and then does nothing.
 var None = under.None
 
-// Divide returns the same grid with what package kernel divides launches with, among several devices, or records them in; nil is for launches
-// on one device. Among returns it. Package hal itself ignores it.
+// Divide returns the same grid with what package kernel divides launches with, among several devices, or records them in; nil is for
+// launches on one device. Among returns it. Package hal itself ignores it.
 var (
 	Divide = under.Divide
 	Among  = under.Among
@@ -100,9 +101,9 @@ var Integer = under.Integer
 // Keep returns the argument with a copy of its value, which may change or go later.
 var Keep = under.Keep
 
-// Prepare checks launches as Stream.Launch does, and returns run, which enqueues them again and again without these checks. run returns how many
-// it has enqueued, and is not to be called by two goroutines at once. A later event tells the failure of any of them; run is nil where that is not
-// so. end frees what the driver has prepared; it is nil if that is nothing.
+// Prepare checks launches as Stream.Launch does, and returns run, which enqueues them again and again without these checks. run returns how
+// many it has enqueued, and is not to be called by two goroutines at once. A later event tells the failure of any of them; run is nil where
+// that is not so. end frees what the driver has prepared; it is nil if that is nothing.
 var Prepare = under.Prepare
 
 // Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first

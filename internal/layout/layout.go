@@ -73,7 +73,8 @@ func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 			size, align = roundUp(size, a), max(align, a)
 			if size != f.Offset && l.Bad == nil { // numbers of 8 bytes on systems of 32 bits
 				l.Bad = &Bad{path + "." + f.Name, f.Type, fmt.Sprintf(
-					"starts at byte %d here and at byte %d on devices; put fields of 8 bytes first, or padding before them", f.Offset, size)}
+					"starts at byte %d here and at byte %d on devices; put fields of 8 bytes first, or padding before them",
+					f.Offset, size)}
 			}
 			size += n
 		}

@@ -122,9 +122,9 @@ func (c *class) try(t task) {
 	}
 }
 
-// turn returns the plan of the next trial, given the number of trials so far, and whether its time counts. All trials of a plan come one after
-// the other. The first does not count, because it runs with the caches as another plan left them. A plan that writes around the caches is quick
-// itself, but the next copy of the same data must wait for the memory.
+// turn returns the plan of the next trial, given the number of trials so far, and whether its time counts. All trials of a plan come one
+// after the other. The first does not count, because it runs with the caches as another plan left them. A plan that writes around the
+// caches is quick itself, but the next copy of the same data must wait for the memory.
 func turn(tried int) (plan int, counts bool) { return tried / trialsPerPlan, tried%trialsPerPlan > 0 }
 
 // candidates lists the plans worth trying for copies of size bytes on a number of

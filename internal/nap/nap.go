@@ -8,14 +8,16 @@ import (
 )
 
 const (
-	eager   = 50                    // how often the library is asked before the processor is offered to other processes
-	awake   = time.Millisecond      // how long it is asked without a sleep
-	part    = 64                    // a sleep is this part of the time that has been waited, so it makes an answer late by less than two percent
+	eager = 50               // how often the library is asked before the processor is offered to other processes
+	awake = time.Millisecond // how long it is asked without a sleep
+	// a sleep is this part of the time that has been waited, so it makes an answer late by less than two percent
+	part    = 64
 	longest = time.Millisecond      // of one sleep
 	least   = 10 * time.Microsecond // the system makes it longer by about 50 µs
 )
 
-// Waiter waits for one answer. A machine may run more ranks than it has processors, so one that waits has to leave its processor to the others.
+// Waiter waits for one answer. A machine may run more ranks than it has processors, so one that waits has to leave its processor to the
+// others.
 type Waiter struct {
 	asked int
 	start time.Time
@@ -62,8 +64,8 @@ func (w *Waiter) Since() time.Duration {
 	return time.Since(w.start)
 }
 
-// For sleeps for d. On Linux a sleep of less than a millisecond is a call of nanosleep: time.Sleep would take a whole millisecond where no other goroutine
-// runs, because the scheduler then waits in epoll, which counts in milliseconds.
+// For sleeps for d. On Linux a sleep of less than a millisecond is a call of nanosleep: time.Sleep would take a whole millisecond where no
+// other goroutine runs, because the scheduler then waits in epoll, which counts in milliseconds.
 func For(d time.Duration) {
 	if d < time.Millisecond {
 		short(d)

@@ -1,6 +1,6 @@
-// Package parts lets package kernel divide a launch among several devices as one access, or make one access of several launches: nothing else
-// uses the buffers between them. It also is what package kernel and package comm/part tell each other about launches that are divided among
-// ranks. No program needs it, so package buffer does not export it.
+// Package parts lets package kernel divide a launch among several devices as one access, or make one access of several launches: nothing
+// else uses the buffers between them. It also is what package kernel and package comm/part tell each other about launches that are divided
+// among ranks. No program needs it, so package buffer does not export it.
 package parts
 
 import (
@@ -32,10 +32,10 @@ var Cover = under.Cover
 var Of = under.Of
 
 // InTurn returns one want for each buffer, for launches that come one after the other: elements that one of them overwrites, and neither
-// this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie in
-// the region of that.
+// this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie
+// in the region of that.
 var InTurn = under.Turn
 
-// Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued until
-// their release does not. That is needed unless layer.KeepsFailures.
+// Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
+// until their release does not. That is needed unless layer.KeepsFailures.
 var Mark = under.Mark

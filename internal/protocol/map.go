@@ -177,8 +177,8 @@ func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) 
 }
 
 // Apply records that a transfer has been submitted: To is valid in its range and allocated. Call it for each
-// transfer of [Map.Plan], none of which is empty, as it is submitted, so that a transfer counts even if a later one fails. Apply refuses, with a
-// *RefusalError, a copy whose source is not valid throughout, and zeros over bytes that are
+// transfer of [Map.Plan], none of which is empty, as it is submitted, so that a transfer counts even if a later one fails. Apply refuses,
+// with a *RefusalError, a copy whose source is not valid throughout, and zeros over bytes that are
 // valid somewhere: the plan is out of date.
 func (m *Map) Apply(t Transfer) error {
 	if t.To >= MaxPlaces {

@@ -235,8 +235,8 @@ func (t *Tree[V]) Any(lo, hi uint64) *Node[V] {
 		case n.Lo < hi && lo < n.Hi:
 			return n
 		case n.left != nil && n.left.end > lo:
-			// Some node on the left ends after lo. If it does not overlap the range, it begins at hi or later, and so do n and all nodes on its
-			// right. So the search can go left in any case.
+			// Some node on the left ends after lo. If it does not overlap the range, it begins at hi or later, and so do n and all nodes on
+			// its right. So the search can go left in any case.
 			n = n.left
 		case n.Lo >= hi:
 			return nil

@@ -13,9 +13,9 @@ const (
 	pushable  = 128
 )
 
-// Parts returns a kernel's module, as [Unpack] returns it, for launches of a part of a grid. It has one more argument at the end, of six numbers of
-// 32 bits: the first block of the part and the blocks of the whole grid, each in three dimensions. Its threads ask for their places as in a launch
-// of the whole grid. The error says why there is no such module.
+// Parts returns a kernel's module, as [Unpack] returns it, for launches of a part of a grid. It has one more argument at the end, of six
+// numbers of 32 bits: the first block of the part and the blocks of the whole grid, each in three dimensions. Its threads ask for their
+// places as in a launch of the whole grid. The error says why there is no such module.
 func Parts(module []byte) ([]byte, error) {
 	words := make([]uint32, len(module)/4)
 	for i := range words {
@@ -102,7 +102,8 @@ func (p *parts) find() error {
 	if len(block) == 3 && Op(p.types[block[2]][0]) == OpTypePointer && p.isStruct(p.types[block[2]][3]) || p.at+partBytes > pushable {
 		return fmt.Errorf("its arguments have more than %d bytes", pushable-partBytes)
 	}
-	for _, id := range []*ID{&p.origin, &p.pointer, &p.member, &p.index[0], &p.index[1], &p.index[2], &p.index[3], &p.index[4], &p.index[5]} {
+	for _, id := range []*ID{&p.origin, &p.pointer, &p.member, &p.index[0], &p.index[1], &p.index[2], &p.index[3], &p.index[4],
+		&p.index[5]} {
 		*id = p.id()
 	}
 	return nil

@@ -94,7 +94,8 @@ type kernels[T grid.Number] struct {
 		values kernel.Vector[T], at kernel.Vector[int64]) error
 	scan    func(ctx context.Context, s *hal.Stream, over hal.Grid, exclusive int32, x, before, sums kernel.Vector[T]) error
 	count   func(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[T], counts kernel.Vector[uint32]) error
-	scatter func(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[T], values, starts kernel.Vector[uint32],
+	scatter func(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, keys kernel.Vector[T], values,
+		starts kernel.Vector[uint32],
 		sorted kernel.Vector[T], sortedValues kernel.Vector[uint32]) error
 }
 

@@ -14,9 +14,9 @@ type Integer interface {
 // Number is what the other atomic operations work on. Those on a float64 are operations of 64 bits.
 type Number interface{ Integer | float32 | float64 }
 
-// AtomicAdd adds v to *p and returns what *p was. This and the other atomic functions are for elements of buffers and of [Shared] memory that
-// several threads change. Additions of floats round, so a sum depends on their order, which is another in each run. GPUs may add a float32 below
-// the smallest normal number as 0.
+// AtomicAdd adds v to *p and returns what *p was. This and the other atomic functions are for elements of buffers and of [Shared] memory
+// that several threads change. Additions of floats round, so a sum depends on their order, which is another in each run. GPUs may add a
+// float32 below the smallest normal number as 0.
 func AtomicAdd[T Number](p *T, v T) T {
 	switch {
 	case T(1)/2 != 0: // T is a type of floats

@@ -9,8 +9,8 @@
 //		}
 //	}
 //
-// On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a function
-// that launches either.
+// On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a
+// function that launches either.
 //
 // If a kernel calls [Thread.Barrier], the code between two barriers runs as a loop over the threads of a block. With the race detector the
 // threads are goroutines, so that the detector sees their races.
@@ -18,8 +18,8 @@ package grid
 
 import "github.com/go-halyard/halyard/kernel"
 
-// Thread is one thread of a grid, the first parameter of every kernel. Its methods take a dimension, a constant 0, 1 or 2, and panic if it is
-// another number.
+// Thread is one thread of a grid, the first parameter of every kernel. Its methods take a dimension, a constant 0, 1 or 2, and panic if it
+// is another number.
 type Thread struct {
 	x, y, z int // its place in the grid
 	in      *block

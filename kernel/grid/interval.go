@@ -7,9 +7,9 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 )
 
-// Interval is a range of integers, or none. Files that "halyard kernels" writes compute with intervals which elements the threads of a box use: see
-// [kernel.Footprint]. The result of an operation has every result that the operation on numbers of the intervals can have. What may leave int64
-// can be any number, because sums and products of Go wrap around.
+// Interval is a range of integers, or none. Files that "halyard kernels" writes compute with intervals which elements the threads of a box
+// use: see [kernel.Footprint]. The result of an operation has every result that the operation on numbers of the intervals can have. What
+// may leave int64 can be any number, because sums and products of Go wrap around.
 type Interval struct {
 	lo, hi int64 // none if lo > hi
 	loose  bool  // it may have numbers that do not come up

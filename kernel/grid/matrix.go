@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// Matrix is the type of a kernel's parameter for elements in rows and columns. A launch takes a [github.com/go-halyard/halyard/kernel.Matrix] for it:
+// Matrix is the type of a kernel's parameter for elements in rows and columns. A launch takes a
+// [github.com/go-halyard/halyard/kernel.Matrix] for it:
 //
 //	//halyard:kernel
 //	func smooth(t grid.Thread, from grid.Matrix[float32], to grid.OutMatrix[float32]) {
@@ -24,7 +25,8 @@ type Matrix[T any] struct {
 	rows, cols int
 }
 
-// MatrixOf returns elements as a matrix: row i begins at element i*cols. It is called by files that "halyard kernels" writes, and by tests of kernels.
+// MatrixOf returns elements as a matrix: row i begins at element i*cols. It is called by files that "halyard kernels" writes, and by tests
+// of kernels.
 func MatrixOf[T any](elements []T, rows, cols int) Matrix[T] {
 	if rows < 0 || cols < 0 || len(elements) != rows*cols {
 		panic(fmt.Sprintf("grid: %d elements are not %d rows of %d columns", len(elements), rows, cols))

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// InPhases reports whether a kernel with barriers may run in phases. A phase is the part of the kernel between two barriers, run as one loop over
-// the threads of a block. Files that "halyard kernels" writes call it. It is false if the program was built to count which statements run, or with
-// the race detector, which finds no race between threads that run one after the other.
+// InPhases reports whether a kernel with barriers may run in phases. A phase is the part of the kernel between two barriers, run as one
+// loop over the threads of a block. Files that "halyard kernels" writes call it. It is false if the program was built to count which
+// statements run, or with the race detector, which finds no race between threads that run one after the other.
 func InPhases() bool { return !racing && !covered }
 
-// Steps returns the steps of a kernel with barriers ([kernel.Bounded]), or nil if it does not run in phases: its threads then wait for each other.
-// Files that "halyard kernels" writes call it.
+// Steps returns the steps of a kernel with barriers ([kernel.Bounded]), or nil if it does not run in phases: its threads then wait for each
+// other. Files that "halyard kernels" writes call it.
 func Steps(steps ...uint32) []uint32 {
 	if !InPhases() {
 		return nil
@@ -19,8 +19,8 @@ func Steps(steps ...uint32) []uint32 {
 	return steps
 }
 
-// Pool has memory for values that the threads of a block keep from one phase to the next. One block after another uses it. Its zero value is
-// ready, and it is safe for concurrent use. Files that "halyard kernels" writes have one for each kernel that needs it.
+// Pool has memory for values that the threads of a block keep from one phase to the next. One block after another uses it. Its zero value
+// is ready, and it is safe for concurrent use. Files that "halyard kernels" writes have one for each kernel that needs it.
 type Pool[T any] struct{ pool sync.Pool }
 
 // Take returns n values with unspecified contents.
@@ -39,8 +39,8 @@ func (p *Pool[T]) Take(n int) *[]T {
 // Give takes back what Take returned.
 func (p *Pool[T]) Give(s *[]T) { p.pool.Put(s) }
 
-// Copies copies n elements of src, from the one with index from on, to dst, from the one with index to on. If one of them is not there it copies none
-// and returns false. Files that "halyard kernels" writes call it.
+// Copies copies n elements of src, from the one with index from on, to dst, from the one with index to on. If one of them is not there it
+// copies none and returns false. Files that "halyard kernels" writes call it.
 func Copies[T any](dst []T, to int, src []T, from, n int) bool {
 	if uint(to) > uint(len(dst)) || len(dst)-to < n || uint(from) > uint(len(src)) || len(src)-from < n {
 		return false

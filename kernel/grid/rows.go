@@ -22,8 +22,8 @@ type Row struct {
 	Y, Z       int // the place along the others
 }
 
-// First returns the place of the row's first thread. No place reaches math.MaxInt>>1, so the mask changes nothing. It tells the compiler that the places of
-// the row are not negative. So an index that is such a place, and known to be below the length, needs no check.
+// First returns the place of the row's first thread. No place reaches math.MaxInt>>1, so the mask changes nothing. It tells the compiler
+// that the places of the row are not negative. So an index that is such a place, and known to be below the length, needs no check.
 func (r Row) First() int { return r.first & (math.MaxInt >> 1) }
 
 // From returns the row from a place of it on.
@@ -38,8 +38,8 @@ func (r Row) Until(place int) Row {
 	return r
 }
 
-// Within returns the part of the range [from, to) of places for which offset + place is an index of a slice of n elements. The result is empty if its
-// first number is not below its second. offset may be any number.
+// Within returns the part of the range [from, to) of places for which offset + place is an index of a slice of n elements. The result is
+// empty if its first number is not below its second. offset may be any number.
 func Within(from, to, offset, n int) (int, int) {
 	if offset <= -to || offset >= n {
 		return to, to
@@ -63,7 +63,8 @@ func Without(from, to, place int) (int, int) {
 // x2[grid.At(at, i-1)]: x2 is a part of x, and x2[at] is x[i-1].
 func At(at, _ int) int { return at }
 
-// Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and [Shared].
+// Rows returns an iterator over the rows of a block, one after the other. Like [Threads] it is for kernels without [Thread.Barrier] and
+// [Shared].
 func Rows(b *kernel.Block) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		r := Row{first: starts(b, 0), End: ends(b, 0)}
@@ -92,6 +93,6 @@ var covered = func() bool {
 	return false
 }()
 
-// Covered reports whether the program was built to count which statements run, as by go test -cover. Files that "halyard kernels" writes then call
-// a kernel's function for each thread, so that the statements of the kernel itself are counted.
+// Covered reports whether the program was built to count which statements run, as by go test -cover. Files that "halyard kernels" writes
+// then call a kernel's function for each thread, so that the statements of the kernel itself are counted.
 func Covered() bool { return covered }

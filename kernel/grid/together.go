@@ -39,8 +39,8 @@ func RunTogether(b *kernel.Block, f func(Thread)) {
 	}
 }
 
-// Barrier waits until every thread of the block has come to the same call. After it every thread sees what all of them wrote before it, to [Shared]
-// memory and to buffers.
+// Barrier waits until every thread of the block has come to the same call. After it every thread sees what all of them wrote before it, to
+// [Shared] memory and to buffers.
 func (t Thread) Barrier() {
 	if t.in.own == nil {
 		panic("grid: a kernel that calls Barrier needs RunTogether")
@@ -48,8 +48,8 @@ func (t Thread) Barrier() {
 	t.in.own.wait()
 }
 
-// Shared returns memory that the threads of a block share, for example an array [256]float32. It is zero when the block begins. Each call in
-// the text of a kernel is a variable of its own. Every thread must make the same calls in the same order, none of them in a loop.
+// Shared returns memory that the threads of a block share, for example an array [256]float32. It is zero when the block begins. Each call
+// in the text of a kernel is a variable of its own. Every thread must make the same calls in the same order, none of them in a loop.
 func Shared[T any](t Thread) *T {
 	m := t.in.own
 	if m == nil {

@@ -10,7 +10,8 @@
 //
 // The functions work in kernels on every device, also on those that have no such numbers themselves, and give the same bits everywhere,
 // apart from those of NaN. The types are no [github.com/go-halyard/halyard/buffer.Number], so that no reduction takes their bits for
-// integers. Files in NumPy's format (package npy) have Float16 as float16. For other libraries, reinterpret a buffer of them as one of uint16.
+// integers. Files in NumPy's format (package npy) have Float16 as float16. For other libraries, reinterpret a buffer of them as one of
+// uint16.
 package half
 
 import "math"

@@ -44,8 +44,9 @@ func MinUint64s(x, y simd.Uint64s) simd.Uint64s { return x.IfElse(x.Less(y), y) 
 // MaxUint64s returns the larger of x and y.
 func MaxUint64s(x, y simd.Uint64s) simd.Uint64s { return x.IfElse(x.Greater(y), y) }
 
-// Go 1.27.0 to 1.27.4 gets some instructions of 512 bits wrong into which it merges several operations: a shift by a constant with the choice of
-// lanes after it, and two operations on bits with a load. So the results of shifts and of operations on bits are numbers that were added to zero.
+// Go 1.27.0 to 1.27.4 gets some instructions of 512 bits wrong into which it merges several operations: a shift by a constant with the
+// choice of lanes after it, and two operations on bits with a load. So the results of shifts and of operations on bits are numbers that
+// were added to zero.
 
 // AloneInt32s returns x, so that the compiler does not merge the operation that made it with the one that uses it.
 func AloneInt32s(x simd.Int32s) simd.Int32s { return x.Add(simd.Int32s{}) }
@@ -119,8 +120,8 @@ func AndNotUint64s(x, y simd.Uint64s) simd.Uint64s { return AndUint64s(x, NotUin
 // NotUint64s returns ^x.
 func NotUint64s(x simd.Uint64s) simd.Uint64s { return AloneUint64s(x.Not()) }
 
-// A shift by a number that is not a constant is a product or goes by the bits of the number, because the methods of Go 1.27's package simd take
-// counts of another type than they are declared with, and only a constant fits both.
+// A shift by a number that is not a constant is a product or goes by the bits of the number, because the methods of Go 1.27's package simd
+// take counts of another type than they are declared with, and only a constant fits both.
 
 // ShiftLeftInt32s returns x << n.
 func ShiftLeftInt32s(x simd.Int32s, n uint64) simd.Int32s { return x.Mul(simd.BroadcastInt32s(1 << n)) }
@@ -237,7 +238,8 @@ func ShiftRightInt64s(x simd.Int64s, n uint64) simd.Int64s {
 	return XorInt64s(ShiftRightUint64s(XorInt64s(x, sign).ToBits(), min(n, 63)).BitsToInt64(), sign)
 }
 
-// Int32sOfFloat32s returns int32(x). What that is for a number out of range depends on the processor and on the compiler, so Go converts such vectors.
+// Int32sOfFloat32s returns int32(x). What that is for a number out of range depends on the processor and on the compiler, so Go converts
+// such vectors.
 func Int32sOfFloat32s(x simd.Float32s) simd.Int32s {
 	if !Any32(Not32(x.Abs().Less(simd.BroadcastFloat32s(1 << 31)))) {
 		return x.ConvertToInt32()

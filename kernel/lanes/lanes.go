@@ -10,15 +10,16 @@ import (
 // most is the largest number of lanes: 512 bits of 32 each.
 const most = 16
 
-// Hardware reports whether the processor has vectors that give the right bits. Package simd computes without them too, several times slower than scalar
-// code. Vectors of 512 bits are left out: Go 1.27.0 to 1.27.4 compiles some operations on masks and bits to wrong instructions of that width. With
-// GODEBUG=simd=256 in the environment, a processor that has 512 bits uses 256.
+// Hardware reports whether the processor has vectors that give the right bits. Package simd computes without them too, several times slower
+// than scalar code. Vectors of 512 bits are left out: Go 1.27.0 to 1.27.4 compiles some operations on masks and bits to wrong instructions
+// of that width. With GODEBUG=simd=256 in the environment, a processor that has 512 bits uses 256.
 func Hardware() bool { return !simd.Emulated() && simd.VectorBitSize() <= 256 }
 
-// Apart reports whether the lanes of a vector may work on two parts of slices at the same index in any order. They may if the parts share no memory,
-// and if both begin at the same address with elements of the same size, because each lane then has an element of its own.
+// Apart reports whether the lanes of a vector may work on two parts of slices at the same index in any order. They may if the parts share
+// no memory, and if both begin at the same address with elements of the same size, because each lane then has an element of its own.
 func Apart[T, U any](a []T, b []U) bool {
-	return len(a) == 0 || len(b) == 0 || unsafe.Pointer(&a[0]) == unsafe.Pointer(&b[0]) && unsafe.Sizeof(a[0]) == unsafe.Sizeof(b[0]) || Disjoint(a, b)
+	return len(a) == 0 || len(b) == 0 || unsafe.Pointer(&a[0]) == unsafe.Pointer(&b[0]) && unsafe.Sizeof(a[0]) == unsafe.Sizeof(b[0]) ||
+		Disjoint(a, b)
 }
 
 // Disjoint reports whether two slices share no memory.

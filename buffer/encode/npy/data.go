@@ -61,14 +61,15 @@ func header[T any](fortran bool, shape []int, data []T) (Header, error) {
 		return Header{}, err
 	}
 	if n != len(data) {
-		return Header{}, hal.Errorf("write npy", hal.ErrInvalidArgument, "the data has %d elements instead of the %d of shape %v", len(data), n, shape)
+		return Header{}, hal.Errorf("write npy", hal.ErrInvalidArgument, "the data has %d elements instead of the %d of shape %v",
+			len(data), n, shape)
 	}
 	return h, nil
 }
 
 // ReadData reads the elements that follow a header, and nothing after them, and converts them to this machine's byte
-// order. Booleans are read as uint8, 0 or 1. If the elements are not of type T, the error is of kind ErrInvalidArgument. If the file ends early, the error is
-// of that kind too and wraps io.ErrUnexpectedEOF, and at most a small multiple of the file's actual size has been
+// order. Booleans are read as uint8, 0 or 1. If the elements are not of type T, the error is of kind ErrInvalidArgument. If the file ends
+// early, the error is of that kind too and wraps io.ErrUnexpectedEOF, and at most a small multiple of the file's actual size has been
 // allocated. Errors of the reader are wrapped.
 func ReadData[T any](r io.Reader, h Header) ([]T, error) {
 	const op = "read npy"
@@ -105,7 +106,8 @@ func Decode[T any](file []byte) (Header, []T, error) {
 	if have := r.Len(); have < n*h.Type.Size {
 		return Header{}, nil, unread(op, "the elements", io.ErrUnexpectedEOF)
 	} else if have > n*h.Type.Size {
-		return Header{}, nil, hal.Errorf(op, hal.ErrInvalidArgument, "after %d bytes of elements the file has %d more bytes", n*h.Type.Size, have-n*h.Type.Size)
+		return Header{}, nil, hal.Errorf(op, hal.ErrInvalidArgument, "after %d bytes of elements the file has %d more bytes", n*h.Type.Size,
+			have-n*h.Type.Size)
 	}
 	data := make([]T, n)
 	copy(raw(data), file[len(file)-r.Len():])

@@ -55,7 +55,8 @@ func parse(text string, long bool) (h Header, err error) {
 		}
 	}
 	if l.skip(); l.pos < len(l.text) {
-		return Header{}, hal.Errorf("read npy header", hal.ErrInvalidArgument, "unexpected text after the dictionary, at byte %d of the header's text", l.pos)
+		return Header{}, hal.Errorf("read npy header", hal.ErrInvalidArgument,
+			"unexpected text after the dictionary, at byte %d of the header's text", l.pos)
 	}
 	if len(seen) != 3 {
 		return Header{}, l.wrong("descr, fortran_order or shape is missing")

@@ -217,8 +217,8 @@ func (m *Memory) LockedFor(dev *hal.Device) bool {
 // copies asynchronously only from such memory.
 const worthLocking = 64 << 10
 
-// PageLock prevents the memory from being freed during copies on the stream. It also page-locks the memory if the replica is large enough and
-// the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
+// PageLock prevents the memory from being freed during copies on the stream. It also page-locks the memory if the replica is large enough
+// and the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
 func (m *Memory) PageLock(stream *hal.Stream) (ordered bool) {
 	dev := layer.Common(stream.Device())
 	if m.home != nil && stream.RecordUse(m.home) != nil {

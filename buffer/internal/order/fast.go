@@ -192,7 +192,8 @@ func (o *Order) same(stream *hal.Stream, write bool, ranges ...span.Range) *use 
 
 // exactly reports whether the use is of these bytes, none of which was taken from it since.
 func (u *use) exactly(ranges []span.Range) bool {
-	if n := &u.node; u.nodes != len(ranges) || len(u.more) != len(ranges)-1 || n.Value == nil || n.Lo != ranges[0].Lo || n.Hi != ranges[0].Hi {
+	if n := &u.node; u.nodes != len(ranges) || len(u.more) != len(ranges)-1 || n.Value == nil || n.Lo != ranges[0].Lo ||
+		n.Hi != ranges[0].Hi {
 		return false
 	}
 	for i, n := range u.more {

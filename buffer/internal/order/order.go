@@ -112,8 +112,8 @@ func MakeWait(waits []Wait, list []*Work) (left []*Work, err error) {
 	return left, err
 }
 
-// SetSources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which reads
-// the ranges. The caller must have the only reference to w.
+// SetSources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which
+// reads the ranges. The caller must have the only reference to w.
 func (o *Order) SetSources(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return

@@ -61,8 +61,8 @@ func Checked(stream *hal.Stream, check func() error) *Work {
 	return w
 }
 
-// AddSource makes a, which wrote bytes that w reads, a source of w. It takes over the caller's reference to a. The caller must have the only
-// reference to w, which is in no Order yet.
+// AddSource makes a, which wrote bytes that w reads, a source of w. It takes over the caller's reference to a. The caller must have the
+// only reference to w, which is in no Order yet.
 func (w *Work) AddSource(a *Work) {
 	w.sources = append(w.sources, a)
 	w.depth = max(w.depth, a.depth+1)
@@ -106,7 +106,8 @@ func (w *Work) forgetSources() {
 	}
 }
 
-// Ended reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not wait.
+// Ended reports whether the work and its sources have ended, and the error if one of them has failed. It asks the driver, and does not
+// wait.
 func (w *Work) Ended() (done bool, err error) {
 	if w.ended.Load() {
 		return true, w.err

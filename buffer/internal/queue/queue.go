@@ -85,8 +85,8 @@ func (q *Queue[V]) Waiting() (n int) {
 }
 
 // Enter gives an entry its place in the order of arrival, and opens it unless an earlier one excludes it; it returns that one. Then, with
-// wait, later entries that e excludes wait for it from now on, and the caller calls Wait; without it the entry is not in the queue. If other
-// is not nil, e is a part of it: it counts as having come together with other, and opens in any case.
+// wait, later entries that e excludes wait for it from now on, and the caller calls Wait; without it the entry is not in the queue. If
+// other is not nil, e is a part of it: it counts as having come together with other, and opens in any case.
 func (q *Queue[V]) Enter(e, other *Entry[V], wait bool) (blocker *Entry[V]) {
 	q.seq++
 	e.seq = q.seq

@@ -225,8 +225,8 @@ func (a *Account) remove(e *Entry) {
 	}
 }
 
-// AddLease and EndLease count the open accesses, during which the replica is not evicted. AddLease makes the replica the most recently used.
-// For the zero Entry, that of a replica with no account, they do nothing, as does SetSole.
+// AddLease and EndLease count the open accesses, during which the replica is not evicted. AddLease makes the replica the most recently
+// used. For the zero Entry, that of a replica with no account, they do nothing, as does SetSole.
 func (e *Entry) AddLease() {
 	if e.account == nil {
 		return
@@ -279,8 +279,8 @@ func (e *Entry) SetSole(sole bool) {
 	}
 }
 
-// victim removes the replica to evict next from its ranking and returns it, or nil if there is none. If an allocation failed, replicas whose
-// memory goes back to the allocator that failed are evicted before all others, because only their memory is sure to help it. A budget
+// victim removes the replica to evict next from its ranking and returns it, or nil if there is none. If an allocation failed, replicas
+// whose memory goes back to the allocator that failed are evicted before all others, because only their memory is sure to help it. A budget
 // counts every replica alike.
 func (a *Account) victim(p *Pressure) (best *Entry) {
 	a.mu.Lock()

@@ -33,7 +33,8 @@ func Obtain(a pool.Allocator, dev *hal.Device, stream *hal.Stream, kind hal.Kind
 	switch {
 	case err != nil:
 	case !r.Mem.Device().Same(dev):
-		err = hal.Errorf("allocate", hal.ErrWrongDevice, "the allocator returned memory of %s, not of %s", r.Mem.Device().Name(), dev.Name())
+		err = hal.Errorf("allocate", hal.ErrWrongDevice, "the allocator returned memory of %s, not of %s", r.Mem.Device().Name(),
+			dev.Name())
 	case r.Len < size:
 		err = hal.Errorf("allocate", hal.ErrOutOfRange, "the allocator returned %d bytes instead of %d", r.Len, size)
 	}

@@ -8,8 +8,8 @@
 // with a context blocks on a channel, never in a driver's call, so its wait ends with the context.
 //
 // A stream waits for an event of its own driver by the driver's means. For an event of another driver, unless that ends at once, it gets a
-// bridge: a gate on the stream, which this package opens when the event's work has ended. A goroutine that waits for such a stream helps: it
-// waits for the bridges' events and opens the gates itself.
+// bridge: a gate on the stream, which this package opens when the event's work has ended. A goroutine that waits for such a stream helps:
+// it waits for the bridges' events and opens the gates itself.
 //
 // # Who asks, and what an answer means
 //

@@ -217,7 +217,8 @@ func (e *Event) OnDone(fn func(error)) {
 func (e *Event) Elapsed(op string, since *Event) (time.Duration, error) {
 	for _, x := range [...]*Event{e, since} {
 		if !x.dev.calls.Enter() {
-			return 0, x.dev.Failure(op, driver.ErrClosed, "the device is closed") // the event was closed during this call, and then its device
+			// the event was closed during this call, and then its device
+			return 0, x.dev.Failure(op, driver.ErrClosed, "the device is closed")
 		}
 		defer x.dev.calls.Leave()
 	}

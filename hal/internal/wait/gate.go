@@ -107,8 +107,8 @@ func (s *Stream) Wait(e *Event) error {
 	return s.bridge(e)
 }
 
-// A bridge costs several calls of the driver and two wake-ups, and then the next one cannot be without. So the work is waited for first, briefly:
-// short work ends meanwhile. Where that was in vain, some bridges are made without it, more each time.
+// A bridge costs several calls of the driver and two wake-ups, and then the next one cannot be without. So the work is waited for first,
+// briefly: short work ends meanwhile. Where that was in vain, some bridges are made without it, more each time.
 const (
 	brief      = 200 * time.Microsecond
 	mostAsked  = 1 << 14 // if the clock stands still, as in package synctest

@@ -46,8 +46,8 @@ func (c Call) Reduces() bool { return c == Reduce || c == Allreduce }
 // Collective is one rank's part in a collective operation. Fields that the comment of its Call does not name are ignored. Fields that it
 // names "at Root" are ignored at the other ranks.
 //
-// Memory that is read and memory that is written do not overlap, except in an operation in place (MPI_IN_PLACE). There the address of what this
-// rank gives to itself equals the address of what it takes from itself:
+// Memory that is read and memory that is written do not overlap, except in an operation in place (MPI_IN_PLACE). There the address of what
+// this rank gives to itself equals the address of what it takes from itself:
 //
 //   - Send == Recv for Reduce at Root and Allreduce;
 //   - Send == the address of the rank's own part of Recv for Gather at Root and Allgather;

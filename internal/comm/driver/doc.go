@@ -11,12 +11,12 @@
 //   - A request is tested on the engine that made it, by one goroutine at a time, and never used after it is done. A request that package
 //     comm has given up may not be tested again.
 //   - A communicator is not used after its Free was called, and nothing after the engine's Close.
-//   - The ranks of a communicator make its collective calls, Dup, Split, SplitShared and Free included, in the same order, and each rank makes
-//     them from one goroutine at a time. The program promises this, and package comm does not compare the calls of ranks. An engine that
-//     notices a different order returns [ErrMismatch].
+//   - The ranks of a communicator make its collective calls, Dup, Split, SplitShared and Free included, in the same order, and each rank
+//     makes them from one goroutine at a time. The program promises this, and package comm does not compare the calls of ranks. An engine
+//     that notices a different order returns [ErrMismatch].
 //
-// Methods are safe for concurrent use unless a comment says otherwise. If an engine's library is not, the engine takes a lock. No method may
-// depend on which OS thread calls it. All sizes and offsets are in bytes, unless a comment says elements.
+// Methods are safe for concurrent use unless a comment says otherwise. If an engine's library is not, the engine takes a lock. No method
+// may depend on which OS thread calls it. All sizes and offsets are in bytes, unless a comment says elements.
 //
 // No method waits for another rank, apart from Dup, Split, SplitShared, Free and Close. All other work is a [Request], which the caller
 // tests, so that every wait can end with a context. An engine need not progress outside of Test.

@@ -74,8 +74,8 @@ type Comm interface {
 // Prompter is implemented by a Comm for whose engine one call that begins a message and asks whether it is done is cheaper than two calls.
 // Package comm uses it where it is going to wait for the message, and Isend or Irecv elsewhere.
 type Prompter interface {
-	// PromptSend and PromptRecv are Isend and Irecv followed by Test, a few times at most. If the message is done by then, the request is 0, and the
-	// status says how it ended. An error means that nothing has begun.
+	// PromptSend and PromptRecv are Isend and Irecv followed by Test, a few times at most. If the message is done by then, the request is
+	// 0, and the status says how it ended. An error means that nothing has begun.
 	PromptSend(p unsafe.Pointer, n uint64, dest, tag int) (Request, Status, error)
 	PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (Request, Status, error)
 }

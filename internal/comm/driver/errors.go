@@ -103,7 +103,8 @@ func (e *Error) Is(target error) bool { return e.Kind == target }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an error of the given kind about no rank and no tag. op names the operation that failed; format and args say what was wrong.
+// Errorf returns an error of the given kind about no rank and no tag. op names the operation that failed; format and args say what was
+// wrong.
 func Errorf(op string, kind error, format string, args ...any) *Error {
 	return &Error{Op: op, Kind: kind, Detail: fmt.Sprintf(format, args...), Peer: NoPeer, Tag: NoTag}
 }

@@ -11,8 +11,8 @@ import (
 
 // The declarations of PTX ("PTX ISA", sections "Kernel and Function Directives" and "Kernel Function Parameters") that this package reads.
 var (
-	// ptxEntry is a kernel: its name, its parameters, the directives behind them, and the beginning of its code, or a semicolon if it is only
-	// declared.
+	// ptxEntry is a kernel: its name, its parameters, the directives behind them, and the beginning of its code, or a semicolon if it is
+	// only declared.
 	ptxEntry = regexp.MustCompile(`\.entry\s+([\w$%]+)\s*(?:\(([^)]*)\))?([^{};]*)([{;])`)
 	ptxShape = regexp.MustCompile(`\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?`)
 	ptxParam = regexp.MustCompile(`(?s)^\.param\s.*?\.(bf|[usbf])(\d+)(x2)?\s(?:.*\s)?([\w$%]+)\s*((?:\[\s*\d+\s*\]\s*)*)$`)
@@ -20,8 +20,8 @@ var (
 	ptxAlign = regexp.MustCompile(`\.align\s+\d+`)
 )
 
-// readPTX reads the kernels of PTX text. It reports no errors, because the driver's own are better. Text ends at a zero byte, as it does for
-// the driver.
+// readPTX reads the kernels of PTX text. It reports no errors, because the driver's own are better. Text ends at a zero byte, as it does
+// for the driver.
 func readPTX(data []byte) found {
 	text, _, _ := bytes.Cut(data, []byte{0})
 	kernels := found{}
@@ -52,8 +52,8 @@ func readPTX(data []byte) found {
 // maxParam is far larger than any parameter, in bytes.
 const maxParam = 1 << 20
 
-// ptxParameter reads one parameter. The size of a type that it does not know is 0. Compilers do not keep the names of parameters, and give them
-// the name unnamed.
+// ptxParameter reads one parameter. The size of a type that it does not know is 0. Compilers do not keep the names of parameters, and give
+// them the name unnamed.
 func ptxParameter(text, unnamed string) (p driver.Param) {
 	m := ptxParam.FindStringSubmatch(ptxAlign.ReplaceAllString(text, ""))
 	if m == nil {

@@ -63,7 +63,8 @@ func (c *Compiler) bindAMD() (missing []string) {
 // planAMD compiles for the target itself.
 func (c *Compiler) planAMD(target string) (plan, error) {
 	if !strings.HasPrefix(target, "gfx") || strings.ContainsAny(target, " ,;\x00") {
-		return plan{}, c.vendor.refuse(driver.ErrUnsupported, "%q is not a target of %s; targets are names such as gfx906 and gfx90a:xnack-",
+		return plan{}, c.vendor.refuse(driver.ErrUnsupported,
+			"%q is not a target of %s; targets are names such as gfx906 and gfx90a:xnack-",
 			target, c.vendor.name)
 	}
 	if !c.knows(target) {

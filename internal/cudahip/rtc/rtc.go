@@ -401,7 +401,8 @@ func (c *Compiler) refused(program uintptr, src *driver.Source, options []string
 	// A variant of an architecture, like sm_75a, may be refused as an option or only when the source is read.
 	case code == codeInvalidOption && strings.Contains(log, "gpu-architecture"),
 		code == codeCompilation && strings.Contains(log, "--nv_arch flag"):
-		e.Kind, e.Detail = driver.ErrUnsupported, fmt.Sprintf("%s %s does not know the target %s: %s", c.vendor.name, c.version, p.target, log)
+		e.Kind, e.Detail = driver.ErrUnsupported, fmt.Sprintf("%s %s does not know the target %s: %s", c.vendor.name, c.version, p.target,
+			log)
 		return e
 	case code == codeCompilation:
 		e.Kind, e.Err = driver.ErrBuild, &driver.BuildError{Source: src.Name, Options: options, Log: log}

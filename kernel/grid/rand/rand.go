@@ -49,7 +49,8 @@ func (r *Rand) Uint32() uint32 {
 
 // block computes the next four numbers. It returns the first, and keeps the others.
 func (r *Rand) block() uint32 {
-	x := Philox([4]uint32{uint32(r.blocks), uint32(r.blocks >> 32), uint32(r.stream), uint32(r.stream >> 32)}, [2]uint32{uint32(r.seed), uint32(r.seed >> 32)})
+	x := Philox([4]uint32{uint32(r.blocks), uint32(r.blocks >> 32), uint32(r.stream), uint32(r.stream >> 32)}, [2]uint32{uint32(r.seed),
+		uint32(r.seed >> 32)})
 	r.blocks++
 	r.a, r.b, r.c, r.left = x[1], x[2], x[3], 3
 	return x[0]
