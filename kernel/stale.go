@@ -53,7 +53,7 @@ func (w *written) compare(op string) error {
 			if file, name := declares(source, sum, strings.Split(name, ",")); file != "" {
 				return hal.Errorf(op, hal.ErrInvalidArgument,
 					"%s: %s is declared there, and kernels that %s has would mean it; "+
-					"run go generate, or go tool halyard kernels, in that folder",
+						"run go generate, or go tool halyard kernels, in that folder",
 					file, name, filepath.Base(w.file))
 			}
 			continue
