@@ -300,7 +300,7 @@ func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, er
 		return nil, nil, err
 	}
 	x.replica, x.place = nil, protocol.NoPlace
-	if err = s.failedError(q.op, q.Lo, q.Hi, s.learn(x, nil, q.Lo, q.Hi)); err != nil || s.thrown != nil {
+	if err = s.failedError(x, q.op, q.Lo, q.Hi, s.learn(x, nil, q.Lo, q.Hi)); err != nil || s.thrown != nil {
 		s.end(x)
 		return nil, nil, err
 	}

@@ -249,8 +249,11 @@ func (s *storage) notLost(lo, hi uint64) {
 }
 
 // failedError is the error of an access of [lo, hi) after learn has returned err, or nil: bytes of the range are lost, or err, if it is not
-// nil, says why bytes of it have to be copied again.
-func (s *storage) failedError(op string, lo, hi uint64, err error) error {
+// nil, says why bytes of it have to be copied again. x is the access, or nil.
+func (s *storage) failedError(x *access, op string, lo, hi uint64, err error) error {
+	if err != nil {
+		s.learnDoomed(x, lo, hi)
+	}
 	if n := s.lost.Any(lo, hi); n != nil {
 		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrDeviceLost, Err: n.Value,
 			Detail: "the last write failed and no other place has the bytes; overwrite or reset them"}
@@ -294,6 +297,18 @@ func (s *storage) learn(self *access, at *replica, lo, hi uint64) (failed error)
 		}
 	}
 	return failed
+}
+
+// learnDoomed finds copies of bad bytes that are still under way: what they write is bad as well, so it does not count as current there.
+// Their Works stay in the Orders, because later accesses wait for them.
+func (s *storage) learnDoomed(self *access, lo, hi uint64) {
+	for _, r := range s.at {
+		for _, f := range r.order.Doomed(lo, hi) {
+			for _, u := range s.unwritten(self, r.place, f.Lo, f.Hi) {
+				r.taint(u.Lo, u.Hi, f.Err)
+			}
+		}
+	}
 }
 
 // unwritten returns the ranges of [lo, hi) that no open access other than x writes at a place.

@@ -97,7 +97,7 @@ func (s *storage) currentElsewhere(r *replica) (pending *order.Work, ok bool) {
 // evictionFailed is the error of an eviction whose copies have failed. If the program asked for the eviction, it is the copies' error.
 func (s *storage) evictionFailed(c cause) error {
 	if failed := s.learn(nil, nil, 0, s.size); failed != nil && c.client == 0 {
-		return s.failedError(c.op, 0, s.size, failed)
+		return s.failedError(nil, c.op, 0, s.size, failed)
 	}
 	return hal.Errorf(c.op, hal.ErrBusy, "copies of the replica's bytes have failed")
 }

@@ -110,7 +110,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 			if len(pending) > 0 {
 				if err = s.await(ctx, x.cause, nil, 0, s.size, pending); err == nil {
 					if failed := s.learn(nil, nil, 0, s.size); failed != nil {
-						err = s.failedError(op, 0, s.size, failed)
+						err = s.failedError(nil, op, 0, s.size, failed)
 					}
 				}
 				if err == nil {
@@ -201,7 +201,7 @@ func (b *Buffer[T]) MarkModified(stream *hal.Stream) error {
 		return x.staleError(dev.Name() + " has no replica")
 	}
 	if failed := s.learn(x, r, b.lo, b.hi); failed != nil {
-		return s.failedError(op, b.lo, b.hi, failed)
+		return s.failedError(x, op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, r.place, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)
@@ -252,7 +252,7 @@ func (b *Buffer[T]) MarkHostModified() error {
 		return x.conflictWith(other)
 	}
 	if failed := s.learn(x, r, b.lo, b.hi); failed != nil {
-		return s.failedError(op, b.lo, b.hi, failed)
+		return s.failedError(x, op, b.lo, b.hi, failed)
 	}
 	if _, err := s.m.Plan(protocol.MarkModified, protocol.Host, b.lo, b.hi, s.cost, s.scratch.plan[:0]); err != nil {
 		return x.notCurrent(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -518,6 +519,34 @@ func TestNoFailureGoesUnnoticed(t *testing.T) {
 		require.Greater(t, seen["lost"], 100)
 		require.Greater(t, seen["good"], 3*seen["lost"])
 	}
+}
+
+// Elements are lost as soon as the only work that wrote them is known to have failed, though a copy of them is still under way: it copies
+// what is bad. Who writes them again waits for the copy.
+func TestLostWhileACopyIsUnderWay(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	copies, err := d.CopyStream(true)
+	require.NoError(t, err)
+	write, copied := hold(t, s), hold(t, copies)
+	b := newBuffer(t, []uint32{1, 2, 3, 4})
+	l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+	require.NoError(t, err)
+	require.NoError(t, l.ReleaseChecked(func() error { return errLate }))
+	require.NoError(t, b.Evict(ctx, d))
+	require.NoError(t, write.Signal())
+	require.NoError(t, s.Sync(ctx))
+	for range 2 {
+		_, err = b.TryAcquire(s, coherence.Read)
+		require.ErrorIs(t, err, hal.ErrDeviceLost)
+		require.ErrorIs(t, err, errLate)
+	}
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, b.Fill(short, 5), hal.ErrNotReady)
+	require.NoError(t, copied.Signal())
+	require.NoError(t, b.Fill(ctx, 5))
+	require.Equal(t, []uint32{5, 5, 5, 5}, contents(t, b))
 }
 
 // hold holds up what a stream is given from now on.

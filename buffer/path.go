@@ -290,7 +290,7 @@ func (s *storage) decide(x *access) (plan, zeros []protocol.Transfer, err error)
 				failed = other
 			}
 		}
-		if err = s.failedError(x.op, p.Lo, p.Hi, failed); err != nil {
+		if err = s.failedError(x, x.op, p.Lo, p.Hi, failed); err != nil {
 			return
 		}
 		if !current {
@@ -348,7 +348,7 @@ func (s *storage) makeReady(x *access, zeros []protocol.Transfer) error {
 	})
 	if failed != nil {
 		_ = s.learn(x, nil, x.Lo, x.Hi) // one error reports all failures in the range
-		return s.failedError(x.op, x.Lo, x.Hi, failed)
+		return s.failedError(x, x.op, x.Lo, x.Hi, failed)
 	}
 	if x.stream != nil {
 		return nil

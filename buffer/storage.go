@@ -50,10 +50,10 @@
 //
 // No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
 // the Work has failed too. learn (copy.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
-// all of it. If it is then current nowhere, it is lost until it is written again. The access that finds the failure fails if
-// bytes that it reads were current there, also where another place has them; so does every later access of lost bytes. An access of stale
-// bytes asks all places, so it reports a failure anywhere, once; one of current bytes asks its own place. failedError makes the error of
-// both.
+// all of it. If it is then current nowhere, it is lost until it is written again; a copy of it that is still under way does not count
+// (learnDoomed). The access that finds the failure fails if bytes that it reads were current there, also where another place has them; so
+// does every later access of lost bytes. An access of stale bytes asks all places, so it reports a failure anywhere, once; one of current
+// bytes asks its own place. failedError makes the error of both.
 //
 // # How a replica leaves
 //

@@ -167,6 +167,24 @@ func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
 	return list
 }
 
+// Doomed returns all bytes that Works write which write bytes of the range, and which have not ended but are sure to fail, because a source
+// has failed. They stay: later accesses have to wait for them.
+func (o *Order) Doomed(lo, hi uint64) (list []Failure) {
+	o.found = o.writes.Meeting(lo, hi, o.found[:0])
+	for _, n := range o.found {
+		if done, _ := n.Value.work.Ended(); done {
+			continue
+		}
+		if err := n.Value.work.doomed(); err != nil {
+			for _, r := range n.Value.ranges() {
+				list = append(list, Failure{r, err})
+			}
+		}
+	}
+	clear(o.found)
+	return list
+}
+
 // Unsure returns some Work that writes bytes of the range and has not ended, or nil. bad reports whether a Work that wrote such bytes has
 // failed.
 func (o *Order) Unsure(lo, hi uint64) (pending *Work, bad bool) {

@@ -152,6 +152,17 @@ func (w *Work) Ended() (done bool, err error) {
 	return true, w.err
 }
 
+// doomed returns the error of a source that is known to have failed, or nil. Work that has such a source fails, too, when it ends.
+func (w *Work) doomed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.err
+	for i := 0; i < len(w.sources) && err == nil; i++ {
+		_, err = w.sources[i].Ended()
+	}
+	return err
+}
+
 // EndedWell reports whether the work is known to have ended without an error. It does not ask the driver.
 func (w *Work) EndedWell() bool { return w.ended.Load() && w.err == nil }
 
