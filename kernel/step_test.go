@@ -110,6 +110,7 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 		lease, err := gone.Acquire(ctx, s, coherence.ReadWrite)
 		require.NoError(t, err)
 		require.NoError(t, lease.ReleaseChecked(func() error { return hal.ErrBusy }))
+		require.NoError(t, s.Sync(ctx)) // else it is chance which of the calls below is the first to know
 	}
 	run := func(s *hal.Stream) (err error) {
 		for _, call := range calls {
@@ -281,6 +282,41 @@ func TestKernelFailsInARun(t *testing.T) {
 		}
 		require.NoError(t, step.Close())
 		_ = s.Sync(ctx)
+	}
+}
+
+// If elements that a step reads turn out to be lost when it is enqueued already, what it writes is lost as well, as with its launches.
+func TestStepReadsWhatIsLost(t *testing.T) {
+	for _, s := range everyStream(t, 1) {
+		t.Run(s.Device().Name(), func(t *testing.T) {
+			if !s.Device().Caps().Has(hal.CapGate) {
+				t.Skip("no gates")
+			}
+			for _, record := range []bool{true, false} {
+				x, y := made(t, ramp(100)...), made(t, ramp(100)...)
+				run := func() error { return divided.SaxpyOn(ctx, s, hal.Over(100), 1, x, y) }
+				if record {
+					step := stepOf(t, s, [2]*buffer.Buffer[float32]{x, y})
+					run = func() error { return step.Run(ctx) }
+				}
+				require.NoError(t, run())
+				gate, err := s.Gate()
+				require.NoError(t, err)
+				lease, err := x.Acquire(ctx, s, coherence.ReadWrite)
+				require.NoError(t, err)
+				require.NoError(t, lease.ReleaseChecked(func() error { return hal.ErrBusy }))
+				require.NoError(t, run())
+				require.NoError(t, gate.Signal())
+				for _, lost := range []*buffer.Buffer[float32]{y, x} {
+					_, err := lost.At(ctx, 9)
+					require.ErrorIs(t, err, hal.ErrDeviceLost, "record %v", record)
+					require.ErrorIs(t, err, hal.ErrBusy)
+					require.NoError(t, lost.Fill(ctx, 1))
+				}
+				require.NoError(t, run())
+				require.Equal(t, float32(2), contents(t, y)[9])
+			}
+		})
 	}
 }
 
