@@ -7,7 +7,10 @@ import (
 
 // lookTime is how long a goroutine that has run blocks looks for the next launch. To wake a processor takes about as long, which is
 // much of a launch of 100 us, and programs often launch the next kernel at once.
-const lookTime = 10 * time.Microsecond
+const (
+	lookTime  = 10 * time.Microsecond
+	mostLooks = 1 << 12 // more than there are in that time; the clock may stand still, as in package synctest
+)
 
 // crew is the goroutines that run blocks. A goroutine that has none left keeps its processor for a while and looks for the next launch.
 type crew struct {
@@ -53,7 +56,8 @@ func (c *crew) serve(l *launch) {
 // look returns the next launch, or nil if there is none for a while.
 func (c *crew) look() *launch {
 	c.looking.Add(1)
-	for until := time.Since(epoch) + lookTime; c.waiting.Load() == 0 && time.Since(epoch) < until; {
+	until := time.Since(epoch) + lookTime
+	for looks := 0; looks < mostLooks && c.waiting.Load() == 0 && time.Since(epoch) < until; looks++ {
 		select {
 		case l := <-c.calls:
 			return l
