@@ -12,15 +12,17 @@ const (
 	mostLooks = 1 << 12 // more than there are in that time; the clock may stand still, as in package synctest
 )
 
-// crew is the goroutines that run blocks. A goroutine that has none left keeps its processor for a while and looks for the next launch.
+// crew is the goroutines that run blocks of a stream's launches. A goroutine that has none left keeps its processor for a while and looks for
+// the stream's next launch. It takes none of another stream, which may belong to another bubble of package synctest.
 type crew struct {
 	looking atomic.Int32 // goroutines that look and that nobody has called
-	waiting atomic.Int32 // goroutines that were started and do not run yet: for them the others leave their processors
 	calls   chan *launch // one for each goroutine that was called
 }
 
-// helpers is the crew of all devices.
-var helpers = crew{calls: make(chan *launch, 64)}
+func newCrew() crew { return crew{calls: make(chan *launch, 8)} }
+
+// waiting counts the goroutines of all streams that were started and do not run yet: for them the others leave their processors.
+var waiting atomic.Int32
 
 // start lets n goroutines run blocks of a launch.
 func (c *crew) start(l *launch, n int) {
@@ -29,7 +31,7 @@ func (c *crew) start(l *launch, n int) {
 			c.calls <- l
 			continue
 		}
-		c.waiting.Add(1)
+		waiting.Add(1)
 		go l.first()
 	}
 }
@@ -47,7 +49,7 @@ func (c *crew) take() bool {
 // serve runs blocks of a launch, and then of others until there is none for a while. The last goroutine of a launch looks for no other: the
 // stream goes on when that ends, most often on the same processor.
 func (c *crew) serve(l *launch) {
-	c.waiting.Add(-1)
+	waiting.Add(-1)
 	for l != nil && !l.work() {
 		l = c.look()
 	}
@@ -57,7 +59,7 @@ func (c *crew) serve(l *launch) {
 func (c *crew) look() *launch {
 	c.looking.Add(1)
 	until := time.Since(epoch) + lookTime
-	for looks := 0; looks < mostLooks && c.waiting.Load() == 0 && time.Since(epoch) < until; looks++ {
+	for looks := 0; looks < mostLooks && waiting.Load() == 0 && time.Since(epoch) < until; looks++ {
 		select {
 		case l := <-c.calls:
 			return l

@@ -129,6 +129,7 @@ func (k *kernel) Info() *driver.KernelInfo { return &k.info }
 // launch is one launch of a function. Its blocks are taken by a few goroutines, one piece of the grid at a time.
 type launch struct {
 	dev    *device
+	crew   *crew // of the stream
 	kernel *kernel
 	grid   [3]uint32
 	block  [3]uint32
@@ -159,7 +160,7 @@ type seat struct {
 
 var launches = sync.Pool{New: func() any {
 	l := &launch{}
-	l.first = func() { helpers.serve(l) }
+	l.first = func() { l.crew.serve(l) }
 	return l
 }}
 
@@ -180,7 +181,8 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 		return s.dev.foreign("launch", k)
 	}
 	l := launches.Get().(*launch)
-	l.dev, l.kernel, l.grid, l.block, l.shared = s.dev, own, how.Grid, how.Block, how.Shared
+	l.dev, l.crew = s.dev, &s.crew
+	l.kernel, l.grid, l.block, l.shared = own, how.Grid, how.Block, how.Shared
 	large := 0
 	for i := range how.Args {
 		if a := &how.Args[i]; a.Ptr != nil {
@@ -285,7 +287,7 @@ func (s *stream) runHere(l *launch) {
 func (l *launch) give() {
 	clear(l.args)
 	clear(l.bytes)
-	l.kernel, l.args, l.bytes = nil, l.args[:0], l.bytes[:0]
+	l.crew, l.kernel, l.args, l.bytes = nil, nil, l.args[:0], l.bytes[:0]
 	l.failed.Store(nil)
 	launches.Put(l)
 }
@@ -308,7 +310,7 @@ func (l *launch) run() {
 		return
 	}
 	l.active.Add(workers)
-	helpers.start(l, workers)
+	l.crew.start(l, workers)
 	l.active.Wait()
 }
 

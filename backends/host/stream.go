@@ -20,6 +20,7 @@ const inlineSize = 32 << 10
 // goroutine. An empty queue is not run.
 type stream struct {
 	dev  *device
+	crew crew
 	work func() // run, kept so that starting it does not allocate
 
 	// The operations enqueued and done so far. Both change only under mu.
@@ -56,7 +57,7 @@ var (
 )
 
 func newStream(d *device) *stream {
-	s := &stream{dev: d, wakeAt: math.MaxUint64}
+	s := &stream{dev: d, crew: newCrew(), wakeAt: math.MaxUint64}
 	s.work = s.run
 	s.awake.L = &s.mu
 	return s
