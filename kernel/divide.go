@@ -167,8 +167,8 @@ func (d *division) most(dim int, lo, hi uint32, t *team) int {
 	return int(min(float64(len(t.streams)), float64(hi-lo), all/float64(leastPart)))
 }
 
-// cut cuts the blocks from lo to hi along one dimension for the first n devices. It reports false if there is one part, or if the parts'
-// writes cannot be told apart.
+// cut cuts the blocks from lo to hi along one dimension for the first n devices, of which some may have no part. It reports false if the
+// parts' writes cannot be told apart.
 func (d *division) cut(dim int, lo, hi uint32, n int, t *team, f *Footprint, args []Arg) bool {
 	sum, before := 0.0, 0.0
 	for _, share := range t.shares[:n] {
