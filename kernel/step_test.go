@@ -63,9 +63,13 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 		buffer.SetBudget(dev, 3*4*n+64)
 		defer buffer.SetBudget(dev, math.MaxUint64)
 	}
+	aligned := 1 // parts begin at multiples of it
+	if !dev.Caps().Has(hal.CapAddress) || !other.Device().Caps().Has(hal.CapAddress) {
+		aligned = 32 // a kernel's argument begins at a multiple of 128 bytes there
+	}
 	whole := func() *buffer.Buffer[float32] { return list[rng.IntN(len(list))] }
 	part := func() *buffer.Buffer[float32] {
-		lo := rng.IntN(n)
+		lo := rng.IntN(n) / aligned * aligned
 		b, err := whole().Slice(lo, lo+rng.IntN(n-lo+1))
 		require.NoError(t, err)
 		return b
@@ -92,7 +96,7 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 			})
 		case 3:
 			from, to := apart()
-			lo := rng.IntN(n / 2)
+			lo := rng.IntN(n/2) / aligned * aligned
 			to, err := to.Slice(lo, n)
 			require.NoError(t, err)
 			calls = append(calls, func(s *hal.Stream, grid func(hal.Grid) hal.Grid) error {
