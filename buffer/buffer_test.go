@@ -258,11 +258,18 @@ func TestConflictNamesBothSides(t *testing.T) {
 	require.ErrorIs(t, b.Close(), coherence.ErrConflict)
 	require.ErrorIs(t, b.Reset(), coherence.ErrConflict)
 	require.ErrorIs(t, b.Freeze(), coherence.ErrConflict)
+	until, cancel := context.WithCancel(ctx)
+	go func() {
+		for buffer.Waiting(b) == 0 {
+			runtime.Gosched()
+		}
+		cancel()
+	}()
+	err = b.View(until, func([]int64) error { panic("ran") })
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorAs(t, err, &c, "the error says who was in the way")
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
-	err = b.View(short, func([]int64) error { panic("ran") })
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorAs(t, err, &c, "the error says who was in the way")
 	_, err = b.Acquire(short, s, coherence.Read)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, l.Release())
