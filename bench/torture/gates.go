@@ -30,8 +30,8 @@ func gates(r *run) {
 	var all sync.WaitGroup
 	for i, d := range devs {
 		seed := r.rng.Uint64()
-		all.Go(func() { frees(r, d, rand.New(rand.NewPCG(seed, 1))) })
-		all.Go(func() { holds(r, d, hosts[i], rand.New(rand.NewPCG(seed, 2))) })
+		all.Go(func() { r.guard(func() { frees(r, d, rand.New(rand.NewPCG(seed, 1))) }) })
+		all.Go(func() { r.guard(func() { holds(r, d, hosts[i], rand.New(rand.NewPCG(seed, 2))) }) })
 	}
 	done := make(chan struct{})
 	go func() { all.Wait(); close(done) }()
