@@ -117,7 +117,8 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 	if p.api >= oldestAPI {
 		pci := &pciBusInfo{head: head{typePCIBusInfo, nil}}
 		host := &externalMemoryHost{head: head{typeExternalMemoryHost, nil}}
-		maintenance.next = unsafe.Pointer(names)
+		floats := &floatControls{head: head{typeFloatControls, unsafe.Pointer(names)}}
+		maintenance.next = unsafe.Pointer(floats)
 		last := &names.next
 		if f.extensions[extPCIBusInfo] {
 			*last, last = unsafe.Pointer(pci), &pci.next
@@ -126,7 +127,7 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 			*last = unsafe.Pointer(host)
 		}
 		t.properties(id, unsafe.Pointer(p))
-		f.importAlign = host.align
+		f.importAlign, f.floats = host.align, floats.on
 		if f.extensions[extPCIBusInfo] {
 			f.pci = driver.PCI{Known: true, Domain: pci.domain, Bus: pci.bus, Dev: pci.dev, Fun: pci.fun}
 		}

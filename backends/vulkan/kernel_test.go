@@ -92,6 +92,37 @@ func TestReadSPIRV(t *testing.T) {
 	}
 }
 
+// A module is given the modes for floats, each for every kernel of it, and is as valid as before. One that says itself how floats behave keeps its words.
+func TestModesForFloats(t *testing.T) {
+	m, problem := readSPIRV(suiteKernels(t))
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	modes := []floatMode{{4459, 4464, 32}, {4459, 4464, 64}, {4461, 4466, 64}}
+	words := m.given(modes)
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	again, problem := readSPIRV(b)
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	if more := len(words) - len(m.words); more != 2*2+len(modes)*4*len(m.entries) || len(again.entries) != len(m.entries) {
+		t.Errorf("%d words more, %d kernels", more, len(again.entries))
+	}
+	if !slices.Contains(again.capabilities, 4464) || !slices.Contains(again.capabilities, 4466) {
+		t.Errorf("capabilities %v", again.capabilities)
+	}
+	if kept := again.given(modes); len(kept) != len(words) {
+		t.Errorf("a module that has modes gets %d words more", len(kept)-len(words))
+	}
+	m.words[1] = 0x10300
+	if old := m.given(modes); len(old) != len(m.words) {
+		t.Error("a module of SPIR-V 1.3 gets modes")
+	}
+}
+
 // Modules that are cut off, or have words that make no sense, are read or refused, whatever they are.
 func TestDamagedSPIRV(t *testing.T) {
 	whole := suiteKernels(t)

@@ -57,8 +57,8 @@ func (d *device) Load(image *driver.Image) (driver.Module, error) {
 	if lacking := code.lacking(&d.plan.features); lacking != "" {
 		return nil, d.refuse(op, driver.ErrUnsupported, "%s", lacking)
 	}
-	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(code.words)),
-		code: unsafe.Pointer(&code.words[0])}
+	words := code.given(d.plan.modes)
+	info := &shaderCreateInfo{head: head{typeShaderCreateInfo, nil}, size: uintptr(4 * len(words)), code: unsafe.Pointer(&words[0])}
 	shader, st := d.t.createShader(d.handle, unsafe.Pointer(info))
 	if st < success {
 		return nil, d.fail(op, "vkCreateShaderModule", st)

@@ -28,6 +28,7 @@ type facts struct {
 
 	extensions map[string]bool
 	features   features
+	floats     [17]uint32 // VkPhysicalDeviceFloatControlsProperties
 	types      []memoryType
 	heaps      []memoryHeap
 	families   []queueFamily
@@ -121,6 +122,7 @@ type plan struct {
 	queues     int // of the family, that are used
 	extensions []string
 	features   features
+	modes      []floatMode // that kernels are given
 
 	// Indices of memory types, the best first. Which of them a buffer can use is known only when the device is open.
 	deviceTypes, hostTypes []uint32
@@ -140,7 +142,7 @@ func planFor(f *facts, ordinal int, opts Options) (p *plan, problem string) {
 	if f.api < oldestAPI {
 		return nil, fmt.Sprintf("%s has Vulkan %s; 1.2 is needed", f.model, version(f.api))
 	}
-	p = &plan{importAlign: f.importAlign, compiler: f.compiler}
+	p = &plan{importAlign: f.importAlign, compiler: f.compiler, modes: f.floatModes()}
 	var missing []string
 	for _, w := range wanted {
 		if slices.Contains(strings.Split(opts.without, ","), w.name) {
@@ -172,6 +174,34 @@ func planFor(f *facts, ordinal int, opts Options) (p *plan, problem string) {
 	}
 	p.describe(f, ordinal)
 	return p, ""
+}
+
+// floatMode is an execution mode of kernels for floats of a width.
+type floatMode struct{ mode, capability, bits uint32 }
+
+// floatModes returns the modes that give floats Go's meaning, as far as the device has them. Without them a driver may read subnormal numbers as 0,
+// which NVIDIA's does, or leave out what only signs of zero, infinities and NaNs need. Where a mode may not differ between widths, it is
+// for all of them or for none (VkShaderFloatControlsIndependence).
+func (f *facts) floatModes() (modes []floatMode) {
+	const only32, all = 0, 1
+	for _, m := range []struct {
+		mode, capability uint32
+		at               int // of the switches for 16, 32 and 64 bits
+		independence     uint32
+	}{
+		{4459, 4464, 5, f.floats[0]},  // DenormPreserve
+		{4461, 4466, 2, all},          // SignedZeroInfNanPreserve
+		{4462, 4467, 11, f.floats[1]}, // RoundingModeRTE
+	} {
+		on := f.floats[m.at : m.at+3]
+		for i, bits := range []uint32{16, 32, 64} {
+			free := m.independence == all || m.independence == only32 && bits == 32
+			if on[i] != 0 && (free || !slices.Contains(on, 0)) {
+				modes = append(modes, floatMode{m.mode, m.capability, bits})
+			}
+		}
+	}
+	return modes
 }
 
 // computeFamily chooses the queues: those that compute and do not draw, where there are some, because they do not wait for what is drawn.

@@ -26,6 +26,7 @@ func TestLayouts(t *testing.T) {
 		{"VkPhysicalDeviceProperties2", unsafe.Sizeof(properties2{}), 840},
 		{"limits", unsafe.Offsetof(properties2{}.limits), 16 + 296},
 		{"VkPhysicalDeviceDriverProperties", unsafe.Sizeof(driverProperties{}), 536},
+		{"VkPhysicalDeviceFloatControlsProperties", unsafe.Sizeof(floatControls{}), 88},
 		{"VkPhysicalDeviceIDProperties", unsafe.Sizeof(idProperties{}), 64},
 		{"VkPhysicalDevicePCIBusInfoPropertiesEXT", unsafe.Sizeof(pciBusInfo{}), 32},
 		{"VkPhysicalDeviceMaintenance3Properties", unsafe.Sizeof(maintenance3Properties{}), 32},
@@ -210,6 +211,25 @@ func TestPlanOfFills(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%d bytes at %d of %+v:\n% x\n% x", n, off, p, got, want)
+		}
+	}
+}
+
+// Floats keep their meaning for the widths for which the device can say so. Widths that may not differ are all asked for or none.
+func TestFloatModes(t *testing.T) {
+	const preserve, signed, even = 4459, 4461, 4462
+	for _, c := range []struct {
+		what string
+		on   [17]uint32
+		want []floatMode
+	}{
+		{"nothing is known", [17]uint32{}, nil},
+		{"each width for itself", [17]uint32{1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0}, []floatMode{{preserve, 4464, 32}, {preserve, 4464, 64}, {signed, 4466, 32}, {signed, 4466, 64}, {even, 4467, 32}}},
+		{"32 bits for themselves", [17]uint32{0, 0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1}, []floatMode{{preserve, 4464, 32}, {signed, 4466, 64}}},
+		{"all or none, and one lacks", [17]uint32{2, 2, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1}, []floatMode{{even, 4467, 16}, {even, 4467, 32}, {even, 4467, 64}}},
+	} {
+		if got := (&facts{floats: c.on}).floatModes(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
 }

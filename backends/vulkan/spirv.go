@@ -49,6 +49,8 @@ type spirv struct {
 	capabilities []uint32
 	entries      []*entry
 	specs        []uint32 // the SpecIds of its constants
+	points       []uint32 // the functions of all entry points
+	behind       int      // words before the end of the last entry point
 }
 
 // entry is one kernel.
@@ -114,6 +116,7 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 		case ops.OpCapability:
 			m.capabilities = append(m.capabilities, a[0])
 		case ops.OpEntryPoint:
+			m.points, m.behind = append(m.points, a[1]), i
 			if a[0] == modelGLCompute {
 				entries = append(entries, a)
 			}
@@ -170,6 +173,26 @@ func readSPIRV(data []byte) (m *spirv, problem string) {
 		return nil, "the module has no kernel: no entry point of the model GLCompute"
 	}
 	return m, ""
+}
+
+// given returns the module with execution modes for floats. One that says itself how floats behave, or is older than the modes, stays as it is.
+func (m *spirv) given(modes []floatMode) []uint32 {
+	const header, version14 = 5, 0x10400
+	has := func(c uint32) bool { return c >= 4464 && c <= 4468 } // DenormPreserve to RoundingModeRTZ
+	if m.words[1] < version14 || slices.ContainsFunc(m.capabilities, has) {
+		return m.words
+	}
+	words := slices.Clone(m.words[:header])
+	var behind []uint32
+	for i, f := range modes {
+		if i == 0 || modes[i-1].capability != f.capability {
+			words = append(words, 2<<16|uint32(ops.OpCapability), f.capability)
+		}
+		for _, point := range m.points {
+			behind = append(behind, 4<<16|uint32(ops.OpExecutionMode), point, f.mode, f.bits)
+		}
+	}
+	return slices.Concat(words, m.words[header:m.behind], behind, m.words[m.behind:])
 }
 
 // leastArgs is how many words instructions have at least, behind the first, for those that are read.

@@ -105,6 +105,12 @@ type idProperties struct {
 	hasNodes uint32
 }
 
+// floatControls says how a device treats subnormal numbers, infinities, NaNs, signs of zero and roundings. plan.go gives the switches names.
+type floatControls struct {
+	head
+	on [17]uint32
+}
+
 type pciBusInfo struct {
 	head
 	domain, bus, dev, fun uint32
