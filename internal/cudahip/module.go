@@ -166,7 +166,7 @@ func (m *Module) Names() []string {
 func (m *Module) Kernel(name string) (driver.Kernel, error) {
 	const op = "kernel"
 	d := m.dev
-	if strings.ContainsRune(name, 0) {
+	if name == "" || strings.ContainsRune(name, 0) { // the vendors take them for other errors
 		return nil, d.refuse(op, driver.ErrNotFound, "no kernel %q", name)
 	}
 	handle, code := d.api.ModuleKernel(d.ctx, m.handle, name)
