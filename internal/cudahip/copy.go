@@ -291,8 +291,8 @@ type Rect struct {
 const maxPitch = 1<<31 - 1
 
 // Copy2D implements driver.Copier2D. Some copies are made row by row, because the vendor's call cannot make
-// them: copies from or to other devices, copies that would block the caller, and copies with pitches that
-// the device does not support.
+// them: copies from or to other devices, copies with pitches that the device does not support, and copies within
+// host memory that would block the caller. Those between the device and pageable memory that would block go through the stream's block.
 func (s *Stream) Copy2D(r driver.Rect) error {
 	const op = "copy rows"
 	v := Rect{DstPitch: uintptr(r.Dst.Pitch), SrcPitch: uintptr(r.Src.Pitch), Width: uintptr(r.Width), Rows: uintptr(r.Rows)}
@@ -304,14 +304,19 @@ func (s *Stream) Copy2D(r driver.Rect) error {
 	if v.Src, v.SrcAt, near[1], err = s.plane(op, &r.Src); err != nil {
 		return err
 	}
-	alone := !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch
-	if !alone && (s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r) || onHost(&r.Dst) && onHost(&r.Src)) {
-		if alone, err = s.wouldWait(op); err != nil {
-			return err
-		}
-	}
-	if alone {
+	if !near[0] || !near[1] || r.Dst.Pitch > maxPitch || r.Src.Pitch > maxPitch {
 		return s.rowByRow(r)
+	}
+	pageable := s.pageable(&r.Dst, &r) || s.pageable(&r.Src, &r)
+	if within := onHost(&r.Dst) && onHost(&r.Src); pageable || within {
+		switch wait, err := s.wouldWait(op); {
+		case err != nil:
+			return err
+		case wait && !within && v.Width <= blockSizes[small]:
+			return s.stageRows(op, &r, v)
+		case wait:
+			return s.rowByRow(r)
+		}
 	}
 	code := s.api.Copy2D(s.ctx, &v, s.handle)
 	runtime.KeepAlive(r.Dst.Host)

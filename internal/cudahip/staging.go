@@ -223,3 +223,52 @@ func (s *Stream) stageOut(dst unsafe.Pointer, m *Memory, addr, n uintptr) error 
 	}
 	return nil
 }
+
+// stageRows copies rows between the device and pageable memory through the stream's block, in which a row fits. Host functions move as
+// many rows at a time as fit: a call for each row would fill the queue of a device, whose calls then wait.
+func (s *Stream) stageRows(op string, r *driver.Rect, v Rect) error {
+	s.staging.mu.Lock()
+	defer s.staging.mu.Unlock()
+	base, size, err := s.block(op, v.Width*v.Rows)
+	if err != nil {
+		return err
+	}
+	in := r.Src.Mem == nil
+	host, pitch := r.Dst.Host, v.DstPitch
+	if in {
+		host, pitch = r.Src.Host, v.SrcPitch
+	}
+	for first, all := uintptr(0), v.Rows; first < all; first += v.Rows {
+		v.Rows = min(all-first, size/v.Width)
+		rows, there := v.Rows, unsafe.Add(host, first*pitch)
+		move := func() {
+			for i := range rows {
+				block, row := dl.Pointer(base+i*v.Width), unsafe.Add(there, i*pitch)
+				if !in {
+					block, row = row, block
+				}
+				memcopy.Copy(block, row, uint64(v.Width))
+			}
+		}
+		if in {
+			if code := s.dev.calls.enqueue(s, move, nil); code != Success {
+				return s.dev.fail(op, CallHostCall, code)
+			}
+			v.Src, v.SrcAt, v.SrcPitch = base, OnHost, v.Width
+		} else {
+			v.Dst, v.DstAt, v.DstPitch = base, OnHost, v.Width
+		}
+		if code := s.api.Copy2D(s.ctx, &v, s.handle); code != Success {
+			return s.dev.fail(op, CallCopy2D, code)
+		}
+		if !in {
+			if code := s.dev.calls.enqueue(s, move, nil); code != Success {
+				return s.dev.fail(op, CallHostCall, code)
+			}
+			v.Src += rows * v.SrcPitch
+		} else {
+			v.Dst += rows * v.DstPitch
+		}
+	}
+	return nil
+}

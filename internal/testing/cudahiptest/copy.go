@@ -180,6 +180,37 @@ func copyOnHostBusy(h *Harness, t *testing.T) {
 	})
 }
 
+// copyRowsBusy copies thousands of rows of pageable memory in and out behind a shut gate. A call for each would fill the queue of a device.
+func copyRowsBusy(h *Harness, t *testing.T) {
+	d := h.open(t, 0)
+	h.need(t, d, driver.CapCopy2D|driver.CapGate)
+	s := newStream(t, d)
+	const width, pitch, apart, rows = 48, 64, 80, 5000
+	m := alloc(t, d, driver.KindDevice, pitch*rows)
+	in, out := random(1, apart*rows), random(2, apart*rows)
+	want := bytes.Clone(out)
+	for row := range rows {
+		copy(want[apart*row:][:width], in[apart*row:])
+	}
+	gate, err := s.(driver.Gater).Gate()
+	ok(t, err)
+	before := uint64(0)
+	if h.sim != nil {
+		before = h.sim.CallCount()
+	}
+	device := driver.Pitched{Mem: m, Pitch: pitch}
+	ok(t, s.(driver.Copier2D).Copy2D(driver.Rect{Dst: device, Src: driver.Pitched{Host: at(in), Pitch: apart}, Width: width, Rows: rows}))
+	ok(t, s.(driver.Copier2D).Copy2D(driver.Rect{Dst: driver.Pitched{Host: at(out), Pitch: apart}, Src: device, Width: width, Rows: rows}))
+	if h.sim != nil {
+		if n := h.sim.CallCount() - before; n > 40 {
+			t.Errorf("%d calls of the driver", n)
+		}
+	}
+	ok(t, gate.Open())
+	ok(t, s.Sync())
+	same(t, "rows", out, want)
+}
+
 // copyPartlyLocked copies host memory that is partly page-locked, which CUDA's own call refuses.
 func copyPartlyLocked(h *Harness, t *testing.T) {
 	h.seeds(t, 3, func(t *testing.T, seed uint64) {

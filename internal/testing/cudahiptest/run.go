@@ -38,6 +38,7 @@ var tests = []struct {
 	{"Copy/PageableMemoryFromManyGoroutines", anywhere, copyPageableAtOnce},
 	{"Copy/StagingMemoryIsKept", onlySim, stagingIsKept},
 	{"Copy/OnTheHostOfABusyStream", anywhere, copyOnHostBusy},
+	{"Copy/RowsOfABusyStream", anywhere, copyRowsBusy},
 	{"Copy/PartlyPageLocked", anywhere, copyPartlyLocked},
 	{"Copy/Peers", anywhere, copyPeers},
 	{"Copy/NoPeers", onlySim, noPeers},
