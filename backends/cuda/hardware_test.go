@@ -4,7 +4,9 @@ package cuda
 
 import (
 	stdcontext "context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +91,57 @@ func BenchmarkHardwarePool(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// TestHardwareQueueDepth logs how many operations a stream takes behind a shut gate before its calls wait. Nothing may be lost then.
+func TestHardwareQueueDepth(t *testing.T) {
+	cudahiptest.Hardware(t, New(), "nvidia")
+	ctx := stdcontext.Background()
+	d, err := hal.OpenWith(ctx, New(), 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	const most = 3000
+	m, err := d.Alloc(hal.KindDevice, most, 0)
+	require.NoError(t, err)
+	locked, err := d.Alloc(hal.KindHost, most, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(m.Close(), locked.Close())) })
+	pageable := make([]byte, most)
+	cell := func(m *hal.Memory, i int) hal.Region { return m.Region(uint64(i), 1) }
+	for name, do := range map[string]func(s *hal.Stream, i int) error{
+		"fills":                        func(s *hal.Stream, i int) error { return s.Fill(cell(m, i), hal.Pattern8(7)) },
+		"copies of page-locked memory": func(s *hal.Stream, i int) error { return s.Copy(cell(m, i), cell(locked, i)) },
+		"copies of pageable memory in": func(s *hal.Stream, i int) error { return s.CopyIn(cell(m, i), pageable[i:i+1]) },
+		"copies to pageable memory":    func(s *hal.Stream, i int) error { return s.CopyOut(pageable[i:i+1], cell(m, i)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := d.NewStream()
+			require.NoError(t, err)
+			defer func() { require.NoError(t, s.Close()) }()
+			gate, err := s.Gate()
+			require.NoError(t, err)
+			var done atomic.Int64
+			failed := make(chan error, 1)
+			go func() {
+				for i := range most {
+					if err := do(s, i); err != nil {
+						failed <- err
+						return
+					}
+					done.Add(1)
+				}
+				failed <- nil
+			}()
+			for before := int64(-1); before != done.Load(); {
+				before = done.Load()
+				time.Sleep(200 * time.Millisecond)
+			}
+			t.Logf("%d of %d operations do not wait", done.Load(), most)
+			require.NoError(t, gate.Signal())
+			require.NoError(t, <-failed)
+			require.NoError(t, s.Sync(ctx))
 		})
 	}
 }
