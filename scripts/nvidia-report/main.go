@@ -21,6 +21,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -29,6 +30,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"time"
 )
@@ -46,7 +48,7 @@ const (
 )
 
 const usage = `usage: nvidia-report build [-linked] [-simulated] [-nvrtc FILE] [-nccl FILE] DIR
-       nvidia-report run [-dir DIR] [-limit DURATION] [-simulated]
+       nvidia-report run [-dir DIR] [-limit DURATION] [-parts REGEXP] [-simulated]
 `
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -61,6 +63,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	nvrtc := flags.String("nvrtc", "", "build: NVRTC's library, to be copied with its builtins (default: what HALYARD_NVRTC_LIBRARY names)")
 	nccl := flags.String("nccl", "", "build: NCCL's library, to be copied (default: what HALYARD_NCCL_LIBRARY names)")
 	dir := flags.String("dir", "", "run: the folder that was built (default: the one this program lies in)")
+	parts := flags.String("parts", "", "run: only the parts whose whole names match this regular expression")
 	limit := flags.Duration("limit", 7*time.Minute+30*time.Second, "run: how long it may take")
 	verb := ""
 	if len(args) > 0 {
@@ -84,6 +87,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return exitPassed
 	case verb == "run" && flags.NArg() == 0 && *limit > 0:
+		only, err := regexp.Compile("^(" + cmp.Or(*parts, ".*") + ")$")
+		if err != nil {
+			return fail(err)
+		}
 		if *dir == "" {
 			self, err := os.Executable()
 			if err != nil {
@@ -91,7 +98,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			}
 			*dir = filepath.Dir(self)
 		}
-		report, err := run(ctx, runOptions{dir: *dir, limit: *limit, simulated: *simulated}, stderr)
+		report, err := run(ctx, runOptions{dir: *dir, limit: *limit, parts: only, simulated: *simulated}, stderr)
 		if err == nil {
 			err = report.write(stdout)
 		}
