@@ -34,6 +34,7 @@ type options struct {
 	vulkan                            string
 	document, picture, json, versions string
 	redraw                            string
+	nvidia                            bool
 }
 
 func main() {
@@ -46,6 +47,7 @@ func main() {
 	flag.StringVar(&o.python, "python", "python3", "the Python that has numba and PyOpenCL")
 	flag.StringVar(&o.mpi, "mpi", "", "the folder of an Open MPI, with bin and lib")
 	flag.StringVar(&o.vulkan, "vulkan", "", "a file with the variables with which Halyard finds lavapipe; without it no row has lavapipe")
+	flag.BoolVar(&o.nvidia, "nvidia", false, "measure on an NVIDIA GPU, by CUDA, OpenCL and Vulkan, and nothing else")
 	flag.StringVar(&o.programs, "programs", "bench/apps", "the folder of the programs' source")
 	flag.StringVar(&o.built, "built", ".cache/apps", "the folder of the programs that were compiled")
 	flag.StringVar(&o.document, "document", "", "the Markdown file to write; standard output if empty")
@@ -57,6 +59,9 @@ func main() {
 	if flag.NArg() > 0 || o.rounds < 1 {
 		flag.Usage()
 		os.Exit(2)
+	}
+	if o.nvidia {
+		toNVIDIA()
 	}
 	if err := o.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "apps:", err)
@@ -72,26 +77,27 @@ type variant struct {
 	has         func(r *row) bool
 	// missing says why a system that the script run installs is not there, or "". It is nil if the script ends without the system.
 	missing func(o *options, app string) string
+	on      string // the device, if it is another than the row's
 }
 
 var variants = []variant{
 	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil},
+	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, ""},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
 	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
-		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil},
+		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil, ""},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		if r.Ranks > 1 {
 			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
 		}
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
-	}, inFrontdoor, func(*row) bool { return true }, nil},
+	}, inFrontdoor, func(*row) bool { return true }, nil, ""},
 	{"Halyard, kernels in Go, recorded", "recorded", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
 	}, func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
-		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil},
+		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil, ""},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string {
 		if ofExample[app] != "" {
 			return nil
@@ -99,7 +105,7 @@ var variants = []variant{
 		return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"}
 	}, func(r *row) bool {
 		return len(r.Devices) == 1 && r.Ranks == 1 && r.opencl() && ofExample[r.App.Name] == ""
-	}, module("pyopencl")},
+	}, module("pyopencl"), ""},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
 		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
 		// StarPU's threads share the processors with the devices' threads. It is faster if they are not bound, and do not poll for the end of copies.
@@ -113,16 +119,16 @@ var variants = []variant{
 	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, func(o *options, app string) string {
 		_, err := os.Stat(filepath.Join(o.built, "starpu-"+app))
 		return because(err)
-	}},
+	}, ""},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
-		func(r *row) bool { return r.Devices[0] == "host" }, module("numba")},
+		func(r *row) bool { return r.Devices[0] == "host" }, module("numba"), ""},
 	{"Halyard, kernels in Go as vectors", "vectors", func(o *options, r *row) ([]string, []string) {
 		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
 		return []string{filepath.Join(o.built, "frontdoor-simd"), r.App.Name}, []string{"GODEBUG=simd=256"}
 	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
 		_, err := os.Stat(filepath.Join(o.built, "frontdoor-simd"))
 		return because(err)
-	}},
+	}, ""},
 }
 
 func because(err error) string {
@@ -201,13 +207,16 @@ func (r *row) name() string {
 	return name
 }
 
+// places are the devices of rows.
+var places = [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {lavapipe}, {"host"}}
+
 // rows returns all rows.
 func rows() (all []*row) {
 	for i := range apps {
-		for _, devices := range [][]string{{"Intel"}, {"Portable"}, {"Intel", "Portable"}, {lavapipe}, {"host"}} {
+		for _, devices := range places {
 			r := &row{&apps[i], devices, 1}
 			all = append(all, r)
-			if apps[i].Ranks && len(devices) == 1 && r.opencl() {
+			if apps[i].Ranks && len(devices) == 1 && r.opencl() && devices[0] != nvidia {
 				all = append(all, &row{&apps[i], devices, 4})
 			}
 		}
@@ -414,7 +423,11 @@ func (o *options) once(ctx context.Context, f *figure, row *row, v *variant, dir
 	args, env := v.command(o, row)
 	a := row.App
 	args = append(args, strconv.Itoa(a.N), strconv.Itoa(a.Steps), strconv.Itoa(a.Repeats), filepath.Join(dir, "in"), out)
-	args = append(args, row.Devices...)
+	if v.on != "" {
+		args = append(args, v.on)
+	} else {
+		args = append(args, row.Devices...)
+	}
 	if row.Ranks > 1 {
 		args = append([]string{filepath.Join(o.mpi, "bin", "mpiexec"), "-n", strconv.Itoa(row.Ranks)}, args...)
 	}

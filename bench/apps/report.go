@@ -62,7 +62,7 @@ func (r *row) label(name string) string {
 	}
 	var devices []string
 	for _, d := range r.Devices {
-		devices = append(devices, map[string]string{"Intel": "Intel", "Portable": "PoCL", lavapipe: "Vulkan (lavapipe)", "host": "Go on the host"}[d])
+		devices = append(devices, map[string]string{"Intel": "Intel", "Portable": "PoCL", lavapipe: "Vulkan (lavapipe)", "host": "Go on the host", nvidia: "NVIDIA"}[d])
 	}
 	text += " | " + strings.Join(devices, " + ")
 	if r.Ranks > 1 {
@@ -110,6 +110,14 @@ OpenCL C, with Halyard, and with other systems.
 
 `
 
+// about is what the page begins with.
+func (r *results) about() string {
+	if len(r.rows) > 0 && r.rows[0].Devices[0] == nvidia {
+		return aboutNVIDIA
+	}
+	return about
+}
+
 // where is the machine, and which Halyard was measured.
 func (r *results) where() string {
 	if r.Halyard == "" {
@@ -121,7 +129,7 @@ func (r *results) where() string {
 // markdown is the page.
 func (r *results) markdown(picture string) string {
 	var b strings.Builder
-	b.WriteString(about)
+	b.WriteString(r.about())
 	fmt.Fprintf(&b, "Measured %s on %s; %d rounds. The load average was %s when it began.\n\n", r.Date, r.where(), r.Rounds, r.Load)
 	if picture != "" {
 		fmt.Fprintf(&b, "![Time by that of OpenCL C by hand, and lines of code](%s)\n\n", filepath.Base(picture))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
@@ -37,6 +38,8 @@ var products = []product{
 	{name: "parts.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./scripts/nvidia-report/parts"},
 	{name: "nccl.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda hip"}, path: "./comm/nccl"},
 	{name: "vulkan.test", args: []string{"test", "-c", "-trimpath", "-tags", "vulkan"}, path: "./backends/vulkan"},
+	{name: "frontdoor", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda opencl vulkan"}, path: "./bench/apps/frontdoor"},
+	{name: "apps", args: []string{"build", "-trimpath", "-buildvcs=auto"}, path: "./bench/apps"},
 	{name: linkedTest, args: []string{"test", "-c", "-trimpath", "-tags", "cuda linked"}, path: "./backends/cuda", linked: true},
 }
 
@@ -94,6 +97,46 @@ func build(ctx context.Context, dir string, o buildOptions, log io.Writer) error
 		fmt.Fprintf(log, "going on without %v\n", err)
 		if err := os.WriteFile(to+unbuilt, []byte(err.Error()+"\n"), 0o644); err != nil {
 			return err
+		}
+	}
+	return takeApps(ctx, root, dir, log)
+}
+
+// appsFolder is where the folder has the source of the programs of bench/apps: those in Python run from it, and the lines of all are counted.
+const appsFolder = "programs"
+
+// takeApps copies the source of bench/apps, and builds its programs in C for OpenCL and CUDA. Without a compiler or a header there are none.
+func takeApps(ctx context.Context, root, dir string, log io.Writer) error {
+	from, to := filepath.Join(root, "bench", "apps"), filepath.Join(dir, appsFolder)
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	for _, folder := range []string{"c", "frontdoor", "numbacuda", "python"} {
+		if err := os.CopyFS(filepath.Join(to, folder), os.DirFS(filepath.Join(from, folder))); err != nil {
+			return err
+		}
+	}
+	settings, err := linkedSettings()
+	if err != nil {
+		fmt.Fprintf(log, "going on without the programs in C: %v\n", err)
+		return nil
+	}
+	cflags := strings.Fields(strings.TrimPrefix(settings[2], "CGO_CFLAGS="))
+	ldflags := strings.Fields(strings.TrimPrefix(settings[3], "CGO_LDFLAGS="))
+	for _, p := range []string{"cg", "heat", "nbody", "mandelbrot", "stream", "kmeans", "pathtracer"} {
+		for prefix, args := range map[string][]string{
+			"":      {"-l:libOpenCL.so.1"},
+			"cuda-": slices.Concat([]string{"-DCUDA", "-include", "device_cuda.h"}, cflags, ldflags, []string{"-l:libcuda.so.1", "-ldl", "-Wl,--unresolved-symbols=ignore-all"}),
+		} {
+			if prefix != "" && (p == "kmeans" || p == "pathtracer") {
+				continue // their kernels are OpenCL's
+			}
+			args = slices.Concat([]string{"-O2", "-I", "alone", "-o", filepath.Join(dir, prefix+p), p + ".c"}, args)
+			cc := exec.CommandContext(ctx, "gcc", args...)
+			cc.Dir = filepath.Join(to, "c")
+			if text, err := cc.CombinedOutput(); err != nil {
+				fmt.Fprintf(log, "going on without %s: %v: %s\n", prefix+p, err, lastLine(text))
+			}
 		}
 	}
 	return nil

@@ -22,6 +22,14 @@ func readJSON(p *Part, output []byte) error {
 	return nil
 }
 
+// readTable expects a page with a table, which stays in the folder of outputs.
+func readTable(_ *Part, output []byte) error {
+	if !bytes.Contains(output, []byte("\n| program")) {
+		return errors.New("the output has no table")
+	}
+	return nil
+}
+
 // notInstalled is what compare.py says of a library that Python does not have.
 const notInstalled = "not installed"
 

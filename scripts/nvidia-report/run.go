@@ -132,6 +132,8 @@ var steps = []step{
 	{name: "vulkan", args: tests("vulkan.test", "^(TestConformance|TestArgumentsInMemory)$", 2*time.Minute), read: readTestsOrSkip, limit: 2 * time.Minute, hardware: true},
 	{name: "backend-linked", args: tests(linkedTest, "^TestHardware", time.Minute), read: readTests, limit: time.Minute, maybe: true},
 	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
+	{name: "apps", args: []string{"apps", "-nvidia", "-rounds", "3", "-built", "..", "-programs", "../" + appsFolder, "-json", "apps.json"},
+		read: readTable, limit: 2 * time.Minute, hardware: true},
 	{name: "bench", args: []string{"bench", "-json", "-backend", "cuda", "-time", "20ms"}, read: readJSON, limit: 90 * time.Second},
 }
 

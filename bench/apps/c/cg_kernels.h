@@ -1,6 +1,9 @@
 // The kernels of conjugate gradients, which the program by hand and that of StarPU have in common.
 static const char *text =
-	"void add_up(local float *part, float mine) {\n"
+	"#ifndef LOCAL\n"
+	"#define LOCAL local\n"
+	"#endif\n"
+	"void add_up(LOCAL float *part, float mine) {\n"
 	"	size_t me = get_local_id(0);\n"
 	"	part[me] = mine;\n"
 	"	for (size_t width = get_local_size(0) / 2; width > 0; width /= 2) {\n"

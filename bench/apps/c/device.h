@@ -1,3 +1,4 @@
+#ifndef CUDA // device_cuda.h has the same functions
 // A device of OpenCL with its queue and program: what a program without Halyard needs before its first kernel.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -74,3 +75,11 @@ static void to_host(device d, cl_mem m, size_t offset, void *p, size_t bytes) {
 }
 
 static void finish(device d) { ok(clFinish(d.queue), "clFinish"); }
+static void flush(device d) { ok(clFlush(d.queue), "clFlush"); }
+
+// launch_from is launch with the first thread at a place.
+static void launch_from(device d, cl_kernel k, const size_t *from, const size_t *size, size_t block) {
+	size_t local[2] = {block, 1};
+	ok(clEnqueueNDRangeKernel(d.queue, k, size[1] > 1 ? 2 : 1, from, size, block ? local : NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+}
+#endif

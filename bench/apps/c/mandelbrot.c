@@ -36,8 +36,8 @@ int main(int argc, char **argv) {
 		double start = now();
 		for (int i = 0; i < devices; i++) {
 			size_t offset[] = {0, first[i]}, size[] = {n, first[i + 1] - first[i]};
-			ok(clEnqueueNDRangeKernel(d[i].queue, k[i], 2, offset, size, NULL, 0, NULL, NULL), "clEnqueueNDRangeKernel");
-			ok(clFlush(d[i].queue), "clFlush");
+			launch_from(d[i], k[i], offset, size, 0);
+			flush(d[i]);
 		}
 		for (int i = 0; i < devices; i++) {
 			size_t offset = 2 * (size_t)n * first[i];

@@ -6,13 +6,16 @@
 enum { block = 64 };
 
 static const char *text =
+	"#ifndef FLOAT4\n"
+	"#define FLOAT4(x, y, z, w) (float4)(x, y, z, w)\n"
+	"#endif\n"
 	"kernel void move(global const float4 *old, global float *v, global float4 *now, int n, float dt) {\n"
 	"	local float4 piece[64];\n"
 	"	int i = get_global_id(0), me = get_local_id(0);\n"
-	"	float4 b = i < n ? old[i] : (float4)(0);\n"
+	"	float4 b = i < n ? old[i] : FLOAT4(0, 0, 0, 0);\n"
 	"	float ax = 0, ay = 0, az = 0;\n"
 	"	for (int from = 0; from < n; from += 64) {\n"
-	"		piece[me] = from + me < n ? old[from + me] : (float4)(0);\n"
+	"		piece[me] = from + me < n ? old[from + me] : FLOAT4(0, 0, 0, 0);\n"
 	"		barrier(CLK_LOCAL_MEM_FENCE);\n"
 	"		for (int k = 0; k < 64; k++) {\n"
 	"			float4 o = piece[k];\n"
@@ -24,7 +27,7 @@ static const char *text =
 	"	}\n"
 	"	if (i >= n) return;\n"
 	"	v[3 * i] += ax * dt, v[3 * i + 1] += ay * dt, v[3 * i + 2] += az * dt;\n"
-	"	now[i] = (float4)(b.x + v[3 * i] * dt, b.y + v[3 * i + 1] * dt, b.z + v[3 * i + 2] * dt, b.w);\n"
+	"	now[i] = FLOAT4(b.x + v[3 * i] * dt, b.y + v[3 * i + 1] * dt, b.z + v[3 * i + 2] * dt, b.w);\n"
 	"}\n";
 
 typedef struct {
@@ -57,10 +60,10 @@ int main(int argc, char **argv) {
 		for (int step = 0; step < steps; step++) {
 			for (part *p = parts; p < end; p++) {
 				// What the last block moves beyond the part is replaced by what the other device has written.
-				size_t threads = (p->count + block - 1) / block * block, of = block;
+				size_t from[2] = {p->lo, 0}, size[2] = {(p->count + block - 1) / block * block, 1};
 				set_buffer(p->move, 0, p->now), set_buffer(p->move, 2, p->next);
-				ok(clEnqueueNDRangeKernel(p->d.queue, p->move, 1, &p->lo, &threads, &of, 0, NULL, NULL), "clEnqueueNDRangeKernel");
-				ok(clFlush(p->d.queue), "clFlush");
+				launch_from(p->d, p->move, from, size, block);
+				flush(p->d);
 				cl_mem swap = p->now;
 				p->now = p->next, p->next = swap;
 			}

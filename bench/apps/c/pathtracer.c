@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
 		for (part *p = parts; p < end; p++) {
 			to_device(p->d, p->scene, 0, scene, spheres * 9 * 4);
 			launch(p->d, p->trace, n, p->rows, 0);
-			ok(clFlush(p->d.queue), "clFlush");
+			flush(p->d);
 		}
 		for (part *p = parts; p < end; p++) to_host(p->d, p->picture, 0, picture + p->lo * row, p->rows * row);
 		if (run > 0) sample("run", now() - start);

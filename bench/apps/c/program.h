@@ -1,5 +1,6 @@
 // What every C program here does in the same way and no figure counts: arguments, the clock, files and what it prints.
 // Usage: PROGRAM N STEPS REPEATS IN OUT DEVICE..., where a device is a part of the name of an OpenCL platform.
+#pragma once
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
 			double start = now();
 			for (part *p = parts; p < end; p++) {
 				launch(p->d, p->kernels[k], p->count, 1, 0);
-				ok(clFlush(p->d.queue), "clFlush");
+				flush(p->d);
 			}
 			for (part *p = parts; p < end; p++) finish(p->d);
 			if (step > 0) sample(names[k], now() - start);
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
 		double start = now();
 		for (part *p = parts; p < end; p++) {
 			launch(p->d, p->inner, groups * group, 1, group);
-			ok(clFlush(p->d.queue), "clFlush");
+			flush(p->d);
 		}
 		dot = 0;
 		for (part *p = parts; p < end; p++) {
