@@ -216,6 +216,24 @@ func TestProblem4(t *testing.T) {
 	})
 }
 
+// The first field reverses the film as others have published.
+func TestPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a nanosecond takes seconds")
+	}
+	if os.Getenv(kernel.EnvCheck) != "" {
+		t.Skip("TestMotion has run the kernels in checking mode")
+	}
+	q, g, r := halyard.Open(t.Context(), "host"), permalloy(64), &reversals[0]
+	relax(q, g)
+	g.MuH = r.muH
+	for i := range r.published {
+		g.Run(1e-10)
+		assert.LessOrEqual(t, r.beyond(i, g.Average()), 0.01, "after %d tenths of a nanosecond", i+1)
+	}
+	require.NoError(t, q.Close())
+}
+
 // A run that cannot go on ends with an error.
 func TestNotANumber(t *testing.T) {
 	q, g := halyard.Open(t.Context(), "host"), permalloy(8)
