@@ -10,10 +10,10 @@ import (
 // planes is how many planes of numbers a field has: one for each of x, y and z.
 const planes = 3
 
-// fft4 does one pass of radix 4 of Stockham's FFT on columns of n complex numbers, whose real and imaginary parts are in two slices. A plane has so
-// many columns beside each other. Before the pass, stride columns are interleaved transforms of n/stride numbers each. cos and sin are those of all n
-// angles of the circle. A thread takes four numbers that are n/4 apart, and turns their sums by 0, 1, 2 and 3 times an angle. Threads that are neighbours
-// have neighbouring columns, and so the same angle.
+// fft4 does one pass of radix 4 of Stockham's FFT on each of the columns of a plane, which have n complex numbers; real and imaginary parts are in two
+// slices. Before the pass, a column consists of stride interleaved transforms of n/stride numbers each. cos and sin are those of all n angles of the
+// circle, from which come the twiddle factors. A thread takes four numbers that are n/4 apart. Threads that are neighbours have neighbouring columns, and
+// so the same twiddle factors.
 //
 //halyard:kernel
 func fft4(t grid.Thread, n, columns, stride int, cos, sin, re, im []float32, toRe, toIm grid.Out[float32]) {
@@ -38,7 +38,7 @@ func fft4(t grid.Thread, n, columns, stride int, cos, sin, re, im []float32, toR
 	}
 }
 
-// fft2 is the last pass if n is no power of four.
+// fft2 is the last pass, of radix 2, if n is not a power of four.
 //
 //halyard:kernel
 func fft2(t grid.Thread, n, columns int, re, im []float32, toRe, toIm grid.Out[float32]) {
@@ -49,7 +49,7 @@ func fft2(t grid.Thread, n, columns int, re, im []float32, toRe, toIm grid.Out[f
 	}
 }
 
-// transpose writes rows as columns: the first of them, as many as the result has columns. Rows of the result beyond are zero.
+// transpose writes the first toColumns rows as columns. Rows of the result for which there is no column are zero.
 //
 //halyard:kernel
 func transpose(t grid.Thread, rows, columns, toRows, toColumns int, re, im []float32, toRe, toIm grid.Out[float32]) {
@@ -114,7 +114,7 @@ func (p plan) transform(q *halyard.Queue, x, room complexes) complexes {
 	return x
 }
 
-// back returns n times the inverse of transform: that of the numbers with exchanged parts.
+// back returns n times the inverse of transform: real and imaginary parts are swapped before and after it.
 func (p plan) back(q *halyard.Queue, x, room complexes) complexes {
 	y := p.transform(q, complexes{x.im, x.re}, complexes{room.im, room.re})
 	return complexes{y.im, y.re}

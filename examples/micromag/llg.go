@@ -10,26 +10,26 @@ import (
 // 1/(gamma0 Ms), energies in mu0 Ms² for each cell.
 type material struct {
 	Damping                float32
-	ExchangeX, ExchangeY   float32 // 2A/(mu0 Ms²) by the square of a cell's length
+	ExchangeX, ExchangeY   float32 // 2A/(mu0 Ms²), divided by the square of a cell's length
 	Anisotropy             float32 // 2K/(mu0 Ms²)
 	AxisX, AxisY, AxisZ    float32
-	FieldX, FieldY, FieldZ float32 // the applied one
+	FieldX, FieldY, FieldZ float32 // the applied field
 }
 
-// The numbers that steer the steps are in a buffer on the device, so that the host does not wait for a step before it enqueues the next.
+// The numbers that control the steps are in a buffer on the device, so that the host need not wait for a step before it enqueues the next.
 const (
 	left     = iota // time until the run ends
-	step            // time of the next step, if it may be so long
-	now             // time of this step
-	accepted        // 1 if the step before this one was exact enough, 0 if it is done again
+	step            // length of the next step, unless the run ends earlier
+	now             // length of this step
+	accepted        // 1 if the step before this one was exact enough, 0 if it is repeated with another length
 	steps           // accepted steps
-	tries           // all steps
+	tries           // all steps, with those that were not accepted
 	states
 )
 
-// effective adds the other fields to the demagnetising field, of which the first nx rows of each plane of px are those of the magnet. A neighbour
-// exchanges with a cell what it differs by; beyond an edge there is none. The conversions keep Go from fusing operations, so that the host gives the
-// bits that devices give.
+// effective adds exchange, anisotropy and the applied field to the demagnetising field, whose planes are padded to px rows. The exchange field of a cell
+// is the sum of the differences from its neighbours; at an edge there is none. The conversions to float32 keep Go from fusing operations, so that the
+// host gives the bits that devices give.
 //
 //halyard:kernel
 func effective(t grid.Thread, nx, ny, px int, of material, m, demag []float32, h grid.Out[float32]) {
@@ -61,7 +61,7 @@ func effective(t grid.Thread, nx, ny, px int, of material, m, demag []float32, h
 	}
 }
 
-// pad writes the planes of m, of n numbers each, as complex numbers into planes of length numbers, the others of which are zero.
+// pad writes the planes of m, of n numbers each, as complex numbers into larger planes, of length numbers each, and zeros behind them.
 //
 //halyard:kernel
 func pad(t grid.Thread, n, length int, m []float32, re, im grid.Out[float32]) {
@@ -73,7 +73,7 @@ func pad(t grid.Thread, n, length int, m []float32, re, im grid.Out[float32]) {
 	}
 }
 
-// multiply makes the demagnetising field of the magnetisation, both as Fourier transforms: a product with the tensor, as convolutions are.
+// multiply turns the Fourier transform of the magnetisation into that of the demagnetising field: a convolution is a product there.
 //
 //halyard:kernel
 func multiply(t grid.Thread, n int, tensor, re, im []float32, scale float32) {
@@ -86,7 +86,7 @@ func multiply(t grid.Thread, n int, tensor, re, im []float32, scale float32) {
 	}
 }
 
-// motion is the equation of Landau, Lifshitz and Gilbert: how fast m turns in the field h.
+// motion is the equation of Landau, Lifshitz and Gilbert: k is the time derivative of m in the field h.
 //
 //halyard:kernel
 func motion(t grid.Thread, n int, damping float32, m, h []float32, k grid.Out[float32]) {
@@ -100,7 +100,7 @@ func motion(t grid.Thread, n int, damping float32, m, h []float32, k grid.Out[fl
 	}
 }
 
-// energy writes the energy of each cell. Half of it is that of the applied field, which does not come from m itself.
+// energy writes the energy of each cell. Fields that m itself causes count half, the applied field counts whole.
 //
 //halyard:kernel
 func energy(t grid.Thread, n int, of material, m, h []float32, e grid.Out[float32]) {
@@ -112,7 +112,7 @@ func energy(t grid.Thread, n int, of material, m, h []float32, e grid.Out[float3
 	}
 }
 
-// part writes where the magnetisation is after a part of the step.
+// part writes m after a fraction of the step, a stage of the method in whole.
 //
 //halyard:kernel
 func part(t grid.Thread, fraction float32, state, m, k []float32, at grid.Out[float32]) {
@@ -121,7 +121,7 @@ func part(t grid.Thread, fraction float32, state, m, k []float32, at grid.Out[fl
 	}
 }
 
-// whole writes where it is after the step, by the third-order method of Bogacki and Shampine, with the length 1.
+// whole writes m after the step, by the third-order method of Bogacki and Shampine, scaled to length 1.
 //
 //halyard:kernel
 func whole(t grid.Thread, n int, state, m, k1, k2, k3 []float32, next grid.Out[float32]) {
@@ -135,7 +135,7 @@ func whole(t grid.Thread, n int, state, m, k1, k2, k3 []float32, next grid.Out[f
 	}
 }
 
-// deviation writes the square of the distance of each cell from the result of the method's second order.
+// deviation writes the square of the estimated error of each cell: how far the result of the second-order method is from that of the third-order one.
 //
 //halyard:kernel
 func deviation(t grid.Thread, n int, state, k1, k2, k3, k4 []float32, away grid.Out[float32]) {
@@ -148,7 +148,7 @@ func deviation(t grid.Thread, n int, state, k1, k2, k3, k4 []float32, away grid.
 	}
 }
 
-// steer accepts the step if the largest deviation is within the tolerance, and chooses the time of the next one. It is a single thread.
+// steer accepts the step if the largest deviation is within the tolerance, and chooses the length of the next one. It is a single thread.
 //
 //halyard:kernel
 func steer(t grid.Thread, tolerance float32, worst, state []float32) {
@@ -171,7 +171,7 @@ func steer(t grid.Thread, tolerance float32, worst, state []float32) {
 	}
 }
 
-// accept makes the next magnetisation and its motion those of the step, if it was accepted.
+// accept copies the result of an accepted step, and its derivative, which is the first one of the next step.
 //
 //halyard:kernel
 func accept(t grid.Thread, state, next, k4, m, k1 []float32) {

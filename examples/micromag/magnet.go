@@ -14,7 +14,7 @@ const (
 	gamma0 = 2.211e5        // m/(A s)
 )
 
-// Magnet is a layer of nx×ny cells. Its fields have three planes, for x, y and z, in which y runs fastest.
+// Magnet is a layer of NX×NY cells. Its vector fields have three planes, one for each of x, y and z. In a plane y is the fastest index.
 type Magnet struct {
 	NX, NY     int
 	Cell       [3]float64 // lengths in m
@@ -24,16 +24,16 @@ type Magnet struct {
 	Axis       [3]float64 // its direction, of length 1
 	Damping    float64
 	MuH        [3]float64 // mu0 times the applied field, in T
-	Tolerance  float64    // of a step: how far m of a cell may be off
+	Tolerance  float64    // the largest error of m in a cell that a step may have
 	q          *halyard.Queue
-	px, py     int // of the padded layer
+	px, py     int // cells of the layer with zero padding
 	inX, inY   plan
 	xs, ys     [2]complexes
 	tensor     *halyard.Buffer[float32]
 	m, h       *halyard.Buffer[float32]
 	mid, next  *halyard.Buffer[float32]
 	k          [4]*halyard.Buffer[float32]
-	cells      *halyard.Buffer[float32] // a number for each cell
+	cells      *halyard.Buffer[float32] // one number for each cell
 	sum, state *halyard.Buffer[float32]
 }
 
@@ -75,8 +75,8 @@ func (g *Magnet) material() material {
 	}
 }
 
-// field makes h the effective field of m. The demagnetising field is a convolution of m with the tensor, by Fourier transforms: those in x, then those
-// in y of half of their results, which determine the other half.
+// field computes h, the effective field of m. The demagnetising field is a convolution of m with the tensor, computed by FFTs in x and then in y. The
+// numbers are real, so one half of the spectrum determines the other, and only one is transformed in y.
 func (g *Magnet) field(of material, m *halyard.Buffer[float32]) {
 	n, width := g.NX*g.NY, g.px/2+1
 	x, roomX, y, roomY := g.xs[0], g.xs[1], g.ys[0], g.ys[1]
@@ -99,13 +99,13 @@ func other(x complexes, of [2]complexes) complexes {
 	return of[0]
 }
 
-// torque makes k the motion of m in its field.
+// torque computes k, the time derivative of m.
 func (g *Magnet) torque(of material, m, k *halyard.Buffer[float32]) {
 	g.field(of, m)
 	Motion(g.q, g.NX*g.NY, of.Damping, m, g.h, k)
 }
 
-// Run lets a time pass, in seconds. The host enqueues as many steps as it expects, and then reads how much time is left.
+// Run computes the motion for a time in seconds. The host enqueues as many steps as it expects to need, and then reads how much time is left.
 func (g *Magnet) Run(seconds float64) {
 	n, of := g.NX*g.NY, g.material()
 	g.state.Update(func(s []float32) {

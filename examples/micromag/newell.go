@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// newellF and newellG are the potentials of the demagnetising tensor of rectangular cells: f of its parts on the diagonal, here xx, and g of the others,
+// newellF and newellG are the potentials of the demagnetising tensor of rectangular cells: f of its diagonal parts, here xx, and g of the others,
 // here xy. The part between two cells is the second difference of a potential in all three directions. They are those of A. J. Newell, W. Williams and
 // D. J. Dunlop, "A generalization of the demagnetizing tensor for nonuniform magnetization", Journal of Geophysical Research 98, 1993.
 func newellF(x, y, z float64) float64 {
