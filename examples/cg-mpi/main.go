@@ -1,12 +1,12 @@
 // Cg-mpi solves linear equations by conjugate gradients, on several processes. Each has some rows of the grid, on a device of its own.
 //
-//	go build -tags "cuda opencl hip" ./examples/cg-mpi
+//	go build -tags "cuda opencl hip vulkan" ./examples/cg-mpi
 //	mpiexec -n 4 ./cg-mpi -n 512
 //
 // With -ranks 4 it needs no MPI: the ranks are goroutines of one process.
 //
-// Kernels read only one of the vectors beyond the rank's own rows, so only this one has ghosts (package part). For a dot product, each device adds
-// up its rows, and Allreduce adds up the ranks' sums: it takes them from the devices, and the next kernel gets the result. The kernels are Go functions.
+// Kernels read only one of the vectors beyond the rank's own rows, so only this one has ghosts, copies of the neighbours' rows (package part). For a dot
+// product each device adds up its rows. Allreduce adds up the ranks' sums: it reads them from the devices, and the next kernel reads the result.
 package main
 
 import (

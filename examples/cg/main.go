@@ -3,9 +3,9 @@
 //
 //	go run -tags "cuda opencl hip" ./examples/cg
 //
-// Each device has some rows of the grid. A slice that overlaps its neighbours' rows brings the rows that it needs of them, and the two numbers that
-// all devices need in each step are buffers of one element. So no line of the program exchanges anything. The host only enqueues work, and reads a
-// result every few steps.
+// Each device has some rows of the grid. Its kernel reads a slice that overlaps its neighbours' rows, so the buffer copies the rows that it needs of
+// them. The two numbers that all devices need in each step are buffers of one element. So no line of the program exchanges anything. The host only
+// enqueues work, and reads a result every few steps.
 package main
 
 import (

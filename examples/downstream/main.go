@@ -5,6 +5,8 @@
 //	downstream -sample 4096x3000 FILE  write such a file
 //	downstream                         show it on a sample of its own
 //
+// The last is, from a clone: cd examples/downstream && GOWORK=off go run -tags "cuda opencl hip vulkan" .
+//
 // It uses all devices of the machine, but the host only if there is no other; HALYARD_DEVICES restricts them.
 //
 // Read plan.go first: it has the buffers. main.go reads the command line, convert.go opens devices and files, image.go knows the format of

@@ -1,4 +1,6 @@
 // First shows streams and leases: a device writes part of a buffer, and the host reads all of it.
+//
+//	go run -tags "cuda opencl hip vulkan" ./examples/first
 package main
 
 import (

@@ -4,8 +4,8 @@
 //
 //	HALYARD_HOST_DEVICES=3 go run ./examples/halo
 //
-// The program uses all devices of the machine but the host itself. The variable adds three that the host simulates, with memory of
-// their own.
+// The program uses all devices of the machine except the host itself. The variable adds three devices that the host simulates, with memory
+// of their own.
 package main
 
 import (

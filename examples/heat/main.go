@@ -1,14 +1,14 @@
 // Heat computes how heat spreads over a plate: on one device, on several, and on several processes with one device or more each.
 //
-//	go build -tags "cuda opencl hip" ./examples/heat
+//	go build -tags "cuda opencl hip vulkan" ./examples/heat
 //	./heat -ranks 1 -device all -o heat.png       # all GPUs of this machine
 //	mpiexec -n 4 ./heat -o heat.png               # four processes, each on a device of its own
 //
 // With -ranks it needs no MPI: the ranks are goroutines of one process. The result has the same bits for any number of devices and ranks.
 //
 // Three lines are there for ranks: one makes the communicator, one closes it, and one brings the result to rank 0. [part.Among] makes a
-// queue that divides launches among the ranks. The kernel and its launch are those of a program for one device. In each step the library
-// sends to the neighbours the rows at the boundaries, because it has read from the kernel's text which rows each rank needs.
+// queue that divides launches among the ranks. The kernel and its launch are those of a program for one device. In each step Halyard sends
+// the rows at the boundaries to the neighbours, because the command halyard kernels has found out which rows each rank needs.
 package main
 
 import (

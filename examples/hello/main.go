@@ -1,4 +1,4 @@
-// Hello is the first program of the README: a kernel in Go, on the best device that the program finds.
+// Hello is the first program of the README: go run -tags "cuda opencl hip vulkan" ./examples/hello
 package main
 
 import (

@@ -1,9 +1,9 @@
 // Image finds the edges in a picture by three kernels in a row, on every device of the machine, and compares the result with that of plain Go.
 //
-//	go run -tags "cuda opencl hip" ./examples/image -o edges.png
+//	go run -tags "cuda opencl hip vulkan" ./examples/image -o edges.png
 //
-// The picture goes to the device once and the edges come back once. The grey and the blurred picture in between stay on the device. No line of the
-// program says so: they stay because they are not read anywhere else.
+// The picture is copied to the device once, and the edges are copied back once. The grey and the blurred picture in between stay on the device, without
+// a line in the program that says so: nothing else reads them.
 package main
 
 import (

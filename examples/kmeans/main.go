@@ -1,4 +1,4 @@
-// Kmeans divides a million points of eight numbers into 32 clusters by Lloyd's method, on the best device.
+// Kmeans divides a million points of eight numbers into 32 clusters by Lloyd's method, and prints the device and the first cluster's centre.
 //
 //	go run -tags "cuda opencl hip vulkan" ./examples/kmeans
 package main

@@ -1,6 +1,6 @@
-// Pathtracer draws spheres of matt, metal and glass by following rays of light backwards, on the best device.
+// Pathtracer draws spheres of matt, metal and glass into the file spheres.png, by following rays of light backwards, on the best device.
 //
-//	go run -tags "cuda opencl hip" ./examples/pathtracer
+//	go run -tags "cuda opencl hip vulkan" ./examples/pathtracer
 package main
 
 import (

@@ -4,7 +4,7 @@
 //	HALYARD_HOST_DEVICES=1 halyard trace --svg trace.svg -- go run ./examples/trace
 //	HALYARD_DEBUG=log go run ./examples/trace
 //
-// Ten times over it smooths a row of numbers on the host, and has the last device clear the edges with a kernel. That copies
+// Ten times it smooths a row of numbers on the host, and clears its edges by a kernel on the last device. That copies
 // whole rows to and fro, and the trace shows it. With -slices only the edges come from the device.
 package main
 
