@@ -76,35 +76,39 @@ const about = `# Whole programs
 ` + "`make bench-apps`" + ` writes this page. It installs the systems for the comparison, and measures whole programs that do the same work: written by hand in
 OpenCL C, with Halyard, and with other systems.
 
+- **Slowest** beside OpenCL C by hand are programs of many short steps (conjugate gradient, heat), above all on two devices and with 4 ranks.
 - **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance.
-- **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of these
-  over the rounds. In parentheses is the ratio to OpenCL C by hand in the same round, as the median over the rounds: ×0.9 is faster, ×1.1 slower.
-- **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The time includes no
-  compilation, because the first run does not count. BabelStream waits for each of its kernels, as its description requires.
-- **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels from Python.
-- **Kernels in Go** are launched by package halyard, as a user would write it, and the lines of code are those of these programs. With ranks the programs are those
-  of kernels in C, on packages hal and buffer, with other kernels.
-- **k-means and the path tracer** launch kernels that are in Go in Halyard's examples, and are counted. In C and for numba they are written by hand; there are no
-  other programs of them. A few points of the path tracer's picture may differ: where a compiler rounds otherwise, a ray goes elsewhere.
-- **Recorded** is the same with the launches of two steps recorded once and repeated, by Queue.Record. The lines are those of a recorded program without its kernels.
-  Only programs of many short steps have it.
-- **On two devices** each has a part of the rows, of the arrays, or of the bodies, but for the programs with kernels in Go: these are the same as on one device, with
-  a queue that is opened on both. The queue measures what a part on each device takes, and may decide to use one of them. The host adds up the sums of
-  BabelStream's dot. In the n-body program each device needs, before each step, the places that the other has written. The programs of PyOpenCL use one device:
-  on two they would make the calls of OpenCL C by hand. Streams of two platforms cannot wait for each other's events: in Halyard's programs the later stream is
-  held by an event that a thread of Go completes. Where each step is short, as in conjugate gradient and heat, these threads and the devices' own share the processors.
-- **On Vulkan** the programs with kernels in Go run on lavapipe, Mesa's driver for processors. It computes on the same processors as the others, and nothing in these
-  rows is by hand.
-- **Kernels for Halyard** compare their index with the number of elements, because the last block of a launch may reach beyond it. Those by hand do not, because they
-  are launched on exactly as many threads.
-- **With 4 ranks**, all of them on one device, MPI carries what they exchange. Only programs whose ranks exchange something in each of many steps have such rows:
-  ranks of Mandelbrot exchange nothing, those of BabelStream one number for dot, and those of the n-body program the places twice in a run, so the rows would show
-  how processes share processors. No row has two devices in each of 4 ranks, because all devices are the same processors.
-- **StarPU** runs the same kernels in tasks, in C. From the data that a task accesses, StarPU decides what the task waits for and what is copied between devices. On
-  two devices, tasks copy the halos, as in StarPU's own stencils. Its OpenCL workers are threads, one for each device, on the same processors as the devices
-  themselves. So here tasks and copies wait in OpenCL, and the threads are not bound to processors. By default StarPU's workers poll, and two devices then take
-  many times as long. There are StarPU programs of conjugate gradient and heat. In the others, a step needs nothing that another device has written, or
-  all of it, and StarPU has no choice of what to copy.
+- **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of
+  these over the rounds. In parentheses is the ratio to OpenCL C by hand in the same round, as the median over the rounds: ×0.9 is faster, ×1.1
+  slower.
+- **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The first run, in
+  which kernels are compiled, does not count. BabelStream waits for each of its kernels, as its description requires.
+- **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels
+  from Python.
+- **Kernels in Go** are launched by package halyard, as a user would write it, and the lines of code are those of these programs. With ranks these
+  programs use packages hal and buffer, as those with kernels in C do.
+- **k-means and the path tracer** launch kernels that are in Go in Halyard's examples, and their lines are counted. In C and for numba they are
+  written by hand; there are no other programs of them. A few points of the path tracer's picture may differ: where a compiler rounds otherwise, a ray
+  goes elsewhere.
+- **Recorded** is the same program with the launches of two steps recorded once and repeated, by Queue.Record. The lines are those of a recorded
+  program without its kernels. Only programs of many short steps have it.
+- **On two devices** each device has a part of the rows, of the arrays, or of the bodies. The programs with kernels in Go are the same as on one
+  device, with a queue that is opened on both: it measures what a part takes on each, and may decide to use only one. The host adds up the sums of
+  BabelStream's dot. In the n-body program each device needs, before each step, the places that the other has written. The programs of PyOpenCL use
+  one device: on two they would make the calls of OpenCL C by hand. Streams of two platforms cannot wait for each other's events, so Halyard holds the
+  later stream until a goroutine sees that the event is done. Where each step is short, these goroutines compete with the devices for the same
+  processors.
+- **On Vulkan** the programs with kernels in Go run on lavapipe, Mesa's driver for processors, which computes on the same processors as the others.
+  Nothing in these rows is by hand.
+- **Kernels for Halyard** compare their index with the number of elements, because the last block of a launch may reach beyond it. Those by hand do
+  not, because they are launched on exactly as many threads.
+- **With 4 ranks**, all of them on one device, MPI carries what they exchange. Only programs whose ranks exchange something in each of many steps have
+  such rows. No row has two devices in each of 4 ranks, because all devices are the same processors.
+- **StarPU** runs the same kernels in tasks, in C. From the data that a task accesses, StarPU decides what the task waits for and what is copied
+  between devices. On two devices, tasks copy the halos, as in StarPU's own stencils. StarPU has a thread for each OpenCL device, which by default
+  polls, on the same processors as the device. Two devices then take many times as long, so here the threads wait in OpenCL and are not bound to
+  processors. There are StarPU programs of conjugate gradient and heat. In the others, a step needs nothing that another device has written, or all of
+  it, and StarPU has no choice of what to copy.
 - **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions.
   Go's makes them of the functions that "halyard kernels" writes for them, in builds with GOEXPERIMENT=simd: these are measured as vectors.
 
