@@ -13,11 +13,13 @@ import (
 )
 
 // Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go
-// to the queue's stream in their order; those that give elements to the host wait for the work that writes them. A buffer that the program
-// does not reach any more is freed; Close frees it at once, and closing the queue frees all. Kernels and copies on other queues may use it
-// too: the elements stay at the device of such a queue when it is closed, until this buffer is closed and another queue after it.
+// to the queue's stream in their order; those that return elements to the host wait for the work that writes them. Close frees the buffer,
+// and so does closing its queue, or the garbage collector when the program can no longer reach it.
 //
-// On a nil or zero Buffer calls do nothing, and a launch or a CopyFrom that is given one fails.
+// Kernels and copies on other queues may use the buffer, too. It then has memory on the device of such a queue, which stays when that
+// queue is closed, and is freed with the buffer.
+//
+// On a nil or zero Buffer calls do nothing. A launch or a CopyFrom with one as its argument fails.
 type Buffer[T buffer.Element] struct {
 	q   *core
 	b   *buffer.Buffer[T] // nil after an error
@@ -120,7 +122,7 @@ func (x *Buffer[T]) Set(i int, v T) {
 	}
 }
 
-// SetValues copies data, which has as many elements, into the buffer. It waits for the work that uses them.
+// SetValues copies data, which must have the buffer's length, into the buffer. It waits for the work that uses the elements.
 func (x *Buffer[T]) SetValues(data []T) {
 	const op = "SetValues"
 	if x.begin(op) {
@@ -138,7 +140,7 @@ func (x *Buffer[T]) Fill(v T) {
 	}
 }
 
-// CopyFrom copies the elements of src, which has as many.
+// CopyFrom copies the elements of src, which must have the same length: see [buffer.Buffer.CopyFrom].
 func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
 	const op = "CopyFrom"
 	if !x.begin(op) {
@@ -153,8 +155,8 @@ func (x *Buffer[T]) CopyFrom(src *Buffer[T]) {
 	runtime.KeepAlive(src)
 }
 
-// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it. What fn does
-// with the buffer waits, if it writes, for fn itself, until the queue's context ends.
+// View waits for the work that writes the elements, and runs fn on them. fn must not change the slice and must not keep it. fn must not
+// call what writes the buffer: that would wait for fn itself, until the queue's context ends.
 func (x *Buffer[T]) View(fn func([]T)) {
 	if x.begin("View") {
 		defer x.end()
@@ -162,8 +164,8 @@ func (x *Buffer[T]) View(fn func([]T)) {
 	}
 }
 
-// Update waits for the work that uses the elements, and runs fn on them, which may change them and must not keep the slice. Other calls on
-// the buffer and kernels that use it wait for fn: fn itself must not make them.
+// Update waits for the work that uses the elements, and runs fn on them. fn may change the slice and must not keep it. Other calls on the
+// buffer, and launches that use it, wait for fn, so fn itself must not make them.
 func (x *Buffer[T]) Update(fn func([]T)) {
 	if x.begin("Update") {
 		defer x.end()
@@ -184,7 +186,7 @@ func View2[T, U buffer.Element](x *Buffer[T], y *Buffer[U], fn func([]T, []U)) {
 	x.View(func(s []T) { y.View(func(t []U) { fn(s, t) }) })
 }
 
-// Slice returns the elements [i, j), which it shares with x.
+// Slice returns a view of the elements [i, j) of x.
 func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	part := &Buffer[T]{}
 	if x == nil {
@@ -204,14 +206,14 @@ func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	return part
 }
 
-// Matrix is a buffer as rows and columns, row by row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the kernel. A nil
-// Matrix is as a nil Buffer.
+// Matrix is a buffer seen as rows and columns, row after row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the kernel.
+// Calls on a nil Matrix do what they do on a nil Buffer.
 type Matrix[T buffer.Element] struct {
 	*Buffer[T]
 	cols int
 }
 
-// InRows returns the elements, which it shares with x, as rows of so many columns. They must be whole rows.
+// InRows returns a view of x as rows of cols elements. The length of x must be a multiple of cols.
 func (x *Buffer[T]) InRows(cols int) *Matrix[T] {
 	if x.begin("InRows") {
 		if cols <= 0 || x.n%cols != 0 {
@@ -252,7 +254,7 @@ func (m *Matrix[T]) Want(mode coherence.Mode) buffer.Want {
 // Element returns the zero value of the element type.
 func (m *Matrix[T]) Element() (zero T) { return zero }
 
-// As returns the bytes of x as elements of another type, which it shares with x.
+// As returns a view of the bytes of x as elements of another type.
 func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	y := &Buffer[U]{}
 	if x == nil {

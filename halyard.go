@@ -4,7 +4,7 @@
 //	//halyard:kernel
 //	func saxpy(t grid.Thread, a float32, x, y []float32) {
 //		if i := t.Global(0); i < len(y) {
-//			y[i] += a * x[i]
+//			y[i] += float32(a * x[i])
 //		}
 //	}
 //
@@ -17,10 +17,10 @@
 //
 // # Errors
 //
-// No call but Err and Close returns an error. The first one stays with the queue, together with the line of the program that made the call,
+// Only Err and Close return errors. The queue keeps the first one, together with the line of the program that made the call,
 // and from then on every call on the queue and on its buffers does nothing: New and From return buffers without memory, Values and At
-// return zeros, View and Update do not run their function. So a program may check once, at its end. If a queue becomes unreachable with an
-// error that nobody asked for, the error is reported as a leak is (see [hal.SetLeakHandler]).
+// return zeros, View and Update do not run their function. So a program may check once, at its end. If a queue with an error becomes
+// unreachable before the program has called Err or Close, the error is reported as leaks are (see [hal.SetLeakHandler]).
 //
 // Devices do not check the indexes of a kernel as the host does, unless HALYARD_CHECK=bounds is set in the environment.
 //
@@ -28,10 +28,10 @@
 //
 // # Going further down
 //
-// Nothing is hidden: [Queue.Device] and [Queue.Stream] are those of package hal, [Buffer.Buffer] is the coherent buffer of package buffer,
-// and [On] makes a queue of a stream that the program has. These packages return every error where it happens, and know streams, events,
-// leases and pools.
+// The objects below are accessible: [Queue.Device] and [Queue.Stream] return those of package hal, [Buffer.Buffer] the coherent buffer of
+// package buffer, and [On] makes a queue of a stream that the program has. These packages return every error where it happens, and have
+// streams, events, leases and pools.
 //
-// The package links the backends that the build tags select, as package backends does: build with -tags "cuda opencl hip". Without tags
-// there is only the host.
+// The package links the backends that the build tags select, as package backends does: build with -tags "cuda opencl hip vulkan". Without
+// tags there is only the host.
 package halyard

@@ -273,12 +273,12 @@ func (c *core) end() {
 }
 
 // Close waits for calls of other goroutines and for everything that was enqueued, closes the queue's buffers and steps, its stream and its
-// handle on the device, and returns the first error of all calls on the queue. If the context ends before, Close returns that, and
+// handle on the device, and returns the first error of all calls on the queue. If the context ends first, Close returns its error, and
 // the rest is done in the background. Closing again returns the first error again. The functions that View, Update and Record run must not
-// call it.
+// call Close.
 //
-// Where a buffer of another queue has memory on the device, the handle is closed later, by the Close of that queue. So it is the last
-// queue of a program whose Close returns an error if the program itself has left something open on the device of any.
+// If a buffer of another queue has memory on the device, the device stays open until that queue is closed. So the Close of the program's
+// last queue is the one that returns an error if the program itself has left something open on a device.
 func (q *Queue) Close() error {
 	c := q.core()
 	if c == nil {

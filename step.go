@@ -26,9 +26,9 @@ type Step struct {
 //		step.Run()
 //	}
 //
-// That is faster than to launch each of them, because they are checked only once. Nothing runs during Record. Numbers that are given to the
-// kernels are part of the step: what is to change from run to run belongs into a buffer, of one element for example. The other calls on
-// buffers stand before and after the step; within fn they fail, apart from New, From, Slice, As and InRows.
+// That is faster than launching each of them, because they are checked only once. Nothing runs during Record. Numbers that are passed to
+// the kernels are part of the step: what is to change from run to run belongs in a buffer, of one element for example. Within fn, calls on
+// buffers fail, apart from New, From, Slice, As and InRows: make them before Record or after Run.
 //
 // The step keeps its buffers reachable. Once one of them is closed, Run fails.
 func (q *Queue) Record(fn func(*Queue)) *Step {

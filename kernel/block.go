@@ -29,9 +29,9 @@ type Block = hal.Block
 // that it does not ask for may be wrong, missing or too many without an error. All other devices check every argument.
 func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
-// Bounded is [Go] for a function that the command "halyard kernels" writes. It waits for nothing, does not end its goroutine, and a thread
-// takes at most steps[0] steps, plus steps[1+i] for each unit of argument i. A step is an operation or so. The host runs a launch of few
-// steps before Launch returns, on the caller's goroutine, if the stream has nothing else to do. Nil steps are not known.
+// Bounded is [Go] with a bound on the work of run. Files that the command "halyard kernels" writes call it. A thread takes at most steps[0]
+// steps, about as many operations, plus steps[1+i] for each unit of argument i; with nil steps no bound is known. run must not block or
+// end its goroutine. The host runs a launch of few steps on the caller's goroutine, before Launch returns, if the stream is idle.
 func Bounded(steps []uint32, run func(*Block)) hal.Function {
 	return hal.Function{Run: run, Steps: steps}
 }

@@ -31,7 +31,7 @@ type compiled struct {
 }
 
 // Compiled gives a program its kernels for devices of Vulkan. Files that the command "halyard kernels" writes call it when the program
-// begins, in builds with the tag vulkan. of is the sum of Source.Portable.
+// begins, in builds with the tag vulkan. of is the checksum of Source.Portable.
 func (p *Program) Compiled(of string, kernels map[string]Code) { p.vulkan = compiled{kernels, of} }
 
 // vulkanTakes says what to do about a program without code for a device of Vulkan.

@@ -33,7 +33,7 @@
 //
 // [Value] and [Struct] pass numbers, [Shared] gives each block memory that its threads share, and [In], [InOut] and [Out] pass buffers: the
 // kernel gets the address of their first element on the stream's device. In is for elements that are only read. InOut is for those that may
-// be written, and the right choice in case of doubt. Out promises that the kernel writes every element, so that none is copied to the
+// be written, and the right choice if in doubt. Out promises that the kernel writes every element, so that none is copied to the
 // device before. This package cannot see what a kernel does with its arguments. A kernel that writes to an In, or does not write all
 // elements of an Out, gives wrong results without an error, unless the environment variable HALYARD_CHECK contains "kernels" ([EnvCheck]).
 //

@@ -17,15 +17,15 @@ type Touch struct {
 
 // Footprint is what a kernel touches, read from its text by the command "halyard kernels".
 type Footprint struct {
-	// Cut says in which dimensions a grid may be cut between blocks into parts that run apart, also on different devices: no part writes an
-	// element that another part uses. That holds if the slices do not overlap, and if no index that the kernel computes leaves the range of
-	// int: if one does, Of may store spans that overlap.
+	// Cut says in which dimensions a grid may be cut between blocks into parts that run independently, also on different devices: no part
+	// writes an element that another part uses. That holds if the slices do not overlap, and if no index that the kernel computes overflows
+	// int. If one does, Of may store spans that overlap.
 	Cut [3]bool
 
 	// Why says why no dimension can be cut, beginning with the place as file:line. It is empty if one can.
 	Why string
 
-	// Of stores the touches of the kernel's slices, in the order of its parameters, in touch, which has a place for each. The values are
+	// Of computes what the threads of box use of each slice, in the order of the kernel's parameters, and stores it in touch. The values are
 	// the kernel's arguments in the order of Written.Params: integers as they are, lengths of slices, rows and columns of matrices, 0 for
 	// floats and what else cannot stand in an index. It does not allocate, and cuts all spans to the slices.
 	Of func(box Box, values []int64, touch []Touch)

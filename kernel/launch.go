@@ -17,7 +17,7 @@ import (
 	"github.com/go-halyard/halyard/internal/parts"
 )
 
-// Operand is what can be passed to a kernel by its address: a [*buffer.Buffer] or a contiguous *array.Array.
+// Operand is what can be passed to a kernel by its address: a [*buffer.Buffer], a *halyard.Buffer or a contiguous *array.Array.
 type Operand interface {
 	Want(mode coherence.Mode) buffer.Want
 }

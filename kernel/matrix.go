@@ -14,7 +14,7 @@ type Matrix[T any] interface {
 	Cols() int
 }
 
-// InRows returns the elements of x as rows of so many columns. If they are not whole rows, launches that are given the result are refused.
+// InRows returns a view of x as rows of cols elements. If the length of x is not a multiple of cols, launches with the result are refused.
 // For an array a of package array write InRows(a, a.Shape()[1]).
 func InRows[T any](x Vector[T], cols int) Matrix[T] { return &inRows[T]{x, cols} }
 
@@ -46,7 +46,7 @@ func Elements[T any](m Matrix[T]) Operand {
 	return m
 }
 
-// RowsOf returns the rows of m, 0 if it is nil.
+// RowsOf returns the number of rows of m, 0 if it is nil.
 func RowsOf[T any](m Matrix[T]) int {
 	if m == nil {
 		return 0
@@ -54,7 +54,7 @@ func RowsOf[T any](m Matrix[T]) int {
 	return m.Rows()
 }
 
-// ColsOf returns the columns of m, 0 if it is nil.
+// ColsOf returns the number of columns of m, 0 if it is nil.
 func ColsOf[T any](m Matrix[T]) int {
 	if m == nil {
 		return 0

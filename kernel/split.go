@@ -12,23 +12,23 @@ import (
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
-// Split is several devices that do launches together:
+// Split divides launches among several devices:
 //
 //	split, err := kernel.NewSplit(streams...)
 //	err = k.Launch(ctx, streams[0], split.Grid(hal.Over(n)), args...)
 //
-// The grid is cut into a part for each device. Each device gets the elements that its threads use, as far as they are stale there, and the
-// threads ask for their places as in a launch on one device; so the result is the same. That needs the [Footprint] of a kernel that the
-// command "halyard kernels" translated. On the first device alone runs what cannot be cut: kernels without one or with a [Footprint.Why],
-// small grids, and launches that write to overlapping arguments. With HALYARD_CHECK=kernels all launches run there: see [EnvCheck].
+// The grid is cut into a part for each device. Each device gets the elements that its threads use, if they are stale there. The threads
+// have the same indexes as in a launch on one device, so the result is the same. That needs the [Footprint] of a kernel that the command
+// "halyard kernels" translated. These launches run on the first device alone: kernels without a footprint or with a [Footprint.Why], small
+// grids, launches that write to overlapping arguments, and all launches with HALYARD_CHECK=kernels (see [EnvCheck]).
 //
 // The first launches have parts of the same size. Then some launches are timed, rarely, and devices that were faster get larger parts; see
-// also [Split.SetShares]. If devices cannot wait for each other's work themselves, as those of two backends or of two OpenCL platforms, and
-// kernels are so short that waiting would take longer than what is gained, the first device runs all launches but those that are timed.
+// also [Split.SetShares]. Devices of two backends, or of two OpenCL platforms, cannot wait for each other's work without the host. If their
+// kernels are so short that this wait takes longer than is gained, the first device runs all launches except those that are timed.
 //
 // If a device is lost, the launch that finds it out fails, with an error that names the device, and so do accesses of elements that only
-// that device had. Later launches run on the others. A part of a launch that cannot be enqueued when others have been is like one whose
-// kernel fails: the elements that it should have written are lost.
+// that device had. Later launches run on the others. If a part of a launch cannot be enqueued after others have been, the elements that it
+// should have written are lost, as if its kernel had failed.
 //
 // Several goroutines may use a Split at once.
 type Split struct {
@@ -148,7 +148,7 @@ func (s *Split) SetShares(shares ...float64) error {
 	return nil
 }
 
-// Close gives back what measurements need. Launches after it are not measured. The streams stay open.
+// Close frees the events with which launches are timed. Later launches are not timed. The streams stay open.
 func (s *Split) Close() error {
 	if t := s.now(); t == &noTeam {
 		return t.gone

@@ -70,7 +70,7 @@ type recorded struct {
 //	err = step.Run(ctx)
 //
 // These launches are checked and compiled, and nothing runs: no element changes, and nothing is copied. Numbers and structures are part of
-// the step, with the values that they have now. What is to change from run to run belongs into a buffer.
+// the step, with the values that they have now. What is to change from run to run belongs in a buffer.
 //
 // The step keeps the buffers reachable, but not open: once one is closed, Run fails.
 func Record(ctx context.Context, stream *hal.Stream, fn func(*Step) error) (*Step, error) {
