@@ -2,7 +2,7 @@
 // what Go offers. Batches of the two alternate, on the same memory. A ratio is our time divided by the other: 1 is as fast, below 1 is
 // faster. Rates are in 10^9 bytes a second.
 //
-//	go run -tags "cuda opencl hip" ./bench/devices
+//	go run -tags "cuda opencl hip vulkan" ./bench/devices
 //	go run ./bench/devices -device host:0 -only '^copy' -max-size 1MiB
 //	go run -tags opencl ./bench/devices -backend opencl -plot opencl.svg
 //	go run ./bench/devices -json > devices.json
