@@ -3,7 +3,7 @@ package kernel
 // Box is the threads of a part of a grid: those with Lo[d] <= t.Global(d) < Hi[d] in each dimension d.
 type Box struct {
 	Lo, Hi [3]int
-	Block  [3]int // threads of a block, if the box is of whole blocks; 0 if that is not known: then more elements may seem to be used
+	Block  [3]int // threads of a block, if the box consists of whole blocks; else 0, and the footprint may be larger than necessary
 }
 
 // Span is the elements of a slice from Lo to Hi; Hi is not among them. It is empty if Hi <= Lo.

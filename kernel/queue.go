@@ -7,11 +7,11 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Queue is where a launcher that the command "halyard kernels" wrote enqueues its kernel. The launcher returns no error, because the queue
+// Queue is what a launcher that the command "halyard kernels" wrote enqueues its kernel on. The launcher returns no error, because the queue
 // keeps it. A [*halyard.Queue] is one; [github.com/go-halyard/halyard.On] makes one of a stream.
 type Queue interface {
 	// Launching returns what a launch of the named kernel needs. over is the grid that the launcher takes from the kernel's data, or the
-	// zero Grid if these do not say it. If ok is false nothing is to be launched.
+	// zero Grid if that does not follow from the data. If ok is false, nothing is launched.
 	Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool)
 
 	// Launched takes the result of the launch.
