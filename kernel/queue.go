@@ -7,8 +7,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Queue is what a launcher that the command "halyard kernels" wrote enqueues its kernel on. The launcher returns no error, because the queue
-// keeps it. A [*halyard.Queue] is one; [github.com/go-halyard/halyard.On] makes one of a stream.
+// Queue is what a launcher that the command "halyard kernels" wrote enqueues its kernel on. The launcher returns no error, because the
+// queue keeps it. A [*halyard.Queue] is one; [github.com/go-halyard/halyard.On] makes one of a stream.
 type Queue interface {
 	// Launching returns what a launch of the named kernel needs. over is the grid that the launcher takes from the kernel's data, or the
 	// zero Grid if that does not follow from the data. If ok is false, nothing is launched.
