@@ -44,6 +44,7 @@ var sound = map[string]string{
 devices) echo '{"backends":[{"backend":"cuda","devices":[{"device":"cuda:0"}]}]}' ;;
 check) [ "$2 $3 $4" = "--json --backend cuda" ] && echo '{"passed":99}' ;;
 esac`,
+	"apps":  `[ "$1" = -nvidia ] && echo '' && echo '| program | on |'`,
 	"bench": `[ "$1 $2 $3" = "-json -backend cuda" ] && echo '{"results":[]}'`,
 	"cuda.test": `case "$*" in
 *-test.bench*)
@@ -193,7 +194,7 @@ func TestShapeOfTheReport(t *testing.T) {
 		}
 	}
 	const parts = "devices conformance backend kernel kernel-formats gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks " +
-		"cupy torch rmm nccl nccl-devices vulkan backend-linked benchmarks-linked bench"
+		"cupy torch rmm nccl nccl-devices vulkan backend-linked benchmarks-linked apps bench"
 	if got := strings.Join(names, " "); got != parts {
 		t.Errorf("the parts are %s", got)
 	}
