@@ -15,18 +15,19 @@ import (
 	_ "github.com/go-halyard/halyard/backends/vulkan"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/kernel"
 )
 
 // idle returns a kernel that does nothing, packed. It says that it needs a capability.
 func idle(name string, capability uint32) string {
-	m := spirv.New()
+	m := build.New()
 	m.Need(capability)
 	c, _ := m.Function(m.Type(spirv.OpTypeVoid))
 	c.Do(spirv.OpReturn)
 	c.End()
 	m.Entry(name, c.ID)
-	return spirv.Pack(m.Words())
+	return build.Pack(m.Words())
 }
 
 // onVulkan returns a stream of the first device of Vulkan, or skips the test.

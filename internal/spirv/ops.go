@@ -1,7 +1,17 @@
+// Package spirv has the numbers of SPIR-V 1.5 that kernels for Vulkan are made of, and turns the modules in generated files into what a
+// device loads. Package build makes such modules.
 package spirv
+
+// ID stands for a result: a type, a constant, a variable, a value, a block or a function.
+type ID = uint32
 
 // Op is the number of an instruction.
 type Op uint16
+
+// Put appends an instruction.
+func Put(to []uint32, op Op, args ...uint32) []uint32 {
+	return append(append(to, uint32(len(args)+1)<<16|uint32(op)), args...)
+}
 
 // The instructions that kernels are made of. The numbers are those of the specification of SPIR-V, version 1.5.
 const (
@@ -111,48 +121,6 @@ const (
 	OpUnreachable           Op = 255
 	OpCopyLogical           Op = 400
 )
-
-// names are what instructions are called in text.
-var names = map[Op]string{
-	OpName: "Name", OpExtInstImport: "ExtInstImport", OpExtInst: "ExtInst", OpMemoryModel: "MemoryModel", OpEntryPoint: "EntryPoint",
-	OpExecutionMode: "ExecutionMode", OpCapability: "Capability", OpTypeVoid: "TypeVoid", OpTypeBool: "TypeBool", OpTypeInt: "TypeInt",
-	OpTypeFloat: "TypeFloat", OpTypeVector: "TypeVector", OpTypeArray: "TypeArray", OpTypeRuntimeArray: "TypeRuntimeArray",
-	OpTypeStruct: "TypeStruct", OpTypePointer: "TypePointer", OpTypeFunction: "TypeFunction", OpConstantTrue: "ConstantTrue",
-	OpConstantFalse: "ConstantFalse", OpConstant: "Constant", OpConstantNull: "ConstantNull", OpSpecConstant: "SpecConstant",
-	OpSpecConstantComposite: "SpecConstantComposite", OpFunction: "Function", OpFunctionParameter: "FunctionParameter",
-	OpFunctionEnd: "FunctionEnd", OpFunctionCall: "FunctionCall", OpVariable: "Variable", OpLoad: "Load", OpStore: "Store",
-	OpAccessChain: "AccessChain", OpDecorate: "Decorate", OpMemberDecorate: "MemberDecorate",
-	OpCompositeConstruct: "CompositeConstruct", OpCompositeExtract: "CompositeExtract", OpConvertFToU: "ConvertFToU",
-	OpConvertFToS: "ConvertFToS", OpConvertSToF: "ConvertSToF", OpConvertUToF: "ConvertUToF", OpUConvert: "UConvert",
-	OpSConvert: "SConvert", OpFConvert: "FConvert", OpBitcast: "Bitcast", OpSNegate: "SNegate", OpFNegate: "FNegate", OpIAdd: "IAdd",
-	OpFAdd: "FAdd", OpISub: "ISub", OpFSub: "FSub", OpIMul: "IMul", OpFMul: "FMul", OpUDiv: "UDiv", OpSDiv: "SDiv", OpFDiv: "FDiv",
-	OpUMod: "UMod", OpLogicalOr: "LogicalOr", OpLogicalAnd: "LogicalAnd", OpLogicalNot: "LogicalNot", OpSelect: "Select",
-	OpIEqual: "IEqual", OpINotEqual: "INotEqual", OpUGreaterThan: "UGreaterThan", OpSGreaterThan: "SGreaterThan",
-	OpUGreaterThanEqual: "UGreaterThanEqual", OpSGreaterThanEqual: "SGreaterThanEqual", OpULessThan: "ULessThan",
-	OpSLessThan: "SLessThan", OpULessThanEqual: "ULessThanEqual", OpSLessThanEqual: "SLessThanEqual", OpFOrdEqual: "FOrdEqual",
-	OpFUnordNotEqual: "FUnordNotEqual", OpFOrdLessThan: "FOrdLessThan", OpFOrdGreaterThan: "FOrdGreaterThan",
-	OpFOrdLessThanEqual: "FOrdLessThanEqual", OpFOrdGreaterThanEqual: "FOrdGreaterThanEqual", OpShiftRightLogical: "ShiftRightLogical",
-	OpShiftRightArithmetic: "ShiftRightArithmetic", OpShiftLeftLogical: "ShiftLeftLogical", OpBitwiseOr: "BitwiseOr",
-	OpBitwiseXor: "BitwiseXor", OpBitwiseAnd: "BitwiseAnd", OpNot: "Not", OpControlBarrier: "ControlBarrier",
-	OpAtomicExchange: "AtomicExchange", OpAtomicCompareExchange: "AtomicCompareExchange", OpAtomicIAdd: "AtomicIAdd",
-	OpAtomicISub: "AtomicISub", OpAtomicSMin: "AtomicSMin", OpAtomicUMin: "AtomicUMin", OpAtomicSMax: "AtomicSMax",
-	OpAtomicUMax: "AtomicUMax", OpAtomicAnd: "AtomicAnd", OpAtomicOr: "AtomicOr", OpAtomicXor: "AtomicXor", OpPhi: "Phi",
-	OpLoopMerge: "LoopMerge", OpSelectionMerge: "SelectionMerge", OpLabel: "Label", OpBranch: "Branch",
-	OpBranchConditional: "BranchConditional", OpSwitch: "Switch", OpReturn: "Return", OpReturnValue: "ReturnValue",
-	OpUnreachable: "Unreachable", OpCopyLogical: "CopyLogical",
-}
-
-// operands say how the operands of an instruction are printed. t is the type of the result, r the result, i an id, l a number, s a text,
-// and a last letter in capitals stands for any number of its kind. Those that are missing are "trI".
-var operands = map[Op]string{
-	OpName: "is", OpExtInstImport: "rs", OpExtInst: "trilI", OpMemoryModel: "ll", OpEntryPoint: "lisI", OpExecutionMode: "iL",
-	OpCapability: "l", OpTypeVoid: "r", OpTypeBool: "r", OpTypeInt: "rll", OpTypeFloat: "rl", OpTypeVector: "ril", OpTypeArray: "rii",
-	OpTypeRuntimeArray: "ri", OpTypeStruct: "rI", OpTypePointer: "rli", OpTypeFunction: "rI", OpConstantTrue: "tr",
-	OpConstantFalse: "tr", OpConstant: "trL", OpConstantNull: "tr", OpSpecConstant: "trL", OpFunction: "trli",
-	OpFunctionParameter: "tr", OpFunctionEnd: "", OpVariable: "trlI", OpLoad: "triL", OpStore: "iiL", OpDecorate: "iL",
-	OpMemberDecorate: "iL", OpCompositeExtract: "triL", OpControlBarrier: "iii", OpLoopMerge: "iil", OpSelectionMerge: "il",
-	OpLabel: "r", OpBranch: "i", OpBranchConditional: "iiiL", OpSwitch: "iiL", OpReturn: "", OpReturnValue: "i", OpUnreachable: "",
-}
 
 // Capabilities of devices that kernels need, and their numbers.
 const (

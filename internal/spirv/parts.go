@@ -1,11 +1,42 @@
 package spirv
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 )
+
+// Unpack returns the bytes of a module that was packed, as a device loads them.
+func Unpack(packed string) ([]byte, error) {
+	damaged := errors.New("the text is no packed module")
+	b, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return nil, damaged
+	}
+	next := func() (v uint32) {
+		x, n := binary.Uvarint(b)
+		if n <= 0 {
+			err = damaged
+			return 0
+		}
+		b = b[n:]
+		return uint32(x)
+	}
+	var out []byte
+	for _, w := range []uint32{0x07230203, 0x00010500, 0, next(), 0} {
+		out = binary.LittleEndian.AppendUint32(out, w)
+	}
+	for len(b) > 0 && err == nil {
+		op, n := next(), next()
+		out = binary.LittleEndian.AppendUint32(out, n<<16|op)
+		for ; n > 1 && err == nil; n-- {
+			out = binary.LittleEndian.AppendUint32(out, next())
+		}
+	}
+	return out, err
+}
 
 // partBytes is the size of the argument that Parts adds, and pushable how many bytes of arguments every device takes.
 const (
@@ -137,7 +168,7 @@ func (p *parts) size(id ID) (n uint32) {
 
 // write appends an instruction, or what takes its place.
 func (p *parts) write(op Op, in []uint32) {
-	put := func(op Op, args ...uint32) { p.out = put(p.out, op, args...) }
+	put := func(op Op, args ...uint32) { p.out = Put(p.out, op, args...) }
 	switch {
 	case (op == OpDecorate || op == OpMemberDecorate) && !p.decorated:
 		p.decorated = true
@@ -174,9 +205,9 @@ func (p *parts) three(typ, result ID, from int) {
 	args := []uint32{typ, result}
 	for _, index := range p.index[from : from+3] {
 		at, n := p.id(), p.id()
-		p.out = put(p.out, OpAccessChain, p.pointer, at, p.push, p.member, index)
-		p.out = put(p.out, OpLoad, p.u32, n, at)
+		p.out = Put(p.out, OpAccessChain, p.pointer, at, p.push, p.member, index)
+		p.out = Put(p.out, OpLoad, p.u32, n, at)
 		args = append(args, n)
 	}
-	p.out = put(p.out, OpCompositeConstruct, args...)
+	p.out = Put(p.out, OpCompositeConstruct, args...)
 }

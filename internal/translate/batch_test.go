@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/stretchr/testify/require"
-
-	"github.com/go-halyard/halyard/internal/spirv"
 )
 
 // batchRunner is the program that runs the kernels of a batch. One process calls the functions themselves for each thread and stores the results. For
@@ -461,7 +460,7 @@ func (b *batch) vulkan(c string) error {
 	for name, k := range all {
 		made[name] = packed{Lacks: k.lacks}
 		if k.lacks == "" {
-			made[name] = packed{spirv.Pack(k.plain.words), spirv.Pack(k.checked.words), ""}
+			made[name] = packed{build.Pack(k.plain.words), build.Pack(k.checked.words), ""}
 		}
 	}
 	return gob.NewEncoder(file).Encode(struct {

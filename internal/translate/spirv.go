@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 )
 
 // This file and those beside it make modules of SPIR-V from the C text of a translation. The text has each decision about Go's meaning
@@ -28,7 +29,7 @@ const mostPushed = 128
 // emitter makes one module.
 type emitter struct {
 	p         *cProgram
-	m         *spirv.Module
+	m         *build.Module
 	plain     map[*cType]spirv.ID // structures in variables
 	laid      map[string]spirv.ID // structures, arrays and blocks in buffers
 	functions map[string]spirv.ID
@@ -40,7 +41,7 @@ type emitter struct {
 
 // spirvOf writes the module of a kernel.
 func (p *cProgram) spirvOf(kernel string) (e *emitter, err error) {
-	e = &emitter{p: p, m: spirv.New(), plain: map[*cType]spirv.ID{}, laid: map[string]spirv.ID{}, functions: map[string]spirv.ID{},
+	e = &emitter{p: p, m: build.New(), plain: map[*cType]spirv.ID{}, laid: map[string]spirv.ID{}, functions: map[string]spirv.ID{},
 		inputs: map[uint32]spirv.ID{}}
 	defer func() {
 		if r := recover(); r != nil {

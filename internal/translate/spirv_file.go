@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 )
 
 // VulkanName returns the name of the generated file with SPIR-V of a package with that name.
@@ -129,7 +130,7 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 			fmt.Fprintf(&text, "; kernel %s has no module: %s\n", name, why)
 			continue
 		}
-		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, spirv.Pack(k.plain.words), spirv.Pack(k.checked.words))
+		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, build.Pack(k.plain.words), build.Pack(k.checked.words))
 		b.WriteString(" Needs: map[string]string{\n")
 		for _, n := range vulkanNeeds {
 			if slices.Contains(k.plain.needs, n.feature) {
@@ -137,7 +138,7 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 			}
 		}
 		b.WriteString("\t\t}},\n")
-		fmt.Fprintf(&text, "; kernel %s\n%s", name, spirv.Text(k.plain.words))
+		fmt.Fprintf(&text, "; kernel %s\n%s", name, build.Text(k.plain.words))
 	}
 	b.WriteString("\t})\n}\n")
 	file, err = format.Source([]byte(b.String()))

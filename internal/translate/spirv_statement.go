@@ -2,12 +2,13 @@ package translate
 
 import (
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 )
 
 // spirvFunction is a function that is being written.
 type spirvFunction struct {
 	*emitter
-	c          *spirv.Code
+	c          *build.Code
 	result     *cType
 	scopes     []map[string]*cPlace
 	constructs []*construct

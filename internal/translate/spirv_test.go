@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -59,7 +60,7 @@ func valid(t *testing.T, val, what, c string) (n int) {
 				file := filepath.Join(t.TempDir(), name)
 				require.NoError(t, os.WriteFile(file, data, 0o600))
 				if out, err := exec.Command(val, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
-					t.Errorf("%s, kernel %s, indexes checked: %v, for parts: %v: %s\n%s", what, name, checked, i > 0, out, spirv.Text(m.words))
+					t.Errorf("%s, kernel %s, indexes checked: %v, for parts: %v: %s\n%s", what, name, checked, i > 0, out, build.Text(m.words))
 				}
 			}
 			n++

@@ -63,6 +63,7 @@ var Rules = []Rule{
 	{"internal/layout", nil, "hal and buffer import it"},
 	{"internal/model", []string{"buffer", "coherence", "hal"}, "it uses a buffer as programs do"},
 	{"internal/spirv", nil, "kernel and the command use it"},
+	{"internal/spirv/build", []string{"internal/spirv"}, "the command alone makes modules"},
 	{"internal/tracefile", []string{"buffer", "hal", "internal/protocol"}, "it reads what buffer/trace has written, for the command and for tests"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},

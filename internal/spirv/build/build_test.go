@@ -1,4 +1,4 @@
-package spirv
+package build
 
 import (
 	"encoding/binary"
@@ -6,17 +6,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/spirv"
 )
 
 // doubling is a kernel without parameters that computes 2 * 3 and leaves it.
 func doubling() *Module {
 	m := New()
-	c, _ := m.Function(m.Type(OpTypeVoid))
+	c, _ := m.Function(m.Type(spirv.OpTypeVoid))
 	i := m.Int(32)
 	v := c.Variable(i)
-	c.Do(OpStore, v, c.Op(OpIMul, i, m.Const(32, 2), m.Const(32, 3)))
-	c.Do(OpReturn)
-	c.Do(OpStore, v, m.Const(32, 2)) // never reached, so it is left out
+	c.Do(spirv.OpStore, v, c.Op(spirv.OpIMul, i, m.Const(32, 2), m.Const(32, 3)))
+	c.Do(spirv.OpReturn)
+	c.Do(spirv.OpStore, v, m.Const(32, 2)) // never reached, so it is left out
 	c.End()
 	m.Entry("k_double", c.ID)
 	return m
@@ -50,7 +52,7 @@ func TestPack(t *testing.T) {
 	t.Parallel()
 	words := doubling().Words()
 	packed := Pack(words)
-	data, err := Unpack(packed)
+	data, err := spirv.Unpack(packed)
 	require.NoError(t, err)
 	var want []byte
 	for _, w := range words {
@@ -62,18 +64,18 @@ func TestPack(t *testing.T) {
 		if n%4 == 0 {
 			continue
 		}
-		_, err := Unpack(packed[:n])
+		_, err := spirv.Unpack(packed[:n])
 		assert.Error(t, err, "%d of %d bytes", n, len(packed))
 	}
-	_, err = Unpack("////")
+	_, err = spirv.Unpack("////")
 	assert.Error(t, err)
 }
 
 // A kernel without arguments has none for parts either.
 func TestPartsOfAKernelWithoutArguments(t *testing.T) {
 	t.Parallel()
-	data, err := Unpack(Pack(doubling().Words()))
+	data, err := spirv.Unpack(Pack(doubling().Words()))
 	require.NoError(t, err)
-	_, err = Parts(data)
+	_, err = spirv.Parts(data)
 	require.ErrorContains(t, err, "it has no arguments")
 }
