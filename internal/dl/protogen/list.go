@@ -13,6 +13,7 @@ type list struct {
 	importName, importPath   string
 	types                    map[string]ctype
 	consts                   []constant
+	structs                  []structure
 	errors                   []status
 	calls                    []*call
 	tables                   []table
@@ -36,6 +37,12 @@ type ctype struct {
 type constant struct{ name, value, cName string }
 
 type status struct{ code, name, kind string }
+
+// structure is a struct of C; a field without a type is another structure, which it begins with.
+type structure struct {
+	name, cName string
+	fields      []param
+}
 
 // call is one prototype.
 type call struct {
@@ -90,6 +97,8 @@ func parse(text string) (*list, error) {
 		case words[0] == "field" && heading != "":
 			last := &l.tables[len(l.tables)-1]
 			last.fields, doc = append(append(last.fields, doc...), strings.TrimPrefix(line, "field ")), nil
+		case words[0] == "struct":
+			err = l.parseStruct(line)
 		case strings.HasSuffix(words[0], ":"):
 			var c *call
 			if c, err = parseCall(line); err == nil {
@@ -137,6 +146,7 @@ func (l *list) directive(words []string) error {
 
 var (
 	prototype = regexp.MustCompile(`^(\w+):\s*(.*?)(\w+)\((.*)\)$`)
+	structs   = regexp.MustCompile(`^struct (\w+) (\w+): (.*)$`)
 	parameter = regexp.MustCompile(`^(?:(out|in|text|bytes|list|texts|ptr) )?(.*?)(\w+)(?:\[(\d+)\])?(?: = (.+))?$`)
 	qualifier = regexp.MustCompile(`\bconst\b|\*`)
 )
@@ -148,14 +158,9 @@ func parseCall(line string) (*call, error) {
 		return nil, fmt.Errorf("no prototype: %q", line)
 	}
 	c := &call{name: m[1], result: strings.TrimSpace(m[2]), c: m[3]}
-	for _, text := range split(m[4]) {
-		p := parameter.FindStringSubmatch(text)
-		if p == nil {
-			return nil, fmt.Errorf("%s: no parameter: %q", c.name, text)
-		}
-		n, _ := strconv.Atoi(p[4])
-		c.params = append(c.params, param{kind: p[1], cType: strings.TrimSpace(p[2]), name: p[3], array: n, value: p[5],
-			base: strings.Join(strings.Fields(qualifier.ReplaceAllString(p[2], " ")), " ")})
+	var err error
+	if c.params, err = parseParams(c.name, m[4]); err != nil {
+		return nil, err
 	}
 	if strings.TrimSpace(rest) == "" {
 		return c, nil
@@ -182,6 +187,30 @@ func parseCall(line string) (*call, error) {
 	return c, nil
 }
 
+func parseParams(of, list string) (params []param, err error) {
+	for _, text := range split(list) {
+		p := parameter.FindStringSubmatch(text)
+		if p == nil {
+			return nil, fmt.Errorf("%s: no parameter: %q", of, text)
+		}
+		n, _ := strconv.Atoi(p[4])
+		params = append(params, param{kind: p[1], cType: strings.TrimSpace(p[2]), name: p[3], array: n, value: p[5],
+			base: strings.Join(strings.Fields(qualifier.ReplaceAllString(p[2], " ")), " ")})
+	}
+	return params, nil
+}
+
+func (l *list) parseStruct(line string) error {
+	m := structs.FindStringSubmatch(line)
+	if m == nil {
+		return fmt.Errorf("no structure: %q", line)
+	}
+	fields, err := parseParams(m[1], m[3])
+	l.structs = append(l.structs, structure{m[1], m[2], fields})
+	l.types[m[2]] = ctype{goType: m[1]}
+	return err
+}
+
 func split(params string) []string {
 	if params == "" || params == "void" {
 		return nil
@@ -191,6 +220,13 @@ func split(params string) []string {
 
 // check reports a type that the list does not name.
 func (l *list) check() error {
+	for _, s := range l.structs {
+		for _, p := range s.fields {
+			if p.cType != "" && p.goType(l) == "" {
+				return fmt.Errorf("%s: the type %q of %s is not in the list", s.name, p.cType, p.name)
+			}
+		}
+	}
 	for _, c := range l.calls {
 		for _, p := range c.params {
 			if !c.own && p.value == "" && p.goType(l) == "" {

@@ -19,6 +19,8 @@
 //	                            it wants a pointer to (- for unsafe.Pointer), and WORDS how many words it writes there
 //	const NAME = VALUE CNAME    a number of the interface, under the name that the backend gives it
 //	error CODE CNAME Kind       a status, with the kind of error of package hal/driver
+//	struct NAME CNAME: FIELDS   in the form plain, a structure with the fields of CNAME, in the form of parameters; a field that is only
+//	                            a name is a structure of the list, which this one begins with
 //	NAME: PROTOTYPE; WORD; …    a call
 //
 // NAME is the call's name in Go, PROTOTYPE a C declaration, whose parameters may have one more word in front:

@@ -130,6 +130,17 @@ func (l *list) plainCalls(w *writer) {
 		}
 		w.line(")\n")
 	}
+	for _, s := range l.structs {
+		w.line("// %s is %s.\ntype %s struct {", s.name, s.cName, s.name)
+		for _, p := range s.fields {
+			if p.cType == "" {
+				w.line("%s", p.name)
+			} else {
+				w.line("%s %s", p.name, p.goType(l))
+			}
+		}
+		w.line("}\n")
+	}
 	if len(l.errors) > 0 {
 		w.line("// statuses are the statuses of errors, each with its kind of error.\nvar statuses = []known{")
 		for _, e := range l.errors {

@@ -58,6 +58,8 @@ func TestWhatIsWrongInAListIsSaid(t *testing.T) {
 		"Init: int init(int n); optimal":            "no such word",
 		"Init: int init(handle *h, strange x)":      "the type \"strange\" of x",
 		"table t fill\n\nInit: int init(out x y z)": "the type \"x y\" of z",
+		"struct point Point":                        "no structure",
+		"struct point Point: int x, strange y":      "the type \"strange\" of y",
 	} {
 		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -77,5 +79,18 @@ func TestPrototypesAreRead(t *testing.T) {
 	}
 	if got, want := c.boundSignature(l), "(ctx cudahip.Context, at uintptr, grid [3]uint32) (n int32, code cudahip.Code)"; got != want {
 		t.Errorf("signature %s, want %s", got, want)
+	}
+}
+
+func TestStructuresAreWritten(t *testing.T) {
+	l, err := parse("struct head Head: int kind\nstruct point Point: head, unsigned char name[8], ptr void *next, Head more[2]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &writer{}
+	l.plainCalls(w)
+	want := "// point is Point.\ntype point struct {\nhead\nname [8]uint8\nnext unsafe.Pointer\nmore [2]head\n}\n"
+	if !strings.Contains(w.String(), want) {
+		t.Errorf("%s, want %s", w, want)
 	}
 }
