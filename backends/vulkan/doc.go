@@ -9,9 +9,8 @@
 //
 // plan.go decides what is used of a device, as a function from data to data. device.go opens it, memory.go and slab.go allocate,
 // stream.go, copy.go and staging.go enqueue work, queue.go submits it and waits, gather.go lets launches share a submission, event.go
-// marks points in the work. spirv.go reads
-// modules, module.go loads and launches kernels, pipeline.go compiles them, sequence.go repeats launches. structs.go has the
-// structures of C, and calls.txt the calls, from which calls_gen.go is generated.
+// marks points in the work. spirv.go reads modules, module.go loads and launches kernels, pipeline.go compiles them, sequence.go repeats
+// launches. calls.txt has the calls and the structures of C, from which calls_gen.go is generated.
 //
 // # Models of memory
 //

@@ -161,6 +161,20 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 	return f, success
 }
 
+// Where the limits that the backend reads are in VkPhysicalDeviceLimits, in bytes.
+const (
+	limitPushConstants   = 32  // maxPushConstantsSize
+	limitShared          = 216 // maxComputeSharedMemorySize
+	limitGroups          = 220 // maxComputeWorkGroupCount, three numbers
+	limitThreads         = 232 // maxComputeWorkGroupInvocations
+	limitGroup           = 236 // maxComputeWorkGroupSize, three numbers
+	limitTimestampPeriod = 424 // timestampPeriod, a float32
+)
+
+func (p *properties2) limit(at uintptr) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(&p.limits), at)
+}
+
 // budget returns how much of a heap the process may use, and how much it uses.
 func (in *instance) budget(id uintptr, heap uint32) (budget, used uint64) {
 	b := &memoryBudget{head: head{typeMemoryBudget, nil}}

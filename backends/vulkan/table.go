@@ -3,6 +3,7 @@
 package vulkan
 
 import (
+	"bytes"
 	"runtime"
 	"unsafe"
 
@@ -79,3 +80,9 @@ func extensionsOf(list func(n, to unsafe.Pointer) status) (map[string]bool, stat
 
 // destroyAt calls vkDestroyDevice at an address.
 func destroyAt(addr, device uintptr) { dl.ProcAt(addr).Call2(device, 0) }
+
+// text returns the text of an array up to its first zero byte.
+func text(b []byte) string {
+	before, _, _ := bytes.Cut(b, []byte{0})
+	return string(before)
+}
