@@ -81,6 +81,383 @@ const (
 	bindCompute                 = 1          // VK_PIPELINE_BIND_POINT_COMPUTE
 )
 
+// head is VkBaseOutStructure.
+type head struct {
+	sType uint32
+	next  unsafe.Pointer
+}
+
+// applicationInfo is VkApplicationInfo.
+type applicationInfo struct {
+	head
+	name          unsafe.Pointer
+	version       uint32
+	engine        unsafe.Pointer
+	engineVersion uint32
+	api           uint32
+}
+
+// instanceCreateInfo is VkInstanceCreateInfo.
+type instanceCreateInfo struct {
+	head
+	flags          uint32
+	application    unsafe.Pointer
+	layers         uint32
+	layerNames     unsafe.Pointer
+	extensions     uint32
+	extensionNames unsafe.Pointer
+}
+
+// queueCreateInfo is VkDeviceQueueCreateInfo.
+type queueCreateInfo struct {
+	head
+	flags      uint32
+	family     uint32
+	n          uint32
+	priorities unsafe.Pointer
+}
+
+// deviceCreateInfo is VkDeviceCreateInfo.
+type deviceCreateInfo struct {
+	head
+	flags          uint32
+	queues         uint32
+	queueInfos     unsafe.Pointer
+	layers         uint32
+	layerNames     unsafe.Pointer
+	extensions     uint32
+	extensionNames unsafe.Pointer
+	features       unsafe.Pointer
+}
+
+// extensionProperties is VkExtensionProperties.
+type extensionProperties struct {
+	name    [256]uint8
+	version uint32
+}
+
+// properties2 is VkPhysicalDeviceProperties2.
+type properties2 struct {
+	head
+	api           uint32
+	driverVersion uint32
+	vendor        uint32
+	device        uint32
+	kind          uint32
+	name          [256]uint8
+	cacheUUID     [16]uint8
+	limits        [63]uint64
+	sparse        [5]uint32
+}
+
+// driverProperties is VkPhysicalDeviceDriverProperties.
+type driverProperties struct {
+	head
+	id          uint32
+	name        [256]uint8
+	info        [256]uint8
+	conformance [4]uint8
+}
+
+// idProperties is VkPhysicalDeviceIDProperties.
+type idProperties struct {
+	head
+	device   [16]uint8
+	driver   [16]uint8
+	luid     [8]uint8
+	nodes    uint32
+	hasNodes uint32
+}
+
+// pciBusInfo is VkPhysicalDevicePCIBusInfoPropertiesEXT.
+type pciBusInfo struct {
+	head
+	domain uint32
+	bus    uint32
+	dev    uint32
+	fun    uint32
+}
+
+// maintenance3Properties is VkPhysicalDeviceMaintenance3Properties.
+type maintenance3Properties struct {
+	head
+	perSet        uint32
+	maxAllocation uint64
+}
+
+// externalMemoryHost is VkPhysicalDeviceExternalMemoryHostPropertiesEXT.
+type externalMemoryHost struct {
+	head
+	align uint64
+}
+
+// features2 is VkPhysicalDeviceFeatures2.
+type features2 struct {
+	head
+	on [55]uint32
+}
+
+// features11 is VkPhysicalDeviceVulkan11Features.
+type features11 struct {
+	head
+	on [12]uint32
+}
+
+// features12 is VkPhysicalDeviceVulkan12Features.
+type features12 struct {
+	head
+	on [47]uint32
+}
+
+// memoryType is VkMemoryType.
+type memoryType struct {
+	flags uint32
+	heap  uint32
+}
+
+// memoryHeap is VkMemoryHeap.
+type memoryHeap struct {
+	size  uint64
+	flags uint32
+}
+
+// memoryProperties2 is VkPhysicalDeviceMemoryProperties2.
+type memoryProperties2 struct {
+	head
+	types   uint32
+	typeOf  [32]memoryType
+	heaps   uint32
+	heapsOf [16]memoryHeap
+}
+
+// memoryBudget is VkPhysicalDeviceMemoryBudgetPropertiesEXT.
+type memoryBudget struct {
+	head
+	budget [16]uint64
+	usage  [16]uint64
+}
+
+// queueFamily is VkQueueFamilyProperties.
+type queueFamily struct {
+	flags         uint32
+	n             uint32
+	timestampBits uint32
+	granularity   [3]uint32
+}
+
+// bufferCreateInfo is VkBufferCreateInfo.
+type bufferCreateInfo struct {
+	head
+	flags      uint32
+	size       uint64
+	usage      uint32
+	sharing    uint32
+	families   uint32
+	familyList unsafe.Pointer
+}
+
+// externalBufferInfo is VkExternalMemoryBufferCreateInfo.
+type externalBufferInfo struct {
+	head
+	kinds uint32
+}
+
+// memoryAllocateInfo is VkMemoryAllocateInfo.
+type memoryAllocateInfo struct {
+	head
+	size      uint64
+	typeIndex uint32
+}
+
+// allocateFlagsInfo is VkMemoryAllocateFlagsInfo.
+type allocateFlagsInfo struct {
+	head
+	flags uint32
+	mask  uint32
+}
+
+// importHostPointer is VkImportMemoryHostPointerInfoEXT.
+type importHostPointer struct {
+	head
+	kind uint32
+	host uintptr
+}
+
+// hostPointerProperties is VkMemoryHostPointerPropertiesEXT.
+type hostPointerProperties struct {
+	head
+	typeBits uint32
+}
+
+// requirements is VkMemoryRequirements.
+type requirements struct {
+	size     uint64
+	align    uint64
+	typeBits uint32
+}
+
+// bufferAddressInfo is VkBufferDeviceAddressInfo.
+type bufferAddressInfo struct {
+	head
+	buffer uintptr
+}
+
+// commandPoolInfo is VkCommandPoolCreateInfo.
+type commandPoolInfo struct {
+	head
+	flags  uint32
+	family uint32
+}
+
+// commandBufferInfo is VkCommandBufferAllocateInfo.
+type commandBufferInfo struct {
+	head
+	pool  uintptr
+	level uint32
+	n     uint32
+}
+
+// commandBufferBegin is VkCommandBufferBeginInfo.
+type commandBufferBegin struct {
+	head
+	flags       uint32
+	inheritance unsafe.Pointer
+}
+
+// memoryBarrier is VkMemoryBarrier.
+type memoryBarrier struct {
+	head
+	src uint32
+	dst uint32
+}
+
+// bufferCopy is VkBufferCopy.
+type bufferCopy struct {
+	src uint64
+	dst uint64
+	n   uint64
+}
+
+// submitInfo is VkSubmitInfo.
+type submitInfo struct {
+	head
+	waits      uint32
+	waitOn     unsafe.Pointer
+	waitStages unsafe.Pointer
+	buffers    uint32
+	bufferList unsafe.Pointer
+	signals    uint32
+	signalled  unsafe.Pointer
+}
+
+// timelineSubmitInfo is VkTimelineSemaphoreSubmitInfo.
+type timelineSubmitInfo struct {
+	head
+	waits   uint32
+	waitFor unsafe.Pointer
+	signals uint32
+	values  unsafe.Pointer
+}
+
+// semaphoreCreateInfo is VkSemaphoreCreateInfo.
+type semaphoreCreateInfo struct {
+	head
+	flags uint32
+}
+
+// semaphoreType is VkSemaphoreTypeCreateInfo.
+type semaphoreType struct {
+	head
+	kind  uint32
+	value uint64
+}
+
+// semaphoreWaitInfo is VkSemaphoreWaitInfo.
+type semaphoreWaitInfo struct {
+	head
+	flags      uint32
+	n          uint32
+	semaphores unsafe.Pointer
+	values     unsafe.Pointer
+}
+
+// queryPoolInfo is VkQueryPoolCreateInfo.
+type queryPoolInfo struct {
+	head
+	flags      uint32
+	kind       uint32
+	n          uint32
+	statistics uint32
+}
+
+// shaderCreateInfo is VkShaderModuleCreateInfo.
+type shaderCreateInfo struct {
+	head
+	flags uint32
+	size  uintptr
+	code  unsafe.Pointer
+}
+
+// pipelineCacheInfo is VkPipelineCacheCreateInfo.
+type pipelineCacheInfo struct {
+	head
+	flags uint32
+	size  uintptr
+	data  unsafe.Pointer
+}
+
+// layoutCreateInfo is VkPipelineLayoutCreateInfo.
+type layoutCreateInfo struct {
+	head
+	flags       uint32
+	sets        uint32
+	setLayouts  unsafe.Pointer
+	ranges      uint32
+	pushedRange unsafe.Pointer
+}
+
+// pushRange is VkPushConstantRange.
+type pushRange struct {
+	stages uint32
+	off    uint32
+	n      uint32
+}
+
+// specializationEntry is VkSpecializationMapEntry.
+type specializationEntry struct {
+	id   uint32
+	off  uint32
+	size uintptr
+}
+
+// specialization is VkSpecializationInfo.
+type specialization struct {
+	n       uint32
+	entries unsafe.Pointer
+	size    uintptr
+	data    unsafe.Pointer
+}
+
+// stageCreateInfo is VkPipelineShaderStageCreateInfo.
+type stageCreateInfo struct {
+	head
+	flags          uint32
+	stage          uint32
+	shader         uintptr
+	name           unsafe.Pointer
+	specialization unsafe.Pointer
+}
+
+// pipelineCreateInfo is VkComputePipelineCreateInfo.
+type pipelineCreateInfo struct {
+	head
+	flags     uint32
+	stage     stageCreateInfo
+	layout    uintptr
+	base      uintptr
+	baseIndex int32
+}
+
 // statuses are the statuses of errors, each with its kind of error.
 var statuses = []known{
 	{-1, "VK_ERROR_OUT_OF_HOST_MEMORY", driver.ErrOutOfMemory},
