@@ -13,7 +13,7 @@ const supported = true
 
 // deleterEntry returns the deleter of all structs that this package makes.
 var deleterEntry = sync.OnceValue(func() uintptr {
-	return dl.NewEntry(func(self uintptr) { lent.end(self) })
+	return dl.NewFunction(func(a dl.CallbackArgs) { lent.end(a[0]) })
 })
 
 // call calls a deleter. A deleter of 0 means that there is none.

@@ -23,7 +23,6 @@ type CallbackArgs [4]uintptr
 // nothing, even after the id's slot has been reused for another function.
 type Callbacks struct {
 	entry uintptr
-	data  int
 
 	mu    sync.Mutex
 	slots []slot
@@ -41,37 +40,23 @@ const halfWord = bits.UintSize / 2
 // index data is the user data. It panics if a number is out of range, since
 // both are constants of the program.
 func NewCallbacks(args, data int) *Callbacks {
-	c := &Callbacks{data: data}
-	if data < 0 || data >= args {
-		args = 0
-	}
-	switch args {
-	case 1:
-		c.entry = purego.NewCallback(func(a uintptr) uintptr {
-			return c.dispatch(CallbackArgs{a})
-		})
-	case 2:
-		c.entry = purego.NewCallback(func(a, b uintptr) uintptr {
-			return c.dispatch(CallbackArgs{a, b})
-		})
-	case 3:
-		c.entry = purego.NewCallback(func(a, b, d uintptr) uintptr {
-			return c.dispatch(CallbackArgs{a, b, d})
-		})
-	case 4:
-		c.entry = purego.NewCallback(func(a, b, d, e uintptr) uintptr {
-			return c.dispatch(CallbackArgs{a, b, d, e})
-		})
-	default:
+	if args < 1 || args > len(CallbackArgs{}) || data < 0 || data >= args {
 		panic(fmt.Sprintf("dl: invalid callback: 1 to 4 arguments are supported, and index %d of the user data must be below their number",
 			data))
 	}
+	c := &Callbacks{}
+	c.entry = NewFunction(func(a CallbackArgs) {
+		clear(a[args:]) // C has not passed them
+		if fn := c.take(a[data]); fn != nil {
+			fn(a)
+		}
+	})
 	return c
 }
 
-// NewFunction makes a C function of four integer arguments that calls fn, for the life of the program: a process can
-// have only about two thousand. It is for calls from C that pass no user data. What holds for the functions of
-// [Callbacks.Add] holds for fn.
+// NewFunction makes a C function of up to four integer arguments that calls fn, for the life of the program: a process can have only about
+// two thousand. Elements of the arguments that C does not pass are undefined. It is for calls from C that pass no user data. What holds for
+// the functions of [Callbacks.Add] holds for fn.
 func NewFunction(fn func(CallbackArgs)) uintptr {
 	return purego.NewCallback(func(a, b, d, e uintptr) uintptr {
 		fn(CallbackArgs{a, b, d, e})
@@ -135,11 +120,4 @@ func (c *Callbacks) take(id uintptr) func(CallbackArgs) {
 	s.fn = nil
 	c.free = append(c.free, i)
 	return fn
-}
-
-func (c *Callbacks) dispatch(args CallbackArgs) uintptr {
-	if fn := c.take(args[c.data]); fn != nil {
-		fn(args)
-	}
-	return 0
 }
