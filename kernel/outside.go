@@ -150,9 +150,9 @@ func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Ke
 		}
 		c.name = r.d.on[0].in.Params[i]
 		m, err := stream.Device().Import(hal.ExternalMemory{Kind: hal.KindHost, Handle: c.address(), Size: uint64(len(c.bytes)),
-			Release: func() { pages.Unmap(c.pages) }})
+			Release: func() { _ = pages.Unmap(c.pages) }})
 		if err != nil {
-			pages.Unmap(c.pages)
+			_ = pages.Unmap(c.pages)
 			return err
 		}
 		r.copies, memories, args = append(r.copies, c), append(memories, m), append(args, hal.At(m.All()))
@@ -218,7 +218,7 @@ func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern 
 	at := [4]int{c.touch.Read.Lo, c.touch.Read.Hi, c.touch.Write.Lo, c.touch.Write.Hi}[end] * c.elem
 	c.from = pages.Size - at%pages.Size
 	var err error
-	if c.pages, err = pages.Map(c.from + len(data)); err != nil {
+	if c.pages, err = pages.Map(uint64(pages.Up(c.from + len(data)))); err != nil {
 		return nil, &hal.Error{Op: "launch", Device: -1, Kind: hal.ErrOutOfMemory, Err: err, Detail: "memory to check a footprint in"}
 	}
 	c.bytes = c.pages[c.from:][:len(data)]

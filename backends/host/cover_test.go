@@ -60,7 +60,7 @@ func zeros(counts []int, s span.Range) (list []span.Range) {
 
 // The cost of a lock grows with the logarithm of how many there are, and so does that of a registration.
 func TestLocksDoNotSlowEachOtherDown(t *testing.T) {
-	page := uintptr(pages(0, 1).Hi)
+	page := uintptr(wholePages(0, 1).Hi)
 	at := func(i int) (from, to uintptr) { return uintptr(2*i+1) * page, uintptr(2*i+2) * page }
 	perCall := func(n int) (locked, registered float64) {
 		nothing := func(span.Range) error { return nil }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/memcopy"
+	"github.com/go-halyard/halyard/internal/pages"
 )
 
 const (
@@ -105,7 +106,7 @@ func (m *memory) obtain(op string, align uint64) error {
 	if align > uint64(os.Getpagesize()) {
 		length += align
 	}
-	mapping, err := mapPages(length)
+	mapping, err := pages.Map(length)
 	if err != nil {
 		return m.dev.shortage(op, m.kind, m.size, err, "the system failed to map pages")
 	}
@@ -178,7 +179,7 @@ func (m *memory) Free() error {
 	if mapping == nil {
 		return nil
 	}
-	if err := unmapPages(mapping); err != nil {
+	if err := pages.Unmap(mapping); err != nil {
 		return &driver.Error{Op: "free", Backend: m.dev.info.Backend, Device: m.dev.info.Ordinal,
 			Kind: driver.ErrDriver, Detail: "the system failed to release pages", Vendor: vendorOf(err), Err: err}
 	}

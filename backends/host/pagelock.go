@@ -18,15 +18,15 @@ type pageLocks struct {
 	held cover // of whole pages
 }
 
-// pages widens a range to whole pages.
-func pages(from, to uintptr) span.Range {
+// wholePages widens a range to whole pages.
+func wholePages(from, to uintptr) span.Range {
 	mask := uintptr(os.Getpagesize()) - 1
 	return addresses(from&^mask, (to+mask)&^mask)
 }
 
 // lock locks the pages of a range and reports whether it succeeded.
 func (l *pageLocks) lock(from, to uintptr) bool {
-	s := pages(from, to)
+	s := wholePages(from, to)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.Hi < s.Lo {
@@ -46,7 +46,7 @@ func (l *pageLocks) lock(from, to uintptr) bool {
 func (l *pageLocks) unlock(from, to uintptr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range l.held.remove(pages(from, to)) {
+	for _, p := range l.held.remove(wholePages(from, to)) {
 		_ = l.undo(p)
 	}
 }

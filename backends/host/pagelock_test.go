@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/pages"
 	"github.com/go-halyard/halyard/internal/span"
 )
 
@@ -48,7 +49,7 @@ func TestPageLockingDegrades(t *testing.T) {
 				t.Errorf("refusal %v: page-locked %v, want %v", refusal, got, row.locked)
 			}
 			from := uintptr(row.m.HostPointer())
-			if row.locked && len(locks.held.free(pages(from, from+10_000))) > 0 {
+			if row.locked && len(locks.held.free(wholePages(from, from+10_000))) > 0 {
 				t.Errorf("%#x is not among the locks", from)
 			}
 			*(*byte)(row.m.HostPointer()) = 1
@@ -106,7 +107,7 @@ func TestPages(t *testing.T) {
 	for _, row := range []struct{ from, to, first, end uintptr }{
 		{0, 1, 0, p}, {p, 2 * p, p, 2 * p}, {p - 1, p + 1, 0, 2 * p}, {p + 1, p + 2, p, 2 * p},
 	} {
-		if got := pages(row.from, row.to); got != addresses(row.first, row.end) {
+		if got := wholePages(row.from, row.to); got != addresses(row.first, row.end) {
 			t.Errorf("%#x to %#x: %v", row.from, row.to, got)
 		}
 	}
@@ -114,13 +115,13 @@ func TestPages(t *testing.T) {
 
 // What a device says about page-locking agrees with what the system does.
 func TestLockingIsDescribedAsItIs(t *testing.T) {
-	mapping, err := mapPages(uint64(os.Getpagesize()))
+	mapping, err := pages.Map(uint64(os.Getpagesize()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unmapPages(mapping) }()
+	defer func() { _ = pages.Unmap(mapping) }()
 	from := uintptr(unsafe.Pointer(&mapping[0]))
-	page := pages(from, from+1)
+	page := wholePages(from, from+1)
 	refused := lockPages(page)
 	if refused == nil {
 		_ = unlockPages(page)

@@ -12,17 +12,6 @@ import (
 // canLock says whether the system can lock pages.
 const canLock = false
 
-// mapPages returns memory of the Go heap: this package maps no pages on other systems.
-func mapPages(n uint64) ([]byte, error) {
-	if n > fallbackTotal+maxAlign {
-		return nil, errNoPages
-	}
-	return make([]byte, n), nil
-}
-
-var errNoPages = errors.New("exceeds the memory assumed to be available")
-
-func unmapPages([]byte) error      { return nil }
 func adviseHuge([]byte)            {}
 func lockPages(span.Range) error   { return errors.ErrUnsupported }
 func unlockPages(span.Range) error { return nil }

@@ -10,17 +10,6 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// mapPages returns n bytes of fresh zero pages.
-func mapPages(n uint64) ([]byte, error) {
-	if n > uint64(^uint(0)>>1) {
-		return nil, syscall.ENOMEM
-	}
-	return syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-}
-
-// unmapPages gives back what mapPages returned.
-func unmapPages(mapping []byte) error { return syscall.Munmap(mapping) }
-
 // canLock says whether the system can lock pages.
 const canLock = true
 

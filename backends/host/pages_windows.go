@@ -11,38 +11,10 @@ import (
 
 var (
 	kernel32        = syscall.NewLazyDLL("kernel32.dll")
-	virtualAlloc    = kernel32.NewProc("VirtualAlloc")
-	virtualFree     = kernel32.NewProc("VirtualFree")
 	virtualLock     = kernel32.NewProc("VirtualLock")
 	virtualUnlock   = kernel32.NewProc("VirtualUnlock")
 	globalMemStatus = kernel32.NewProc("GlobalMemoryStatusEx")
 )
-
-const (
-	memCommitReserve = 0x3000 // MEM_COMMIT | MEM_RESERVE
-	memRelease       = 0x8000
-	pageReadWrite    = 0x04
-)
-
-// mapPages returns n bytes of fresh zero pages.
-func mapPages(n uint64) ([]byte, error) {
-	if n > uint64(^uint(0)>>1) {
-		return nil, syscall.ENOMEM
-	}
-	addr, _, err := virtualAlloc.Call(0, uintptr(n), memCommitReserve, pageReadWrite)
-	if addr == 0 {
-		return nil, err
-	}
-	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), n), nil
-}
-
-// unmapPages gives back what mapPages returned.
-func unmapPages(mapping []byte) error {
-	if ok, _, err := virtualFree.Call(uintptr(unsafe.Pointer(&mapping[0])), 0, memRelease); ok == 0 {
-		return err
-	}
-	return nil
-}
 
 func adviseHuge([]byte) {}
 

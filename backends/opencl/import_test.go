@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pages"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
@@ -46,7 +47,7 @@ func TestAdoptBuffer(t *testing.T) {
 			t.Skip("memory has addresses in this tier")
 		}
 		s := newStream(t, p)
-		backing, err := mapHost(n)
+		backing, err := pages.Map(n)
 		ok(t, err)
 		host := uintptr(unsafe.Pointer(unsafe.SliceData(backing)))
 		for what, row := range map[string]struct {
@@ -108,7 +109,7 @@ func TestAdoptBuffer(t *testing.T) {
 		p.t.releaseBuffer(cl)
 		p.t.releaseContext(context)
 		closeAll(t, s)
-		ok(t, unmapHost(backing))
+		ok(t, pages.Unmap(backing))
 	})
 }
 
@@ -246,7 +247,7 @@ func TestAdoptSubBuffer(t *testing.T) {
 		step := p.hw.align
 		n := int(3 * step)
 		s := newStream(t, p)
-		backing, err := mapHost(4 * step)
+		backing, err := pages.Map(4 * step)
 		ok(t, err)
 		host := uintptr(unsafe.Pointer(unsafe.SliceData(backing)))
 		for kind, row := range map[driver.Kind]struct {
@@ -278,7 +279,7 @@ func TestAdoptSubBuffer(t *testing.T) {
 			p.t.releaseBuffer(all)
 		}
 		closeAll(t, s)
-		ok(t, unmapHost(backing))
+		ok(t, pages.Unmap(backing))
 	})
 }
 

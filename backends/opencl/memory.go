@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/pages"
 )
 
 // memory is one allocation: a cl_mem in the buffer tier, an address in the SVM and USM tiers.
@@ -184,14 +185,14 @@ func (m *memory) disguised() bool {
 // discrete device.
 func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.hw.unified }
 
-// allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from host memory of mapHost, with
+// allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from pages of the system, with
 // CL_MEM_USE_HOST_PTR: then every mapping has the same address, and a device that shares the host's memory works on it
 // in place (OpenCL 1.2, section 5.2.1).
 func (m *memory) allocBuffer(op string) error {
 	d := m.dev
 	flags := uint64(memReadWrite)
 	if m.kind == driver.KindHost {
-		owned, err := mapHost(m.size)
+		owned, err := pages.Map(m.size)
 		if err != nil {
 			e := m.shortOf(op, "the system failed to map memory")
 			e.Err = err
@@ -205,7 +206,7 @@ func (m *memory) allocBuffer(op string) error {
 	mem, st := d.t.createBuffer(d.ctx.cl, flags, m.size, m.addr)
 	if st != success {
 		if m.owns {
-			_ = unmapHost(m.hostMemory())
+			_ = pages.Unmap(m.hostMemory())
 		}
 		return m.allocationFailure(op, "clCreateBuffer", st)
 	}
@@ -248,7 +249,7 @@ func (m *memory) Free() error {
 		m.freeParts()
 		err = d.check(op, "clReleaseMemObject", d.t.releaseBuffer(m.mem))
 		if m.owns && err == nil {
-			if e := unmapHost(m.hostMemory()); e != nil {
+			if e := pages.Unmap(m.hostMemory()); e != nil {
 				r := d.refuse(op, driver.ErrDriver, "the system failed to unmap memory")
 				r.Err = e
 				err = r

@@ -1,4 +1,4 @@
-// Package pages has memory of the system's whose pages can be made inaccessible. It exists on Linux.
+// Package pages has memory of the system's in whole pages, outside the Go heap. On Linux pages can be made inaccessible.
 package pages
 
 import "os"

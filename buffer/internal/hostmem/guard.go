@@ -37,7 +37,12 @@ func LevelOf(write bool) Level {
 
 // newGuard allocates zeroed pages for n bytes from the system.
 func newGuard(n uint64) (*guard, error) {
-	memory, err := pages.Map(int(n))
+	memory, err := pages.Map(uint64(pages.Up(int(n))))
+	if err == nil {
+		if err = pages.Protect(memory, pages.Write); err != nil { // not on this system
+			_ = pages.Unmap(memory)
+		}
+	}
 	if err != nil {
 		return nil, guardError(err)
 	}
@@ -120,7 +125,7 @@ func retire(memory []byte) {
 	retired.Lock()
 	defer retired.Unlock()
 	if retired.list = append(retired.list, memory); len(retired.list) > mostRetired {
-		pages.Unmap(retired.list[0])
+		_ = pages.Unmap(retired.list[0])
 		retired.list = slices.Delete(retired.list, 0, 1)
 	}
 }
