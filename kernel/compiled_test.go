@@ -14,7 +14,6 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends/vulkan"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -23,8 +22,8 @@ import (
 func idle(name string, capability uint32) string {
 	m := build.New()
 	m.Need(capability)
-	c, _ := m.Function(m.Type(spirv.OpTypeVoid))
-	c.Do(spirv.OpReturn)
+	c, _ := m.Function(m.Type(build.OpTypeVoid))
+	c.Do(build.OpReturn)
 	c.End()
 	m.Entry(name, c.ID)
 	return build.Pack(m.Words())
@@ -65,10 +64,10 @@ func TestEachKernelIsAModule(t *testing.T) {
 	s := onVulkan(t)
 	const linkage = 5 // no device has it
 	p := compiledProgram(map[string]kernel.Code{
-		"fine":   {Words: idle("k_fine", spirv.Shader)},
+		"fine":   {Words: idle("k_fine", build.Shader)},
 		"needs":  {Words: idle("k_needs", linkage)},
 		"cannot": {Lacks: "k.go:7: there is no such operation"},
-		"wide":   {Words: idle("k_wide", spirv.Float64), Needs: map[string]string{"shaderInt8": "bytes (k.go:3)", "shaderFloat64": "float64 (k.go:9)"}},
+		"wide":   {Words: idle("k_wide", build.Float64), Needs: map[string]string{"shaderInt8": "bytes (k.go:3)", "shaderFloat64": "float64 (k.go:9)"}},
 	})
 	launch := func(p *kernel.Program, name string) error {
 		return p.Kernel(name).Launch(t.Context(), s, hal.Over(1))
@@ -91,10 +90,10 @@ func TestEachKernelIsAModule(t *testing.T) {
 
 	none := compiledProgram(map[string]kernel.Code{"needs": {Words: idle("k_needs", linkage)}})
 	assert.ErrorContains(t, none.Load(t.Context(), s.Device()), "kernel needs cannot run on the device")
-	damaged := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", spirv.Shader)}, "damaged": {Words: "////"}})
+	damaged := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", build.Shader)}, "damaged": {Words: "////"}})
 	assert.ErrorContains(t, damaged.Load(t.Context(), s.Device()), "kernel damaged: the text is no packed module")
-	other := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", spirv.Shader)}})
-	other.Compiled("0123456789abcdef", map[string]kernel.Code{"fine": {Words: idle("k_fine", spirv.Shader)}})
+	other := compiledProgram(map[string]kernel.Code{"fine": {Words: idle("k_fine", build.Shader)}})
+	other.Compiled("0123456789abcdef", map[string]kernel.Code{"fine": {Words: idle("k_fine", build.Shader)}})
 	assert.ErrorContains(t, other.Load(t.Context(), s.Device()), "the generated files of p were not written together; run go generate")
 	text := kernel.New(kernel.Source{Name: "p", Portable: "KERNEL void k_p(GLOBAL f32 *x) {}"})
 	err := text.Load(t.Context(), s.Device())
@@ -107,7 +106,7 @@ func TestKernelThatADeviceLacksIsNotDivided(t *testing.T) {
 	s := onVulkan(t)
 	_, streams := devices(t, 1)
 	const n = 480
-	for _, code := range []kernel.Code{{Lacks: "k.go:7: there is no such operation"}, {Words: idle("k_f", spirv.Shader)}} {
+	for _, code := range []kernel.Code{{Lacks: "k.go:7: there is no such operation"}, {Words: idle("k_f", build.Shader)}} {
 		src := kernel.Source{Portable: "the text", Go: kernel.Functions{"f": kernel.Go(func(b *kernel.Block) {
 			x := kernel.Slice[float32](b, 0)
 			for i, end := kernel.Threads(b, 0, n); i < end; i++ {

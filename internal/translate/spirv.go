@@ -63,7 +63,7 @@ func (p *cProgram) spirvOf(kernel string) (e *emitter, err error) {
 func (e *emitter) value(t *cType) spirv.ID {
 	switch t.kind {
 	case cVoid:
-		return e.m.Type(spirv.OpTypeVoid)
+		return e.m.Type(build.OpTypeVoid)
 	case cTruth:
 		return e.m.Bool()
 	case cInt:
@@ -78,9 +78,9 @@ func (e *emitter) part(t *cType) spirv.ID {
 	case cInt:
 		switch t.bits {
 		case 8:
-			e.m.Need(spirv.Int8)
+			e.m.Need(build.Int8)
 		case 16:
-			e.m.Need(spirv.Int16)
+			e.m.Need(build.Int16)
 		}
 		return e.m.Int(t.bits)
 	case cFloat:
@@ -131,8 +131,8 @@ func (t *cType) hasFloat() bool {
 func (e *emitter) layout(t *cType, storage uint32) spirv.ID {
 	switch t.kind {
 	case cInt:
-		if need, ok := map[[2]int]uint32{{8, spirv.PhysicalStorage}: spirv.Storage8, {16, spirv.PhysicalStorage}: spirv.Storage16,
-			{8, spirv.PushConstant}: spirv.Push8, {16, spirv.PushConstant}: spirv.Push16}[[2]int{t.bits, int(storage)}]; ok {
+		if need, ok := map[[2]int]uint32{{8, spirv.PhysicalStorage}: build.Storage8, {16, spirv.PhysicalStorage}: build.Storage16,
+			{8, spirv.PushConstant}: build.Push8, {16, spirv.PushConstant}: build.Push16}[[2]int{t.bits, int(storage)}]; ok {
 			e.m.Need(need)
 		}
 		return e.part(t)
@@ -171,13 +171,13 @@ func (e *emitter) block(pointer *cType) spirv.ID {
 	elem, coherent := pointer.elem, !pointer.only && slices.Contains(e.p.tokens, "BARRIER")
 	key := fmt.Sprint("block ", elem.name, coherent)
 	if e.laid[key] == 0 {
-		list := e.m.Global(spirv.OpTypeRuntimeArray, 0, e.layout(elem, spirv.PhysicalStorage))
+		list := e.m.Global(build.OpTypeRuntimeArray, 0, e.layout(elem, spirv.PhysicalStorage))
 		e.m.Decorate(list, spirv.ArrayStride, uint32(elem.size()))
 		id := e.m.Global(spirv.OpTypeStruct, 0, list)
-		e.m.Decorate(id, spirv.Block)
+		e.m.Decorate(id, build.Block)
 		e.m.DecorateMember(id, 0, spirv.Offset, 0)
 		if coherent {
-			e.m.DecorateMember(id, 0, spirv.Coherent)
+			e.m.DecorateMember(id, 0, build.Coherent)
 		}
 		e.laid[key] = id
 	}
@@ -187,7 +187,7 @@ func (e *emitter) block(pointer *cType) spirv.ID {
 // input returns a variable of three numbers that the device provides.
 func (e *emitter) input(builtin uint32) spirv.ID {
 	if e.inputs[builtin] == 0 {
-		id := e.global(spirv.Input, e.m.Type(spirv.OpTypeVector, e.m.Int(32), 3))
+		id := e.global(build.Input, e.m.Type(spirv.OpTypeVector, e.m.Int(32), 3))
 		e.m.Decorate(id, spirv.BuiltIn, builtin)
 		e.inputs[builtin] = id
 	}
@@ -204,11 +204,11 @@ func (e *emitter) global(storage uint32, typ spirv.ID) spirv.ID {
 // kernel writes the kernel. Its arguments are members of the block of push constants; pointers are addresses.
 func (e *emitter) kernel(def *cFunction) {
 	for d := range e.threads {
-		e.threads[d] = e.m.Global(spirv.OpSpecConstant, e.m.Int(32), 1)
+		e.threads[d] = e.m.Global(build.OpSpecConstant, e.m.Int(32), 1)
 		e.m.Decorate(e.threads[d], spirv.SpecID, uint32(d))
 	}
-	size := e.m.Global(spirv.OpSpecConstantComposite, e.m.Type(spirv.OpTypeVector, e.m.Int(32), 3), e.threads[:]...)
-	e.m.Decorate(size, spirv.BuiltIn, spirv.WorkgroupSize)
+	size := e.m.Global(build.OpSpecConstantComposite, e.m.Type(spirv.OpTypeVector, e.m.Int(32), 3), e.threads[:]...)
+	e.m.Decorate(size, spirv.BuiltIn, build.WorkgroupSize)
 
 	code, _ := e.m.Function(e.value(cNothing))
 	f := &spirvFunction{emitter: e, c: code, result: cNothing}
@@ -217,7 +217,7 @@ func (e *emitter) kernel(def *cFunction) {
 		f.parameters(def)
 	}
 	f.statement(def.body)
-	f.c.Do(spirv.OpReturn)
+	f.c.Do(build.OpReturn)
 	f.c.End()
 	e.m.Name(code.ID, def.name)
 	e.m.Entry(def.name, code.ID, e.uses...)
@@ -234,14 +234,14 @@ func (f *spirvFunction) parameters(def *cFunction) {
 	block := args
 	if storage == spirv.PhysicalStorage {
 		f.m.Name(args, "halyard.arguments")
-		f.m.Decorate(args, spirv.Block)
+		f.m.Decorate(args, build.Block)
 		for i := range def.params {
-			f.m.DecorateMember(args, i, spirv.NonWritable)
+			f.m.DecorateMember(args, i, build.NonWritable)
 		}
 		block = f.m.Global(spirv.OpTypeStruct, 0, f.m.Pointer(storage, args))
 		f.m.DecorateMember(block, 0, spirv.Offset, 0)
 	}
-	f.m.Decorate(block, spirv.Block)
+	f.m.Decorate(block, build.Block)
 	base := f.global(spirv.PushConstant, block)
 	if storage == spirv.PhysicalStorage {
 		pointer := f.m.Pointer(storage, args)
@@ -252,7 +252,7 @@ func (f *spirvFunction) parameters(def *cFunction) {
 		in := &cPlace{typ: m.typ, storage: storage, base: base, path: []spirv.ID{f.m.Const(32, uint64(i))}}
 		if m.typ.kind == cPointer {
 			block := f.m.Pointer(spirv.PhysicalStorage, f.block(m.typ))
-			at := f.c.Op(spirv.OpBitcast, block, f.load(in).id)
+			at := f.c.Op(build.OpBitcast, block, f.load(in).id)
 			f.scope()[m.name] = &cPlace{typ: m.typ.elem, storage: spirv.PhysicalStorage, base: at, slice: true}
 			continue
 		}
@@ -281,9 +281,9 @@ type cPlace struct {
 // stored returns the type that a place has in its memory.
 func (f *spirvFunction) stored(p *cPlace) spirv.ID {
 	switch {
-	case p.storage == spirv.Workgroup:
+	case p.storage == build.Workgroup:
 		return f.shared(p.typ)
-	case p.storage != spirv.Function:
+	case p.storage != build.Function:
 		return f.layout(p.typ, p.storage)
 	case p.whole:
 		return f.emitter.value(p.typ)
@@ -330,10 +330,10 @@ func (f *spirvFunction) load(p *cPlace) cValue {
 	switch {
 	case p.whole || t.kind == cPointer:
 	case t.kind == cInt || t.kind == cFloat:
-		id = f.widened(id, t, p.storage == spirv.Workgroup && f.words)
+		id = f.widened(id, t, p.storage == build.Workgroup && f.words)
 	case p.storage == spirv.PhysicalStorage || p.storage == spirv.PushConstant:
-		id = f.c.Op(spirv.OpCopyLogical, f.part(t), id)
-	case p.storage == spirv.Workgroup && f.words && t.hasFloat():
+		id = f.c.Op(build.OpCopyLogical, f.part(t), id)
+	case p.storage == build.Workgroup && f.words && t.hasFloat():
 		id = f.rebuilt(id, t, true)
 	}
 	return cValue{id, t}
@@ -345,24 +345,24 @@ func (f *spirvFunction) store(p *cPlace, id spirv.ID) {
 	switch {
 	case p.whole:
 	case t.kind == cInt || t.kind == cFloat:
-		id = f.narrowed(id, t, p.storage == spirv.Workgroup && f.words)
+		id = f.narrowed(id, t, p.storage == build.Workgroup && f.words)
 	case p.storage == spirv.PhysicalStorage:
-		id = f.c.Op(spirv.OpCopyLogical, f.layout(t, p.storage), id)
-	case p.storage == spirv.Workgroup && f.words && t.hasFloat():
+		id = f.c.Op(build.OpCopyLogical, f.layout(t, p.storage), id)
+	case p.storage == build.Workgroup && f.words && t.hasFloat():
 		id = f.rebuilt(id, t, false)
 	}
-	f.c.Do(spirv.OpStore, append([]uint32{f.address(p), id}, p.aligned()...)...)
+	f.c.Do(build.OpStore, append([]uint32{f.address(p), id}, p.aligned()...)...)
 }
 
 // widened returns a number of memory as a value; word says that a float is an integer there.
 func (f *spirvFunction) widened(id spirv.ID, t *cType, word bool) spirv.ID {
 	switch {
 	case t.kind == cFloat && word:
-		return f.c.Op(spirv.OpBitcast, f.m.Float(t.bits), id)
+		return f.c.Op(build.OpBitcast, f.m.Float(t.bits), id)
 	case t.kind == cInt && t.bits < 32 && t.signed:
-		return f.c.Op(spirv.OpSConvert, f.m.Int(32), id)
+		return f.c.Op(build.OpSConvert, f.m.Int(32), id)
 	case t.kind == cInt && t.bits < 32:
-		return f.c.Op(spirv.OpUConvert, f.m.Int(32), id)
+		return f.c.Op(build.OpUConvert, f.m.Int(32), id)
 	}
 	return id
 }
@@ -371,9 +371,9 @@ func (f *spirvFunction) widened(id spirv.ID, t *cType, word bool) spirv.ID {
 func (f *spirvFunction) narrowed(id spirv.ID, t *cType, word bool) spirv.ID {
 	switch {
 	case t.kind == cFloat && word:
-		return f.c.Op(spirv.OpBitcast, f.m.Int(t.bits), id)
+		return f.c.Op(build.OpBitcast, f.m.Int(t.bits), id)
 	case t.kind == cInt && t.bits < 32:
-		return f.c.Op(spirv.OpUConvert, f.m.Int(t.bits), id)
+		return f.c.Op(build.OpUConvert, f.m.Int(t.bits), id)
 	}
 	return id
 }
@@ -391,10 +391,10 @@ func (f *spirvFunction) rebuilt(id spirv.ID, t *cType, floats bool) spirv.ID {
 		if floats {
 			from, to = to, from
 		}
-		x := f.c.Op(spirv.OpCompositeExtract, from, id, uint32(i))
+		x := f.c.Op(build.OpCompositeExtract, from, id, uint32(i))
 		switch {
 		case p.kind == cFloat:
-			x = f.c.Op(spirv.OpBitcast, to, x)
+			x = f.c.Op(build.OpBitcast, to, x)
 		case p.hasFloat():
 			x = f.rebuilt(x, p, floats)
 		}
@@ -416,7 +416,7 @@ func (f *spirvFunction) leaveScope() { f.scopes = f.scopes[:len(f.scopes)-1] }
 
 // declare declares a variable with a value, or without if it is 0.
 func (f *spirvFunction) declare(name string, t *cType, value spirv.ID) {
-	p := &cPlace{typ: t, storage: spirv.Function, base: f.c.Variable(f.emitter.value(t)), whole: true}
+	p := &cPlace{typ: t, storage: build.Function, base: f.c.Variable(f.emitter.value(t)), whole: true}
 	f.scope()[name] = p
 	if value != 0 {
 		f.store(p, value)

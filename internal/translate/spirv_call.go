@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 )
 
 // inlined is a function that is being written out where it is called.
@@ -22,21 +23,21 @@ func (f *spirvFunction) call(e *cExpr) cValue {
 	arg := func(i int, t string) spirv.ID { return f.convert(f.value(e.args[i]), cNumbers[t]) }
 	bitcast := func(from, to string) cValue {
 		t := cNumbers[to]
-		return cValue{f.c.Op(spirv.OpBitcast, f.emitter.value(t), arg(0, from)), t}
+		return cValue{f.c.Op(build.OpBitcast, f.emitter.value(t), arg(0, from)), t}
 	}
 	switch e.text {
 	case "THREAD":
-		return f.input3(spirv.LocalInvocationID, e)
+		return f.input3(build.LocalInvocationID, e)
 	case "BLOCK":
 		return f.input3(spirv.WorkgroupID, e)
 	case "BLOCKS":
 		return f.input3(spirv.NumWorkgroups, e)
 	case "THREADS":
-		return cValue{f.c.Op(spirv.OpUConvert, f.emitter.value(u64), f.threads[dimension(e)]), u64}
+		return cValue{f.c.Op(build.OpUConvert, f.emitter.value(u64), f.threads[dimension(e)]), u64}
 	case "BARRIER":
 		const workgroup, acquireRelease, buffers, shared = 2, 8, 0x40, 0x100
 		scope := f.m.Const(32, workgroup)
-		f.c.Do(spirv.OpControlBarrier, scope, scope, f.m.Const(32, acquireRelease|buffers|shared))
+		f.c.Do(build.OpControlBarrier, scope, scope, f.m.Const(32, acquireRelease|buffers|shared))
 		return cValue{0, cNothing}
 	case "F32_BITS":
 		return bitcast("f32", "u32")
@@ -63,19 +64,19 @@ func dimension(e *cExpr) int { return int(e.args[0].text[0] - '0') }
 func (f *spirvFunction) input3(builtin uint32, e *cExpr) cValue {
 	u32, u64 := f.m.Int(32), cNumbers["u64"]
 	all := f.c.Op(spirv.OpLoad, f.m.Type(spirv.OpTypeVector, u32, 3), f.input(builtin))
-	one := f.c.Op(spirv.OpCompositeExtract, u32, all, uint32(dimension(e)))
-	return cValue{f.c.Op(spirv.OpUConvert, f.emitter.value(u64), one), u64}
+	one := f.c.Op(build.OpCompositeExtract, u32, all, uint32(dimension(e)))
+	return cValue{f.c.Op(build.OpUConvert, f.emitter.value(u64), one), u64}
 }
 
 // atomicOps are the atomic operations: on integers with a sign, and on those without.
 var atomicOps = map[string][2]spirv.Op{
-	"ATOMIC_ADD": {spirv.OpAtomicIAdd, spirv.OpAtomicIAdd}, "ATOMIC_SUB": {spirv.OpAtomicISub, spirv.OpAtomicISub},
-	"ATOMIC_MIN": {spirv.OpAtomicSMin, spirv.OpAtomicUMin}, "ATOMIC_MAX": {spirv.OpAtomicSMax, spirv.OpAtomicUMax},
-	"ATOMIC_AND": {spirv.OpAtomicAnd, spirv.OpAtomicAnd}, "ATOMIC_OR": {spirv.OpAtomicOr, spirv.OpAtomicOr},
-	"ATOMIC_XOR": {spirv.OpAtomicXor, spirv.OpAtomicXor}, "ATOMIC_XCHG": {spirv.OpAtomicExchange, spirv.OpAtomicExchange},
-	"ATOMIC_CAS": {spirv.OpAtomicCompareExchange, spirv.OpAtomicCompareExchange},
-	"GO_ADD64":   {spirv.OpAtomicIAdd, spirv.OpAtomicIAdd}, "GO_XCHG64": {spirv.OpAtomicExchange, spirv.OpAtomicExchange},
-	"GO_CAS64": {spirv.OpAtomicCompareExchange, spirv.OpAtomicCompareExchange},
+	"ATOMIC_ADD": {build.OpAtomicIAdd, build.OpAtomicIAdd}, "ATOMIC_SUB": {build.OpAtomicISub, build.OpAtomicISub},
+	"ATOMIC_MIN": {build.OpAtomicSMin, build.OpAtomicUMin}, "ATOMIC_MAX": {build.OpAtomicSMax, build.OpAtomicUMax},
+	"ATOMIC_AND": {build.OpAtomicAnd, build.OpAtomicAnd}, "ATOMIC_OR": {build.OpAtomicOr, build.OpAtomicOr},
+	"ATOMIC_XOR": {build.OpAtomicXor, build.OpAtomicXor}, "ATOMIC_XCHG": {build.OpAtomicExchange, build.OpAtomicExchange},
+	"ATOMIC_CAS": {build.OpAtomicCompareExchange, build.OpAtomicCompareExchange},
+	"GO_ADD64":   {build.OpAtomicIAdd, build.OpAtomicIAdd}, "GO_XCHG64": {build.OpAtomicExchange, build.OpAtomicExchange},
+	"GO_CAS64": {build.OpAtomicCompareExchange, build.OpAtomicCompareExchange},
 }
 
 func (f *spirvFunction) atomicCall(e *cExpr, ops [2]spirv.Op) cValue {
@@ -85,7 +86,7 @@ func (f *spirvFunction) atomicCall(e *cExpr, ops [2]spirv.Op) cValue {
 		op = ops[0]
 	}
 	if p.typ.bits == 64 {
-		f.m.Need(spirv.Int64Atomics)
+		f.m.Need(build.Int64Atomics)
 	}
 	var values []spirv.ID
 	for _, x := range e.args[1:] {
@@ -93,7 +94,7 @@ func (f *spirvFunction) atomicCall(e *cExpr, ops [2]spirv.Op) cValue {
 	}
 	const device, relaxed = 1, 0
 	args := []uint32{f.address(p), f.m.Const(32, device), f.m.Const(32, relaxed)}
-	if op == spirv.OpAtomicCompareExchange {
+	if op == build.OpAtomicCompareExchange {
 		args = append(args, f.m.Const(32, relaxed), values[1], values[0])
 	} else {
 		args = append(args, values[0])
@@ -132,9 +133,9 @@ func (f *spirvFunction) function(def *cFunction) spirv.ID {
 	}
 	in.statement(def.body)
 	if def.result.kind == cVoid {
-		code.Do(spirv.OpReturn)
+		code.Do(build.OpReturn)
 	} else {
-		code.Do(spirv.OpUnreachable)
+		code.Do(build.OpUnreachable)
 	}
 	code.End()
 	e.m.Name(code.ID, def.name)
@@ -150,7 +151,7 @@ func (f *spirvFunction) writtenOut(def *cFunction, args []*cExpr) cValue {
 			scope[m.name] = p
 			continue
 		}
-		p := &cPlace{typ: m.typ, storage: spirv.Function, base: f.c.Variable(f.emitter.value(m.typ)), whole: true}
+		p := &cPlace{typ: m.typ, storage: build.Function, base: f.c.Variable(f.emitter.value(m.typ)), whole: true}
 		f.store(p, f.convert(f.value(args[i]), m.typ))
 		scope[m.name] = p
 	}
@@ -163,7 +164,7 @@ func (f *spirvFunction) writtenOut(def *cFunction, args []*cExpr) cValue {
 		f.statement(def.body)
 	} else {
 		if def.result.kind != cVoid {
-			in.at = &cPlace{typ: def.result, storage: spirv.Function, base: f.c.Variable(f.emitter.value(def.result)), whole: true}
+			in.at = &cPlace{typ: def.result, storage: build.Function, base: f.c.Variable(f.emitter.value(def.result)), whole: true}
 		}
 		in.around = &construct{label: "return"}
 		f.within(in.around, func() { f.statement(def.body) })
@@ -194,17 +195,17 @@ func countReturns(s *cStmt) (n int) {
 func (f *spirvFunction) mathCalled(e *cExpr) cValue {
 	t := f.typeOf(e.args[0])
 	typ := f.emitter.value(t)
-	glsl := map[string]uint32{"sqrt": spirv.GLSLSqrt, "floor": spirv.GLSLFloor, "ceil": spirv.GLSLCeil, "trunc": spirv.GLSLTrunc,
-		"rint": spirv.GLSLRoundEven, "fabs": spirv.GLSLFAbs}
+	glsl := map[string]uint32{"sqrt": build.GLSLSqrt, "floor": build.GLSLFloor, "ceil": build.GLSLCeil, "trunc": build.GLSLTrunc,
+		"rint": build.GLSLRoundEven, "fabs": build.GLSLFAbs}
 	if n := glsl[e.text]; n != 0 {
-		return cValue{f.float(spirv.OpExtInst, typ, f.m.GLSL(), n, f.value(e.args[0]).id), t}
+		return cValue{f.float(build.OpExtInst, typ, f.m.GLSL(), n, f.value(e.args[0]).id), t}
 	}
 	if e.text == "copysign" {
 		x, y := f.value(e.args[0]), f.convert(f.value(e.args[1]), t)
 		word, sign := f.m.Int(t.bits), uint64(1)<<(t.bits-1)
-		size := f.c.Op(spirv.OpBitwiseAnd, word, f.c.Op(spirv.OpBitcast, word, x.id), f.m.Const(t.bits, sign-1))
-		from := f.c.Op(spirv.OpBitwiseAnd, word, f.c.Op(spirv.OpBitcast, word, y), f.m.Const(t.bits, sign))
-		return cValue{f.c.Op(spirv.OpBitcast, typ, f.c.Op(spirv.OpBitwiseOr, word, size, from)), t}
+		size := f.c.Op(build.OpBitwiseAnd, word, f.c.Op(build.OpBitcast, word, x.id), f.m.Const(t.bits, sign-1))
+		from := f.c.Op(build.OpBitwiseAnd, word, f.c.Op(build.OpBitcast, word, y), f.m.Const(t.bits, sign))
+		return cValue{f.c.Op(build.OpBitcast, typ, f.c.Op(build.OpBitwiseOr, word, size, from)), t}
 	}
 	name := strings.ToLower(e.text)
 	if t.kind != cFloat {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
 )
 
 // float writes an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that
@@ -14,7 +15,7 @@ import (
 func (f *spirvFunction) float(op spirv.Op, typ spirv.ID, args ...uint32) spirv.ID {
 	id := f.c.Op(op, typ, args...)
 	if !f.c.Dead {
-		f.m.Decorate(id, spirv.NoContraction)
+		f.m.Decorate(id, build.NoContraction)
 	}
 	return id
 }
@@ -47,10 +48,10 @@ func (f *spirvFunction) value(e *cExpr) cValue {
 		}
 		return cValue{f.convert(x, e.typ), e.typ}
 	case "!":
-		return cValue{f.c.Op(spirv.OpLogicalNot, f.m.Bool(), f.truth(f.value(e.args[0]))), cCond}
+		return cValue{f.c.Op(build.OpLogicalNot, f.m.Bool(), f.truth(f.value(e.args[0]))), cCond}
 	case "~":
 		x := f.promoted(f.value(e.args[0]))
-		return cValue{f.c.Op(spirv.OpNot, f.emitter.value(x.typ), x.id), x.typ}
+		return cValue{f.c.Op(build.OpNot, f.emitter.value(x.typ), x.id), x.typ}
 	case "?":
 		return f.choice(e)
 	case "&&", "||":
@@ -86,9 +87,9 @@ func (f *spirvFunction) unknown(x cValue) cValue {
 	if f.never == 0 {
 		u32 := f.m.Int(32)
 		all := f.c.Early(spirv.OpLoad, f.m.Type(spirv.OpTypeVector, u32, 3), f.input(spirv.NumWorkgroups))
-		f.never = f.c.Early(spirv.OpIEqual, f.m.Bool(), f.c.Early(spirv.OpCompositeExtract, u32, all, 0), f.m.Const(32, 0))
+		f.never = f.c.Early(build.OpIEqual, f.m.Bool(), f.c.Early(build.OpCompositeExtract, u32, all, 0), f.m.Const(32, 0))
 	}
-	return cValue{f.c.Op(spirv.OpSelect, f.m.Float(t.bits), f.never, f.m.ConstFloat(t.bits, 2), x.id), t}
+	return cValue{f.c.Op(build.OpSelect, f.m.Float(t.bits), f.never, f.m.ConstFloat(t.bits, 2), x.id), t}
 }
 
 // isNumber reports whether an expression is a number of the text, with or without a minus.
@@ -112,9 +113,9 @@ func (f *spirvFunction) constant(e *cExpr) cValue {
 // negative returns a number with the other sign.
 func (f *spirvFunction) negative(x cValue) cValue {
 	if x.typ.kind == cFloat {
-		return cValue{f.float(spirv.OpFNegate, f.emitter.value(x.typ), x.id), x.typ}
+		return cValue{f.float(build.OpFNegate, f.emitter.value(x.typ), x.id), x.typ}
 	}
-	return cValue{f.c.Op(spirv.OpSNegate, f.emitter.value(x.typ), x.id), x.typ}
+	return cValue{f.c.Op(build.OpSNegate, f.emitter.value(x.typ), x.id), x.typ}
 }
 
 // zeroOf returns the zero of a type. Of large arrays no driver knows the elements.
@@ -187,45 +188,45 @@ func (f *spirvFunction) convert(x cValue, to *cType) spirv.ID {
 	case from.kind == cTruth && to.kind == cTruth:
 		return x.id
 	case from.kind == cTruth && to.kind == cFloat:
-		id := f.c.Op(spirv.OpSelect, typ, x.id, f.m.ConstFloat(to.bits, 1), f.m.ConstFloat(to.bits, 0))
+		id := f.c.Op(build.OpSelect, typ, x.id, f.m.ConstFloat(to.bits, 1), f.m.ConstFloat(to.bits, 0))
 		return f.unknown(cValue{id, to}).id
 	case from.kind == cTruth:
 		width := max(to.bits, 32)
-		return f.c.Op(spirv.OpSelect, typ, x.id, f.m.Const(width, 1), f.m.Const(width, 0))
+		return f.c.Op(build.OpSelect, typ, x.id, f.m.Const(width, 1), f.m.Const(width, 0))
 	case to.kind == cTruth && from.kind == cFloat:
-		return f.float(spirv.OpFUnordNotEqual, typ, x.id, f.m.ConstFloat(from.bits, 0))
+		return f.float(build.OpFUnordNotEqual, typ, x.id, f.m.ConstFloat(from.bits, 0))
 	case to.kind == cTruth:
-		return f.c.Op(spirv.OpINotEqual, typ, x.id, f.m.Const(max(from.bits, 32), 0))
+		return f.c.Op(build.OpINotEqual, typ, x.id, f.m.Const(max(from.bits, 32), 0))
 	case from.kind == cFloat && to.kind == cFloat:
-		return f.float(spirv.OpFConvert, typ, x.id)
+		return f.float(build.OpFConvert, typ, x.id)
 	case from.kind == cFloat && to.bits < 32:
 		wide := cNumbers["i32"]
-		return f.convert(cValue{f.float(spirv.OpConvertFToS, f.m.Int(32), x.id), wide}, to)
+		return f.convert(cValue{f.float(build.OpConvertFToS, f.m.Int(32), x.id), wide}, to)
 	case from.kind == cFloat && to.signed:
-		return f.float(spirv.OpConvertFToS, typ, x.id)
+		return f.float(build.OpConvertFToS, typ, x.id)
 	case from.kind == cFloat:
-		return f.float(spirv.OpConvertFToU, typ, x.id)
+		return f.float(build.OpConvertFToU, typ, x.id)
 	case to.kind == cFloat && from.signed:
-		return f.unknown(cValue{f.float(spirv.OpConvertSToF, typ, x.id), to}).id
+		return f.unknown(cValue{f.float(build.OpConvertSToF, typ, x.id), to}).id
 	case to.kind == cFloat:
-		return f.unknown(cValue{f.float(spirv.OpConvertUToF, typ, x.id), to}).id
+		return f.unknown(cValue{f.float(build.OpConvertUToF, typ, x.id), to}).id
 	}
 	id, width := x.id, max(to.bits, 32)
 	switch {
 	case max(from.bits, 32) == width:
 	case from.signed:
-		id = f.c.Op(spirv.OpSConvert, typ, id)
+		id = f.c.Op(build.OpSConvert, typ, id)
 	default:
-		id = f.c.Op(spirv.OpUConvert, typ, id)
+		id = f.c.Op(build.OpUConvert, typ, id)
 	}
 	if to.bits >= 32 || from.bits < to.bits && (!from.signed || to.signed) || from.bits == to.bits && from.signed == to.signed {
 		return id
 	}
 	if to.signed { // the bits above are copies of the sign
 		by := f.m.Const(32, uint64(32-to.bits))
-		return f.c.Op(spirv.OpShiftRightArithmetic, typ, f.c.Op(spirv.OpShiftLeftLogical, typ, id, by), by)
+		return f.c.Op(build.OpShiftRightArithmetic, typ, f.c.Op(build.OpShiftLeftLogical, typ, id, by), by)
 	}
-	return f.c.Op(spirv.OpBitwiseAnd, typ, id, f.m.Const(32, 1<<to.bits-1))
+	return f.c.Op(build.OpBitwiseAnd, typ, id, f.m.Const(32, 1<<to.bits-1))
 }
 
 // promotedType is the type of a number when C has promoted it.
@@ -258,20 +259,20 @@ func (f *spirvFunction) common(x, y cValue) (cValue, cValue, *cType) {
 
 // cOps are the instructions of operators: on integers with a sign, on those without, and on floats.
 var cOps = map[string][3]spirv.Op{
-	"+":  {spirv.OpIAdd, spirv.OpIAdd, spirv.OpFAdd},
-	"-":  {spirv.OpISub, spirv.OpISub, spirv.OpFSub},
-	"*":  {spirv.OpIMul, spirv.OpIMul, spirv.OpFMul},
-	"/":  {spirv.OpSDiv, spirv.OpUDiv, spirv.OpFDiv},
-	"%":  {0, spirv.OpUMod, 0},
-	"&":  {spirv.OpBitwiseAnd, spirv.OpBitwiseAnd, 0},
-	"|":  {spirv.OpBitwiseOr, spirv.OpBitwiseOr, 0},
-	"^":  {spirv.OpBitwiseXor, spirv.OpBitwiseXor, 0},
-	"==": {spirv.OpIEqual, spirv.OpIEqual, spirv.OpFOrdEqual},
-	"!=": {spirv.OpINotEqual, spirv.OpINotEqual, spirv.OpFUnordNotEqual},
-	"<":  {spirv.OpSLessThan, spirv.OpULessThan, spirv.OpFOrdLessThan},
-	"<=": {spirv.OpSLessThanEqual, spirv.OpULessThanEqual, spirv.OpFOrdLessThanEqual},
-	">":  {spirv.OpSGreaterThan, spirv.OpUGreaterThan, spirv.OpFOrdGreaterThan},
-	">=": {spirv.OpSGreaterThanEqual, spirv.OpUGreaterThanEqual, spirv.OpFOrdGreaterThanEqual},
+	"+":  {spirv.OpIAdd, spirv.OpIAdd, build.OpFAdd},
+	"-":  {build.OpISub, build.OpISub, build.OpFSub},
+	"*":  {build.OpIMul, build.OpIMul, build.OpFMul},
+	"/":  {build.OpSDiv, build.OpUDiv, build.OpFDiv},
+	"%":  {0, build.OpUMod, 0},
+	"&":  {build.OpBitwiseAnd, build.OpBitwiseAnd, 0},
+	"|":  {build.OpBitwiseOr, build.OpBitwiseOr, 0},
+	"^":  {build.OpBitwiseXor, build.OpBitwiseXor, 0},
+	"==": {build.OpIEqual, build.OpIEqual, build.OpFOrdEqual},
+	"!=": {build.OpINotEqual, build.OpINotEqual, build.OpFUnordNotEqual},
+	"<":  {build.OpSLessThan, build.OpULessThan, build.OpFOrdLessThan},
+	"<=": {build.OpSLessThanEqual, build.OpULessThanEqual, build.OpFOrdLessThanEqual},
+	">":  {build.OpSGreaterThan, build.OpUGreaterThan, build.OpFOrdGreaterThan},
+	">=": {build.OpSGreaterThanEqual, build.OpUGreaterThanEqual, build.OpFOrdGreaterThanEqual},
 }
 
 // binary writes an operator on two numbers.
@@ -279,12 +280,12 @@ func (f *spirvFunction) binary(op string, x, y cValue) cValue {
 	if op == "<<" || op == ">>" {
 		x = f.promoted(x)
 		by := f.convert(f.promoted(y), cNumbers["u32"])
-		shift := spirv.OpShiftLeftLogical
+		shift := build.OpShiftLeftLogical
 		switch {
 		case op == ">>" && x.typ.signed:
-			shift = spirv.OpShiftRightArithmetic
+			shift = build.OpShiftRightArithmetic
 		case op == ">>":
-			shift = spirv.OpShiftRightLogical
+			shift = build.OpShiftRightLogical
 		}
 		return cValue{f.c.Op(shift, f.emitter.value(x.typ), x.id, by), x.typ}
 	}
@@ -303,8 +304,8 @@ func (f *spirvFunction) binary(op string, x, y cValue) cValue {
 	typ := f.emitter.value(result)
 	switch {
 	case op == "%" && t.signed && t.kind == cInt: // NVIDIA's driver gives wrong remainders of negative integers of 64 bits
-		q := f.c.Op(spirv.OpSDiv, typ, a.id, b.id)
-		return cValue{f.c.Op(spirv.OpISub, typ, a.id, f.c.Op(spirv.OpIMul, typ, q, b.id)), t}
+		q := f.c.Op(build.OpSDiv, typ, a.id, b.id)
+		return cValue{f.c.Op(build.OpISub, typ, a.id, f.c.Op(build.OpIMul, typ, q, b.id)), t}
 	case code == 0:
 		cFail("operator %s of %s", op, t.name)
 	case t.kind == cFloat:
@@ -338,18 +339,18 @@ func harmless(e *cExpr) bool {
 // either writes two expressions of which only one is evaluated, and returns the value of that one. Each returns its value.
 func (f *spirvFunction) either(cond spirv.ID, typ func() spirv.ID, yes, no func() spirv.ID) spirv.ID {
 	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
-	f.c.Do(spirv.OpSelectionMerge, merge, 0)
-	f.c.Do(spirv.OpBranchConditional, cond, then, other)
+	f.c.Do(build.OpSelectionMerge, merge, 0)
+	f.c.Do(build.OpBranchConditional, cond, then, other)
 	f.c.Begin(then)
 	a := yes()
 	fromA := f.c.Block()
-	f.c.Do(spirv.OpBranch, merge)
+	f.c.Do(build.OpBranch, merge)
 	f.c.Begin(other)
 	b := no()
 	fromB := f.c.Block()
-	f.c.Do(spirv.OpBranch, merge)
+	f.c.Do(build.OpBranch, merge)
 	f.c.Begin(merge)
-	return f.c.Op(spirv.OpPhi, typ(), a, fromA, b, fromB)
+	return f.c.Op(build.OpPhi, typ(), a, fromA, b, fromB)
 }
 
 // both writes && and ||.
@@ -358,9 +359,9 @@ func (f *spirvFunction) both(e *cExpr) cValue {
 	right := func() spirv.ID { return f.truth(f.value(e.args[1])) }
 	and := e.op == "&&"
 	if harmless(e.args[1]) {
-		op := spirv.OpLogicalOr
+		op := build.OpLogicalOr
 		if and {
-			op = spirv.OpLogicalAnd
+			op = build.OpLogicalAnd
 		}
 		return cValue{f.c.Op(op, f.m.Bool(), left, right()), cCond}
 	}
@@ -378,7 +379,7 @@ func (f *spirvFunction) choice(e *cExpr) cValue {
 	x := func() spirv.ID { return f.convert(f.value(e.args[1]), t) }
 	y := func() spirv.ID { return f.convert(f.value(e.args[2]), t) }
 	if t.kind != cStruct && harmless(e.args[1]) && harmless(e.args[2]) {
-		return cValue{f.c.Op(spirv.OpSelect, f.emitter.value(t), cond, x(), y()), t}
+		return cValue{f.c.Op(build.OpSelect, f.emitter.value(t), cond, x(), y()), t}
 	}
 	return cValue{f.either(cond, func() spirv.ID { return f.emitter.value(t) }, x, y), t}
 }
@@ -478,7 +479,7 @@ func (f *spirvFunction) place(e *cExpr) *cPlace {
 // inside returns a part of a place.
 func (f *spirvFunction) inside(p *cPlace, t *cType, index spirv.ID, number int) *cPlace {
 	if p.value != 0 {
-		id := f.c.Op(spirv.OpCompositeExtract, f.part(t), p.value, uint32(number))
+		id := f.c.Op(build.OpCompositeExtract, f.part(t), p.value, uint32(number))
 		return &cPlace{typ: t, value: f.widened(id, t, false)}
 	}
 	part := *p
@@ -489,8 +490,8 @@ func (f *spirvFunction) inside(p *cPlace, t *cType, index spirv.ID, number int) 
 
 // kept stores a value in a variable.
 func (f *spirvFunction) kept(p *cPlace) *cPlace {
-	at := &cPlace{typ: p.typ, storage: spirv.Function, base: f.c.Variable(f.part(p.typ))}
-	f.c.Do(spirv.OpStore, at.base, p.value)
+	at := &cPlace{typ: p.typ, storage: build.Function, base: f.c.Variable(f.part(p.typ))}
+	f.c.Do(build.OpStore, at.base, p.value)
 	return at
 }
 
@@ -508,7 +509,7 @@ func (f *spirvFunction) pointer(e *cExpr) *cPlace {
 	case e.op == "cast" && e.typ.kind == cPointer: // to the bits of a number, for an atomic operation
 		p, t := f.pointer(e.args[0]), e.typ.elem
 		if p.typ.kind == cFloat && p.storage == spirv.PhysicalStorage {
-			id := f.c.Op(spirv.OpBitcast, f.m.Pointer(p.storage, f.layout(t, p.storage)), f.address(p))
+			id := f.c.Op(build.OpBitcast, f.m.Pointer(p.storage, f.layout(t, p.storage)), f.address(p))
 			return &cPlace{typ: t, storage: p.storage, base: id}
 		}
 		at := *p

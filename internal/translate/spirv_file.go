@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-halyard/halyard/internal/spirv"
 	"github.com/go-halyard/halyard/internal/spirv/build"
 )
 
@@ -77,13 +76,13 @@ var vulkanNeeds = []struct {
 	capability     uint32
 	feature, words string
 }{
-	{spirv.Float64, "shaderFloat64", "float64"},
-	{spirv.Int64, "shaderInt64", "int, which has 64 bits"},
-	{spirv.Int64Atomics, "shaderBufferInt64Atomics", "atomic operations of 64 bits"},
-	{spirv.Int8, "shaderInt8", "integers of 8 bits"}, {spirv.Storage8, "storageBuffer8BitAccess", "integers of 8 bits"},
-	{spirv.Push8, "storagePushConstant8", "integers of 8 bits"},
-	{spirv.Int16, "shaderInt16", "integers of 16 bits"}, {spirv.Storage16, "storageBuffer16BitAccess", "integers of 16 bits"},
-	{spirv.Push16, "storagePushConstant16", "integers of 16 bits"},
+	{build.Float64, "shaderFloat64", "float64"},
+	{build.Int64, "shaderInt64", "int, which has 64 bits"},
+	{build.Int64Atomics, "shaderBufferInt64Atomics", "atomic operations of 64 bits"},
+	{build.Int8, "shaderInt8", "integers of 8 bits"}, {build.Storage8, "storageBuffer8BitAccess", "integers of 8 bits"},
+	{build.Push8, "storagePushConstant8", "integers of 8 bits"},
+	{build.Int16, "shaderInt16", "integers of 16 bits"}, {build.Storage16, "storageBuffer16BitAccess", "integers of 16 bits"},
+	{build.Push16, "storagePushConstant16", "integers of 16 bits"},
 }
 
 // code is a kernel for devices of Vulkan, or why there is none.
@@ -152,18 +151,18 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 func (f *function) use(capability uint32, words string) string {
 	at, bits := f.decl.Pos(), 0
 	switch capability {
-	case spirv.Int64Atomics:
+	case build.Int64Atomics:
 		at = f.atomic64
-	case spirv.Float64:
+	case build.Float64:
 		bits = 64
 		if f.float64.IsValid() {
 			at = f.float64
 		} else if f.inexact.IsValid() {
 			at, words = f.inexact, "a function of package math, which is computed in float64"
 		}
-	case spirv.Int8, spirv.Storage8, spirv.Push8:
+	case build.Int8, build.Storage8, build.Push8:
 		bits = 8
-	case spirv.Int16, spirv.Storage16, spirv.Push16:
+	case build.Int16, build.Storage16, build.Push16:
 		bits = 16
 	}
 	for _, m := range f.params {

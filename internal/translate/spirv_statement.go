@@ -61,7 +61,7 @@ func (f *spirvFunction) statement(s *cStmt) {
 	case "decl":
 		switch {
 		case s.local:
-			f.scope()[s.name] = &cPlace{typ: s.typ, storage: spirv.Workgroup, base: f.global(spirv.Workgroup, f.shared(s.typ))}
+			f.scope()[s.name] = &cPlace{typ: s.typ, storage: build.Workgroup, base: f.global(build.Workgroup, f.shared(s.typ))}
 		case s.y == nil:
 			f.declare(s.name, s.typ, 0)
 		default:
@@ -121,10 +121,10 @@ func (f *spirvFunction) returns(s *cStmt) {
 		return
 	}
 	if s.x == nil {
-		f.c.Do(spirv.OpReturn)
+		f.c.Do(build.OpReturn)
 		return
 	}
-	f.c.Do(spirv.OpReturnValue, f.initial(s.x, f.result))
+	f.c.Do(build.OpReturnValue, f.initial(s.x, f.result))
 }
 
 func (f *spirvFunction) branch(s *cStmt) {
@@ -142,21 +142,21 @@ func (f *spirvFunction) branch(s *cStmt) {
 	if reached {
 		other = merge
 	}
-	f.c.Do(spirv.OpSelectionMerge, merge, 0)
-	f.c.Do(spirv.OpBranchConditional, cond, then, other)
+	f.c.Do(build.OpSelectionMerge, merge, 0)
+	f.c.Do(build.OpBranchConditional, cond, then, other)
 	f.c.Begin(then)
 	f.statement(s.list[0])
 	reached = reached || !f.c.Dead
-	f.c.Do(spirv.OpBranch, merge)
+	f.c.Do(build.OpBranch, merge)
 	if s.orElse != nil {
 		f.c.Begin(other)
 		f.statement(s.orElse)
 		reached = reached || !f.c.Dead
-		f.c.Do(spirv.OpBranch, merge)
+		f.c.Do(build.OpBranch, merge)
 	}
 	f.c.Begin(merge)
 	if !reached {
-		f.c.Do(spirv.OpUnreachable)
+		f.c.Do(build.OpUnreachable)
 	}
 }
 
@@ -165,29 +165,29 @@ func (f *spirvFunction) loop(s *cStmt) {
 	f.list(s.init)
 	header, test, body := f.m.ID(), f.m.ID(), f.m.ID()
 	l := &construct{loop: true, merge: f.m.ID(), next: f.m.ID()}
-	f.c.Do(spirv.OpBranch, header)
+	f.c.Do(build.OpBranch, header)
 	f.c.Begin(header)
-	f.c.Do(spirv.OpLoopMerge, l.merge, l.next, 0)
+	f.c.Do(build.OpLoopMerge, l.merge, l.next, 0)
 	if s.op == "for" && s.x != nil {
-		f.c.Do(spirv.OpBranch, test)
+		f.c.Do(build.OpBranch, test)
 		f.c.Begin(test)
-		f.c.Do(spirv.OpBranchConditional, f.truth(f.value(s.x)), body, l.merge)
+		f.c.Do(build.OpBranchConditional, f.truth(f.value(s.x)), body, l.merge)
 		l.reached = true
 	} else {
-		f.c.Do(spirv.OpBranch, body)
+		f.c.Do(build.OpBranch, body)
 	}
 	f.c.Begin(body)
 	f.constructs = append(f.constructs, l)
 	f.statement(s.list[0])
-	f.c.Do(spirv.OpBranch, l.next)
+	f.c.Do(build.OpBranch, l.next)
 	f.constructs = f.constructs[:len(f.constructs)-1]
 	f.c.Begin(l.next)
 	if s.op == "do" {
-		f.c.Do(spirv.OpBranchConditional, f.truth(f.value(s.x)), header, l.merge)
+		f.c.Do(build.OpBranchConditional, f.truth(f.value(s.x)), header, l.merge)
 		l.reached = true
 	} else {
 		f.list(s.step)
-		f.c.Do(spirv.OpBranch, header)
+		f.c.Do(build.OpBranch, header)
 	}
 	f.after(l)
 	f.leaveScope()
@@ -197,14 +197,14 @@ func (f *spirvFunction) loop(s *cStmt) {
 func (f *spirvFunction) within(k *construct, inside func()) {
 	k.merge = f.m.ID()
 	body := f.m.ID()
-	f.c.Do(spirv.OpSelectionMerge, k.merge, 0)
-	f.c.Do(spirv.OpSwitch, f.m.Const(32, 0), body)
+	f.c.Do(build.OpSelectionMerge, k.merge, 0)
+	f.c.Do(build.OpSwitch, f.m.Const(32, 0), body)
 	f.c.Begin(body)
 	f.constructs = append(f.constructs, k)
 	inside()
 	f.constructs = f.constructs[:len(f.constructs)-1]
 	k.reached = k.reached || !f.c.Dead
-	f.c.Do(spirv.OpBranch, k.merge)
+	f.c.Do(build.OpBranch, k.merge)
 	f.after(k)
 }
 
@@ -212,14 +212,14 @@ func (f *spirvFunction) within(k *construct, inside func()) {
 func (f *spirvFunction) after(k *construct) {
 	f.c.Begin(k.merge)
 	if !k.reached {
-		f.c.Do(spirv.OpUnreachable)
+		f.c.Do(build.OpUnreachable)
 		return
 	}
 	for _, to := range k.forwards {
 		leaves, stays := f.m.ID(), f.m.ID()
 		leaving := f.c.Op(spirv.OpLoad, f.m.Bool(), f.flag(to))
-		f.c.Do(spirv.OpSelectionMerge, stays, 0)
-		f.c.Do(spirv.OpBranchConditional, leaving, leaves, stays)
+		f.c.Do(build.OpSelectionMerge, stays, 0)
+		f.c.Do(build.OpBranchConditional, leaving, leaves, stays)
 		f.c.Begin(leaves)
 		f.leave(to.to, to.next)
 		f.c.Begin(stays)
@@ -254,17 +254,17 @@ func (f *spirvFunction) leave(to *construct, next bool) {
 	target := forward{to, next}
 	if via == nil || to.loop && !via.loop {
 		if i := map[bool]int{true: 1}[next]; to.flags[i] != 0 {
-			f.c.Do(spirv.OpStore, to.flags[i], f.m.Truth(false))
+			f.c.Do(build.OpStore, to.flags[i], f.m.Truth(false))
 		}
 		if next {
-			f.c.Do(spirv.OpBranch, to.next)
+			f.c.Do(build.OpBranch, to.next)
 			return
 		}
 		to.reached = true
-		f.c.Do(spirv.OpBranch, to.merge)
+		f.c.Do(build.OpBranch, to.merge)
 		return
 	}
-	f.c.Do(spirv.OpStore, f.flag(target), f.m.Truth(true))
+	f.c.Do(build.OpStore, f.flag(target), f.m.Truth(true))
 	known := false
 	for _, old := range via.forwards {
 		known = known || old == target
@@ -273,5 +273,5 @@ func (f *spirvFunction) leave(to *construct, next bool) {
 		via.forwards = append(via.forwards, target)
 	}
 	via.reached = true
-	f.c.Do(spirv.OpBranch, via.merge)
+	f.c.Do(build.OpBranch, via.merge)
 }

@@ -13,12 +13,12 @@ import (
 // doubling is a kernel without parameters that computes 2 * 3 and leaves it.
 func doubling() *Module {
 	m := New()
-	c, _ := m.Function(m.Type(spirv.OpTypeVoid))
+	c, _ := m.Function(m.Type(OpTypeVoid))
 	i := m.Int(32)
 	v := c.Variable(i)
-	c.Do(spirv.OpStore, v, c.Op(spirv.OpIMul, i, m.Const(32, 2), m.Const(32, 3)))
-	c.Do(spirv.OpReturn)
-	c.Do(spirv.OpStore, v, m.Const(32, 2)) // never reached, so it is left out
+	c.Do(OpStore, v, c.Op(OpIMul, i, m.Const(32, 2), m.Const(32, 3)))
+	c.Do(OpReturn)
+	c.Do(OpStore, v, m.Const(32, 2)) // never reached, so it is left out
 	c.End()
 	m.Entry("k_double", c.ID)
 	return m

@@ -31,8 +31,8 @@ type Module struct {
 // New returns an empty module.
 func New() *Module {
 	m := &Module{made: map[string]spirv.ID{}}
-	m.Need(spirv.Shader)
-	m.Need(spirv.PhysicalStorageAddress)
+	m.Need(Shader)
+	m.Need(PhysicalStorageAddress)
 	return m
 }
 
@@ -90,7 +90,7 @@ func (m *Module) Type(op spirv.Op, args ...uint32) spirv.ID { return m.once(op, 
 // Int returns the type of integers of a width. Instructions say whether they have a sign.
 func (m *Module) Int(bits int) spirv.ID {
 	if bits == 64 {
-		m.Need(spirv.Int64)
+		m.Need(Int64)
 	}
 	return m.Type(spirv.OpTypeInt, uint32(bits), 0)
 }
@@ -98,13 +98,13 @@ func (m *Module) Int(bits int) spirv.ID {
 // Float returns the type of floats of a width.
 func (m *Module) Float(bits int) spirv.ID {
 	if bits == 64 {
-		m.Need(spirv.Float64)
+		m.Need(Float64)
 	}
 	return m.Type(spirv.OpTypeFloat, uint32(bits))
 }
 
 // Bool returns the type of conditions.
-func (m *Module) Bool() spirv.ID { return m.Type(spirv.OpTypeBool) }
+func (m *Module) Bool() spirv.ID { return m.Type(OpTypeBool) }
 
 // Pointer returns the type of pointers into a kind of memory.
 func (m *Module) Pointer(storage uint32, to spirv.ID) spirv.ID {
@@ -131,13 +131,13 @@ func (m *Module) ConstFloat(bits int, v float64) spirv.ID {
 // Truth returns a condition.
 func (m *Module) Truth(v bool) spirv.ID {
 	if v {
-		return m.once(spirv.OpConstantTrue, m.Bool())
+		return m.once(OpConstantTrue, m.Bool())
 	}
-	return m.once(spirv.OpConstantFalse, m.Bool())
+	return m.once(OpConstantFalse, m.Bool())
 }
 
 // Null returns the zero of a type.
-func (m *Module) Null(typ spirv.ID) spirv.ID { return m.once(spirv.OpConstantNull, typ) }
+func (m *Module) Null(typ spirv.ID) spirv.ID { return m.once(OpConstantNull, typ) }
 
 // Decorate decorates a result.
 func (m *Module) Decorate(id spirv.ID, args ...uint32) {
@@ -177,9 +177,9 @@ func (m *Module) Words() []uint32 {
 		words = spirv.Put(words, spirv.OpCapability, c)
 	}
 	if m.imported != 0 {
-		words = spirv.Put(words, spirv.OpExtInstImport, append([]uint32{m.imported}, text("GLSL.std.450")...)...)
+		words = spirv.Put(words, OpExtInstImport, append([]uint32{m.imported}, text("GLSL.std.450")...)...)
 	}
-	words = spirv.Put(words, spirv.OpMemoryModel, physicalStorage64, glsl450)
+	words = spirv.Put(words, OpMemoryModel, physicalStorage64, glsl450)
 	return slices.Concat(words, m.entries, m.modes, m.names, m.decorations, m.globals, m.functions)
 }
 
@@ -198,11 +198,11 @@ type Code struct {
 // Function begins a function, and returns its parameters as well.
 func (m *Module) Function(result spirv.ID, params ...spirv.ID) (*Code, []spirv.ID) {
 	c := &Code{m: m, ID: m.ID(), first: m.ID()}
-	c.head = spirv.Put(nil, spirv.OpFunction, result, c.ID, 0, m.Type(spirv.OpTypeFunction, append([]uint32{result}, params...)...))
+	c.head = spirv.Put(nil, spirv.OpFunction, result, c.ID, 0, m.Type(OpTypeFunction, append([]uint32{result}, params...)...))
 	var ids []spirv.ID
 	for _, t := range params {
 		id := m.ID()
-		c.head = spirv.Put(c.head, spirv.OpFunctionParameter, t, id)
+		c.head = spirv.Put(c.head, OpFunctionParameter, t, id)
 		ids = append(ids, id)
 	}
 	c.block = c.first
@@ -211,7 +211,7 @@ func (m *Module) Function(result spirv.ID, params ...spirv.ID) (*Code, []spirv.I
 
 // End adds the function to the module.
 func (c *Code) End() {
-	label := spirv.Put(nil, spirv.OpLabel, c.first)
+	label := spirv.Put(nil, OpLabel, c.first)
 	c.m.functions = slices.Concat(c.m.functions, c.head, label, c.variables, c.early, c.body, spirv.Put(nil, spirv.OpFunctionEnd))
 }
 
@@ -238,7 +238,7 @@ func (c *Code) Do(op spirv.Op, args ...uint32) {
 	}
 	c.body = spirv.Put(c.body, op, args...)
 	switch op {
-	case spirv.OpBranch, spirv.OpBranchConditional, spirv.OpSwitch, spirv.OpReturn, spirv.OpReturnValue, spirv.OpUnreachable:
+	case OpBranch, OpBranchConditional, OpSwitch, OpReturn, OpReturnValue, OpUnreachable:
 		c.Dead = true
 	}
 }
@@ -246,7 +246,7 @@ func (c *Code) Do(op spirv.Op, args ...uint32) {
 // Variable returns a variable of the function's own, of a type. It begins with the constant first, if there is one.
 func (c *Code) Variable(typ spirv.ID, first ...spirv.ID) spirv.ID {
 	id := c.m.ID()
-	c.variables = spirv.Put(c.variables, spirv.OpVariable, append([]uint32{c.m.Pointer(spirv.Function, typ), id, spirv.Function}, first...)...)
+	c.variables = spirv.Put(c.variables, spirv.OpVariable, append([]uint32{c.m.Pointer(Function, typ), id, Function}, first...)...)
 	return id
 }
 
@@ -254,7 +254,7 @@ func (c *Code) Variable(typ spirv.ID, first ...spirv.ID) spirv.ID {
 func (c *Code) Begin(block spirv.ID) {
 	c.Dead = false
 	c.block = block
-	c.body = spirv.Put(c.body, spirv.OpLabel, block)
+	c.body = spirv.Put(c.body, OpLabel, block)
 }
 
 // Block returns the block that is being written.
