@@ -19,7 +19,6 @@ const (
 	failedWaitEvent status = -14
 	outOfResources  status = -5
 	invalidValue    status = -30
-	invalidBinary   status = -42
 	invalidOptions  status = -43
 	invalidArgSize  status = -51
 )

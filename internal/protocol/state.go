@@ -316,16 +316,6 @@ const (
 	SupplyRescue               // p is copied to the cheapest other place
 )
 
-var supplyNames = [...]string{"none", "copy to p", "zero-fill p", "copy p to another place"}
-
-// String says what moves.
-func (s Supply) String() string {
-	if int(s) < len(supplyNames) {
-		return supplyNames[s]
-	}
-	return "?"
-}
-
 // Effect is what a [Rule] does to one of the two sets of a [State], once the destination of the
 // transfer, if there was one, has joined both.
 type Effect uint8

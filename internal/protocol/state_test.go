@@ -78,8 +78,6 @@ func TestValuesPrintAsWords(t *testing.T) {
 		"valid {1} of {1}": State{Of(1), Of(1)},
 		"sole or shared":   WhenValid,
 		"always":           WhenAlways,
-		"copy to p":        SupplyCopy,
-		"?":                Supply(9),
 	} {
 		assert.Equal(t, want, got.String())
 	}

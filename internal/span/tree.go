@@ -34,14 +34,6 @@ type Node[V any] struct {
 // Len is the number of nodes.
 func (t *Tree[V]) Len() int { return t.n }
 
-// Only returns the only node of a tree with one node, else nil.
-func (t *Tree[V]) Only() *Node[V] {
-	if t.n == 1 {
-		return t.root
-	}
-	return nil
-}
-
 // Steps returns the number of nodes that the tree has examined so far. Tests measure with it how costs grow.
 func (t *Tree[V]) Steps() int { return t.steps }
 
@@ -246,6 +238,3 @@ func (t *Tree[V]) Any(lo, hi uint64) *Node[V] {
 	}
 	return nil
 }
-
-// All appends every node to dst, in the order of their beginnings.
-func (t *Tree[V]) All(dst []*Node[V]) []*Node[V] { return t.Meeting(0, ^uint64(0), dst) }

@@ -30,7 +30,7 @@ func check(t require.TestingT, tree *Tree[int]) {
 	}
 	walk(tree.root, nil)
 	require.Equal(t, n, tree.Len())
-	require.True(t, slices.IsSortedFunc(tree.All(nil), func(a, b *Node[int]) int { return int(a.Lo) - int(b.Lo) }))
+	require.True(t, slices.IsSortedFunc(tree.Meeting(0, ^uint64(0), nil), func(a, b *Node[int]) int { return int(a.Lo) - int(b.Lo) }))
 }
 
 // The tree finds what a list finds.
