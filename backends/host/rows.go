@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
 // rows is an enqueued copy of rows.
@@ -39,7 +40,7 @@ func (w rows) queued() *rows { return &w }
 
 func (w *rows) copy() {
 	for i := range w.n {
-		copyBytes(unsafe.Add(w.dst, i*w.dstPitch), unsafe.Add(w.src, i*w.srcPitch), w.width)
+		memcopy.Move(unsafe.Add(w.dst, i*w.dstPitch), unsafe.Add(w.src, i*w.srcPitch), w.width)
 	}
 }
 

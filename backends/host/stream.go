@@ -98,7 +98,7 @@ func (s *stream) run() {
 		var err error
 		switch o.kind {
 		case opCopy:
-			copyBytes(o.dst, o.src, o.n)
+			memcopy.Move(o.dst, o.src, o.n)
 		case opFill:
 			memcopy.Fill(o.dst, o.n, o.bits, o.width)
 		case opWait:
@@ -229,22 +229,11 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 func (s *stream) copy(dst, src unsafe.Pointer, n uint64) {
 	s.mu.Lock()
 	if n <= inlineSize && s.idle() {
-		copyBytes(dst, src, n)
+		memcopy.Move(dst, src, n)
 	} else {
 		s.enqueue(op{kind: opCopy, dst: dst, src: src, n: n})
 	}
 	s.mu.Unlock()
-}
-
-// copyBytes copies correctly if the ranges overlap: two Memory objects may stand for the
-// same host memory.
-func copyBytes(dst, src unsafe.Pointer, n uint64) {
-	d, s := uintptr(dst), uintptr(src)
-	if n <= inlineSize || (d < s+uintptr(n) && s < d+uintptr(n)) {
-		copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
-		return
-	}
-	memcopy.Copy(dst, src, n)
 }
 
 // Fill implements driver.Stream.

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
-	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
 // Copy copies between two memories of the device.
@@ -66,16 +65,6 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 // overlap reports whether n bytes from two places overlap. The device cannot make such a copy.
 func overlap(a, b place, n uint64) bool {
 	return a.buffer == b.buffer && a.off < b.off+n && b.off < a.off+n
-}
-
-// copyBytes copies on the host, correctly if the ranges overlap.
-func copyBytes(dst, src unsafe.Pointer, n uint64) {
-	d, s := uintptr(dst), uintptr(src)
-	if n <= atOnce || (d < s+uintptr(n) && s < d+uintptr(n)) {
-		copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
-		return
-	}
-	memcopy.Copy(dst, src, n)
 }
 
 // hostDoes reports whether the host does the work of an operation in place of the device: it sees the memory, nothing before is under way,

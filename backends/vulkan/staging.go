@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/memcopy"
 )
 
 const (
@@ -288,5 +289,5 @@ func (s *stream) copyOutside(enqueuing bool, dst, src unsafe.Pointer, n uint64) 
 		s.mu.Unlock()
 		defer s.mu.Lock()
 	}
-	copyBytes(dst, src, n)
+	memcopy.Move(dst, src, n)
 }

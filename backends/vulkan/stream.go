@@ -154,7 +154,7 @@ func (s *stream) step(enqueuing bool) (held bool, err error) {
 	switch o.kind {
 	case opCopy:
 		if s.hostDoes(o, enqueuing) && o.from != nil {
-			copyBytes(o.to, o.from, o.n)
+			memcopy.Move(o.to, o.from, o.n)
 			return false, nil
 		}
 		err = s.submitCopy(o.name, o.dst, o.src, o.n)

@@ -20,6 +20,15 @@ func Copy(dst, src unsafe.Pointer, n uint64) {
 	classOf(n).copy(task{dst: dst, src: src, n: n})
 }
 
+// Move is Copy for ranges that may overlap: two objects may stand for the same host memory.
+func Move(dst, src unsafe.Pointer, n uint64) {
+	if d, s := uintptr(dst), uintptr(src); n < least || d < s+uintptr(n) && s < d+uintptr(n) {
+		move(dst, src, n)
+		return
+	}
+	Copy(dst, src, n)
+}
+
 // Fill repeats the low width bytes of bits, least significant byte first, over n bytes
 // at dst. The width is 1, 2, 4 or 8; any other counts as 8. If n is not a multiple of
 // the width, the last repetition is cut short. dst needs no alignment.
