@@ -14,14 +14,7 @@ import (
 
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
-	slot.Parts = struct {
-		Cover func(ctx context.Context, wants []Want) (Leases, error)
-		Of    func(cover Leases, i, lo, hi int, mode coherence.Mode) Want
-		Turn  func(launches [][]Want) (all []Want, which []int, place []hal.Region)
-		Mark  func(Leases)
-
-		Watched func(w Want, attach func(all *Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
-	}{cover, Leases.part, inTurn, Leases.mark, Want.watched}
+	slot.Parts = map[string]any{"Cover": cover, "Of": Leases.part, "Turn": inTurn, "Mark": Leases.mark, "Watched": Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.

@@ -11,43 +11,37 @@ import (
 
 // The functions that package internal/layer calls are documented there. Those that stand on no other function of hal follow.
 func init() {
-	slot.Hal = struct {
-		RecordShared     func(*Stream) (*Event, error)
-		RecordAgain      func(*Stream, *Event) bool
-		Retain           func(*Event) *Event
-		RecordedOn       func(*Event, *Stream) bool
-		DoneAlone        func(*Event) (bool, error)
-		CanDefer         func(*Stream, *Event) bool
-		Dimensions       func(Grid) int
-		Empty            func(Grid) bool
-		None             func(Grid) Grid
-		Among            func(Grid) any
-		Divide           func(g Grid, among any) Grid
-		Shape            func(Grid) (n [3]int, over, shaped bool)
-		Resolve          func(*Kernel, Grid) (blocks, block [3]uint32, err error)
-		IsShared         func(Arg) bool
-		Integer          func(a Arg, signed bool) int64
-		Keep             func(Arg) Arg
-		Prepare          func(s *Stream, k []*Kernel, g []Grid, args [][]Arg) (run func() (int, error), end func() error, err error)
-		Rename           func(k *Kernel, name string, params []string)
-		KeepsFailures    func(*Stream) bool
-		Idle             func(*Stream) (bool, error)
-		Drain            func(*Stream, context.Context) error
-		Err              func(*Stream) error
-		Lost             func(*Device) error
-		Common           func(*Device) *Device
-		Value            func(d *Device, key any, init func() any) any
-		SharesHostMemory func(*Device) bool
-		KeepUntil        func(*Memory, *Event) error
-		CloseThen        func(m *Memory, given func()) error
-		ReportLeak       func(Leak)
-		Interrupted      func(op string, ctx context.Context) error
-	}{
-		(*Stream).recordShared, (*Stream).recordAgain, (*Event).retain, (*Event).recordedOn, (*Event).doneAlone, (*Stream).canDefer,
-		Grid.dimensions, Grid.empty, Grid.without, Grid.divider, Grid.divided, Grid.given, (*Kernel).resolved, Arg.isShared, Arg.integer,
-		Arg.kept, (*Stream).prepare, (*Kernel).rename, (*Stream).keepsFailures, (*Stream).idle, (*Stream).drain, (*Stream).err,
-		(*Device).lost, (*Device).common, (*Device).value, (*Device).sharesHostMemory, (*Memory).keepUntil, (*Memory).closeThen,
-		reportLeak, wait.Interrupted,
+	slot.Hal = map[string]any{
+		"RecordShared":     (*Stream).recordShared,
+		"RecordAgain":      (*Stream).recordAgain,
+		"Retain":           (*Event).retain,
+		"RecordedOn":       (*Event).recordedOn,
+		"DoneAlone":        (*Event).doneAlone,
+		"CanDefer":         (*Stream).canDefer,
+		"Dimensions":       Grid.dimensions,
+		"Empty":            Grid.empty,
+		"None":             Grid.without,
+		"Among":            Grid.divider,
+		"Divide":           Grid.divided,
+		"Shape":            Grid.given,
+		"Resolve":          (*Kernel).resolved,
+		"IsShared":         Arg.isShared,
+		"Integer":          Arg.integer,
+		"Keep":             Arg.kept,
+		"Prepare":          (*Stream).prepare,
+		"Rename":           (*Kernel).rename,
+		"KeepsFailures":    (*Stream).keepsFailures,
+		"Idle":             (*Stream).idle,
+		"Drain":            (*Stream).drain,
+		"Err":              (*Stream).err,
+		"Lost":             (*Device).lost,
+		"Common":           (*Device).common,
+		"Value":            (*Device).value,
+		"SharesHostMemory": (*Device).sharesHostMemory,
+		"KeepUntil":        (*Memory).keepUntil,
+		"CloseThen":        (*Memory).closeThen,
+		"ReportLeak":       reportLeak,
+		"Interrupted":      wait.Interrupted,
 	}
 }
 

@@ -9,149 +9,119 @@ import (
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// under holds the functions as function values: calling one costs less than calling a method of an interface, which goes through a wrapper.
-var under = slot.Hal.(struct {
-	RecordShared func(*hal.Stream) (*hal.Event, error)
-	RecordAgain  func(*hal.Stream, *hal.Event) bool
-	Retain       func(*hal.Event) *hal.Event
-	RecordedOn   func(*hal.Event, *hal.Stream) bool
-	DoneAlone    func(*hal.Event) (bool, error)
-	CanDefer     func(*hal.Stream, *hal.Event) bool
-	Dimensions   func(hal.Grid) int
-	Empty        func(hal.Grid) bool
-	None         func(hal.Grid) hal.Grid
-	Among        func(hal.Grid) any
-	Divide       func(g hal.Grid, among any) hal.Grid
-	Shape        func(hal.Grid) (n [3]int, over, shaped bool)
-	Resolve      func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)
-	IsShared     func(hal.Arg) bool
-	Integer      func(a hal.Arg, signed bool) int64
-	Keep         func(hal.Arg) hal.Arg
-	Prepare      func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, args [][]hal.Arg) (run func() (n int, err error), end func() error,
-		err error)
-	Rename           func(k *hal.Kernel, name string, params []string)
-	KeepsFailures    func(*hal.Stream) bool
-	Idle             func(*hal.Stream) (bool, error)
-	Drain            func(*hal.Stream, context.Context) error
-	Err              func(*hal.Stream) error
-	Lost             func(*hal.Device) error
-	Common           func(*hal.Device) *hal.Device
-	Value            func(d *hal.Device, key any, init func() any) any
-	SharesHostMemory func(*hal.Device) bool
-	KeepUntil        func(*hal.Memory, *hal.Event) error
-	CloseThen        func(m *hal.Memory, given func()) error
-	ReportLeak       func(hal.Leak)
-	Interrupted      func(op string, ctx context.Context) error
-})
+// function returns a function of package hal. It is a function value: calling one costs less than calling a method of an interface, which
+// goes through a wrapper.
+func function[F any](name string) F { return slot.Hal[name].(F) }
 
 // RecordShared is s.Record without options. It returns a shared reference, see [Retain], and allocates nothing while the device has spare
 // events.
-var RecordShared = under.RecordShared
+var RecordShared = function[func(*hal.Stream) (*hal.Event, error)]("RecordShared")
 
 // RecordAgain makes the event stand for all work enqueued on s so far, in place of a Close and a new record. It allocates nothing. Waits
 // that are already enqueued still wait for the work that the event stood for before. RecordAgain reports false and leaves the event
 // unchanged if something else refers to the event, such as a function given to OnDone; if the event is closed or belongs to another
 // device; or if the call fails. The event must not be used concurrently.
-var RecordAgain = under.RecordAgain
+var RecordAgain = function[func(*hal.Stream, *hal.Event) bool]("RecordAgain")
 
 // Retain adds a shared reference to the event and returns it, or nil if e is closed. All shared references to an event are the same
 // pointer. Each of them must be closed exactly once, and none may be used after the last of them is closed: the device then returns the
 // pointer for another event. A shared reference does not keep the device from closing: Device.Close waits for the event's work, and the
 // event keeps its result. The leak of a shared reference is not reported.
-var Retain = under.Retain
+var Retain = function[func(*hal.Event) *hal.Event]("Retain")
 
 // RecordedOn reports whether the event was recorded on s, so that later work of s need not wait for it.
-var RecordedOn = under.RecordedOn
+var RecordedOn = function[func(*hal.Event, *hal.Stream) bool]("RecordedOn")
 
 // DoneAlone is e.Done for a shared reference that is the only one, and that no other goroutine uses meanwhile. It takes fewer locks.
-var DoneAlone = under.DoneAlone
+var DoneAlone = function[func(*hal.Event) (bool, error)]("DoneAlone")
 
 // CanDefer reports whether s.WaitEvent(e) returns at once, without blocking the caller until the event's work is done.
-var CanDefer = under.CanDefer
+var CanDefer = function[func(*hal.Stream, *hal.Event) bool]("CanDefer")
 
 // Dimensions returns how many dimensions the program gave for the grid, or for its blocks if those are more.
-var Dimensions = under.Dimensions
+var Dimensions = function[func(hal.Grid) int]("Dimensions")
 
 // Empty reports whether a launch with the grid does nothing: because a dimension is 0, or because the grid was made by [None].
-var Empty = under.Empty
+var Empty = function[func(hal.Grid) bool]("Empty")
 
 // None returns the same grid for a launch that makes all checks and then does nothing.
-var None = under.None
+var None = function[func(hal.Grid) hal.Grid]("None")
 
 // Divide returns the same grid with what package kernel divides launches with, among several devices, or records them in; nil is for
 // launches on one device. Among returns it. Package hal itself ignores it.
 var (
-	Divide = under.Divide
-	Among  = under.Among
+	Divide = function[func(g hal.Grid, among any) hal.Grid]("Divide")
+	Among  = function[func(hal.Grid) any]("Among")
 )
 
 // Shape returns what the program gave for the grid: threads if over is true, else blocks, and whether it also gave the threads of a block.
-var Shape = under.Shape
+var Shape = function[func(hal.Grid) (n [3]int, over, shaped bool)]("Shape")
 
 // Resolve returns the blocks of the grid and the threads of a block, as a launch of the kernel has them. It makes the checks of a launch
 // that concern the grid.
-var Resolve = under.Resolve
+var Resolve = function[func(*hal.Kernel, hal.Grid) (blocks, block [3]uint32, err error)]("Resolve")
 
 // IsShared reports whether the argument was made by hal.Shared.
-var IsShared = under.IsShared
+var IsShared = function[func(hal.Arg) bool]("IsShared")
 
 // Integer returns an integer that hal.Value made.
-var Integer = under.Integer
+var Integer = function[func(a hal.Arg, signed bool) int64]("Integer")
 
 // Keep returns the argument with a copy of its value, which may change or go later.
-var Keep = under.Keep
+var Keep = function[func(hal.Arg) hal.Arg]("Keep")
 
 // Prepare checks launches as Stream.Launch does, and returns run, which enqueues them again and again without these checks. run returns how
 // many it has enqueued, and is not to be called by two goroutines at once. A later event tells the failure of any of them; run is nil where
 // that is not so. end frees what the driver has prepared; it is nil if that is nothing.
-var Prepare = under.Prepare
+var Prepare = function[func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, args [][]hal.Arg) (
+	run func() (n int, err error), end func() error, err error)]("Prepare")
 
 // Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first
 // launch.
-var Rename = under.Rename
+var Rename = function[func(k *hal.Kernel, name string, params []string)]("Rename")
 
 // KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of
 // that. Otherwise it may report only how the last command has ended, as in OpenCL.
-var KeepsFailures = under.KeepsFailures
+var KeepsFailures = function[func(*hal.Stream) bool]("KeepsFailures")
 
 // Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished, and its error. It leaves an
 // error to the program's next Done or Sync.
-var Idle = under.Idle
+var Idle = function[func(*hal.Stream) (bool, error)]("Idle")
 
 // Drain is like Stream.Sync, but on a closed stream it waits for the work that was under way, and returns its error. It leaves an error to
 // the program's next Done or Sync.
-var Drain = under.Drain
+var Drain = function[func(*hal.Stream, context.Context) error]("Drain")
 
 // Err returns nil if the stream accepts work, else an error of kind ErrClosed or ErrDeviceLost.
-var Err = under.Err
+var Err = function[func(*hal.Stream) error]("Err")
 
 // Lost returns the error of calls on the device if it was lost, else nil.
-var Lost = under.Lost
+var Lost = function[func(*hal.Device) error]("Lost")
 
 // Common returns a handle that belongs to the device itself. It is for objects that outlive the part of a program that opened the device.
 // While an object made through this handle is open, the last of the program's handles cannot be closed; the others can. A module loaded
 // through it never prevents that: the module closes with the device. Close refuses this handle, which closes together with the last of
 // the program's handles.
-var Common = under.Common
+var Common = function[func(*hal.Device) *hal.Device]("Common")
 
 // Value returns the value that is stored in the device under key; if there is none, it stores and returns the result of init. All handles
 // of the device share these values, which live as long as the device. key is of the caller's own type, as for context.Context. With a nil
 // or zero Device nothing is stored.
-var Value = under.Value
+var Value = function[func(d *hal.Device, key any, init func() any) any]("Value")
 
 // SharesHostMemory returns d.Info().SharesHostMemory without copying the whole Info.
-var SharesHostMemory = under.SharesHostMemory
+var SharesHostMemory = function[func(*hal.Device) bool]("SharesHostMemory")
 
 // KeepUntil tells hal that the event's work, on any device, uses the memory: after Close the memory is not freed
 // before that work has finished. The caller keeps its reference to the event.
-var KeepUntil = under.KeepUntil
+var KeepUntil = function[func(*hal.Memory, *hal.Event) error]("KeepUntil")
 
 // CloseThen closes the memory like Close, and calls given when the memory has been freed: before it returns if no work is
 // under way, else on a new goroutine, for which Device.Close waits. If the memory was already closed, given is not called.
-var CloseThen = under.CloseThen
+var CloseThen = function[func(m *hal.Memory, given func()) error]("CloseThen")
 
 // ReportLeak reports the leak of another package's object to the leak handler. It does not give the object back.
-var ReportLeak = under.ReportLeak
+var ReportLeak = function[func(hal.Leak)]("ReportLeak")
 
 // Interrupted returns the error of an operation that gave up because ctx ended: of kind ErrNotReady, wrapping the context's cause.
-var Interrupted = under.Interrupted
+var Interrupted = function[func(op string, ctx context.Context) error]("Interrupted")

@@ -10,32 +10,25 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
-	"github.com/go-halyard/halyard/internal/watch"
 )
 
-var under = slot.Parts.(struct {
-	Cover func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)
-	Of    func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want
-	Turn  func(launches [][]buffer.Want) (all []buffer.Want, which []int, place []hal.Region)
-	Mark  func(buffer.Leases)
-
-	Watched func(w buffer.Want, attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher) (by watch.Watcher, lo, hi, elem uint64)
-})
+// function returns a function of package buffer.
+func function[F any](name string) F { return slot.Parts[name].(F) }
 
 // Cover is [buffer.ReserveAll] without a stream: the leases exclude what those of ReserveAll would, and bring no bytes anywhere. The caller
 // acquires parts of them ([Of]), releases the leases of all parts, and then those that Cover returned.
-var Cover = under.Cover
+var Cover = function[func(ctx context.Context, wants []buffer.Want) (buffer.Leases, error)]("Cover")
 
 // Of returns the want for the elements from lo up to but not including hi of the i-th want of a cover, with a mode that the cover's mode
 // includes. Elements beyond its end are left out. The leases of such a want do not wait for the cover and for each other, so parts that
 // write must not overlap. For [buffer.Leases.Regions] it has the memory of all elements of the cover's want.
-var Of = under.Of
+var Of = function[func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) buffer.Want]("Of")
 
 // InTurn returns one want for each buffer, for launches that come one after the other: elements that one of them overwrites, and neither
 // this launch nor one before reads, are not read. which has the index of the buffer of each access in all, and place where its elements lie
 // in the region of that.
-var InTurn = under.Turn
+var InTurn = function[func(launches [][]buffer.Want) (all []buffer.Want, which []int, place []hal.Region)]("Turn")
 
 // Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
 // until their release does not. That is needed unless layer.KeepsFailures.
-var Mark = under.Mark
+var Mark = function[func(buffer.Leases)]("Mark")

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/internal/watch"
 )
 
 // Ranks is the processes among which launches are divided. Package comm/part implements it, and package kernel calls it for a grid that has
@@ -40,4 +41,5 @@ type Touch struct {
 
 // Watched returns the watcher of a want's buffer, and where the want's elements lie in it, in bytes. If there is no watcher, attach returns
 // one. It is given all bytes of the buffer, and must not use them before Watched has returned.
-var Watched = under.Watched
+var Watched = function[func(w buffer.Want, attach func(all *buffer.Buffer[byte], elem uint64) watch.Watcher) (
+	by watch.Watcher, lo, hi, elem uint64)]("Watched")

@@ -2,8 +2,8 @@
 // cannot import layer, and stores the value here. Package buffer does the same for package internal/parts.
 package slot
 
-// Hal is a struct that has the functions as fields. Package hal sets it when it is initialised, and nothing changes it later.
-var Hal any
+// Hal has the functions by name. Package hal sets it when it is initialised, and nothing changes it later.
+var Hal map[string]any
 
 // Parts is the same for package internal/parts. Package buffer sets it.
-var Parts any
+var Parts map[string]any
