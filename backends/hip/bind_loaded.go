@@ -92,8 +92,7 @@ func (a api) Init() cudahip.Code {
 	return code
 }
 
-// Retain implements cudahip.API. HIP makes devices current, not contexts, so the Context is the
-// device's number.
+// Retain implements cudahip.API. HIP makes devices current, not contexts, so the Context is the device's number.
 func (a api) Retain(dev int32) (cudahip.Context, cudahip.Code) {
 	return cudahip.Context(dev), cudahip.Success
 }

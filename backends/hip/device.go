@@ -9,9 +9,8 @@ import (
 	"github.com/go-halyard/halyard/internal/cudahip"
 )
 
-// attributes are the numbers of hipDeviceAttribute_t, which are the same in ROCm 5.2, 5.7, 6.2 and 7.
-// AttrRegister and AttrPriorities have no numbers here, since some releases do not answer the
-// query: every device is taken to have them.
+// attributes are the numbers of hipDeviceAttribute_t, which are the same in ROCm 5.2, 5.7, 6.2 and 7. AttrRegister and AttrPriorities have
+// no numbers here, since some releases do not answer the query: every device is taken to have them.
 var attributes = [cudahip.NumAttributes][]int32{
 	cudahip.AttrIntegrated:        {16},
 	cudahip.AttrMapHost:           {3},
@@ -36,8 +35,7 @@ var limits = [cudahip.NumLimits]int32{
 	cudahip.LimitUnits:   63,
 }
 
-// maxGlobal is the largest number of threads of a launch in one dimension. HIP requires fewer than
-// 2^32.
+// maxGlobal is the largest number of threads of a launch in one dimension. HIP requires fewer than 2^32.
 const maxGlobal = 1<<32 - 1
 
 const (

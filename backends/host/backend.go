@@ -33,17 +33,14 @@ type Options struct {
 	// Discrete is the number of discrete devices beside the unified one, at most 62.
 	Discrete int
 
-	// variable, if not "", names an environment variable that replaces Discrete
-	// if it is set and not empty.
+	// variable, if not "", names an environment variable that replaces Discrete if it is set and not empty.
 	variable string
 
-	// MemoryLimit limits the memory of KindDevice and KindShared on each discrete
-	// device, in bytes, for all its handles together; 0 means the machine's
-	// memory.
+	// MemoryLimit limits the memory of KindDevice and KindShared on each discrete device, in bytes, for all its handles together; 0 means
+	// the machine's memory.
 	MemoryLimit uint64
 
-	// MaxAlloc is the largest single allocation in bytes; 0 means all of the
-	// device's memory.
+	// MaxAlloc is the largest single allocation in bytes; 0 means all of the device's memory.
 	MaxAlloc uint64
 }
 
@@ -55,8 +52,7 @@ type Backend struct {
 	parts map[int]*hardware // by ordinal
 }
 
-// New returns a backend, which is not registered. If options are out of bounds,
-// Devices and Open fail with kind ErrInvalidArgument.
+// New returns a backend, which is not registered. If options are out of bounds, Devices and Open fail with kind ErrInvalidArgument.
 func New(opts Options) *Backend {
 	if opts.Name == "" {
 		opts.Name = "host"
@@ -83,8 +79,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, nil
 }
 
-// Open implements driver.Backend. The error is of kind ErrOutOfRange if there is no
-// device of that ordinal.
+// Open implements driver.Backend. The error is of kind ErrOutOfRange if there is no device of that ordinal.
 func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	if ctx.Err() != nil {
 		return nil, b.interrupted("open", ctx)

@@ -18,9 +18,8 @@ func adviseHuge(b []byte) {
 // memoryNow returns the free and the total bytes of memory; ok reports whether free is known.
 func memoryNow() (free, total uint64, ok bool) { return memoryOf(os.DirFS("/")) }
 
-// memoryOf reads the machine's memory (proc_meminfo(5)) and the limits of the control groups that the process is in
-// (cgroup v1 memory.txt, cgroup-v2.rst "Memory") from the files below root. total and free are the lowest of what
-// these allow.
+// memoryOf reads the machine's memory (proc_meminfo(5)) and the limits of the control groups that the process is in (cgroup v1 memory.txt,
+// cgroup-v2.rst "Memory") from the files below root. total and free are the lowest of what these allow.
 func memoryOf(root fs.FS) (free, total uint64, ok bool) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -104,8 +103,7 @@ func field(text []byte, name string, unit uint64) (uint64, bool) {
 	return 0, false
 }
 
-// lockLimit returns how many bytes the process may page-lock: RLIMIT_MEMLOCK, unless it
-// has CAP_IPC_LOCK (mlock(2)).
+// lockLimit returns how many bytes the process may page-lock: RLIMIT_MEMLOCK, unless it has CAP_IPC_LOCK (mlock(2)).
 func lockLimit() (uint64, bool) {
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(status)) {

@@ -33,8 +33,7 @@ var (
 // epoch is the time from which time stamps count, so that they are short and monotonic.
 var epoch = time.Now()
 
-// record makes e stand for the first done operations of s and returns how many times
-// it has been recorded.
+// record makes e stand for the first done operations of s and returns how many times it has been recorded.
 func (e *event) record(s *stream, done uint64) uint64 {
 	over := s.done.Load() >= done
 	faulty := s.faulty.Load() // after done: an operation that fails ends after that is known
@@ -122,8 +121,7 @@ func (e *event) Sync() error {
 	return e.result()
 }
 
-// Elapsed implements driver.Timer. If an event has no Timing or was never recorded, the
-// error is of kind ErrInvalidArgument.
+// Elapsed implements driver.Timer. If an event has no Timing or was never recorded, the error is of kind ErrInvalidArgument.
 func (e *event) Elapsed(since driver.Event) (time.Duration, error) {
 	start, ok := since.(*event)
 	if !ok {

@@ -54,8 +54,7 @@ func (b *Backend) info(ordinal int) driver.Info {
 	return info
 }
 
-// uuid returns the UUID of a device of this backend. It is the same in every process,
-// since there is no hardware to tell apart.
+// uuid returns the UUID of a device of this backend. It is the same in every process, since there is no hardware to tell apart.
 func uuid(name string, ordinal int) driver.UUID {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "halyard/%s/%d", name, ordinal)

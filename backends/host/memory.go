@@ -18,8 +18,7 @@ const (
 	// poison is what new memory holds.
 	poison = 0xA5
 
-	// Larger memory of the unified device is poisoned at both ends only, so
-	// that pages which are never used cost nothing.
+	// Larger memory of the unified device is poisoned at both ends only, so that pages which are never used cost nothing.
 	poisonWhole = 8 << 20 // bytes
 	poisonEnd   = 1 << 20 // bytes
 )
@@ -149,8 +148,7 @@ func (m *memory) HostPointer() unsafe.Pointer {
 	return m.base
 }
 
-// PageLocked reports whether the memory is page-locked. KindHost and registered memory is,
-// within the limits of the system.
+// PageLocked reports whether the memory is page-locked. KindHost and registered memory is, within the limits of the system.
 func (m *memory) PageLocked() bool { return m.locked }
 
 // Free implements driver.Memory.

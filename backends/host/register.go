@@ -8,9 +8,8 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// Register implements driver.Registerer. The memory is page-locked if the system allows
-// it (see PageLocked) and works the same if not. Handles on one device share their
-// registrations; other devices have their own.
+// Register implements driver.Registerer. The memory is page-locked if the system allows it (see PageLocked) and works the same if not.
+// Handles on one device share their registrations; other devices have their own.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	from := uintptr(ptr)
 	switch {

@@ -14,10 +14,9 @@ import (
 // by the caller. A copy of that size takes about as long as waking a goroutine.
 const inlineSize = 32 << 10
 
-// stream is a queue of operations. At most one goroutine, gate or other stream holds the
-// right to run it. A goroutine with the right runs operations; at a shut gate, or a wait
-// for another stream, it passes the right to that gate or stream, which later starts a new
-// goroutine. An empty queue is not run.
+// stream is a queue of operations. At most one goroutine, gate or other stream holds the right to run it. A goroutine with the right runs
+// operations; at a shut gate, or a wait for another stream, it passes the right to that gate or stream, which later starts a new goroutine.
+// An empty queue is not run.
 type stream struct {
 	dev  *device
 	crew crew
@@ -76,8 +75,7 @@ func (s *stream) enqueue(o op) {
 	}
 }
 
-// run works through the queue until it is empty or held up. The caller has the right
-// to run.
+// run works through the queue until it is empty or held up. The caller has the right to run.
 func (s *stream) run() {
 	var l *launch // that is running
 	defer func() {
@@ -273,8 +271,7 @@ func (s *stream) Record(e driver.Event) error {
 	return nil
 }
 
-// Wait implements driver.Stream. It enqueues nothing if the event is done or of the
-// same stream.
+// Wait implements driver.Stream. It enqueues nothing if the event is done or of the same stream.
 func (s *stream) Wait(e driver.Event) error {
 	ev, ok := e.(*event)
 	if !ok {

@@ -35,8 +35,7 @@ func newBackend(bind func() (*table, error)) *backend {
 // Name returns "opencl".
 func (b *backend) Name() string { return backendName }
 
-// library loads the OpenCL library that the environment selects. If that fails, the next call
-// tries again.
+// library loads the OpenCL library that the environment selects. If that fails, the next call tries again.
 func (b *backend) library(op string) (*library, error) {
 	key := os.Getenv(libraryEnv)
 	b.mu.Lock()
@@ -89,11 +88,10 @@ func (b *backend) enumerate(ctx context.Context, op string, last int) (l *librar
 	return l, found, problems, nil
 }
 
-// Devices lists the devices of every platform, platform by platform in the library's order. It waits for each
-// platform until ctx ends. Then the error is of kind ErrNotReady and names the platform that has not answered, and
-// the list beside it has the devices of the platforms before that one. The error is of kind ErrUnavailable when there
-// is no OpenCL library, when no driver is registered with it or loads, and when no platform has a device, with the
-// reasons; it is of kind ErrInvalidArgument when the environment forces a tier that does not exist.
+// Devices lists the devices of every platform, platform by platform in the library's order. It waits for each platform until ctx ends. Then
+// the error is of kind ErrNotReady and names the platform that has not answered, and the list beside it has the devices of the platforms
+// before that one. The error is of kind ErrUnavailable when there is no OpenCL library, when no driver is registered with it or loads, and
+// when no platform has a device, with the reasons; it is of kind ErrInvalidArgument when the environment forces a tier that does not exist.
 func (b *backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	const op = "list devices"
 	prefer, err := preferredTiers()
@@ -108,9 +106,8 @@ func (b *backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	return infos, err
 }
 
-// Problems returns the reasons why devices may be missing from the list, as one sentence each: a
-// registered driver that does not load, a platform that has no devices or does not
-// answer, a device that is too old. It returns nil if there are none.
+// Problems returns the reasons why devices may be missing from the list, as one sentence each: a registered driver that does not load, a
+// platform that has no devices or does not answer, a device that is too old. It returns nil if there are none.
 func (b *backend) Problems(ctx context.Context) []string {
 	_, _, problems, err := b.enumerate(ctx, "list devices", math.MaxInt)
 	if err != nil {
@@ -119,10 +116,9 @@ func (b *backend) Problems(ctx context.Context) []string {
 	return problems
 }
 
-// Open opens a device by its index in the list. It waits for the platforms up to the one of the device, until ctx
-// ends. The error is of kind ErrOutOfRange if there is no such device, and has the reasons why others are missing; if
-// there is none at all, it is that of Devices. It is of kind ErrUnsupported if the environment forces a
-// tier of memory that the device lacks.
+// Open opens a device by its index in the list. It waits for the platforms up to the one of the device, until ctx ends. The error is of
+// kind ErrOutOfRange if there is no such device, and has the reasons why others are missing; if there is none at all, it is that of
+// Devices. It is of kind ErrUnsupported if the environment forces a tier of memory that the device lacks.
 func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"
 	prefer, err := preferredTiers()

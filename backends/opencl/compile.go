@@ -112,8 +112,7 @@ func (d *device) seal(code []byte) []byte {
 	return append(sealed, code...)
 }
 
-// unseal checks the header and returns the code after it. Data without a header is returned as it
-// is, with sealed false.
+// unseal checks the header and returns the code after it. Data without a header is returned as it is, with sealed false.
 func (d *device) unseal(op string, data []byte) (code []byte, sealed bool, err error) {
 	if n := min(len(data), len(sealMagic)); string(data[:n]) != sealMagic[:n] {
 		return data, false, nil

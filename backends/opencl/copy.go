@@ -135,9 +135,8 @@ func (s *stream) unmap(op string, m *memory, addr uintptr) error {
 	return s.enqueued(op, "clEnqueueUnmapMemObject", ev, st)
 }
 
-// unmapLate waits for the work so far, then unmaps, and holds later work of the stream until the unmap is done.
-// Rusticl (Mesa 22.3) needs this: it knows a mapping only after the command that makes it has run, and refuses the
-// address as an invalid value before.
+// unmapLate waits for the work so far, then unmaps, and holds later work of the stream until the unmap is done. Rusticl (Mesa 22.3) needs
+// this: it knows a mapping only after the command that makes it has run, and refuses the address as an invalid value before.
 func (s *stream) unmapLate(op string, m *memory, addr uintptr) error {
 	d := s.dev
 	queue, err := d.queueOfUnmaps(op)

@@ -105,8 +105,7 @@ func (d *device) Close() error {
 	return d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl))
 }
 
-// PeerAccess allows copies and waits between handles on one device in one tier, and nothing
-// otherwise.
+// PeerAccess allows copies and waits between handles on one device in one tier, and nothing otherwise.
 func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 	if o, ok := other.(*device); ok && o.ctx == d.ctx {
 		return driver.PeerWait | driver.PeerCopy
@@ -141,8 +140,7 @@ func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error
 	return m, nil
 }
 
-// register adds a range to those that are registered. It reports false and adds nothing if the range
-// overlaps one of them.
+// register adds a range to those that are registered. It reports false and adds nothing if the range overlaps one of them.
 func (c *sharedContext) register(s span) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

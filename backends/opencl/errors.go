@@ -79,8 +79,7 @@ func (b *backend) VendorCodes() []int64 {
 	return codes
 }
 
-// VendorError returns the error with which the backend reports a status. An unknown status is of
-// kind ErrDriver.
+// VendorError returns the error with which the backend reports a status. An unknown status is of kind ErrDriver.
 func (b *backend) VendorError(api string, code int64) error {
 	return failure("vendor call", -1, api, status(code))
 }

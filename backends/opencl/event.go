@@ -163,8 +163,7 @@ func (s *stream) Gate() (driver.Gate, error) {
 // not report an error of a user event to the commands that wait for it.
 func (g *gate) Open() error { return g.end(execComplete) }
 
-// end opens the gate with an execution status. If the status is negative, the commands behind the gate fail
-// with it.
+// end opens the gate with an execution status. If the status is negative, the commands behind the gate fail with it.
 func (g *gate) end(exec int32) error {
 	st := g.dev.t.setUserEvent(g.cl, exec)
 	g.dev.t.releaseEvent(g.cl)

@@ -14,8 +14,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 )
 
-// facts queries the information of a platform, device, program or kernel. Information that is not
-// reported reads as zero.
+// facts queries the information of a platform, device, program or kernel. Information that is not reported reads as zero.
 type facts struct {
 	get func(param uint32, value []byte) (uint64, status)
 }
@@ -307,9 +306,8 @@ func (h *hardware) lacking(prefer preference) string {
 	return fmt.Sprintf("%s is %s, but the device supports only %s", memoryEnv, prefer.forced, h.tiers)
 }
 
-// pageAlign is the largest alignment that an allocation may request in a tier with addresses, unless the
-// device guarantees more. Where the device guarantees less, the backend allocates more bytes and uses the
-// first aligned address.
+// pageAlign is the largest alignment that an allocation may request in a tier with addresses, unless the device guarantees more. Where the
+// device guarantees less, the backend allocates more bytes and uses the first aligned address.
 const pageAlign = 4096
 
 func (h *hardware) maxAlign(chosen tier) uint64 {
@@ -334,8 +332,7 @@ func (h *hardware) caps(chosen tier) driver.Caps {
 	set(driver.CapTiming, h.timer)
 	// If clFlush returns only when the work is done, a flush of work behind a shut gate would never return.
 	set(driver.CapAsyncCopy|driver.CapGate, !h.blocking)
-	// The driver of a discrete device may copy host memory into a staging buffer before earlier
-	// work is done.
+	// The driver of a discrete device may copy host memory into a staging buffer before earlier work is done.
 	set(driver.CapOrderedPageable, h.cpu)
 	set(driver.CapAddress, chosen != tierBuffer)
 	set(driver.CapMustMap, chosen == tierBuffer || chosen == tierSVMCoarse)

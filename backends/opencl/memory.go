@@ -32,8 +32,7 @@ type memory struct {
 	parts parts // of the cl_mem
 }
 
-// vendorAlign is the largest alignment that clSVMAlloc and the USM calls take: the size of the
-// largest type, long16.
+// vendorAlign is the largest alignment that clSVMAlloc and the USM calls take: the size of the largest type, long16.
 const vendorAlign = 128
 
 // Alloc allocates memory.
@@ -42,9 +41,8 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
 		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
 	}
-	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would
-	// then kill the program. So this counts. Counting before m is made is faster, because an atomic
-	// operation waits for the stores before it.
+	// CPU runtimes allocate lazily: they would exceed the memory that exists, and the system would then kill the program. So this counts.
+	// Counting before m is made is faster, because an atomic operation waits for the stores before it.
 	counts := d.counts(kind)
 	if counts && !d.ctx.charge(size, d.info.TotalMemory) {
 		m := &memory{dev: d, kind: kind, size: size}
@@ -181,13 +179,11 @@ func (m *memory) disguised() bool {
 	return m.dev.tier == tierUSM && m.kind == driver.KindDevice && m.visible() && !m.foreign && !m.registered
 }
 
-// visible reports whether the host can access the memory. It can access all but KindDevice memory of a
-// discrete device.
+// visible reports whether the host can access the memory. It can access all but KindDevice memory of a discrete device.
 func (m *memory) visible() bool { return m.kind != driver.KindDevice || m.dev.hw.unified }
 
-// allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from pages of the system, with
-// CL_MEM_USE_HOST_PTR: then every mapping has the same address, and a device that shares the host's memory works on it
-// in place (OpenCL 1.2, section 5.2.1).
+// allocBuffer makes a cl_mem. For memory of KindHost it makes the cl_mem from pages of the system, with CL_MEM_USE_HOST_PTR: then every
+// mapping has the same address, and a device that shares the host's memory works on it in place (OpenCL 1.2, section 5.2.1).
 func (m *memory) allocBuffer(op string) error {
 	d := m.dev
 	flags := uint64(memReadWrite)
@@ -305,8 +301,7 @@ type subBuffer struct {
 	kept  bool // it is in the list kept of its memory
 }
 
-// from returns the sub-buffer of the memory that begins at off. The caller releases it once it has enqueued the launch that
-// uses it.
+// from returns the sub-buffer of the memory that begins at off. The caller releases it once it has enqueued the launch that uses it.
 func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 	d := m.dev
 	if off%d.hw.align != 0 {
@@ -339,8 +334,7 @@ func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 		at := p.next
 		p.next = (p.next + 1) % maxParts
 		if old := p.kept[at]; old.users == 0 {
-			// Commands that use the sub-buffer keep it alive until they are done (OpenCL 1.2,
-			// section 5.4.1).
+			// Commands that use the sub-buffer keep it alive until they are done (OpenCL 1.2, section 5.4.1).
 			_ = d.t.releaseBuffer(old.mem)
 			p.kept[at] = b
 			return b, nil

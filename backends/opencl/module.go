@@ -135,8 +135,7 @@ func (k *kernel) describe(op string, cl uintptr) error {
 	}
 	k.count = len(params)
 	k.idle = []*object{k.object(cl)}
-	// PoCL crashes if a launch passes it a number for a pointer, so knowing only the number of parameters
-	// is not enough.
+	// PoCL crashes if a launch passes it a number for a pointer, so knowing only the number of parameters is not enough.
 	if info.Known = !slices.ContainsFunc(params, unknown); info.Known {
 		info.Params = params
 	}
@@ -171,8 +170,7 @@ func (d *device) suggested(multiple, most uint32) uint32 {
 	return min(256/multiple*multiple, max(most, 1))
 }
 
-// params returns a kernel's parameters. If the driver reports only their number, their kinds are
-// ParamUnknown.
+// params returns a kernel's parameters. If the driver reports only their number, their kinds are ParamUnknown.
 func (d *device) params(op, name string, cl uintptr) ([]driver.Param, error) {
 	var word [4]byte
 	if _, st := d.t.kernelInfo(cl, kernelNumArgs, word[:]); st != success {
@@ -262,8 +260,7 @@ func (b *builder) line() string {
 	return strings.Join(append([]string{argInfo}, b.options...), " ")
 }
 
-// made builds the program with the options. It returns the program, or releases it if the build
-// fails.
+// made builds the program with the options. It returns the program, or releases it if the build fails.
 func (b *builder) made(program uintptr, options string) (uintptr, error) {
 	d := b.dev
 	siglib.Enter()

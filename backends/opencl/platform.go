@@ -197,8 +197,7 @@ func (p *platform) query(t *table) ([]*hardware, error) {
 // On Linux and the BSDs the OpenCL library is a loader: each driver is registered by a file that
 // holds the name of the driver's library. The loader silently skips a driver that does not load.
 
-// driverRegistry returns the folder of those files. The environment may name another folder, a
-// single file, or a driver's library instead.
+// driverRegistry returns the folder of those files. The environment may name another folder, a single file, or a driver's library instead.
 func driverRegistry() string {
 	for _, env := range []string{"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"} {
 		if v := os.Getenv(env); v != "" {
@@ -259,10 +258,9 @@ func driverProblem(file string) string {
 	return ""
 }
 
-// In drivers that compile with LLVM, LLVM replaces the program's signal handlers once per process:
-// in PoCL when its devices are listed, in Intel's CPU runtime when a context is created. So these
-// calls are made between siglib.Enter and siglib.Leave, which restore the handlers. Later builds of
-// kernels do not replace the handlers again.
+// In drivers that compile with LLVM, LLVM replaces the program's signal handlers once per process: in PoCL when its devices are listed, in
+// Intel's CPU runtime when a context is created. So these calls are made between siglib.Enter and siglib.Leave, which restore the handlers.
+// Later builds of kernels do not replace the handlers again.
 //
 // On systems where siglib does nothing, an environment variable tells PoCL not to replace handlers
 // when it lists its devices. PoCL then replaces them when the program first builds a kernel.

@@ -42,8 +42,7 @@ func (d *device) NewStream(driver.StreamOptions) (driver.Stream, error) {
 	return &stream{dev: d, queue: queue}, nil
 }
 
-// Handle returns the cl_command_queue. Commands that the program itself enqueues there count as work
-// of the stream.
+// Handle returns the cl_command_queue. Commands that the program itself enqueues there count as work of the stream.
 func (s *stream) Handle() uintptr {
 	s.handedOut.Store(true)
 	return s.queue
@@ -60,8 +59,7 @@ func (s *stream) Close() error {
 	return s.dev.check("close", "clReleaseCommandQueue", t.releaseQueue(s.queue))
 }
 
-// forget sets a field of the stream to 0 and releases the event that it held, unless a Sync owns
-// the reference now (lent). s.mu is locked.
+// forget sets a field of the stream to 0 and releases the event that it held, unless a Sync owns the reference now (lent). s.mu is locked.
 func (s *stream) forget(ev *uintptr) {
 	if *ev != 0 && (ev != &s.last || *ev != s.lent) {
 		s.dev.t.releaseEvent(*ev)
@@ -108,8 +106,7 @@ func (s *stream) mark(op string) (uintptr, error) {
 	return ev, nil
 }
 
-// tail returns an event that completes when all work so far is done, or 0 if there is no such work.
-// The caller releases the event.
+// tail returns an event that completes when all work so far is done, or 0 if there is no such work. The caller releases the event.
 func (s *stream) tail(op string) (uintptr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +166,7 @@ func (s *stream) Record(e driver.Event) error {
 	return nil
 }
 
-// unchanged reports whether the event already stands for all work so far. If so, it flushes the queue, and Record has nothing else to
-// do.
+// unchanged reports whether the event already stands for all work so far. If so, it flushes the queue, and Record has nothing else to do.
 func (s *stream) unchanged(op string, ev *event) (bool, error) {
 	ev.mu.Lock()
 	defer ev.mu.Unlock()
@@ -202,8 +198,7 @@ func (s *stream) Wait(e driver.Event) error {
 	return s.enqueued(op, "clEnqueueBarrierWithWaitList", barrier, st)
 }
 
-// probeTime is how long a Query waits for a marker in a queue that may be idle: about ten times as
-// long as a marker takes in an idle queue.
+// probeTime is how long a Query waits for a marker in a queue that may be idle: about ten times as long as a marker takes in an idle queue.
 const probeTime = time.Millisecond
 
 // Query reports whether all work so far is done.
@@ -217,9 +212,8 @@ func (s *stream) Query() (done bool, err error) {
 	if !s.handedOut.Load() {
 		return s.passed(op, &s.last)
 	}
-	// Only a marker after the work that the program enqueued itself shows whether that work is done.
-	// While the marker of an earlier Query is not done, no new marker is needed. Once it is done,
-	// Query enqueues a new one, since the program may have enqueued work after it.
+	// Only a marker after the work that the program enqueued itself shows whether that work is done. While the marker of an earlier Query
+	// is not done, no new marker is needed. Once it is done, Query enqueues a new one, since the program may have enqueued work after it.
 	if done, err := s.passed(op, &s.probe); !done || err != nil {
 		return done, err
 	}
@@ -236,8 +230,7 @@ func (s *stream) Query() (done bool, err error) {
 	}
 }
 
-// passed reports whether the command of an event is done. If it is, passed releases the event and
-// sets the field to 0. s.mu is locked.
+// passed reports whether the command of an event is done. If it is, passed releases the event and sets the field to 0. s.mu is locked.
 func (s *stream) passed(op string, ev *uintptr) (bool, error) {
 	if *ev == 0 {
 		return true, nil
@@ -297,8 +290,7 @@ func (s *stream) Sync() error {
 	return err
 }
 
-// syncTail is Sync for a stream on which another goroutine is in Sync too, or whose handle the
-// program has.
+// syncTail is Sync for a stream on which another goroutine is in Sync too, or whose handle the program has.
 func (s *stream) syncTail(op string) error {
 	cl, err := s.tail(op)
 	if err != nil || cl == 0 {
@@ -320,8 +312,7 @@ func (s *stream) syncTail(op string) error {
 	return err
 }
 
-// await waits for an event. clWaitForEvents flushes the queue of the event (OpenCL 1.2,
-// section 5.13).
+// await waits for an event. clWaitForEvents flushes the queue of the event (OpenCL 1.2, section 5.13).
 func (d *device) await(op string, cl uintptr) error {
 	st := d.t.waitForEvent(cl)
 	if st == failedWaitEvent {
@@ -378,9 +369,8 @@ func (s *stream) OnDone(fn func()) error {
 //   - The runtime keeps a list of the commands that use a block of unified shared memory, and searches
 //     it whenever a command ends: a backlog of n commands takes time of order n² to finish.
 //
-// So on CPUs a call that enqueues pauses briefly in two cases: when a wait is overdue, so that the
-// queue can become empty, and when the backlog is long. It never waits until work is done, because that
-// work may be behind a gate that only this goroutine can open.
+// So on CPUs a call that enqueues pauses briefly in two cases: when a wait is overdue, so that the queue can become empty, and when the
+// backlog is long. It never waits until work is done, because that work may be behind a gate that only this goroutine can open.
 const (
 	overdueEvery = 32                    // commands between two checks for overdue waits
 	overduePause = 10 * time.Millisecond // at most
@@ -388,8 +378,7 @@ const (
 	backlogPause = 20 * time.Microsecond
 )
 
-// pacing is a stream's record of its waits and its backlog. The stream's lock guards the fields that
-// are not atomic.
+// pacing is a stream's record of its waits and its backlog. The stream's lock guards the fields that are not atomic.
 type pacing struct {
 	waiting []uintptr    // events that goroutines wait for; each goroutine owns a reference to its event
 	waits   atomic.Int32 // len(waiting), to be read without the lock
@@ -449,8 +438,7 @@ func (s *stream) passCheckpoint() {
 	p.crowded.Store(false)
 }
 
-// ended reports whether a command is done. It also reports true if the driver fails to report the command's
-// status.
+// ended reports whether a command is done. It also reports true if the driver fails to report the command's status.
 func (s *stream) ended(cl uintptr) bool {
 	exec, st := s.dev.t.eventStatus(cl)
 	return st != success || exec <= execComplete

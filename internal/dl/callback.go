@@ -10,14 +10,11 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// CallbackArgs are the integer arguments with which C called back, in order. Elements
-// beyond the number of the entry's arguments are zero.
+// CallbackArgs are the integer arguments with which C called back, in order. Elements beyond the number of the entry's arguments are zero.
 type CallbackArgs [4]uintptr
 
-// Callbacks lets C call Go functions through one static entry. A process can have
-// only about two thousand entries and cannot free one, so there is one
-// Callbacks for each purpose, kept for the life of the program; the id that C
-// passes as user data says which function to call.
+// Callbacks lets C call Go functions through one static entry. A process can have only about two thousand entries and cannot free one, so
+// there is one Callbacks for each purpose, kept for the life of the program; the id that C passes as user data says which function to call.
 //
 // An id is valid for one call. A call with an id that was used or removed does
 // nothing, even after the id's slot has been reused for another function.
@@ -36,9 +33,8 @@ type slot struct {
 
 const halfWord = bits.UintSize / 2
 
-// NewCallbacks makes an entry that takes args integer arguments (1 to 4); the one at
-// index data is the user data. It panics if a number is out of range, since
-// both are constants of the program.
+// NewCallbacks makes an entry that takes args integer arguments (1 to 4); the one at index data is the user data. It panics if a number is
+// out of range, since both are constants of the program.
 func NewCallbacks(args, data int) *Callbacks {
 	if args < 1 || args > len(CallbackArgs{}) || data < 0 || data >= args {
 		panic(fmt.Sprintf("dl: invalid callback: 1 to 4 arguments are supported, and index %d of the user data must be below their number",
@@ -67,11 +63,9 @@ func NewFunction(fn func(CallbackArgs)) uintptr {
 // Entry returns the C function pointer to register with the vendor.
 func (c *Callbacks) Entry() uintptr { return c.entry }
 
-// Add returns the id to pass as user data: the next call of the entry with that id
-// runs fn once. fn runs on the thread that called back, possibly inside the very
-// call that registered it: it must not block, must not call the vendor and must
-// not take a lock that is held around vendor calls. The error is of kind
-// [driver.ErrOutOfMemory] when all ids are taken.
+// Add returns the id to pass as user data: the next call of the entry with that id runs fn once. fn runs on the thread that called back,
+// possibly inside the very call that registered it: it must not block, must not call the vendor and must not take a lock that is held
+// around vendor calls. The error is of kind [driver.ErrOutOfMemory] when all ids are taken.
 func (c *Callbacks) Add(fn func(CallbackArgs)) (id uintptr, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,9 +87,8 @@ func (c *Callbacks) Add(fn func(CallbackArgs)) (id uintptr, err error) {
 	return uintptr(s.generation<<halfWord | i), nil
 }
 
-// Remove forgets an id whose registration failed or whose call no longer matters.
-// It reports whether it has prevented a call: false means that the function was
-// called already, or that the id was removed before.
+// Remove forgets an id whose registration failed or whose call no longer matters. It reports whether it has prevented a call: false means
+// that the function was called already, or that the id was removed before.
 func (c *Callbacks) Remove(id uintptr) bool { return c.take(id) != nil }
 
 // Outstanding returns the number of ids whose functions have not been called or removed.

@@ -9,8 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal/driver"
 )
 
-// Library is a shared library that stays loaded for the rest of the program. It is
-// safe for concurrent use.
+// Library is a shared library that stays loaded for the rest of the program. It is safe for concurrent use.
 type Library struct {
 	name   string
 	handle uintptr
@@ -22,8 +21,7 @@ type Attempt struct {
 	Reason string
 }
 
-// LoadError says that no library could be loaded. It is of kind
-// [driver.ErrUnavailable].
+// LoadError says that no library could be loaded. It is of kind [driver.ErrUnavailable].
 type LoadError struct {
 	Env   string    // the environment variable that names the library
 	Tried []Attempt // in the order they were tried
@@ -52,8 +50,7 @@ func (e *LoadError) Error() string {
 // Is reports whether target is driver.ErrUnavailable.
 func (e *LoadError) Is(target error) bool { return target == driver.ErrUnavailable }
 
-// MissingError says that a library lacks symbols that are not optional.
-// It is of kind [driver.ErrUnavailable].
+// MissingError says that a library lacks symbols that are not optional. It is of kind [driver.ErrUnavailable].
 type MissingError struct {
 	Library string
 	Symbols []string
@@ -67,9 +64,8 @@ func (e *MissingError) Error() string {
 // Is reports whether target is driver.ErrUnavailable.
 func (e *MissingError) Is(target error) bool { return target == driver.ErrUnavailable }
 
-// Open loads the first of the named libraries that can be loaded. If the
-// environment variable env is set and not empty, only its value is tried.
-// env may be empty. If no library can be loaded, the error is a *[LoadError].
+// Open loads the first of the named libraries that can be loaded. If the environment variable env is set and not empty, only its value is
+// tried. env may be empty. If no library can be loaded, the error is a *[LoadError].
 //
 // Opening the same library twice is cheap and gives two handles to one image.
 func Open(env string, names ...string) (*Library, error) { return openFirst(env, names, false) }
@@ -102,18 +98,15 @@ func (l *Library) Name() string { return l.name }
 // Proc looks up a symbol. If the library lacks it, the result is not [Proc.Valid].
 func (l *Library) Proc(symbol string) Proc { return Proc(lookup(l.handle, symbol)) }
 
-// Fill looks up the symbols of a function table: a pointer to a struct, whose
-// fields of type [Proc] name their symbol in a tag.
+// Fill looks up the symbols of a function table: a pointer to a struct, whose fields of type [Proc] name their symbol in a tag.
 //
 //	Alloc dl.Proc `sym:"cuMemAlloc_v2,cuMemAlloc"` // the first one found
 //	Prefetch dl.Proc `sym:"cuMemPrefetchAsync,optional"`
 //
-// A field without the tag, and a field that is already valid, is left alone.
-// Structs inside the table are filled the same way.
+// A field without the tag, and a field that is already valid, is left alone. Structs inside the table are filled the same way.
 //
-// missing lists each symbol that was not found, optional or not, by the first name
-// in its tag. If some are not optional, the error is a *[MissingError] that names
-// those; the fields of symbols that were found are filled even then.
+// missing lists each symbol that was not found, optional or not, by the first name in its tag. If some are not optional, the error is a
+// *[MissingError] that names those; the fields of symbols that were found are filled even then.
 func (l *Library) Fill(table any) (missing []string, err error) { return fill(l.name, l.Proc, table) }
 
 // FillBy is [Library.Fill] for functions that a library gives out by name, such as those of an extension.

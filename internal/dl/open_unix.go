@@ -13,8 +13,7 @@ func open(name string, visible bool) (uintptr, error) {
 	if visible {
 		mode = purego.RTLD_NOW | purego.RTLD_GLOBAL
 	}
-	// The loader keeps its error message per thread and purego fetches it with
-	// a second call.
+	// The loader keeps its error message per thread and purego fetches it with a second call.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, mode)

@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// Search flags of LoadLibraryEx. They exclude the current directory, where an
-// attacker could place a library of the same name.
+// Search flags of LoadLibraryEx. They exclude the current directory, where an attacker could place a library of the same name.
 const (
 	searchDLLLoadDir   = 0x00000100
 	searchDefaultDirs  = 0x00001000
@@ -43,6 +42,5 @@ func lookup(handle uintptr, symbol string) uintptr {
 	return addr
 }
 
-// Process returns the program itself as a library. On Windows it has no symbols: the
-// parts of a program may each use another C library.
+// Process returns the program itself as a library. On Windows it has no symbols: the parts of a program may each use another C library.
 func Process() *Library { return &Library{name: "this program"} }

@@ -10,8 +10,7 @@ func CString(s string) []byte {
 	return b
 }
 
-// GoString copies the NUL-terminated string at a C address. For address 0 it returns
-// the empty string.
+// GoString copies the NUL-terminated string at a C address. For address 0 it returns the empty string.
 func GoString(addr uintptr) string {
 	if addr == 0 {
 		return ""
@@ -30,11 +29,9 @@ func Pointer(addr uintptr) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
 }
 
-// Address returns the address of memory that C still uses after the call to which the
-// address is passed, such as the host side of an asynchronous copy. It makes the compiler place the
-// memory on the heap, where it does not move: after a plain conversion of p to uintptr, a
-// caller's local variable could stay on a stack, which moves when it grows. The caller
-// keeps the memory alive until C is done.
+// Address returns the address of memory that C still uses after the call to which the address is passed, such as the host side of an
+// asynchronous copy. It makes the compiler place the memory on the heap, where it does not move: after a plain conversion of p to uintptr,
+// a caller's local variable could stay on a stack, which moves when it grows. The caller keeps the memory alive until C is done.
 func Address(p unsafe.Pointer) uintptr {
 	if escapes.always {
 		escapes.pointer = p

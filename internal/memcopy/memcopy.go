@@ -5,13 +5,11 @@ import (
 	"unsafe"
 )
 
-// fillBlock is the size of the block, filled with the pattern, that a fill copies over and
-// over: small enough for the first-level cache.
+// fillBlock is the size of the block, filled with the pattern, that a fill copies over and over: small enough for the first-level cache.
 const fillBlock = 8 << 10
 
-// Copy copies n bytes from src to dst. The two ranges must not overlap. It returns when
-// the copy is done. Until then src must stay readable and dst writable. The memory may be
-// on the Go heap or outside it.
+// Copy copies n bytes from src to dst. The two ranges must not overlap. It returns when the copy is done. Until then src must stay readable
+// and dst writable. The memory may be on the Go heap or outside it.
 func Copy(dst, src unsafe.Pointer, n uint64) {
 	if n < least {
 		move(dst, src, n)
@@ -29,9 +27,8 @@ func Move(dst, src unsafe.Pointer, n uint64) {
 	Copy(dst, src, n)
 }
 
-// Fill repeats the low width bytes of bits, least significant byte first, over n bytes
-// at dst. The width is 1, 2, 4 or 8; any other counts as 8. If n is not a multiple of
-// the width, the last repetition is cut short. dst needs no alignment.
+// Fill repeats the low width bytes of bits, least significant byte first, over n bytes at dst. The width is 1, 2, 4 or 8; any other counts
+// as 8. If n is not a multiple of the width, the last repetition is cut short. dst needs no alignment.
 func Fill(dst unsafe.Pointer, n, bits uint64, width uint8) {
 	word := repeat(bits, width)
 	if n < least {

@@ -71,8 +71,7 @@ type job struct {
 	help          func()        // helpOnce, kept so that starting it does not allocate
 }
 
-// work takes and does pieces until none is left, and reports whether it completed the last
-// outstanding piece.
+// work takes and does pieces until none is left, and reports whether it completed the last outstanding piece.
 func (j *job) work() (last bool) {
 	for {
 		i := j.next.Add(1) - 1

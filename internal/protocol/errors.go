@@ -19,8 +19,7 @@ var (
 	ErrInvalidRange = errors.New("invalid range")
 )
 
-// RefusalError is a refusal because of where the bytes are valid. Its Kind is coherence.ErrConflict or
-// coherence.ErrSoleCopy.
+// RefusalError is a refusal because of where the bytes are valid. Its Kind is coherence.ErrConflict or coherence.ErrSoleCopy.
 type RefusalError struct {
 	Kind   error
 	Action Action

@@ -2,18 +2,15 @@ package protocol
 
 import "github.com/go-halyard/halyard/coherence"
 
-// Map is the state of every byte of a buffer: a [State] per interval, whose Valid sets differ from
-// one interval to the next and whose Allocated set is the same everywhere, because a replica has
-// memory for the whole buffer or none.
+// Map is the state of every byte of a buffer: a [State] per interval, whose Valid sets differ from one interval to the next and whose
+// Allocated set is the same everywhere, because a replica has memory for the whole buffer or none.
 //
-// Offsets are in bytes, ranges are half-open: [lo, hi). A map is made by [Map.Init]; it
-// must not be copied once used, and is not safe for concurrent use. With n intervals a query of any
-// range takes O(log n). A change takes O(log n) and time for each interval that it touches. Queries do not
-// allocate.
+// Offsets are in bytes, ranges are half-open: [lo, hi). A map is made by [Map.Init]; it must not be copied once used, and is not safe for
+// concurrent use. With n intervals a query of any range takes O(log n). A change takes O(log n) and time for each interval that it touches.
+// Queries do not allocate.
 //
-// An empty range within the map is valid at every place that has memory, and no action on it needs a
-// transfer. A range that is reversed or ends after the last byte is never valid anywhere; methods
-// that return an error refuse it with a *[RangeError] and change nothing.
+// An empty range within the map is valid at every place that has memory, and no action on it needs a transfer. A range that is reversed or
+// ends after the last byte is never valid anywhere; methods that return an error refuse it with a *[RangeError] and change nothing.
 type Map struct {
 	size      uint64
 	allocated Set
@@ -48,8 +45,7 @@ func (m *Map) Allocate(p Place) error {
 	return nil
 }
 
-// ValidIn reports whether p holds every byte of [lo, hi) valid. It is false for a range that does
-// not lie in the map.
+// ValidIn reports whether p holds every byte of [lo, hi) valid. It is false for a range that does not lie in the map.
 func (m *Map) ValidIn(lo, hi uint64, p Place) bool {
 	switch {
 	case lo < hi && !m.split:
@@ -66,10 +62,9 @@ func (m *Map) Sole(lo, hi uint64, p Place) bool {
 	return !m.split && m.one == Of(p) && lo < hi && hi <= m.size
 }
 
-// State returns the state of the range as a whole: a place is valid if it is valid in every byte.
-// A range that was never written and one whose parts are valid in different places both have no
-// valid place; [Map.Summary] tells them apart. Nothing is valid in a range that does not lie in the
-// map.
+// State returns the state of the range as a whole: a place is valid if it is valid in every byte. A range that was never written and one
+// whose parts are valid in different places both have no valid place; [Map.Summary] tells them apart. Nothing is valid in a range that does
+// not lie in the map.
 func (m *Map) State(lo, hi uint64) State {
 	s := State{Allocated: m.allocated}
 	switch {
@@ -86,9 +81,8 @@ func (m *Map) State(lo, hi uint64) State {
 	return s
 }
 
-// Summary returns the places valid in every byte of the range, those valid in at least one, and
-// whether every byte is valid somewhere: written is false if a byte was never written or filled, or
-// was reset. It returns zeros for a range that does not lie in the map.
+// Summary returns the places valid in every byte of the range, those valid in at least one, and whether every byte is valid somewhere:
+// written is false if a byte was never written or filled, or was reset. It returns zeros for a range that does not lie in the map.
 func (m *Map) Summary(lo, hi uint64) (all, any Set, written bool) {
 	if !m.has(lo, hi) {
 		return 0, 0, false
@@ -103,9 +97,8 @@ func (m *Map) Summary(lo, hi uint64) (all, any Set, written bool) {
 	return s.all, s.any, !s.hole
 }
 
-// Runs calls yield for each interval of [lo, hi) in ascending order, clipped to that range and to
-// the size of the map, until yield returns false. Neighbours differ in their valid places. The map
-// must not be changed before Runs returns.
+// Runs calls yield for each interval of [lo, hi) in ascending order, clipped to that range and to the size of the map, until yield returns
+// false. Neighbours differ in their valid places. The map must not be changed before Runs returns.
 func (m *Map) Runs(lo, hi uint64, yield func(lo, hi uint64, valid Set) bool) {
 	hi = min(hi, m.size)
 	if lo < hi {
@@ -122,10 +115,9 @@ type Transfer struct {
 // Len is the number of bytes.
 func (t Transfer) Len() uint64 { return t.Hi - t.Lo }
 
-// Plan appends to dst the transfers that an action at p on [lo, hi) needs, in ascending order. Each
-// byte moves at most once, and only if the action needs it. The source is chosen per
-// interval; adjacent transfers with the same source and destination become one. The map does not change: pass each
-// transfer to [Map.Apply] as it is submitted, then the action to [Map.Commit].
+// Plan appends to dst the transfers that an action at p on [lo, hi) needs, in ascending order. Each byte moves at most once, and only if
+// the action needs it. The source is chosen per interval; adjacent transfers with the same source and destination become one. The map does
+// not change: pass each transfer to [Map.Apply] as it is submitted, then the action to [Map.Commit].
 //
 // Errors are those of [State.Plan], for the first interval for which the action is refused, and *RangeError;
 // dst is then returned unchanged.
@@ -176,10 +168,9 @@ func (m *Map) Plan(a Action, p Place, lo, hi uint64, cost Cost, dst []Transfer) 
 	return dst, nil
 }
 
-// Apply records that a transfer has been submitted: To is valid in its range and allocated. Call it for each
-// transfer of [Map.Plan], none of which is empty, as it is submitted, so that a transfer counts even if a later one fails. Apply refuses,
-// with a *RefusalError, a copy whose source is not valid throughout, and zeros over bytes that are
-// valid somewhere: the plan is out of date.
+// Apply records that a transfer has been submitted: To is valid in its range and allocated. Call it for each transfer of [Map.Plan], none
+// of which is empty, as it is submitted, so that a transfer counts even if a later one fails. Apply refuses, with a *RefusalError, a copy
+// whose source is not valid throughout, and zeros over bytes that are valid somewhere: the plan is out of date.
 func (m *Map) Apply(t Transfer) error {
 	if t.To >= MaxPlaces {
 		return invalidPlace(t.To)
@@ -200,9 +191,8 @@ func (m *Map) Apply(t Transfer) error {
 // Commit records that an action was submitted after the transfers of its plan. For Evict each
 // transfer must have been passed to [Map.Apply] before; for other actions Commit alone is enough.
 //
-// Evict makes p invalid in the range. It makes p not allocated only if the range is the whole map,
-// because the memory stays when a part is evicted. Commit refuses what
-// [Map.Plan] refuses, and an eviction that would lose a sole copy, with the same errors.
+// Evict makes p invalid in the range. It makes p not allocated only if the range is the whole map, because the memory stays when a part is
+// evicted. Commit refuses what [Map.Plan] refuses, and an eviction that would lose a sole copy, with the same errors.
 func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 	if err := m.check(a, p, lo, hi); err != nil {
 		return err
@@ -231,9 +221,8 @@ func (m *Map) Commit(a Action, p Place, lo, hi uint64) error {
 	return nil
 }
 
-// Invalidate makes p stale in [lo, hi), clipped to the size of the map, because work that wrote
-// there failed. It returns the number of bytes that were valid at p alone and now are valid nowhere.
-// They would read as zeros, so the caller has to report the failure instead.
+// Invalidate makes p stale in [lo, hi), clipped to the size of the map, because work that wrote there failed. It returns the number of
+// bytes that were valid at p alone and now are valid nowhere. They would read as zeros, so the caller has to report the failure instead.
 func (m *Map) Invalidate(p Place, lo, hi uint64) (lost uint64) {
 	hi = min(hi, m.size)
 	if lo >= hi || !p.Usable() {

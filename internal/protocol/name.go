@@ -2,8 +2,7 @@ package protocol
 
 import "strconv"
 
-// Name is a view of a [State] in the words of systems that know one host and one device. Every
-// state has exactly one name.
+// Name is a view of a [State] in the words of systems that know one host and one device. Every state has exactly one name.
 type Name uint8
 
 const (
@@ -13,8 +12,7 @@ const (
 	HostOnly
 	// DeviceOnly: at least one device is valid and the host has no memory.
 	DeviceOnly
-	// Synchronized: the host is valid, at least one device has memory, and every device that has
-	// memory is valid.
+	// Synchronized: the host is valid, at least one device has memory, and every device that has memory is valid.
 	Synchronized
 	// HostDirty: the host is valid and at least one device has memory that is stale.
 	HostDirty

@@ -10,8 +10,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 )
 
-// Place is where a replica of a buffer can live: 0 is the host, 1 to 63 are devices. Devices that
-// work on the same memory share a place.
+// Place is where a replica of a buffer can live: 0 is the host, 1 to 63 are devices. Devices that work on the same memory share a place.
 type Place uint8
 
 const (
@@ -111,8 +110,7 @@ const (
 	Read = Action(coherence.Read)
 	// ReadWrite makes the bytes readable at the place, and announces that they will be changed there.
 	ReadWrite = Action(coherence.ReadWrite)
-	// Overwrite announces that every byte of the range will be written at the place, so that what
-	// the range held is not needed.
+	// Overwrite announces that every byte of the range will be written at the place, so that what the range held is not needed.
 	Overwrite = Action(coherence.Overwrite)
 	// MarkModified reports that the bytes, which were valid at the place, have been changed there.
 	MarkModified Action = iota
@@ -142,8 +140,7 @@ func (a Action) String() string {
 // Writes reports whether the action gives the range new contents at a place.
 func (a Action) Writes() bool { return a == ReadWrite || a == Overwrite || a == MarkModified }
 
-// Placed reports whether the action is done at a place. Only Reset is not, and ignores the
-// place that it is given.
+// Placed reports whether the action is done at a place. Only Reset is not, and ignores the place that it is given.
 func (a Action) Placed() bool { return a != Reset }
 
 // State is the state of one range of bytes. Valid is a subset of Allocated.
@@ -165,18 +162,16 @@ func (m Move) String() string {
 	return m.From.String() + " → " + m.To.String()
 }
 
-// Cost compares possible transfers: the one with the lowest cost is planned. Among transfers of equal cost, that from or
-// to the lowest place is planned. Any int is allowed. A nil Cost makes all costs equal, so
-// that the host is preferred and then the lowest device.
+// Cost compares possible transfers: the one with the lowest cost is planned. Among transfers of equal cost, that from or to the lowest
+// place is planned. Any int is allowed. A nil Cost makes all costs equal, so that the host is preferred and then the lowest device.
 type Cost func(from, to Place) int
 
 // Plan returns the transfer that an action at p needs, and the state after the action. If need is true the transfer m is to be
 // submitted before the state becomes next. If need is false there is no transfer. Plan does not allocate unless it fails.
 //
-// When the only valid replica is evicted it is copied to an allocated place, or to the host
-// even if that is not allocated; without any such place the error is a *RefusalError that matches
-// coherence.ErrSoleCopy. A refusal by the table is a *RefusalError that matches coherence.ErrConflict. Other errors
-// match ErrInvalidPlace, ErrInvalidAction and ErrInvalidState. With an error, next is s and need is
+// When the only valid replica is evicted it is copied to an allocated place, or to the host even if that is not allocated; without any such
+// place the error is a *RefusalError that matches coherence.ErrSoleCopy. A refusal by the table is a *RefusalError that matches
+// coherence.ErrConflict. Other errors match ErrInvalidPlace, ErrInvalidAction and ErrInvalidState. With an error, next is s and need is
 // false.
 func (s State) Plan(a Action, p Place, cost Cost) (next State, m Move, need bool, err error) {
 	return standard.plan(s, a, p, cost)
@@ -187,8 +182,7 @@ func (s State) Apply(m Move) State {
 	return State{Allocated: s.Allocated.With(m.To), Valid: s.Valid.With(m.To)}
 }
 
-// Version returns the version that p holds: the given one, which is that of the last write, or -1
-// if p is not valid.
+// Version returns the version that p holds: the given one, which is that of the last write, or -1 if p is not valid.
 func (s State) Version(p Place, version int64) int64 {
 	if s.Valid.Has(p) {
 		return version

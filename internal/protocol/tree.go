@@ -92,8 +92,7 @@ func (t *tree) release(n *node) {
 	t.free(n)
 }
 
-// find returns the entry of the node that contains the byte at pos, or the first if all start
-// after it.
+// find returns the entry of the node that contains the byte at pos, or the first if all start after it.
 func (n *node) find(pos uint64) int {
 	i, j := 0, n.n
 	for j-i > 1 {
@@ -241,8 +240,7 @@ func (n *node) move(i, j, count int) {
 	}
 }
 
-// splice replaces the intervals that start in [a, b) by others that start there. Afterwards one
-// interval starts at 0.
+// splice replaces the intervals that start in [a, b) by others that start there. Afterwards one interval starts at 0.
 func (t *tree) splice(a, b uint64, runs []interval) {
 	t.rewrite(t.root, a, b, runs)
 	t.finish()
@@ -338,8 +336,7 @@ func parts(count int) int {
 	return (count + mergeMax - 1) / mergeMax
 }
 
-// group puts the nodes on the stack from base up under branches, the first of which is n, and
-// leaves the branches on the stack instead.
+// group puts the nodes on the stack from base up under branches, the first of which is n, and leaves the branches on the stack instead.
 func (t *tree) group(n *node, base int) {
 	count := len(t.stack) - base
 	k := parts(count)

@@ -54,9 +54,8 @@ func Enter() {
 	}
 }
 
-// Leave restores every handler that has been replaced since Enter, unless Enter saw the new handler for some
-// signal. It returns how many it restored. Handlers that the Go runtime installed meanwhile, for
-// signal.Notify, stay: Enter has seen the runtime's handler.
+// Leave restores every handler that has been replaced since Enter, unless Enter saw the new handler for some signal. It returns how many it
+// restored. Handlers that the Go runtime installed meanwhile, for signal.Notify, stay: Enter has seen the runtime's handler.
 func Leave() (restored int) {
 	guard.Lock()
 	defer guard.Unlock()
@@ -76,8 +75,7 @@ func Leave() (restored int) {
 	return restored
 }
 
-// known reports whether Enter saw the handler for any signal. The handlers 0 (default) and 1 (ignore) are
-// always known.
+// known reports whether Enter saw the handler for any signal. The handlers 0 (default) and 1 (ignore) are always known.
 func known(handler uintptr) bool {
 	if handler <= 1 {
 		return true

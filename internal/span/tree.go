@@ -8,8 +8,7 @@ package span
 // Range is the bytes [Lo, Hi).
 type Range struct{ Lo, Hi uint64 }
 
-// Tree holds nodes, each with a half-open range [Lo, Hi) of bytes and a value. Its zero value is empty. It is not safe for
-// concurrent use.
+// Tree holds nodes, each with a half-open range [Lo, Hi) of bytes and a value. Its zero value is empty. It is not safe for concurrent use.
 type Tree[V any] struct {
 	root  *Node[V]
 	n     int

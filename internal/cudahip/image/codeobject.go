@@ -28,8 +28,7 @@ func readObjects(data []byte) (found, error) {
 	return readObject(data)
 }
 
-// checkCompressed checks that a compressed bundle is complete. Version 1 of the format does not say
-// how long the bundle is.
+// checkCompressed checks that a compressed bundle is complete. Version 1 of the format does not say how long the bundle is.
 func checkCompressed(data []byte) error {
 	const what, header = "compressed bundle", 24
 	r, size := reader{data}, uint64(0)

@@ -58,8 +58,7 @@ func readCubin(data []byte) (found, error) {
 	return kernels, nil
 }
 
-// attributes calls fn for each attribute of a section. known is false if it came to an attribute that it
-// cannot read.
+// attributes calls fn for each attribute of a section. known is false if it came to an attribute that it cannot read.
 func attributes(s *section, fn func(attribute byte, value reader)) (known bool, err error) {
 	if uint64(len(s.body)) != s.size {
 		return false, damaged("cubin", "section %s is cut short", s.name)

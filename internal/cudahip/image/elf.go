@@ -112,8 +112,7 @@ func (e *elf) readSections(off uint64, size, count, namesIndex uint16) error {
 		at := uint64(i) * sectionSize
 		s := section{kind: t.u32(at + 4), size: t.u64(at + 32), link: t.u32(at + 40)}
 		if s.kind != 0 && s.kind != sectionEmpty {
-			// The headers of a vendor's own sections may have other meanings, so they are checked only when the section is
-			// read.
+			// The headers of a vendor's own sections may have other meanings, so they are checked only when the section is read.
 			if s.body, ok = e.slice(t.u64(at+24), s.size); !ok && s.kind < sectionVendor {
 				return damaged(e.what, "section %d does not lie within its %d bytes", i, len(e.data))
 			}

@@ -40,8 +40,7 @@ func damaged(what, format string, args ...any) error {
 		Detail: "the " + what + " is damaged: " + fmt.Sprintf(format, args...)}
 }
 
-// checkFatbin checks the header and that the image is complete. It does not read the contents, which
-// usually are compressed.
+// checkFatbin checks the header and that the image is complete. It does not read the contents, which usually are compressed.
 func checkFatbin(data []byte) error {
 	const what, magic, least = "fatbin", 0xba55ed50, 16
 	r := reader{data: data}

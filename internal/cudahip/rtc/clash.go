@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// clash returns the reason why hipRTC must not be loaded into this process, or "". hipRTC compiles with AMD's library
-// comgr. Linux distributions may build comgr with a clang of its own that uses LLVM's shared library. If the process
-// already has the shared clang of the same version, which PoCL loads, both clangs register the same options with that
-// LLVM, and LLVM ends the process.
+// clash returns the reason why hipRTC must not be loaded into this process, or "". hipRTC compiles with AMD's library comgr. Linux
+// distributions may build comgr with a clang of its own that uses LLVM's shared library. If the process already has the shared clang of the
+// same version, which PoCL loads, both clangs register the same options with that LLVM, and LLVM ends the process.
 func clash(s *search) string {
 	if runtime.GOOS != "linux" {
 		return ""
@@ -21,8 +20,7 @@ func clash(s *search) string {
 	return clashes(s.comgr(), mapped)
 }
 
-// clashes returns the reason why the library at path must not be loaded into a process that has
-// mapped these files, or "".
+// clashes returns the reason why the library at path must not be loaded into a process that has mapped these files, or "".
 func clashes(path string, mapped []byte) string {
 	if path == "" || bytes.Contains(mapped, []byte("/"+filepath.Base(path))) {
 		return "" // it has been loaded

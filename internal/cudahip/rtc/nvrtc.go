@@ -26,8 +26,7 @@ var nvrtc = &vendor{
 	plan:      (*Compiler).planNVIDIA,
 }
 
-// nvrtcLibraries returns the usual names. From CUDA 11.2 on, the name is that of 11.2 in all releases
-// of CUDA 11.
+// nvrtcLibraries returns the usual names. From CUDA 11.2 on, the name is that of 11.2 in all releases of CUDA 11.
 func nvrtcLibraries() []string {
 	if runtime.GOOS == "windows" {
 		return []string{"nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll", "nvrtc64_111_0.dll", "nvrtc64_110_0.dll"}
@@ -70,8 +69,7 @@ func (c *Compiler) bindNVIDIA() (missing []string) {
 	return missing
 }
 
-// nvidiaTarget matches a target, such as sm_90 or compute_90. A letter at the end means a variant:
-// sm_90a, sm_100f.
+// nvidiaTarget matches a target, such as sm_90 or compute_90. A letter at the end means a variant: sm_90a, sm_100f.
 var nvidiaTarget = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{0,3})([af]?)$`)
 
 // planNVIDIA compiles for the target. If the compiler is older than the target, it compiles to PTX for the newest
@@ -124,8 +122,7 @@ func under(env string, inside ...string) (list []string) {
 	return list
 }
 
-// wheels returns folders of Python packages in the virtual environment in which the program was
-// started.
+// wheels returns folders of Python packages in the virtual environment in which the program was started.
 func wheels(inside ...string) (list []string) {
 	for _, i := range inside {
 		list = append(list, under("VIRTUAL_ENV", "lib/python3*/site-packages/"+i, "Lib/site-packages/"+i)...)

@@ -49,8 +49,7 @@ type vendor struct {
 	// beside are patterns of further files of the compiler in the library's folder.
 	beside []string
 
-	// bind looks up the calls that only this vendor has, and returns the names of those that are
-	// missing.
+	// bind looks up the calls that only this vendor has, and returns the names of those that are missing.
 	bind func(c *Compiler) []string
 
 	// plan returns how to compile for a target. An error is of kind ErrUnsupported.
@@ -131,8 +130,7 @@ func Load(of Vendor) (*Compiler, error) {
 	return l.compiler, l.err
 }
 
-// Found reports whether the compiler's library exists. If it finds the file, it does not load the library, so it costs
-// little.
+// Found reports whether the compiler's library exists. If it finds the file, it does not load the library, so it costs little.
 func Found(of Vendor) bool {
 	v := vendors[of]
 	l, s := v.loading()
@@ -193,8 +191,7 @@ func (c *Compiler) bind() (missing []string) {
 	return c.vendor.bind(c)
 }
 
-// identify names the compiler by its version, and by the sizes and times of its files, because the version of hipRTC hardly
-// ever changes.
+// identify names the compiler by its version, and by the sizes and times of its files, because the version of hipRTC hardly ever changes.
 func (c *Compiler) identify() {
 	c.version = "of unknown version"
 	if major, minor, st := c.calls.version(); st == 0 {
@@ -294,8 +291,7 @@ func (c *Compiler) Compile(target string, src *driver.Source) (*driver.Image, er
 	return img, nil
 }
 
-// zeroByte returns which text contains a zero byte, or "". For the compiler a text ends at its
-// first zero byte.
+// zeroByte returns which text contains a zero byte, or "". For the compiler a text ends at its first zero byte.
 func zeroByte(src *driver.Source, options []string) string {
 	switch {
 	case strings.IndexByte(src.Text, 0) >= 0:

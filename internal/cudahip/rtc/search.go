@@ -25,8 +25,7 @@ func (v *vendor) search() search {
 
 func (s *search) key() string { return s.exact + "\x00" + strings.Join(s.folders, "\x00") }
 
-// candidates returns the names and paths to open, in this order, and the patterns whose folders
-// contain none of the names.
+// candidates returns the names and paths to open, in this order, and the patterns whose folders contain none of the names.
 func (s *search) candidates() (names []string, absent []dl.Attempt) {
 	if s.exact != "" {
 		return []string{s.exact}, nil
