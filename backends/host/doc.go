@@ -13,7 +13,7 @@
 // A stream is a queue that one goroutine at a time works through, in order. The goroutine exists only while there is work to do: an idle
 // stream, one behind a shut gate and one that waits for another stream have none. Copies and fills of up to 32 KiB on an idle stream are
 // done at once on the caller's goroutine, which is cheaper than starting another one and has the same effect. So is a launch of some
-// microseconds, of a kernel whose work is bounded (driver.Function.Steps). Larger copies use several processors, see [Calibration]. So does
+// microseconds, of a kernel whose work is bounded (driver.Function.Steps). Larger copies use several processors. So does
 // a launch of several blocks; its goroutines look for the next launch for 10 us before they end. Enqueueing allocates nothing once the
 // queue has grown to its final size.
 //

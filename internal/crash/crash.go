@@ -53,10 +53,8 @@ var matrix = []string{"Matrix[", "OutMatrix["}
 // below reports whether a function is one that a kernel calls and that has no lines of the program.
 func below(function string) bool {
 	name, ok := strings.CutPrefix(function, "github.com/go-halyard/halyard/kernel/grid.")
-	return strings.HasPrefix(function, "runtime.") || ok && slices.ContainsFunc(matrix, func(m string) bool {
-		return strings.HasPrefix(name,
-			m)
-	})
+	of := func(m string) bool { return strings.HasPrefix(name, m) }
+	return strings.HasPrefix(function, "runtime.") || ok && slices.ContainsFunc(matrix, of)
 }
 
 // place walks the stack, the innermost call first. From the function on for which begins returns true, it returns the first place that is

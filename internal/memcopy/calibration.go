@@ -48,9 +48,9 @@ func classOf(n uint64) *class { return &classes[min(bits.Len64(n/least), classCo
 
 // class finds the best plan for one class of sizes by trying all on real copies.
 type class struct {
-	from    uint64 // the smallest size
-	open    bool   // there is no largest size
-	settled atomic.Pointer[choice]
+	from    uint64               // the smallest size
+	open    bool                 // there is no largest size
+	settled atomic.Pointer[Plan] // the outcome of all trials
 
 	trying sync.Mutex // held by the copy that is trying plans
 	plans  []Plan
@@ -58,16 +58,10 @@ type class struct {
 	tried  int
 }
 
-// choice is the outcome of all trials.
-type choice struct {
-	plan        Plan
-	rate, whole float64
-}
-
 // plan returns what to do without a trial.
 func (c *class) plan() Plan {
-	if s := c.settled.Load(); s != nil {
-		return s.plan
+	if p := c.settled.Load(); p != nil {
+		return *p
 	}
 	return Plan{Piece: 256 << 10, Workers: 2}
 }
@@ -117,8 +111,7 @@ func (c *class) try(t task) {
 		c.rates[i] = max(c.rates[i], float64(t.n)/took.Seconds())
 	}
 	if c.tried++; c.tried == len(c.plans)*trialsPerPlan {
-		i := best(c.plans, c.rates)
-		c.settled.Store(&choice{plan: c.plans[i], rate: c.rates[i], whole: c.rates[0]})
+		c.settled.Store(&c.plans[best(c.plans, c.rates)])
 	}
 }
 

@@ -10,7 +10,7 @@
 // a piece and the number of goroutines together are a plan. The plan is chosen by measuring. The first copies of each size class are the
 // trials, so measuring needs no extra copies and no memory, and uses the sizes that the program really copies. Each plan is tried several
 // times in a row, and the first time does not count. A part of what a plan costs shows only in the next copy of the same data, which either
-// finds the data in the caches or must wait for the memory. [Calibration] returns the result.
+// finds the data in the caches or must wait for the memory.
 //
 // All copies that run at the same time in the process share an allowance of GOMAXPROCS - 1 extra goroutines. These end with the copy that
 // they help: an idle process has none. In the steady state nothing here allocates.
