@@ -11,11 +11,6 @@ func (d *device) failure(op string, kind error, format string, args ...any) erro
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// foreign reports an object that this package did not make.
-func (d *device) foreign(op string, object any) error {
-	return d.failure(op, driver.ErrWrongDevice, "%T does not belong to the host backend", object)
-}
-
 // shortage returns an error of kind ErrOutOfMemory; cause is the system's error or nil.
 func (d *device) shortage(op string, kind driver.Kind, size uint64, cause error, format string, args ...any) error {
 	s := &driver.Shortage{Request: size, Kind: kind, Held: d.held.Load()}

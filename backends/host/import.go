@@ -12,12 +12,6 @@ import (
 // claims. It does not page-lock the memory. On a discrete device imported memory of KindDevice has no host pointer, although its bytes lie
 // in host memory.
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
-	switch {
-	case handle == 0 || size == 0:
-		return nil, d.failure("import", driver.ErrInvalidArgument, "size %d at address %#x; both must be nonzero", size, handle)
-	case size-1 > uint64(^uintptr(0)-handle):
-		return nil, d.failure("import", driver.ErrOutOfRange, "%d bytes at %#x exceed the address space", size, handle)
-	}
 	const op = "import"
 	switch owner, whole := d.backend.owner(addresses(handle, handle+uintptr(size))); {
 	case owner < 0 && !memcopy.Readable(handle):

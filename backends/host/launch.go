@@ -176,13 +176,9 @@ func (l *launch) work() (last bool) {
 
 // Launch implements driver.Launcher.
 func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
-	own, ok := k.(*kernel)
-	if !ok {
-		return s.dev.foreign("launch", k)
-	}
 	l := launches.Get().(*launch)
 	l.dev, l.crew = s.dev, &s.crew
-	l.kernel, l.grid, l.block, l.shared = own, how.Grid, how.Block, how.Shared
+	l.kernel, l.grid, l.block, l.shared = k.(*kernel), how.Grid, how.Block, how.Shared
 	large := 0
 	for i := range how.Args {
 		if a := &how.Args[i]; a.Ptr != nil {
@@ -198,11 +194,7 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 		var b []byte
 		switch {
 		case a.Kind == driver.ParamPointer && a.Region.Mem != nil:
-			m, ok := a.Region.Mem.(*memory)
-			if !ok {
-				l.give()
-				return s.dev.foreign("launch", a.Region.Mem)
-			}
+			m := a.Region.Mem.(*memory)
 			at := m.base
 			if a.Region.Off < m.size { // else the address may be that of another object of the Go heap
 				at = unsafe.Add(at, a.Region.Off)

@@ -53,16 +53,6 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	if align == 0 {
 		align = defaultAlign
 	}
-	switch {
-	case kind != driver.KindDevice && kind != driver.KindHost && kind != driver.KindShared:
-		return nil, d.failure(op, driver.ErrInvalidArgument, "invalid memory kind %v", kind)
-	case size == 0:
-		return nil, d.failure(op, driver.ErrInvalidArgument, "size 0")
-	case align&(align-1) != 0 || align > maxAlign:
-		return nil, d.failure(op, driver.ErrMisaligned, "alignment %d is not a power of two up to %d", align, uint64(maxAlign))
-	case size > d.info.MaxAlloc:
-		return nil, d.shortage(op, kind, size, nil, "a single allocation is limited to %d bytes", d.info.MaxAlloc)
-	}
 	m := &memory{dev: d, kind: kind, size: size, visible: d.info.SharesHostMemory || kind != driver.KindDevice}
 	if m.counted() && !d.hardware.take(size) {
 		return nil, d.shortage(op, kind, size, nil, "the device's memory limit is reached")

@@ -12,12 +12,6 @@ import (
 // Handles on one device share their registrations; other devices have their own.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	from := uintptr(ptr)
-	switch {
-	case ptr == nil || size == 0:
-		return nil, d.failure("register", driver.ErrInvalidArgument, "size %d at address %#x; both must be nonzero", size, from)
-	case size > uint64(^uintptr(0)-from):
-		return nil, d.failure("register", driver.ErrOutOfRange, "%d bytes at %#x exceed the address space", size, from)
-	}
 	to := from + uintptr(size)
 	if !d.hardware.registered.add(from, to) {
 		return nil, d.failure("register", driver.ErrBusy, "%d bytes at %#x overlap a registered range", size, from)

@@ -16,15 +16,7 @@ type rows struct {
 
 // Copy2D implements driver.Copier2D.
 func (s *stream) Copy2D(r driver.Rect) error {
-	dst, err := s.origin("copy rows", &r.Dst)
-	if err != nil {
-		return err
-	}
-	src, err := s.origin("copy rows", &r.Src)
-	if err != nil {
-		return err
-	}
-	w := rows{dst, src, r.Dst.Pitch, r.Src.Pitch, r.Width, r.Rows}
+	w := rows{origin(&r.Dst), origin(&r.Src), r.Dst.Pitch, r.Src.Pitch, r.Width, r.Rows}
 	s.mu.Lock()
 	if w.width*w.n <= inlineSize && s.idle() {
 		w.copy()
@@ -45,13 +37,9 @@ func (w *rows) copy() {
 }
 
 // origin returns the address of the first row.
-func (s *stream) origin(op string, p *driver.Pitched) (unsafe.Pointer, error) {
+func origin(p *driver.Pitched) unsafe.Pointer {
 	if p.Mem == nil {
-		return p.Host, nil
+		return p.Host
 	}
-	m, ok := p.Mem.(*memory)
-	if !ok {
-		return nil, s.dev.foreign(op, p.Mem)
-	}
-	return unsafe.Add(m.base, p.Off), nil
+	return unsafe.Add(p.Mem.(*memory).base, p.Off)
 }

@@ -192,35 +192,19 @@ func (s *stream) await(done uint64) {
 
 // Copy implements driver.Stream.
 func (s *stream) Copy(dst, src driver.Region) error {
-	d, ok := dst.Mem.(*memory)
-	if !ok {
-		return s.dev.foreign("copy", dst.Mem)
-	}
-	from, ok := src.Mem.(*memory)
-	if !ok {
-		return s.dev.foreign("copy", src.Mem)
-	}
-	s.copy(unsafe.Add(d.base, dst.Off), unsafe.Add(from.base, src.Off), dst.Len)
+	s.copy(unsafe.Add(dst.Mem.(*memory).base, dst.Off), unsafe.Add(src.Mem.(*memory).base, src.Off), dst.Len)
 	return nil
 }
 
 // CopyIn implements driver.Stream.
 func (s *stream) CopyIn(dst driver.Region, src unsafe.Pointer) error {
-	d, ok := dst.Mem.(*memory)
-	if !ok {
-		return s.dev.foreign("copy in", dst.Mem)
-	}
-	s.copy(unsafe.Add(d.base, dst.Off), src, dst.Len)
+	s.copy(unsafe.Add(dst.Mem.(*memory).base, dst.Off), src, dst.Len)
 	return nil
 }
 
 // CopyOut implements driver.Stream.
 func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
-	from, ok := src.Mem.(*memory)
-	if !ok {
-		return s.dev.foreign("copy out", src.Mem)
-	}
-	s.copy(dst, unsafe.Add(from.base, src.Off), src.Len)
+	s.copy(dst, unsafe.Add(src.Mem.(*memory).base, src.Off), src.Len)
 	return nil
 }
 
@@ -236,11 +220,7 @@ func (s *stream) copy(dst, src unsafe.Pointer, n uint64) {
 
 // Fill implements driver.Stream.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
-	d, ok := dst.Mem.(*memory)
-	if !ok {
-		return s.dev.foreign("fill", dst.Mem)
-	}
-	at := unsafe.Add(d.base, dst.Off)
+	at := unsafe.Add(dst.Mem.(*memory).base, dst.Off)
 	s.mu.Lock()
 	if dst.Len <= inlineSize && s.idle() {
 		memcopy.Fill(at, dst.Len, p.Bits, p.Width)
@@ -253,10 +233,7 @@ func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 
 // Record implements driver.Stream.
 func (s *stream) Record(e driver.Event) error {
-	ev, ok := e.(*event)
-	if !ok {
-		return s.dev.foreign("record", e)
-	}
+	ev := e.(*event)
 	if !ev.timing {
 		ev.record(s, s.issued.Load())
 		return nil
@@ -273,11 +250,7 @@ func (s *stream) Record(e driver.Event) error {
 
 // Wait implements driver.Stream. It enqueues nothing if the event is done or of the same stream.
 func (s *stream) Wait(e driver.Event) error {
-	ev, ok := e.(*event)
-	if !ok {
-		return s.dev.foreign("wait", e)
-	}
-	other, done := ev.pending()
+	other, done := e.(*event).pending()
 	if other == nil || other == s {
 		return nil
 	}
@@ -303,9 +276,6 @@ func (s *stream) Sync() error {
 
 // OnDone implements driver.Notifier.
 func (s *stream) OnDone(fn func()) error {
-	if fn == nil {
-		return s.dev.failure("call", driver.ErrInvalidArgument, "nil function")
-	}
 	s.mu.Lock()
 	if s.idle() {
 		go fn()
@@ -327,18 +297,14 @@ func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 
 // FreeAsync implements driver.StreamAllocator.
 func (s *stream) FreeAsync(m driver.Memory) error {
-	own, ok := m.(*memory)
-	if !ok {
-		return s.dev.foreign("free on stream", m)
-	}
 	s.mu.Lock()
 	idle := s.idle()
 	if !idle {
-		s.enqueue(op{kind: opFree, obj: own})
+		s.enqueue(op{kind: opFree, obj: m.(*memory)})
 	}
 	s.mu.Unlock()
 	if idle {
-		return own.Free()
+		return m.Free()
 	}
 	return nil
 }

@@ -88,28 +88,3 @@ func TestOverlap(t *testing.T) {
 		check(t, whole.Free())
 	}
 }
-
-// Objects of another backend are refused.
-func TestForeignObjects(t *testing.T) {
-	d := open(t, host.Options{}, 0)
-	s, e, m := newStream(t, d), newEvent(t, d, true), alloc(t, d, driver.KindDevice, 8)
-	type foreignEvent struct{ driver.Event }
-	type foreignMemory struct{ driver.Memory }
-	bad := driver.Region{Mem: foreignMemory{}, Len: 8}
-	var b [8]byte
-	before := contents(t, d, m)
-	for name, call := range map[string]func() error{
-		"copy to":   func() error { return s.Copy(bad, all(m)) },
-		"copy from": func() error { return s.Copy(all(m), bad) },
-		"copy in":   func() error { return s.CopyIn(bad, pointer(b[:])) },
-		"copy out":  func() error { return s.CopyOut(pointer(b[:]), bad) },
-		"fill":      func() error { return s.Fill(bad, driver.Pattern{Width: 1}) },
-		"record":    func() error { return s.Record(foreignEvent{}) },
-		"wait":      func() error { return s.Wait(foreignEvent{}) },
-		"free":      func() error { return s.(driver.StreamAllocator).FreeAsync(foreignMemory{}) },
-		"elapsed":   func() error { _, err := e.(driver.Timer).Elapsed(foreignEvent{}); return err },
-	} {
-		t.Run(name, func(t *testing.T) { wantKind(t, call(), driver.ErrWrongDevice) })
-	}
-	wantBytes(t, "after refused calls", contents(t, d, m), before)
-}

@@ -205,9 +205,6 @@ func (d *device) queueOfUnmaps(op string) (uintptr, error) {
 func (s *stream) Prefetch(r driver.Region, toHost bool) error {
 	const op = "prefetch"
 	d := s.dev
-	if !d.info.Caps.Has(driver.CapPrefetch) {
-		return d.refuse(op, driver.ErrUnsupported, "prefetching is not supported by the %s tier", d.tier)
-	}
 	var flags uint64
 	if toHost {
 		flags = migrateToHost

@@ -117,9 +117,6 @@ func (d *device) PeerAccess(other driver.Device) driver.PeerAccess {
 // 8 bytes, the width of the widest fill pattern.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
-	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "registering host memory is not supported")
-	}
 	s := span{uintptr(ptr), uintptr(ptr) + uintptr(size)}
 	if d.tier != tierBuffer && s.start%8 != 0 {
 		return nil, d.refuse(op, driver.ErrMisaligned, "address %#x is not aligned to 8 bytes", s.start)

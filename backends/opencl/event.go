@@ -138,9 +138,6 @@ type gate struct {
 func (s *stream) Gate() (driver.Gate, error) {
 	const op = "gate"
 	d := s.dev
-	if !d.info.Caps.Has(driver.CapGate) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "gates are not supported by the device")
-	}
 	cl, st := d.t.createUserEvent(d.ctx.cl)
 	if st != success {
 		return nil, d.check(op, "clCreateUserEvent", st)

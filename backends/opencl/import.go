@@ -27,9 +27,6 @@ const wordSize = 8
 func (d *device) Import(kind driver.Kind, handle uintptr, size uint64) (driver.Memory, error) {
 	const op = "import"
 	m := &memory{dev: d, kind: kind, size: size, foreign: true}
-	if kind == driver.KindShared && !d.info.Caps.Has(driver.CapShared) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "shared memory is not supported by the %s tier", d.tier)
-	}
 	if d.tier == tierBuffer {
 		if err := m.adoptBuffer(op, handle); err != nil {
 			return nil, err
@@ -139,9 +136,6 @@ func (m *memory) adoptBuffer(op string, mem uintptr) error {
 // PointerInfo describes the unified shared memory at an address. The kind is the one with which the backend allocated it.
 func (d *device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 	const op = "query a pointer"
-	if !d.info.Caps.Has(driver.CapPointerInfo) {
-		return driver.PointerInfo{}, d.refuse(op, driver.ErrUnsupported, "pointer queries are not supported by the %s tier", d.tier)
-	}
 	p, err := d.pointer(op, ptr)
 	if p.Kind == driver.KindHost {
 		d.ctx.mu.Lock()

@@ -42,9 +42,6 @@ var _ driver.Memory = (*memory)(nil)
 // (maxMemoryAllocationCount).
 func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, error) {
 	const op = "alloc"
-	if kind != driver.KindDevice && kind != driver.KindHost {
-		return nil, d.refuse(op, driver.ErrUnsupported, "%v memory is not supported", kind)
-	}
 	m, err := d.alloc(op, kind, size, max(align, alignment))
 	if err != nil {
 		return nil, err
@@ -173,9 +170,6 @@ func (d *device) freeBlock(blk *block) {
 // Register makes existing host memory usable in place, by VK_EXT_external_memory_host, which takes whole pages.
 func (d *device) Register(ptr unsafe.Pointer, size uint64) (driver.Memory, error) {
 	const op = "register"
-	if !d.info.Caps.Has(driver.CapRegister) {
-		return nil, d.refuse(op, driver.ErrUnsupported, "registering host memory is not supported")
-	}
 	page := max(d.plan.importAlign, 1)
 	start := uint64(dl.Address(ptr))
 	first := start &^ (page - 1)

@@ -18,6 +18,8 @@
 //   - Sizes of memory are greater than zero, because package hal makes memory of
 //     0 bytes itself. Those given to Alloc are at most Info.MaxAlloc;
 //     alignments are a power of two, at most Info.MaxAlign.
+//   - What needs a capability is asked only of a device whose Info.Caps has it.
+//   - Functions are not nil, and ranges of host memory do not exceed the address space.
 //
 // Everything else is the backend's to check. All sizes and offsets are in bytes.
 //
