@@ -159,6 +159,12 @@ type driverProperties struct {
 	conformance [4]uint8
 }
 
+// floatControls is VkPhysicalDeviceFloatControlsProperties.
+type floatControls struct {
+	head
+	on [17]uint32
+}
+
 // idProperties is VkPhysicalDeviceIDProperties.
 type idProperties struct {
 	head
