@@ -20,7 +20,7 @@ import (
 
 const (
 	module = "github.com/go-halyard/halyard"
-	tags   = "cuda opencl hip"
+	tags   = "cuda opencl hip vulkan"
 )
 
 // listed is what go list says of a package.
@@ -124,7 +124,7 @@ func load() (*world, error) {
 			return nil, err
 		}
 		exports[p.ImportPath] = p.Export
-		if strings.HasPrefix(p.ImportPath, module+"/") {
+		if within(p.ImportPath) {
 			ours = append(ours, p)
 		}
 	}
@@ -171,6 +171,9 @@ func (w *world) key(o types.Object) string {
 	return fmt.Sprintf("%s:%s:%d:%s", o.Pkg().Path(), filepath.Base(at.Filename), at.Line, o.Name())
 }
 
+// within reports whether a package belongs to this module, its first one included.
+func within(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
 // public reports whether programs can import a package.
 func public(path string) bool {
 	rest := "/" + strings.TrimPrefix(path, module+"/") + "/"
@@ -193,7 +196,7 @@ func (w *world) count() (names []*exported) {
 	known := w.std
 	for _, p := range w.packages {
 		for _, o := range p.info.Uses {
-			if o.Pkg() != nil && o.Pkg().Path() != p.path && strings.HasPrefix(o.Pkg().Path(), module+"/") {
+			if o.Pkg() != nil && o.Pkg().Path() != p.path && within(o.Pkg().Path()) {
 				used[w.key(o)] = true
 			}
 		}
