@@ -2,7 +2,6 @@ package array
 
 import (
 	"iter"
-	"slices"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/buffer"
@@ -34,22 +33,6 @@ func (g *Accessor[T]) check(op string) error {
 		return hal.Errorf(op, hal.ErrClosed, "the access to the array has ended")
 	}
 	return nil
-}
-
-// Shape returns a copy of the extents of the axes.
-func (g Accessor[T]) Shape() []int {
-	if g.at == nil {
-		return nil
-	}
-	return slices.Clone(g.at.shape)
-}
-
-// Len returns the number of elements.
-func (g Accessor[T]) Len() int {
-	if g.at == nil {
-		return 0
-	}
-	return g.at.length()
 }
 
 // At returns an element. If an index is out of range, the error is of kind ErrOutOfRange; if the number of
@@ -95,7 +78,7 @@ func (g Accessor[T]) Slice(order Order) ([]T, error) {
 		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous in %v order", g.at.shape, g.at.strides,
 			order)
 	}
-	return g.run(g.at.off, g.Len()), nil
+	return g.run(g.at.off, g.at.length()), nil
 }
 
 // Row returns the elements along the last axis as a slice; index has one index for every other axis. If the

@@ -141,12 +141,6 @@ func (a *Array[T]) Len() int {
 	return a.at.length()
 }
 
-// IsContiguous reports whether the elements follow each other in the given order, without gaps. A contiguous
-// array with at most one extent above 1 is contiguous in both orders.
-func (a *Array[T]) IsContiguous(order Order) bool {
-	return a.b != nil && a.at.contiguous(order)
-}
-
 // Order returns the order in which the array is contiguous, row-major if it is contiguous in both; ok is false if
 // it is contiguous in neither.
 func (a *Array[T]) Order() (order Order, ok bool) {
@@ -154,26 +148,6 @@ func (a *Array[T]) Order() (order Order, ok bool) {
 		return RowMajor, false
 	}
 	return a.at.order()
-}
-
-// State describes at which places the range from the array's first to its last element is current. That range includes the gaps.
-func (a *Array[T]) State() buffer.State {
-	if a.b == nil {
-		return buffer.State{}
-	}
-	b, err := a.part(a.at.hull())
-	if err != nil {
-		return buffer.State{}
-	}
-	return b.State()
-}
-
-// Stats returns the counters of the whole buffer.
-func (a *Array[T]) Stats() buffer.Stats {
-	if a.b == nil {
-		return buffer.Stats{}
-	}
-	return a.b.Stats()
 }
 
 // part returns a range of the buffer.
@@ -205,26 +179,6 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 	return a.part(a.at.hull())
 }
 
-// TryAcquire makes the elements of a contiguous array current on the stream's device and returns a lease on
-// them, in the array's [Array.Order]. It is [buffer.Buffer.TryAcquire] of exactly the array's
-// elements. If the array is not contiguous, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
-func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.whole("TryAcquire")
-	if err != nil {
-		return buffer.Lease{}, err
-	}
-	return b.TryAcquire(stream, mode)
-}
-
-// Acquire is TryAcquire, but waits until ctx ends for accesses that exclude it.
-func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.whole("Acquire")
-	if err != nil {
-		return buffer.Lease{}, err
-	}
-	return b.Acquire(ctx, stream, mode)
-}
-
 // Want names the elements of a contiguous array for [buffer.AcquireAll], and for kernels. With an array that is not contiguous AcquireAll
 // fails with kind ErrUnsupported.
 func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
@@ -235,7 +189,7 @@ func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 	return b.Want(mode)
 }
 
-// AcquireStrided is Acquire for any array. The lease's region reaches from the array's first to its last element in the
+// AcquireStrided is [buffer.Buffer.Acquire] for any array. The lease's region reaches from the array's first to its last element in the
 // buffer. In that region, counted in elements, the element with indices i, j, ... is at the second result of
 // [Array.Bounds] plus i, j, ... times [Array.Strides]. Elements in the gaps are not made current and must not be used: they may be stale,
 // and other accesses may use them. If the array fills more than 4096 separate ranges, some gaps are acquired too, as for

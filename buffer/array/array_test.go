@@ -517,7 +517,7 @@ func TestOverwriteInPlace(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, l.Release())
 			}
-			return put(g, make([]int32, g.Len()))
+			return put(g, make([]int32, a.Len()))
 		}))
 	}
 	require.Equal(t, []int32{0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 10, 11}, values(t, a))

@@ -6,7 +6,7 @@
 //	window, err := a.Slice(array.Between(10, 20), array.Between(100, 200))   // a view
 //	err = window.Update(ctx, func(g array.Accessor[float32]) error { ... }) // moves at most 10 times 100 elements
 //	block, err := window.Pack(ctx)                                      // a copy without gaps
-//	lease, err := block.TryAcquire(stream, coherence.ReadWrite)            // for a kernel
+//	elements, err := block.Buffer()                                     // for a lease or a kernel
 //
 // # What is copied, and what is moved to the host
 //
@@ -14,7 +14,7 @@
 //	Slice, Select, Transpose             no                      nothing
 //	Reshape                              no, or ErrUnsupported   nothing
 //	FromBuffer, FromStrides              no                      nothing
-//	Buffer, Acquire                      no, or ErrUnsupported   nothing
+//	Buffer, Want                         no, or ErrUnsupported   nothing
 //	New                                  no                      nothing
 //	From, Full                           yes                     nothing
 //	At, View, Update                     no                      the elements (see View for very many ranges)
@@ -36,7 +36,7 @@
 //
 // # Devices
 //
-// [Array.TryAcquire] gives a kernel the memory of a contiguous array; the program passes the kernel the array's
+// [Array.Buffer] is the memory of a contiguous array, for a lease; the program passes the kernel the array's
 // [Array.Order] and [Array.Shape]. For an array with gaps use [Array.AcquireStrided], or pack it first.
 //
 // # Exclusion

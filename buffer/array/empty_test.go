@@ -35,14 +35,13 @@ func TestNoElements(t *testing.T) {
 			require.Zero(t, a.Offset())
 			require.True(t, a.IsContiguous(array.RowMajor) && a.IsContiguous(array.ColumnMajor))
 			none := func(g array.Accessor[int32]) error {
-				require.Zero(t, g.Len())
 				for range g.All() {
 					t.Error("an element")
 				}
 				all, err := g.Slice(array.ColumnMajor)
 				require.NoError(t, err)
 				require.Empty(t, all)
-				if shape := g.Shape(); len(shape) == 2 && shape[0] > 0 {
+				if shape := a.Shape(); len(shape) == 2 && shape[0] > 0 {
 					row, err := g.Row(shape[0] - 1)
 					require.NoError(t, err)
 					require.Empty(t, row)

@@ -32,7 +32,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer a.Close()
-	lease, err := a.TryAcquire(stream, coherence.ReadWrite)
+	elements, err := a.Buffer()
+	if err != nil {
+		log.Fatal(err)
+	}
+	lease, err := elements.TryAcquire(stream, coherence.ReadWrite)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,7 +62,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(window.Shape(), window.Strides(), last)
-	fmt.Println(a.Stats().BytesCopied, "bytes copied of", 4*a.Len())
+	fmt.Println(elements.Stats().BytesCopied, "bytes copied of", 4*a.Len())
 	// Output:
 	// [3 4] [100 1] 11
 	// 48 bytes copied of 40000
@@ -75,7 +79,7 @@ func ExampleArray_Pack() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = column.TryAcquire(nil, coherence.Read)
+	_, err = column.Buffer()
 	fmt.Println(err)
 	packed, err := column.Pack(ctx)
 	if err != nil {
@@ -84,7 +88,7 @@ func ExampleArray_Pack() {
 	defer packed.Close()
 	fmt.Println(packed.Shape(), packed.Strides())
 	// Output:
-	// TryAcquire: not supported: shape [2] with strides [3] is not contiguous; Pack makes a contiguous copy
+	// Buffer: not supported: shape [2] with strides [3] is not contiguous; Pack makes a contiguous copy
 	// [2] [1]
 }
 

@@ -1,6 +1,12 @@
 package array
 
-import "github.com/go-halyard/halyard/buffer"
+import (
+	"context"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+)
 
 // NewIn and FromIn are New and From in either order.
 func NewIn[T buffer.Number](order Order, shape ...int) (*Array[T], error) {
@@ -32,4 +38,44 @@ func (a *Array[T]) Pieces(limit int) (list [][2]int) {
 		list = append(list, [2]int{r.lo, r.hi})
 	}
 	return list
+}
+
+// What tests ask of an array, and what they do with its buffer.
+
+func (a *Array[T]) IsContiguous(order Order) bool {
+	return a.b != nil && a.at.contiguous(order)
+}
+
+func (a *Array[T]) State() buffer.State {
+	if a.b == nil {
+		return buffer.State{}
+	}
+	b, err := a.part(a.at.hull())
+	if err != nil {
+		return buffer.State{}
+	}
+	return b.State()
+}
+
+func (a *Array[T]) Stats() buffer.Stats {
+	if a.b == nil {
+		return buffer.Stats{}
+	}
+	return a.b.Stats()
+}
+
+func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
+	b, err := a.Buffer()
+	if err != nil {
+		return buffer.Lease{}, err
+	}
+	return b.TryAcquire(stream, mode)
+}
+
+func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
+	b, err := a.Buffer()
+	if err != nil {
+		return buffer.Lease{}, err
+	}
+	return b.Acquire(ctx, stream, mode)
 }

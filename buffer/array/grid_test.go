@@ -14,8 +14,6 @@ func TestGrid(t *testing.T) {
 	a := counted(t, array.RowMajor, 3, 4)
 	gaps := view(t)(a.Slice(array.All().By(2), array.Between(1, 3)))
 	require.NoError(t, gaps.Update(ctx, func(g array.Accessor[int32]) error {
-		require.Equal(t, []int{2, 2}, g.Shape())
-		require.Equal(t, 4, g.Len())
 		row, err := g.Row(1)
 		require.NoError(t, err)
 		require.Equal(t, []int32{9, 10}, row)
@@ -97,8 +95,6 @@ func TestGridRefusesBadInput(t *testing.T) {
 			t.Fatal("an element of an access that has ended")
 		}
 	}
-	require.Zero(t, zero.Len())
-	require.Empty(t, zero.Shape())
 }
 
 func TestGridElementsDoNotAllocate(t *testing.T) {

@@ -176,30 +176,30 @@ func (l *layout) slice(op string, ranges []Range) (layout, error) {
 	}
 	s := layout{slices.Clone(l.shape), slices.Clone(l.strides), l.off}
 	for i, r := range ranges {
-		if r.Hi == End {
-			r.Hi = l.shape[i]
+		if r.hi == End {
+			r.hi = l.shape[i]
 		}
 		switch {
-		case r.Step == 0:
+		case r.step == 0:
 			return layout{}, hal.Errorf(op, hal.ErrInvalidArgument, "the range of axis %d has step 0", i)
-		case r.Lo < 0 || r.Hi > l.shape[i] || r.Lo > r.Hi:
-			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "the range [%d, %d) of axis %d is outside shape %v", r.Lo, r.Hi, i, l.shape)
-		case r.Lo == r.Hi:
+		case r.lo < 0 || r.hi > l.shape[i] || r.lo > r.hi:
+			return layout{}, hal.Errorf(op, hal.ErrOutOfRange, "the range [%d, %d) of axis %d is outside shape %v", r.lo, r.hi, i, l.shape)
+		case r.lo == r.hi:
 			s.shape[i] = 0
 			continue
 		}
-		first, width := r.Lo, r.Hi-r.Lo-1
-		if r.Step < 0 {
-			first = r.Hi - 1
+		first, width := r.lo, r.hi-r.lo-1
+		if r.step < 0 {
+			first = r.hi - 1
 		}
 		s.off += first * l.strides[i]
 		steps := 0
-		if r.Step != math.MinInt {
-			steps = width / max(r.Step, -r.Step)
+		if r.step != math.MinInt {
+			steps = width / max(r.step, -r.step)
 		}
 		s.shape[i] = steps + 1
 		if steps > 0 {
-			s.strides[i] *= r.Step
+			s.strides[i] *= r.step
 		}
 	}
 	if s.empty() {

@@ -200,7 +200,7 @@ func step(t *rapid.T, a *array.Array[int32], p plain) (*array.Array[int32], plai
 			lo := rapid.IntRange(0, p.shape[i]-1).Draw(t, "lo")
 			hi := rapid.IntRange(lo+1, p.shape[i]).Draw(t, "hi")
 			by := rapid.SampledFrom([]int{1, 1, 2, 3, 100, -1, -2, -100}).Draw(t, "by")
-			ranges = append(ranges, array.Range{Lo: lo, Hi: hi, Step: by})
+			ranges = append(ranges, array.Between(lo, hi).By(by))
 			var chosen []int
 			if by > 0 {
 				for k := lo; k < hi; k += by {
