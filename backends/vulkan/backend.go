@@ -14,7 +14,7 @@ import (
 
 const backendName = "vulkan"
 
-// memoryEnv forces the memory model of devices opened without Options.
+// memoryEnv forces the memory model of devices opened without options.
 const memoryEnv = "HALYARD_VULKAN_MEMORY"
 
 // withoutEnv names features of Vulkan, separated by commas, that are not used though a device has them: so a program meets a device that
@@ -26,21 +26,21 @@ var registered = newBackend(loadTable)
 
 func init() { driver.Register(registered) }
 
-// Backend is the Vulkan backend. Programs use it through package hal, and use the type itself only for methods that hal does not
-// offer: [Backend.Problems], [Backend.VendorCodes]. It is safe for concurrent use.
-type Backend struct {
+// backend is the Vulkan backend, which programs use through package hal. It is safe for concurrent use.
+type backend struct {
 	bind func() (*table, error)
 
-	of   *Backend // the backend without options, whose libraries it uses; for that backend itself, b
-	opts Options
+	of   *backend // the backend without options, whose libraries it uses; for that backend itself, b
+	opts options
 
 	mu        sync.Mutex
 	instances map[string]*instance // by the value of libraryEnv
-	variants  map[Options]*Backend // backends with options, which use this one's instances
+	variants  map[options]*backend // backends with options, which use this one's instances
 }
 
-// Options identify a backend for [New]: equal Options give the same backend.
-type Options struct {
+// options identify a backend: equal options give the same backend. The tests have backends of both memory models at once; programs choose
+// by HALYARD_VULKAN_MEMORY.
+type options struct {
 	// Memory is the memory model of every device that the backend opens: "unified" if the host accesses all memory in place,
 	// "discrete" if it has to copy from and to the device's. A device that shares the host's memory can be used as a discrete
 	// one: it is then reported as simulated, and gives programs a discrete device on any machine. The other way round does not work,
@@ -54,21 +54,17 @@ type Options struct {
 	without string // the value of withoutEnv
 }
 
-// New returns a backend with the options. hal.OpenWith opens its devices, so one program can use a device in both memory models. A backend
-// with options is not registered. For the same valid options New returns the same backend, and for empty options the registered one.
-// Package hal regards a device that is open in both models as two devices.
-func New(opts Options) *Backend { return registered.with(opts) }
-
-// with returns the variant of a backend that has the options.
-func (b *Backend) with(opts Options) *Backend {
-	if opts == (Options{}) {
+// with returns the variant of a backend that has the options, for empty options the backend itself. Package hal regards a device that is
+// open in both memory models as two devices.
+func (b *backend) with(opts options) *backend {
+	if opts == (options{}) {
 		return b
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	v := b.variants[opts]
 	if v == nil {
-		v = &Backend{of: b, opts: opts}
+		v = &backend{of: b, opts: opts}
 		if opts.valid() {
 			b.variants[opts] = v
 		}
@@ -76,19 +72,19 @@ func (b *Backend) with(opts Options) *Backend {
 	return v
 }
 
-func newBackend(bind func() (*table, error)) *Backend {
-	b := &Backend{bind: bind, instances: map[string]*instance{}, variants: map[Options]*Backend{}}
+func newBackend(bind func() (*table, error)) *backend {
+	b := &backend{bind: bind, instances: map[string]*instance{}, variants: map[options]*backend{}}
 	b.of = b
 	return b
 }
 
-func (o Options) valid() bool {
+func (o options) valid() bool {
 	return o.Memory == "" || o.Memory == modelUnified || o.Memory == modelDiscrete
 }
 
 // options returns the options with what the environment adds.
-func (b *Backend) options() (Options, error) {
-	o, from := b.opts, "Options.Memory"
+func (b *backend) options() (options, error) {
+	o, from := b.opts, "options.Memory"
 	if o.Memory == "" {
 		o.Memory, from = os.Getenv(memoryEnv), memoryEnv
 	}
@@ -106,10 +102,10 @@ func (b *Backend) options() (Options, error) {
 }
 
 // Name returns "vulkan".
-func (b *Backend) Name() string { return backendName }
+func (b *backend) Name() string { return backendName }
 
 // instance returns the instance of the library that the environment selects. If it cannot be made, the next call tries again.
-func (b *Backend) instance(op string) (*instance, error) {
+func (b *backend) instance(op string) (*instance, error) {
 	key := os.Getenv(libraryEnv)
 	b = b.of
 	b.mu.Lock()
@@ -137,7 +133,7 @@ type found struct {
 }
 
 // enumerate returns the devices that can be used, by ordinal, and why others cannot.
-func (b *Backend) enumerate(ctx context.Context, op string) (list []found, problems []string, err error) {
+func (b *backend) enumerate(ctx context.Context, op string) (list []found, problems []string, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, &driver.Error{Op: op, Backend: backendName, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
 	}
@@ -174,8 +170,8 @@ func (b *Backend) enumerate(ctx context.Context, op string) (list []found, probl
 
 // Devices lists the devices of all drivers in the loader's order. The error is of kind ErrUnavailable if there is no Vulkan loader, if
 // no driver is installed, and if no device can be used, with the reasons; it is of kind ErrInvalidArgument if the environment or
-// [Options] name a memory model that does not exist.
-func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+// [options] name a memory model that does not exist.
+func (b *backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	list, _, err := b.enumerate(ctx, "list devices")
 	infos := make([]driver.Info, len(list))
 	for i, f := range list {
@@ -186,7 +182,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 
 // Problems returns the reasons why devices are missing from the list, as one sentence each: one that is too old or lacks a feature, or
 // that no driver is there. It returns nil if there are none.
-func (b *Backend) Problems(ctx context.Context) []string {
+func (b *backend) Problems(ctx context.Context) []string {
 	_, problems, err := b.enumerate(ctx, "list devices")
 	if err != nil {
 		return []string{err.Error()}
@@ -196,7 +192,7 @@ func (b *Backend) Problems(ctx context.Context) []string {
 
 // Open opens a device by its index in the list. The error is of kind ErrOutOfRange if there is no such device, and has the reasons why
 // others are missing; if there is none at all, it is that of Devices.
-func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	const op = "open"
 	if ordinal < 0 {
 		return nil, refusal(op, -1, driver.ErrOutOfRange, "%d: negative device number", ordinal)

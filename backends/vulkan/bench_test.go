@@ -13,7 +13,7 @@ import (
 // What calls cost the caller, and copies to their end.
 func BenchmarkCalls(b *testing.B) {
 	for _, model := range []string{modelUnified, modelDiscrete} {
-		opened, err := newBackend(loadTable).with(Options{Memory: model}).Open(b.Context(), 0)
+		opened, err := newBackend(loadTable).with(options{Memory: model}).Open(b.Context(), 0)
 		if err != nil {
 			b.Skip(err)
 		}

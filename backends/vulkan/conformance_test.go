@@ -16,9 +16,9 @@ import (
 func TestConformance(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		h := conformance.Harness{
-			Open:     func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, p.Backend, p.ordinal) },
+			Open:     func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, p.backend, p.ordinal) },
 			Others:   []func(context.Context) (*hal.Device, error){another},
-			Backend:  p.Backend,
+			Backend:  p.backend,
 			Faults:   func() conformance.FaultControl { return p.spy },
 			Contexts: p.spy.devices,
 			VendorCodes: func() []driver.Error {
@@ -50,8 +50,10 @@ func TestSuite(t *testing.T) {
 		t.Skip("TestConformance checks more")
 	}
 	everyModel(t, func(t *testing.T, p at) {
-		open := func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, New(p.opts), p.ordinal) }
-		conformance.Run(t, conformance.Harness{Open: open, Backend: New(p.opts), Short: true})
+		open := func(ctx context.Context) (*hal.Device, error) {
+			return hal.OpenWith(ctx, registered.with(p.opts), p.ordinal)
+		}
+		conformance.Run(t, conformance.Harness{Open: open, Backend: registered.with(p.opts), Short: true})
 	})
 }
 

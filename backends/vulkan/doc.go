@@ -15,8 +15,8 @@
 // # Models of memory
 //
 // Info.MemoryModel is "unified" on processors and integrated GPUs whose memory the host sees, coherent and cached: there the host
-// accesses all memory in place, and buffers copy nothing. On all others it is "discrete". With HALYARD_VULKAN_MEMORY=discrete, or
-// Options.Memory, a unified device is used as a discrete one with memory of its own, 1 GiB of it, and reported as simulated: so
+// accesses all memory in place, and buffers copy nothing. On all others it is "discrete". With
+// HALYARD_VULKAN_MEMORY=discrete a unified device is used as a discrete one with memory of its own, 1 GiB of it, and reported as simulated: so
 // that programs and tests meet a discrete device on any machine.
 //
 // Memory.Handle is the device's address (vkGetBufferDeviceAddress). For host memory it need not be the host's address. Large memory

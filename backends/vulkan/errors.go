@@ -71,7 +71,7 @@ func (d *device) refuse(op string, kind error, format string, args ...any) *driv
 }
 
 // VendorCodes lists every error status for which the backend has a name, in descending order.
-func (b *Backend) VendorCodes() []int64 {
+func (b *backend) VendorCodes() []int64 {
 	codes := make([]int64, len(statuses))
 	for i, k := range statuses {
 		codes[i] = int64(k.code)
@@ -81,6 +81,6 @@ func (b *Backend) VendorCodes() []int64 {
 }
 
 // VendorError returns the error with which the backend reports a status. An unknown status is of kind ErrDriver.
-func (b *Backend) VendorError(api string, code int64) error {
+func (b *backend) VendorError(api string, code int64) error {
 	return failure("vendor call", -1, api, status(code))
 }

@@ -29,7 +29,7 @@ func newGathering(t *testing.T, queues uint32) *gathering {
 	t.Setenv("HALYARD_KERNEL_CACHE", "off")
 	m := newMock(rand.New(rand.NewPCG(1, 7)))
 	m.queues, m.slow = queues, true
-	b := newBackend(func() (*table, error) { return m.table(), nil }).with(Options{Memory: modelDiscrete})
+	b := newBackend(func() (*table, error) { return m.table(), nil }).with(options{Memory: modelDiscrete})
 	opened, err := b.Open(t.Context(), 0)
 	must(t, err)
 	g := &gathering{t: t, m: m, d: opened.(*device)}

@@ -290,7 +290,7 @@ func TestMemoryModels(t *testing.T) {
 		{"cosy", "", ""}, {"", "cosy", ""}, {"cosy", modelUnified, modelUnified},
 	} {
 		t.Setenv(memoryEnv, c.env)
-		infos, err := b.with(Options{Memory: c.option}).Devices(t.Context())
+		infos, err := b.with(options{Memory: c.option}).Devices(t.Context())
 		if c.want == "" {
 			if !errors.Is(err, driver.ErrInvalidArgument) || !strings.Contains(err.Error(), `"cosy"; it must be "unified" or "discrete"`) {
 				t.Errorf("%+v: %v", c, err)
@@ -299,11 +299,11 @@ func TestMemoryModels(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c, infos, err)
 		}
 	}
-	first, second := b.with(Options{Memory: modelDiscrete}), b.with(Options{Memory: modelDiscrete})
-	if first != second || b.with(Options{}) != b || New(Options{}) != registered {
+	first, second := b.with(options{Memory: modelDiscrete}), b.with(options{Memory: modelDiscrete})
+	if first != second || b.with(options{}) != b || registered.with(options{}) != registered {
 		t.Error("equal options give different backends")
 	}
-	infos, err := b.with(Options{Memory: modelDiscrete, Limit: 64 << 20}).Devices(t.Context())
+	infos, err := b.with(options{Memory: modelDiscrete, Limit: 64 << 20}).Devices(t.Context())
 	if err != nil || infos[0].TotalMemory != 64<<20 {
 		t.Errorf("limit: %+v, %v", infos, err)
 	}

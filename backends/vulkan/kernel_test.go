@@ -184,7 +184,7 @@ func putting(m driver.Memory, off uint64, v, n uint32) []driver.Arg {
 func TestSuggestedBlocks(t *testing.T) {
 	everyModel(t, func(t *testing.T, p at) {
 		const n = 1 << 17
-		dev, err := hal.OpenWith(t.Context(), p.Backend, p.ordinal)
+		dev, err := hal.OpenWith(t.Context(), p.backend, p.ordinal)
 		must(t, err)
 		if most := dev.Info().Compute.MaxGrid[0]; most >= n {
 			t.Skipf("the device takes %d blocks", most)

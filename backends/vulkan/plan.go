@@ -98,7 +98,7 @@ const (
 // mostQueues is the number of queues of a device that are used at most.
 const mostQueues = 4
 
-// Models of memory, for Options.Memory and Info.MemoryModel.
+// Models of memory, for options.Memory and Info.MemoryModel.
 const (
 	modelUnified  = "unified"
 	modelDiscrete = "discrete"
@@ -110,7 +110,7 @@ const (
 	alignment = 256  // bytes, of every allocation
 	maxAlign  = 4096 // bytes
 
-	// A simulated discrete device has this much memory, unless Options.Limit says otherwise: enough for every check of the suite,
+	// A simulated discrete device has this much memory, unless options.Limit says otherwise: enough for every check of the suite,
 	// little enough to be used up.
 	simulatedMemory = 1 << 30 // bytes
 )
@@ -138,7 +138,7 @@ type plan struct {
 }
 
 // planFor plans the use of a device. problem says why the device cannot be used, or is "".
-func planFor(f *facts, ordinal int, opts Options) (p *plan, problem string) {
+func planFor(f *facts, ordinal int, opts options) (p *plan, problem string) {
 	if f.api < oldestAPI {
 		return nil, fmt.Sprintf("%s has Vulkan %s; 1.2 is needed", f.model, version(f.api))
 	}
@@ -223,7 +223,7 @@ func computeFamily(families []queueFamily) (best int, ok bool) {
 const memoryOnHost = memoryHostVisible | memoryHostCoherent
 
 // planMemory chooses types of memory.
-func (p *plan) planMemory(f *facts, opts Options) (problem string) {
+func (p *plan) planMemory(f *facts, opts options) (problem string) {
 	sharesMemory := f.kind == deviceCPU || f.kind == deviceIntegratedGPU
 	p.deviceTypes = f.ranked(memoryDeviceLocal, 0, memoryHostVisible)
 	if sharesMemory {

@@ -94,28 +94,28 @@ func TestPlanOfMemory(t *testing.T) {
 		what         string
 		kind         uint32
 		types        []memoryType
-		opts         Options
+		opts         options
 		unified      bool
 		device, host uint32 // the best types
 		problem      string
 	}{
-		{"a card", deviceDiscreteGPU, []memoryType{{local, 0}, {onHost, 1}, {cachedHost, 1}}, Options{}, false, 0, 2, ""},
-		{"a card whose memory the host sees", deviceDiscreteGPU, []memoryType{{local | onHost, 0}, {local, 0}, {cachedHost, 1}}, Options{},
+		{"a card", deviceDiscreteGPU, []memoryType{{local, 0}, {onHost, 1}, {cachedHost, 1}}, options{}, false, 0, 2, ""},
+		{"a card whose memory the host sees", deviceDiscreteGPU, []memoryType{{local | onHost, 0}, {local, 0}, {cachedHost, 1}}, options{},
 			false, 1, 2, ""},
-		{"a card of a processor's memory", deviceCPU, []memoryType{{local | cachedHost, 0}}, Options{}, true, 0, 0, ""},
-		{"graphics in a processor", deviceIntegratedGPU, []memoryType{{local, 0}, {local | onHost, 0}, {local | cachedHost, 0}}, Options{},
+		{"a card of a processor's memory", deviceCPU, []memoryType{{local | cachedHost, 0}}, options{}, true, 0, 0, ""},
+		{"graphics in a processor", deviceIntegratedGPU, []memoryType{{local, 0}, {local | onHost, 0}, {local | cachedHost, 0}}, options{},
 			true, 2, 2, ""},
-		{"graphics in a processor without cached memory", deviceIntegratedGPU, []memoryType{{local | onHost, 0}, {cachedHost, 1}}, Options{},
+		{"graphics in a processor without cached memory", deviceIntegratedGPU, []memoryType{{local | onHost, 0}, {cachedHost, 1}}, options{},
 			false, 0, 1, ""},
-		{"the same as a discrete device", deviceCPU, []memoryType{{local | cachedHost, 0}}, Options{Memory: modelDiscrete}, false, 0, 0, ""},
-		{"a card, as one", deviceDiscreteGPU, []memoryType{{local, 0}, {cachedHost, 1}}, Options{Memory: modelDiscrete}, false, 0, 1, ""},
-		{"a card as unified", deviceDiscreteGPU, []memoryType{{local, 0}, {cachedHost, 1}}, Options{Memory: modelUnified},
+		{"the same as a discrete device", deviceCPU, []memoryType{{local | cachedHost, 0}}, options{Memory: modelDiscrete}, false, 0, 0, ""},
+		{"a card, as one", deviceDiscreteGPU, []memoryType{{local, 0}, {cachedHost, 1}}, options{Memory: modelDiscrete}, false, 0, 1, ""},
+		{"a card as unified", deviceDiscreteGPU, []memoryType{{local, 0}, {cachedHost, 1}}, options{Memory: modelUnified},
 			false, 0, 0, "does not share the host's memory"},
-		{"protected memory first", deviceDiscreteGPU, []memoryType{{local | 0x20, 0}, {local, 0}, {cachedHost, 1}}, Options{}, false, 1, 2, ""},
-		{"memory that must be flushed", deviceCPU, []memoryType{{local | memoryHostVisible, 0}}, Options{},
+		{"protected memory first", deviceDiscreteGPU, []memoryType{{local | 0x20, 0}, {local, 0}, {cachedHost, 1}}, options{}, false, 1, 2, ""},
+		{"memory that must be flushed", deviceCPU, []memoryType{{local | memoryHostVisible, 0}}, options{},
 			false, 0, 0, "no memory of its own that is visible"},
-		{"no memory", deviceCPU, nil, Options{}, false, 0, 0, "no memory of its own"},
-		{"a heap that does not exist", deviceCPU, []memoryType{{local | cachedHost, 7}}, Options{}, false, 0, 0, "no memory of its own"},
+		{"no memory", deviceCPU, nil, options{}, false, 0, 0, "no memory of its own"},
+		{"a heap that does not exist", deviceCPU, []memoryType{{local | cachedHost, 7}}, options{}, false, 0, 0, "no memory of its own"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			p, problem := planFor(madeUp(c.kind, c.types...), 0, c.opts)
@@ -152,7 +152,7 @@ func TestPlanOfFeatures(t *testing.T) {
 	} {
 		f := card()
 		c.change(f)
-		if p, problem := planFor(f, 0, Options{}); !strings.Contains(problem, c.problem) || (p == nil) != (c.problem != "") {
+		if p, problem := planFor(f, 0, options{}); !strings.Contains(problem, c.problem) || (p == nil) != (c.problem != "") {
 			t.Errorf("%s: %q, want %q", what, problem, c.problem)
 		} else if p != nil && p.info.Compute.NoInt64 != (f.features.core[40] == 0) {
 			t.Errorf("%s: without 64-bit integers: %t", what, p.info.Compute.NoInt64)
@@ -165,7 +165,7 @@ func TestPlanOfFeatures(t *testing.T) {
 	f.extensions = map[string]bool{extMemoryHost: true, extPortabilitySubset: true, "VK_KHR_swapchain": true}
 	f.importAlign = 4096
 	f.families = append(f.families, queueFamily{flags: 0x4, n: 2}, queueFamily{flags: queueCompute, n: 8, timestampBits: 36})
-	p, problem := planFor(f, 0, Options{})
+	p, problem := planFor(f, 0, options{})
 	if problem != "" {
 		t.Fatal(problem)
 	}
@@ -183,7 +183,7 @@ func TestPlanOfFeatures(t *testing.T) {
 	}
 	f.importAlign, f.families[2].timestampBits = 0, 0
 	f.extensions[extMemoryBudget] = true
-	p, _ = planFor(f, 0, Options{})
+	p, _ = planFor(f, 0, options{})
 	if c := p.info.Caps; c.Has(driver.CapRegister) || c.Has(driver.CapTiming) || !c.Has(driver.CapMemInfo) {
 		t.Errorf("abilities: %v", c)
 	}

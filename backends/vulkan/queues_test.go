@@ -14,7 +14,7 @@ import (
 func TestStreamsHaveQueues(t *testing.T) {
 	m := newMock(rand.New(rand.NewPCG(1, 7)))
 	m.queues, m.slow = 3, true
-	b := newBackend(func() (*table, error) { return m.table(), nil }).with(Options{Memory: modelDiscrete})
+	b := newBackend(func() (*table, error) { return m.table(), nil }).with(options{Memory: modelDiscrete})
 	opened, err := b.Open(t.Context(), 0)
 	must(t, err)
 	d := opened.(*device)

@@ -30,7 +30,7 @@ type spy struct {
 }
 
 // newSpied returns a backend of its own whose calls a spy sees.
-func newSpied(t testing.TB) (*Backend, *spy) {
+func newSpied(t testing.TB) (*backend, *spy) {
 	t.Helper()
 	s := &spy{held: map[string]int{}}
 	b := newBackend(func() (*table, error) {
@@ -172,7 +172,7 @@ func everyModel(t *testing.T, test func(t *testing.T, p at)) {
 	cards := false // the devices of the model before have memory of their own, and no other model
 	for _, model := range []string{modelDiscrete, modelUnified} {
 		b, s := newSpied(t)
-		v := b.with(Options{Memory: model})
+		v := b.with(options{Memory: model})
 		infos, err := v.Devices(t.Context())
 		if err != nil {
 			if cards {
@@ -200,7 +200,7 @@ func everyModel(t *testing.T, test func(t *testing.T, p at)) {
 
 // at is a device in a memory model.
 type at struct {
-	*Backend
+	*backend
 	spy     *spy
 	ordinal int
 	info    driver.Info
