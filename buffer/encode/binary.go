@@ -27,8 +27,8 @@ func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
 }
 
 // UnmarshalBinary sets the elements from the result of MarshalBinary, which may come from a machine with the other byte
-// order. If the data is malformed, or has another type or number of elements, the error is of kind ErrInvalidArgument and
-// nothing is written. It implements [encoding.BinaryUnmarshaler].
+// order. [npy.Decode] returns the elements where their number is not known. If the data is malformed, or has another type or number of
+// elements, the error is of kind ErrInvalidArgument and nothing is written. It implements [encoding.BinaryUnmarshaler].
 func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 	const op = "UnmarshalBinary"
 	if err := x.check(op); err != nil {
@@ -42,16 +42,6 @@ func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the data has %d elements, but the buffer has %d", len(values), x.b.Len())
 	}
 	return x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil })
-}
-
-// Unmarshal returns a new buffer with the elements from the result of MarshalBinary, with the errors
-// of [Bytes.UnmarshalBinary].
-func Unmarshal[T buffer.Number](data []byte, opts ...buffer.Option) (*buffer.Buffer[T], error) {
-	values, err := decode[T]("Unmarshal", data)
-	if err != nil {
-		return nil, err
-	}
-	return buffer.From(values, opts...)
 }
 
 func decode[T buffer.Number](op string, data []byte) ([]T, error) {

@@ -37,14 +37,6 @@ func (x Bytes[T]) check(op string) error {
 	return nil
 }
 
-// Size returns the number of bytes.
-func (x Bytes[T]) Size() int64 {
-	if x.b == nil {
-		return 0
-	}
-	return int64(x.b.Size())
-}
-
 func width[T any]() int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
@@ -61,7 +53,7 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	if err := x.check(op); err != nil {
 		return 0, err
 	}
-	size := x.Size()
+	size := int64(x.b.Size())
 	switch {
 	case off < 0:
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "offset %d", off)
@@ -98,7 +90,7 @@ func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	if err := x.check(op); err != nil {
 		return 0, err
 	}
-	size := x.Size()
+	size := int64(x.b.Size())
 	switch {
 	case off < 0:
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "offset %d", off)
@@ -176,7 +168,7 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	if x.ctx.Err() != nil {
 		return 0, layer.Interrupted(op, x.ctx)
 	}
-	size := x.Size()
+	size := int64(x.b.Size())
 	data, err := io.ReadAll(io.LimitReader(r, size+1))
 	n := int64(len(data))
 	switch {

@@ -67,7 +67,7 @@ func native(data ...uint32) (out []byte) {
 func TestReaderAtIsOne(t *testing.T) {
 	b := newBuffer[uint32](t, 0x01020304, 0x05060708, 0x090a0b0c)
 	x := encode.Of(ctx, b)
-	require.NoError(t, iotest.TestReader(io.NewSectionReader(x, 0, x.Size()), native(contents(t, b)...)))
+	require.NoError(t, iotest.TestReader(io.NewSectionReader(x, 0, int64(b.Size())), native(contents(t, b)...)))
 }
 
 func TestOnlyWhatIsTouchedMoves(t *testing.T) {
@@ -122,7 +122,6 @@ func TestSlicesHaveTheirOwnBytes(t *testing.T) {
 	part, err := b.Slice(1, 3)
 	require.NoError(t, err)
 	x := encode.Of(ctx, part)
-	require.Equal(t, int64(8), x.Size())
 	require.NoError(t, second(x.WriteAt(native(9), 4)))
 	require.ErrorIs(t, second(x.WriteAt(native(9), 8)), hal.ErrOutOfRange)
 	require.Equal(t, []uint32{0, 1, 9, 3}, contents(t, b))
@@ -138,7 +137,6 @@ func TestBytesModel(t *testing.T) {
 		defer b.Close()
 		x := encode.Of(ctx, b)
 		size := 8 * n
-		require.Equal(t, int64(size), x.Size())
 		want := make([]byte, size)
 		stale := make([]bool, n) // on the host
 		touched := func(lo, hi int, whole bool) (bytes uint64) {
@@ -251,7 +249,6 @@ func TestBadInputIsRefused(t *testing.T) {
 		"Unmarshal: more":           {x.UnmarshalBinary(append(file(t, []int{2}, []uint32{1, 2}), 0)), hal.ErrInvalidArgument},
 		"Unmarshal: less":           {x.UnmarshalBinary(file(t, []int{2}, []uint32{1, 2})[:135]), io.ErrUnexpectedEOF},
 		"Unmarshal: context":        {y.UnmarshalBinary(file(t, []int{2}, []uint32{8, 9})), context.Canceled},
-		"new: another type":         {second(encode.Unmarshal[int32](file(t, []int{1}, []uint32{1}))), hal.ErrInvalidArgument},
 	} {
 		require.ErrorIs(t, c.err, c.kind, name)
 	}
@@ -262,7 +259,6 @@ func TestBadInputIsRefused(t *testing.T) {
 	require.Equal(t, []uint32{1, 2}, contents(t, b))
 
 	for name, z := range map[string]encode.Bytes[uint32]{"zero": {}, "nil buffer": encode.Of[uint32](ctx, nil)} {
-		require.Zero(t, z.Size(), name)
 		for method, err := range map[string]error{
 			"ReadAt": second(z.ReadAt(p, 0)), "WriteAt": second(z.WriteAt(p, 0)), "WriteTo": second(z.WriteTo(io.Discard)),
 			"ReadFrom": second(z.ReadFrom(bytes.NewReader(p))), "MarshalBinary": second(z.MarshalBinary()), "UnmarshalBinary": z.UnmarshalBinary(p),
@@ -298,7 +294,7 @@ func TestBinaryRoundTrip(t *testing.T) {
 	data, err := x.MarshalBinary()
 	require.NoError(t, err)
 	require.Equal(t, uint64(24), b.Stats().BytesCopied-before)
-	c, err := encode.Unmarshal[float64](data)
+	c, err := unmarshal[float64](data)
 	require.NoError(t, err)
 	defer c.Close()
 	require.Equal(t, []float64{1.5, math.Inf(1), -0.25}, contents(t, c))
@@ -331,12 +327,25 @@ func TestConcurrentReadersAndWriters(t *testing.T) {
 	wg.Wait()
 }
 
+// unmarshal returns a buffer with the elements of MarshalBinary's result, as a program makes one that does not know their number.
+func unmarshal[T buffer.Number](data []byte) (*buffer.Buffer[T], error) {
+	_, values, err := npy.Decode[T](data)
+	if err != nil {
+		return nil, err
+	}
+	b, err := buffer.From(values)
+	if err != nil {
+		return nil, err
+	}
+	return b, encode.Of(ctx, b).UnmarshalBinary(data)
+}
+
 func FuzzUnmarshal(f *testing.F) {
 	f.Add(file(f, []int{2}, []float32{1, 2}))
 	f.Add(file(f, []int{0}, []float32{}))
 	f.Add([]byte("\x93NUMPY\x01\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := encode.Unmarshal[float32](data)
+		b, err := unmarshal[float32](data)
 		if err != nil {
 			var e *hal.Error
 			require.ErrorAs(t, err, &e)
@@ -345,7 +354,7 @@ func FuzzUnmarshal(f *testing.F) {
 		defer b.Close()
 		again, err := encode.Of(ctx, b).MarshalBinary()
 		require.NoError(t, err)
-		c, err := encode.Unmarshal[float32](again)
+		c, err := unmarshal[float32](again)
 		require.NoError(t, err)
 		defer c.Close()
 		bits := func(b *buffer.Buffer[float32]) (out []uint32) {

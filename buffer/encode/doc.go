@@ -8,10 +8,10 @@
 //
 // The methods move these elements to the host, if they are not current there:
 //
-//	ReadAt                  the elements of which the range has a byte
-//	WriteAt                 at most two: the first and the last, if only a part of it is written
-//	WriteTo, MarshalBinary  all elements
-//	ReadFrom, Unmarshal*    nothing
+//	ReadAt                     the elements of which the range has a byte
+//	WriteAt                    at most two: the first and the last, if only a part of it is written
+//	WriteTo, MarshalBinary     all elements
+//	ReadFrom, UnmarshalBinary  nothing
 //
 // Raw bytes are in this machine's byte order and do not contain the type of the elements. MarshalBinary returns an .npy
 // file (see package npy), which contains the type and the byte order.

@@ -36,7 +36,7 @@ func Example() {
 	// coherent buffers
 }
 
-func ExampleUnmarshal() {
+func ExampleBytes_UnmarshalBinary() {
 	ctx := context.Background()
 	x, err := buffer.From([]float32{1, 2, 3})
 	if err != nil {
@@ -47,11 +47,14 @@ func ExampleUnmarshal() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	y, err := encode.Unmarshal[float32](data)
+	y, err := buffer.New[float32](3)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer y.Close()
+	if err := encode.Of(ctx, y).UnmarshalBinary(data); err != nil {
+		log.Fatal(err)
+	}
 	if err := y.View(ctx, func(s []float32) error { fmt.Println(s); return nil }); err != nil {
 		log.Fatal(err)
 	}
