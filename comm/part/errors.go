@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// ErrStale is the kind of a [StaleError].
+// ErrStale is the kind of the error of a read that was refused because some of the ghosts are stale. Its text names them. Nothing was read,
+// and nothing has changed.
 var ErrStale = errors.New("stale ghosts")
 
-// A StaleError says that a read was refused because some of the ghosts are stale. Nothing was read, and nothing has changed.
-type StaleError struct {
+// A staleError is an error of kind ErrStale.
+type staleError struct {
 	Rank   int
 	Local  []Range // in the local numbering, ascending
 	Global []Range // the same elements in the global numbering, one range for each of Local
@@ -19,7 +20,7 @@ type StaleError struct {
 }
 
 // Error names the first ranges.
-func (e *StaleError) Error() string {
+func (e *staleError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "part: %v on rank %d: global elements", ErrStale, e.Rank)
 	for i, r := range e.Global {
@@ -34,4 +35,4 @@ func (e *StaleError) Error() string {
 }
 
 // Is reports whether target is ErrStale.
-func (e *StaleError) Is(target error) bool { return target == ErrStale }
+func (e *staleError) Is(target error) bool { return target == ErrStale }

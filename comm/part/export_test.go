@@ -1,5 +1,8 @@
 package part
 
+// StaleError lets tests look at the ranges of an error.
+type StaleError = staleError
+
 // Stretches returns how many neighbours a rank of a layout has, how many stretches of consecutive elements it keeps, and how many stretches and ranks it looks
 // at to find those.
 func Stretches(l Layout, h Halo, rank, ranks int) (neighbours, kept, seen int, err error) {

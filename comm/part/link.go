@@ -164,8 +164,8 @@ func (s *state) stale(lo, hi int) (list []Range) {
 }
 
 // error describes stale ghosts.
-func (s *state) error(list []Range) *StaleError {
-	e := &StaleError{Rank: s.rank, call: exchanging}
+func (s *state) error(list []Range) *staleError {
+	e := &staleError{Rank: s.rank, call: exchanging}
 	for _, r := range list { // split where the global numbering jumps
 		for lo := r.Lo; lo < r.Hi; {
 			hi, first := lo+1, s.global(lo)

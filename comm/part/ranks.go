@@ -178,7 +178,7 @@ func (c *copies) Reads(lo, hi uint64) error {
 	if c.m.ValidIn(lo, hi, protocol.Place(c.r.rank)) {
 		return nil
 	}
-	e := &StaleError{Rank: c.r.rank, call: "Gather or Allgather"}
+	e := &staleError{Rank: c.r.rank, call: "Gather or Allgather"}
 	c.m.Runs(lo, hi, func(lo, hi uint64, valid protocol.Set) bool {
 		if !valid.Has(protocol.Place(c.r.rank)) {
 			e.Local = append(e.Local, Range{Lo: int(lo / c.elem), Hi: int((hi + c.elem - 1) / c.elem)})
