@@ -124,9 +124,6 @@ func (c *Comm) Rank() int { return c.rank }
 // Size is the number of ranks.
 func (c *Comm) Size() int { return c.size }
 
-// Device is the device that the communicator was made for. The program closes it after the communicator.
-func (c *Comm) Device() *hal.Device { return c.dev }
-
 // Err returns why the communicator was aborted, or nil if it was not. It never waits.
 func (c *Comm) Err() error {
 	if err := c.err.Load(); err != nil {
