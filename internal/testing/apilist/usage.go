@@ -26,7 +26,7 @@ const (
 // listed is what go list says of a package.
 type listed struct {
 	ImportPath, Dir, Export string
-	GoFiles                 []string
+	GoFiles, CgoFiles       []string
 	Standard                bool
 }
 
@@ -107,9 +107,9 @@ func standard() (paths []string) {
 }
 
 func load() (*world, error) {
-	list := exec.Command("go", append([]string{"list", "-deps", "-export", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles,Standard",
+	list := exec.Command("go", append([]string{"list", "-deps", "-export", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Standard",
 		module + "/..."}, standard()...)...)
-	list.Env = append(os.Environ(), "CGO_ENABLED=0")
+	list.Env = append(os.Environ(), "CGO_ENABLED=1")
 	var failure bytes.Buffer
 	list.Stderr = &failure
 	out, err := list.Output()
@@ -132,7 +132,7 @@ func load() (*world, error) {
 	imp := importer.ForCompiler(w.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, p := range ours {
 		var files []*ast.File
-		for _, name := range p.GoFiles {
+		for _, name := range append(p.GoFiles, p.CgoFiles...) {
 			f, err := parser.ParseFile(w.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
 				return nil, err
@@ -140,9 +140,12 @@ func load() (*world, error) {
 			files = append(files, f)
 		}
 		info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
-		conf := types.Config{Importer: imp}
+		conf := types.Config{Importer: imp, FakeImportC: true}
+		if len(p.CgoFiles) > 0 {
+			conf.Error = func(error) {} // types of C are unknown, and the names of this module are found all the same
+		}
 		pkg, err := conf.Check(p.ImportPath, w.fset, files, info)
-		if err != nil {
+		if err != nil && len(p.CgoFiles) == 0 {
 			return nil, err
 		}
 		w.packages = append(w.packages, checked{p.ImportPath, pkg, info})
