@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-halyard/halyard/comm/mpi"
+	"github.com/go-halyard/halyard/comm/nccl"
 	comm "github.com/go-halyard/halyard/internal/comm/driver"
 )
 
@@ -19,9 +20,10 @@ func newComm() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "comm",
-		Short: "Show the MPI library that processes communicate through",
+		Short: "Show the libraries that processes communicate through",
 		Long: `Load the MPI library that a program would find here, start it, and show what it is and
 what it can do. Without a launcher this is a job of one process; under mpiexec rank 0 prints.
+Then show the NCCL and the RCCL that package comm/nccl would load for the GPUs.
 
 A library that is missing or cannot start is shown with every name that was tried, and is
 not an error. Under a launcher it is one: the exit status is 1.`,
@@ -47,6 +49,14 @@ not an error. Under a launcher it is one: the exit status is 1.`,
 			default:
 				l.Error = &errorEntry{Kind: comm.ErrUnavailable.Error(), Message: err.Error()}
 			}
+			for _, backend := range []string{"cuda", "hip"} {
+				if os.Getenv(trial) != "" {
+					break // it is to find out about MPI alone
+				}
+				if i, err := nccl.Describe(backend); err == nil {
+					l.Collectives = append(l.Collectives, collectives{i.Name, i.Version, i.Library, i.Path})
+				}
+			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), l)
 			}
@@ -59,9 +69,11 @@ not an error. Under a launcher it is one: the exit status is 1.`,
 	return cmd
 }
 
+// trial is set in the child process of startTried.
+const trial = "HALYARD_COMM_TRIAL"
+
 // startTried starts MPI. Without a launcher it does so in a child process first, because some libraries end the process if they lack their runtime.
 func startTried(cmd *cobra.Command) (*mpi.Engine, error) {
-	const trial = "HALYARD_COMM_TRIAL"
 	if self, err := os.Executable(); err == nil && mpi.Launcher() == "" && os.Getenv(trial) == "" {
 		child := exec.CommandContext(cmd.Context(), self, "comm")
 		child.Env = append(os.Environ(), trial+"=1", "HALYARD_DEBUG=comm") // it names the library first
@@ -86,6 +98,16 @@ type commListing struct {
 	Revokes         bool        `json:"revokes"`
 	SignalsRestored int         `json:"signalsRestored"`
 	Error           *errorEntry `json:"error,omitempty"`
+
+	Collectives []collectives `json:"collectives,omitempty"` // NCCL and RCCL, as far as they are there
+}
+
+// collectives is a library that moves data between GPUs.
+type collectives struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Library string `json:"library"`
+	Path    string `json:"path,omitempty"`
 }
 
 func commListingOf(r mpi.Report) commListing {
@@ -95,6 +117,14 @@ func commListingOf(r mpi.Report) commListing {
 }
 
 func (l *commListing) print(out io.Writer) {
+	defer func() {
+		for _, c := range l.Collectives {
+			fmt.Fprintf(out, "between GPUs: %s %s, %s (%s)\n", c.Name, c.Version, c.Library, c.Path)
+		}
+		if len(l.Collectives) == 0 {
+			fmt.Fprintf(out, "between GPUs: neither NCCL nor RCCL was found; %s names a library\n", nccl.EnvLibrary)
+		}
+	}()
 	if l.Error != nil {
 		fmt.Fprintf(out, "no MPI library: %s\n", oneLine(errors.New(l.Error.Message)))
 		return

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-halyard/halyard/comm/nccl"
 	"github.com/go-halyard/halyard/internal/comm/conformance"
 )
 
@@ -29,6 +30,22 @@ func TestCommWithoutALibrarySaysWhatWasTried(t *testing.T) {
 		if status := run(t.Context(), args, &out, &errs); status != exitPassed || !strings.Contains(out.String(), want) || errs.Len() > 0 {
 			t.Errorf("%v: status %d\n%s\n%s", args, status, out.String(), errs.String())
 		}
+	}
+}
+
+// The libraries between GPUs are shown, and what names one if there is none.
+func TestCommShowsTheLibraryBetweenGPUs(t *testing.T) {
+	t.Setenv("HALYARD_MPI_LIBRARY", "/nonexistent/libmpi.so.12")
+	t.Setenv(nccl.EnvLibrary, "/nonexistent/libnccl.so.2")
+	var out, errs strings.Builder
+	status := run(t.Context(), []string{"comm"}, &out, &errs)
+	if want := "between GPUs: neither NCCL nor RCCL was found; HALYARD_NCCL_LIBRARY names a library\n"; status != exitPassed || !strings.HasSuffix(out.String(), want) {
+		t.Errorf("status %d\n%s\n%s", status, out.String(), errs.String())
+	}
+	out.Reset()
+	l := commListing{Collectives: []collectives{{"NCCL", "2.27.7", "libnccl.so.2", "/usr/lib/libnccl.so.2"}}}
+	if l.print(&out); !strings.HasSuffix(out.String(), "between GPUs: NCCL 2.27.7, libnccl.so.2 (/usr/lib/libnccl.so.2)\n") {
+		t.Errorf("%s", out.String())
 	}
 }
 
