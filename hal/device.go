@@ -179,15 +179,15 @@ func (d *Device) Same(other *Device) bool {
 
 // Handles returns the vendor's handles of the device, for the program's own calls of the vendor's library. They are zero on the host, and
 // once the device is closed.
-func (d *Device) Handles() Handles {
+func (d *Device) Handles() driver.Handles {
 	if d.state() == nil || d.begin("handles") != nil {
-		return Handles{}
+		return driver.Handles{}
 	}
 	defer d.s.end()
 	if n, ok := d.s.Drv.(driver.Native); ok {
 		return n.Handles()
 	}
-	return Handles{}
+	return driver.Handles{}
 }
 
 // begin begins a call on the device through the handle; s.end ends it.

@@ -3,6 +3,8 @@ package hal
 import (
 	"math"
 	"math/bits"
+
+	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // Grid is the shape of a launch: blocks of threads, in one to three dimensions. [Over] and [Blocks] make one. It is a plain value.
@@ -67,7 +69,7 @@ func (g Grid) given() (n [3]int, over, shaped bool) { return g.n, g.over, g.shap
 
 // suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
 // block is the longest; on a device whose threads run in step the block is closer to a square.
-func (g *Grid) suggest(k *KernelInfo, c *Compute) (block [3]uint32) {
+func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	block = [3]uint32{1, 1, 1}
 	if k.RequiredBlock != [3]uint32{} {
 		return k.RequiredBlock

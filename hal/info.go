@@ -63,13 +63,11 @@ type (
 	Format     = driver.Format     // format of code
 	Param      = driver.Param      // one parameter of a kernel
 	KernelInfo = driver.KernelInfo // description of a kernel
-	Compute    = driver.Compute    // what a device can run
 	Language   = driver.Language   // language that a device's compiler takes
 	Source     = driver.Source     // text to compile
 	BuildError = driver.BuildError // a compiler's report on code that does not build
 	Function   = driver.Function   // a kernel that is a Go function
 	Block      = driver.Block      // one block of a launch of a Go function
-	Handles    = driver.Handles    // the vendor's handles of a device
 )
 
 // The formats of code; see package driver for each.

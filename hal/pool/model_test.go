@@ -204,7 +204,7 @@ func (m *model) figures() {
 	if held := m.d.Usage().Held; st.Reserved > held || m.limit > 0 && st.Reserved > m.limit || st.Live > st.Reserved {
 		m.t.Fatalf("the device holds %d; the pool says %+v", held, st)
 	}
-	if m.noWaits && st.Waits > 0 {
+	if m.noWaits && st.Waits() > 0 {
 		m.t.Fatal("a stream was made to wait")
 	}
 }

@@ -54,7 +54,7 @@ func TestBlockInUseIsNotGivenToAnotherStream(t *testing.T) {
 			assert.False(t, overlap(was, region(t, y)), "given out while in use")
 			others = append(others, y)
 		}
-		require.Zero(t, p.Stats().Waits)
+		require.Zero(t, p.Stats().Waits())
 		open()
 		finish(t, a)
 		for _, y := range others {
@@ -85,7 +85,7 @@ func TestAnotherStreamTakesWhatIsFinished(t *testing.T) {
 		y := alloc(t, p, b, 8*mib)
 		assert.Equal(t, was, region(t, y))
 		assert.False(t, y.Ordered())
-		assert.EqualValues(t, 1, p.Stats().Steals)
+		assert.EqualValues(t, 1, p.Stats().Steals())
 		free(t, y, b)
 	})
 }
@@ -134,14 +134,14 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 		"merged": {256 * kib, 64 * kib, 128 * kib},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, _, open := short(t, row.size, row.piece)
-			d := p.Device()
+			p, used, open := short(t, row.size, row.piece)
+			d := used.Device()
 			s := newStream(t, d)
 			_, err := p.Alloc(nil, hal.KindDevice, row.ask)
 			require.ErrorIs(t, err, hal.ErrOutOfMemory, "nobody can wait")
 			x := alloc(t, p, s, row.ask)
 			assert.True(t, x.Ordered())
-			assert.EqualValues(t, 1, p.Stats().Waits)
+			assert.EqualValues(t, 1, p.Stats().Waits())
 			fill(t, s, x, 0xBB)
 			done, err := s.Done()
 			require.NoError(t, err)
@@ -159,15 +159,15 @@ func TestShortageMakesTheStreamWait(t *testing.T) {
 // What is left of merged memory still belongs to the work that used it.
 func TestRestOfMergedMemoryStaysFenced(t *testing.T) {
 	p, used, open := short(t, 256*kib, 64*kib)
-	s, other := newStream(t, p.Device()), newStream(t, p.Device())
+	s, other := newStream(t, used.Device()), newStream(t, used.Device())
 	x := alloc(t, p, s, 128*kib)
 	_, err := p.Alloc(nil, hal.KindDevice, 64*kib)
 	require.ErrorIs(t, err, hal.ErrOutOfMemory)
 	y := alloc(t, p, used, 64*kib)
-	assert.EqualValues(t, 1, p.Stats().Waits, "a stream need not wait for itself")
+	assert.EqualValues(t, 1, p.Stats().Waits(), "a stream need not wait for itself")
 	assert.True(t, y.Ordered())
 	z := alloc(t, p, other, 64*kib)
-	assert.EqualValues(t, 2, p.Stats().Waits)
+	assert.EqualValues(t, 2, p.Stats().Waits())
 	open()
 	for _, b := range []pool.Block{x, y, z} {
 		free(t, b, nil)
@@ -180,10 +180,10 @@ func TestNoWaitFailsInstead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, used, open := short(t, row.size, row.piece, pool.WithoutWaits())
-			s := newStream(t, p.Device())
+			s := newStream(t, used.Device())
 			_, err := p.Alloc(s, hal.KindDevice, row.piece)
 			require.ErrorIs(t, err, hal.ErrOutOfMemory)
-			require.Zero(t, p.Stats().Waits)
+			require.Zero(t, p.Stats().Waits())
 			own := row.piece
 			if row.piece < row.size {
 				own = 2 * row.piece
@@ -288,11 +288,11 @@ func TestStreamsThatEnd(t *testing.T) {
 				require.NoError(t, brief.Close())
 			}
 			st := p.Stats()
-			assert.LessOrEqual(t, st.Streams, 32)
+			assert.LessOrEqual(t, st.Streams(), 32)
 			assert.LessOrEqual(t, st.Reserved, 8*mib, "memory got lost for good: %+v", st)
 			if told {
-				assert.Zero(t, st.Lost)
-				assert.Zero(t, st.Streams)
+				assert.Zero(t, st.Lost())
+				assert.Zero(t, st.Streams())
 			}
 			open()
 			x := alloc(t, p, s, 256)
@@ -341,11 +341,11 @@ func TestWhatAClosedStreamTookAlongComesBack(t *testing.T) {
 			if len(live) > 0 {
 				_, err = p.Alloc(nil, hal.KindDevice, 1)
 				require.ErrorIs(t, err, hal.ErrOutOfMemory)
-				require.Equal(t, 7*size, p.Stats().Lost)
+				require.Equal(t, 7*size, p.Stats().Lost())
 				free(t, live[0], keep)
 			}
 			x := alloc(t, p, s, 64*kib)
-			require.Zero(t, p.Stats().Lost)
+			require.Zero(t, p.Stats().Lost())
 			require.Equal(t, 512*kib, d.Usage().Held, "taken from under the work")
 			open()
 			free(t, x, s)
@@ -387,7 +387,7 @@ func TestWhatAClosedStreamIsDoneWithIsGivenOut(t *testing.T) {
 			y := alloc(t, p, newStream(t, d), 256)
 			require.True(t, overlap(was, region(t, y)))
 			require.False(t, y.Ordered())
-			require.Zero(t, p.Stats().Lost)
+			require.Zero(t, p.Stats().Lost())
 			free(t, y, nil)
 		})
 	}
@@ -407,7 +407,7 @@ func TestClosedStreamsDoNotPileUp(t *testing.T) {
 		finish(t, brief)
 		free(t, x, brief)
 		require.NoError(t, brief.Close())
-		require.LessOrEqual(t, p.Stats().Streams, 3)
+		require.LessOrEqual(t, p.Stats().Streams(), 3)
 	}
 	free(t, live, s)
 	require.Equal(t, uint64(1), p.Stats().DeviceAllocs)
@@ -425,7 +425,7 @@ func TestUseOnAClosedStreamIsRefused(t *testing.T) {
 	free(t, x, nil)
 	free(t, alloc(t, p, nil, 256), s)
 	require.ErrorIs(t, p.ForgetStream(s), hal.ErrClosed)
-	require.Zero(t, p.Stats().Streams)
+	require.Zero(t, p.Stats().Streams())
 }
 
 // Where a stream cannot wait for another backend's, memory that is in use there stays out of reach.
@@ -459,7 +459,7 @@ func TestWaitThatCannotBeMadeIsNoGrant(t *testing.T) {
 			finish(t, foreign)
 			x := alloc(t, p, s, 256*kib-1)
 			require.False(t, x.Ordered())
-			require.Zero(t, p.Stats().Waits)
+			require.Zero(t, p.Stats().Waits())
 			free(t, x, foreign)
 			open = shut(t, foreign)
 			_, err = p.Alloc(s, hal.KindDevice, 256*kib-1)

@@ -98,9 +98,6 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	return p, nil
 }
 
-// Device is the device whose memory the pool manages.
-func (p *Pool) Device() *hal.Device { return p.dev }
-
 // Alloc implements [Allocator]. It tries, in this order: memory that was freed on the stream; memory that nothing uses
 // any more; memory that another stream has finished with; new memory from the device; new memory after giving free
 // memory back to the device; and memory that another stream still uses, after making the stream wait for that use.

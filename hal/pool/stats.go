@@ -8,20 +8,18 @@ type Stats struct {
 	Live     uint64 // bytes that the live blocks occupy
 	Reserved uint64 // bytes that the pool has taken from the device
 	Peak     uint64 // the highest that Reserved has been
-	Lost     uint64 // bytes of Reserved that are not used again before their chunk is given back; see Pool.ForgetStream
 
 	Allocs   uint64 // blocks given out
 	Misses   uint64 // attempts to allocate, failed ones included, that found no free memory to use at once
-	Steals   uint64 // those of Allocs whose memory another stream had finished with
-	Waits    uint64 // those of Allocs for which a stream was made to wait for another
 	Failures uint64 // allocations that ended with ErrOutOfMemory
 
 	DeviceAllocs uint64 // allocations that the pool has made on the device
-	Streams      int    // streams that the pool knows
-}
 
-// Unused is the number of bytes that were taken from the device and are in no live block.
-func (s Stats) Unused() uint64 { return s.Reserved - min(s.Reserved, s.Live) }
+	lost    uint64 // bytes of Reserved that are not used again before their chunk is given back; see Pool.ForgetStream
+	steals  uint64 // those of Allocs whose memory another stream had finished with
+	waits   uint64 // those of Allocs for which a stream was made to wait for another
+	streams int    // that the pool knows
+}
 
 // Stats returns the pool's figures. To count the live blocks of one part of a program, wrap the pool; see [Block.From].
 func (p *Pool) Stats() (s Stats) {
@@ -43,7 +41,7 @@ func (p *Pool) Stats() (s Stats) {
 		}
 	}
 	s.Failures, s.DeviceAllocs = p.failures.Load(), p.grown.Load()
-	s.Streams = int(p.table.Load().streams.Load())
+	s.streams = int(p.table.Load().streams.Load())
 	s.Reserved, s.Peak = p.reserved.Load(), p.peak.Load()
 	s.Allocs = sum.allocs
 	// Blocks that are allocated and freed meanwhile may make a sum negative.
@@ -56,10 +54,13 @@ func (p *Pool) Stats() (s Stats) {
 func (h *heap) stats(s *Stats, sum *tally) {
 	sum.add(h.tally)
 	s.Misses += h.misses
-	s.Steals += h.steals
-	s.Waits += h.waits
-	s.Lost += h.lost
+	s.steals += h.steals
+	s.waits += h.waits
+	s.lost += h.lost
 }
 
 // unused is the number of bytes that were taken from the device and are in no live block.
-func (p *Pool) unused() uint64 { return p.Stats().Unused() }
+func (p *Pool) unused() uint64 {
+	s := p.Stats()
+	return s.Reserved - min(s.Reserved, s.Live)
+}

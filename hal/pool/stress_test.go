@@ -80,7 +80,7 @@ func TestManyGoroutines(t *testing.T) {
 	require.Zero(t, st.Blocks)
 	require.Zero(t, st.Live)
 	require.Zero(t, st.Asked)
-	require.Zero(t, st.Lost)
+	require.Zero(t, st.Lost())
 }
 
 var errShared = errors.New("somebody else wrote to the block")
