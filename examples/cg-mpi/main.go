@@ -1,7 +1,7 @@
 // Cg-mpi solves linear equations by conjugate gradients, on several processes. Each has some rows of the grid, on a device of its own.
 //
 //	go build -tags "cuda opencl hip vulkan" ./examples/cg-mpi
-//	mpiexec -n 4 ./cg-mpi -n 512
+//	mpiexec -n 4 ./cg-mpi -n 512 -o x.npy
 //
 // With -ranks 4 it needs no MPI: the ranks are goroutines of one process.
 //
@@ -74,8 +74,9 @@ const (
 	between   = 8    // steps between two looks at the residual
 )
 
-// solve solves the Laplacian of an n×n grid for the right-hand side that right gives.
-func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result, err error) {
+// solve solves the Laplacian of an n×n grid for the right-hand side that right gives. All ranks write the solution to one file, if it has a
+// name.
+func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int, file string) (res result, err error) {
 	if n < c.Size() || n < 2 {
 		return res, hal.Errorf("cg-mpi", hal.ErrInvalidArgument, "a grid of %d×%d numbers on %d ranks", n, n, c.Size())
 	}
@@ -126,10 +127,14 @@ func solve(ctx context.Context, c *comm.Comm, s *hal.Stream, n int) (res result,
 		res.residual = float32(math.Sqrt(float64(now / first)))
 	}
 	res.x = x.Values()
+	if file != "" && dev.Err() == nil {
+		dev.Fail(own.CopyFrom(ctx, x.Buffer()))
+		dev.Fail(p.Save(ctx, file))
+	}
 	return res, nil
 }
 
-func run(ctx context.Context, e comm.Engine, n int) (err error) {
+func run(ctx context.Context, e comm.Engine, n int, file string) (err error) {
 	c := comm.New(e)
 	dev, err := every.ForRank(ctx, c.Rank(), rowsLaplaceKernel)
 	if err != nil {
@@ -140,7 +145,7 @@ func run(ctx context.Context, e comm.Engine, n int) (err error) {
 		return errors.Join(err, hal.CloseAll(c, dev))
 	}
 	defer func() { err = errors.Join(err, hal.CloseAll(c, dev, stream)) }()
-	res, err := solve(ctx, c, stream, n)
+	res, err := solve(ctx, c, stream, n, file)
 	if err != nil {
 		return fmt.Errorf("rank %d on %s: %w", c.Rank(), dev.Name(), err)
 	}
@@ -152,13 +157,14 @@ func run(ctx context.Context, e comm.Engine, n int) (err error) {
 
 func main() {
 	n := flag.Int("n", 128, "rows and columns of the grid")
+	file := flag.String("o", "", "the .npy `file` for the solution, on a file system that all ranks share")
 	ranks := flag.Int("ranks", 0, "run this many `ranks` as goroutines, without MPI")
 	flag.Parse()
 	if *ranks > 0 {
-		if err := commtest.Execute(*ranks, func(e comm.Engine) error { return run(context.Background(), e, *n) }); err != nil {
+		if err := commtest.Execute(*ranks, func(e comm.Engine) error { return run(context.Background(), e, *n, *file) }); err != nil {
 			log.Fatal(err)
 		}
 		return
 	}
-	mpi.Run(func(ctx context.Context, e comm.Engine) error { return run(ctx, e, *n) })
+	mpi.Run(func(ctx context.Context, e comm.Engine) error { return run(ctx, e, *n, *file) })
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/backends/host"
+	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/conformance/commtest"
 	"github.com/go-halyard/halyard/examples/internal/everytest"
@@ -52,7 +55,7 @@ func gather(ranks int, fn func(c *comm.Comm) (result, error)) (whole []float32, 
 // A rank on each of some devices of the host, which have memory of their own.
 func TestAnyNumberOfRanksSolves(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 7} {
-		backend := host.New(host.Options{Name: "part", Discrete: ranks})
+		backend, file := host.New(host.Options{Name: "part", Discrete: ranks}), filepath.Join(t.TempDir(), "x.npy")
 		x, err := gather(ranks, func(c *comm.Comm) (res result, err error) {
 			dev, err := hal.OpenWith(t.Context(), backend, c.Rank()+1)
 			if err != nil {
@@ -62,11 +65,19 @@ func TestAnyNumberOfRanksSolves(t *testing.T) {
 			if err != nil {
 				return res, err
 			}
-			res, err = solve(t.Context(), c, stream, small)
+			res, err = solve(t.Context(), c, stream, small, file)
 			return res, errors.Join(err, hal.CloseAll(dev, stream))
 		})
 		require.NoError(t, err)
 		solved(t, x)
+		f, err := os.Open(file)
+		require.NoError(t, err)
+		written, err := array.ReadNPY[float32](f)
+		require.NoError(t, errors.Join(err, f.Close()))
+		require.Equal(t, []int{small, small}, written.Shape())
+		y, err := written.Values(t.Context())
+		require.NoError(t, errors.Join(err, written.Close()))
+		require.Equal(t, x, y)
 	}
 }
 
@@ -78,7 +89,7 @@ func TestEveryDeviceSolves(t *testing.T) {
 			if err != nil {
 				return result{}, err
 			}
-			res, err := solve(t.Context(), c, own, small)
+			res, err := solve(t.Context(), c, own, small, "")
 			return res, errors.Join(err, own.Close())
 		})
 		if err == nil {
@@ -92,7 +103,7 @@ func TestSmallGridsAreRefused(t *testing.T) {
 	assert.NoError(t, commtest.Execute(3, func(e comm.Engine) error {
 		c := comm.New(e)
 		for _, n := range []int{-1, 0, 1, 2} {
-			_, err := solve(t.Context(), c, nil, n)
+			_, err := solve(t.Context(), c, nil, n, "")
 			assert.ErrorIs(t, err, hal.ErrInvalidArgument)
 		}
 		return c.Close()
