@@ -291,7 +291,15 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 			}
 			continue
 		}
-		if _, err := u.Exchange(r.ctx); err != nil {
+		exchange := u.Exchange
+		if rng.IntN(2) == 0 {
+			x, err := u.Begin(r.ctx)
+			if err != nil {
+				return err
+			}
+			exchange = x.End
+		}
+		if _, err := exchange(r.ctx); err != nil {
 			return err
 		}
 		bad := 0
@@ -321,6 +329,9 @@ func (r *run) rank(c *comm.Comm, devs []*hal.Device, size, width, steps int, beg
 			r.wrong(4, "a sum over ranks, at step %d", step)
 		}
 		if err := r.around(c, s, 1+rng.IntN(400), v); err != nil {
+			return err
+		}
+		if err := r.collective(c, s, v>>8); err != nil {
 			return err
 		}
 	}
@@ -355,6 +366,66 @@ func (r *run) around(c *comm.Comm, s *hal.Stream, n int, v uint32) error {
 		}
 	}
 	return errors.Join(err, mine.Close(), got.Close())
+}
+
+// collective makes each collective operation on buffers once, among all ranks and then among those with odd or even numbers.
+func (r *run) collective(c *comm.Comm, s *hal.Stream, v uint32) error {
+	if err := r.among(c, s, v); err != nil {
+		return err
+	}
+	half, err := c.Split(r.ctx, c.Rank()%2, c.Rank())
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.among(half, s, v), half.Close())
+}
+
+// among makes each with a value of each rank, which the stream writes: v plus the rank's number.
+func (r *run) among(c *comm.Comm, s *hal.Stream, v uint32) (err error) {
+	n, me, root := c.Size(), uint32(c.Rank()), int(v)%c.Size()
+	made := func(n int) *buffer.Buffer[uint32] {
+		b, err := buffer.New[uint32](n)
+		r.must(err)
+		return b
+	}
+	one, all, out := made(1), made(n), made(n)
+	defer func() { err = errors.Join(err, one.Close(), all.Close(), out.Close()) }()
+	ranks := func(i int) uint32 { return v + uint32(i) }
+	if err := r.fill(one, s, v+me); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		op   string
+		do   func() error
+		into *buffer.Buffer[uint32]
+		want func(i int) uint32
+	}{
+		{"Gather", func() error { return comm.Gather(r.ctx, c, one, all, root) }, nil, nil},
+		{"Bcast", func() error { return comm.Bcast(r.ctx, c, all, root) }, all, ranks},
+		{"Allgather", func() error { return comm.Allgather(r.ctx, c, one, out) }, out, ranks},
+		{"Alltoall", func() error { return comm.Alltoall(r.ctx, c, all, out) }, out, func(int) uint32 { return v + me }},
+		{"Scatter", func() error { return comm.Scatter(r.ctx, c, all, one, root) }, one, func(int) uint32 { return v + me }},
+		{"Reduce", func() error { return comm.Reduce(r.ctx, c, all, out, comm.Max, root) }, nil, nil},
+		{"Bcast", func() error { return comm.Bcast(r.ctx, c, out, root) }, out, ranks},
+	} {
+		err := step.do()
+		if err == nil && step.into != nil {
+			err = step.into.View(r.ctx, func(got []uint32) error {
+				bad := 0
+				for i, x := range got {
+					if x != step.want(i) {
+						bad += 4
+					}
+				}
+				r.wrong(bad, "%s among %d ranks", step.op, n)
+				return nil
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill writes a value on the stream's device.
