@@ -39,7 +39,8 @@ type exported struct {
 
 // usage prints a table: for each package that programs can import, how many names it exports, and how many of them the packages of this
 // repository use, those of examples and bench included. Uses in tests, and in the package itself, do not count. A method counts as used if
-// an interface of this module, or of a few packages of the standard library, has a method that it implements.
+// an interface of this module, or of a few packages of the standard library, has a method that it implements; a type, if a function that is
+// used takes or returns its values.
 func usage(w io.Writer, unused bool) error {
 	all, err := load()
 	if err != nil {
@@ -193,6 +194,33 @@ func public(path string) bool {
 	return true
 }
 
+// types notes the types of a function's parameters and results, or of a variable: who uses these has values of the types, whether or not
+// their names are written.
+func (w *world) types(t types.Type, used map[string]bool) {
+	switch t := t.(type) {
+	case *types.Alias:
+		w.types(types.Unalias(t), used)
+		if t.Obj().Pkg() != nil { // any is an alias of no package
+			used[w.key(t.Obj())] = true
+		}
+	case *types.Named:
+		if t.Obj().Pkg() != nil {
+			used[w.key(t.Obj())] = true
+		}
+	case *types.Signature:
+		if t.Recv() != nil {
+			w.types(t.Recv().Type(), used)
+		}
+		for _, list := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range list.Variables() {
+				w.types(v.Type(), used)
+			}
+		}
+	case interface{ Elem() types.Type }: // a pointer, slice, array or channel
+		w.types(t.Elem(), used)
+	}
+}
+
 // count returns the exported names of all packages that programs can import.
 func (w *world) count() (names []*exported) {
 	used := map[string]bool{}
@@ -201,6 +229,7 @@ func (w *world) count() (names []*exported) {
 		for _, o := range p.info.Uses {
 			if o.Pkg() != nil && o.Pkg().Path() != p.path && within(o.Pkg().Path()) {
 				used[w.key(o)] = true
+				w.types(o.Type(), used)
 			}
 		}
 		for _, o := range p.info.Defs {
