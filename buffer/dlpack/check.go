@@ -17,13 +17,14 @@ type Tensor struct {
 	// vendor's number of the device, and 0 for memory of the host and managed memory.
 	DeviceType, DeviceID int32
 
-	Type       string // Go's name of the elements' type, such as "float32"; for vectors the number of lanes follows, as in "float32x4"
-	Shape      []int64
-	Strides    []int64 // in elements; if the struct has no strides, those of a row-major array without gaps
-	Data       uintptr // an address, or a cl_mem
-	ByteOffset uint64  // from Data to the element whose indices are all 0
-	ReadOnly   bool
-	Copied     bool // the producer made a copy for the consumer
+	Type     string // Go's name of the elements' type, such as "float32"; for vectors the number of lanes follows, as in "float32x4"
+	Shape    []int64
+	Strides  []int64 // in elements; if the struct has no strides, those of a row-major array without gaps
+	ReadOnly bool
+
+	data       uintptr // an address, or a cl_mem
+	byteOffset uint64  // from data to the element whose indices are all 0
+	copied     bool    // the producer made a copy for the consumer
 
 	device abi.Device
 	dtype  abi.DataType
@@ -50,7 +51,7 @@ func checkRank(op string, t *cTensor) error {
 // describe checks a layout and fills in the strides if they are nil. It reads nothing at the tensor's addresses.
 func describe(op string, t *cTensor, shape, strides []int64) (Tensor, error) {
 	d := Tensor{DeviceType: int32(t.device.Type), DeviceID: t.device.ID, Type: t.dtype.String(), device: t.device, dtype: t.dtype,
-		Shape: shape, Strides: strides, Data: t.data, ByteOffset: t.byteOffset}
+		Shape: shape, Strides: strides, data: t.data, byteOffset: t.byteOffset}
 	n := int64(1)
 	for i, e := range shape {
 		switch {
@@ -117,18 +118,18 @@ func (t *Tensor) cover(op string, want abi.DataType, align uint64) (part, error)
 		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the elements are %v, not %v", t.Type, want)
 	case t.span.hi == 0: // no elements: the address, which may be null, means nothing
 		return part{}, nil
-	case t.Data == 0:
+	case t.data == 0:
 		return part{}, hal.Errorf(op, hal.ErrInvalidArgument, "the tensor's data is a null pointer")
 	}
 	outside := func() (part, error) {
 		return part{}, hal.Errorf(op, hal.ErrOutOfRange, "data at %#x+%d, shape %v and strides %v lead outside the address space",
-			t.Data, t.ByteOffset, t.Shape, t.Strides)
+			t.data, t.byteOffset, t.Shape, t.Strides)
 	}
-	base := uint64(t.Data)
+	base := uint64(t.data)
 	if t.device.Type == abi.OpenCL {
 		base = 0
 	}
-	origin, carry := bits.Add64(base, t.ByteOffset, 0)
+	origin, carry := bits.Add64(base, t.byteOffset, 0)
 	overBelow, below := bits.Mul64(uint64(-t.span.lo), elem)
 	overAbove, above := bits.Mul64(uint64(t.span.hi), elem)
 	if carry != 0 || overBelow != 0 || overAbove != 0 || below > origin || above > math.MaxUint64-origin || below > math.MaxInt-min(above,

@@ -67,7 +67,7 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.NoError(t, err)
 	region, err := whole.Memory(d)
 	require.NoError(t, err)
-	require.Equal(t, region.Mem.Handle()+4*(7+2), tensor.Data)
+	require.Equal(t, region.Mem.Handle()+4*(7+2), tensor.Data())
 	require.NoError(t, gate.Signal())
 
 	for _, wrong := range []*hal.Device{nil, other, openHost(t, 1)} {
@@ -80,7 +80,7 @@ func (v *vendor) roundTrip(t *testing.T, d, other *hal.Device, s *hal.Stream) {
 	require.Equal(t, []int{7, 2}, got.Strides())
 	lease, err := b.TryAcquire(s, coherence.ReadWrite)
 	require.NoError(t, err)
-	require.Equal(t, tensor.Data, lease.Pointer())
+	require.Equal(t, tensor.Data(), lease.Pointer())
 	require.NoError(t, s.Fill(lease.Region(), hal.Pattern32(9)))
 	require.NoError(t, lease.Release())
 	require.Equal(t, before.BytesCopied, buffer.Totals().BytesCopied, "nothing was copied")

@@ -199,7 +199,7 @@ func adopted[T buffer.Number](dev *hal.Device, t *Tensor, p part, owner *owner) 
 	case typ == abi.CUDAManaged:
 		f.Kind = hal.KindShared
 	case typ == abi.OpenCL: // a cl_mem is a handle of the whole memory, so the buffer begins at the start of that memory
-		f.Handle, f.Size = t.Data, p.start+p.size
+		f.Handle, f.Size = t.data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:
 		if dev.Caps().Has(hal.CapPointerInfo) {
@@ -258,7 +258,7 @@ func gather[T buffer.Number](dst []T, t *Tensor) {
 	}
 	var zero T
 	elem := int64(unsafe.Sizeof(zero))
-	from := unsafe.Add(at(t.Data), t.ByteOffset)
+	from := unsafe.Add(at(t.data), t.byteOffset)
 	out := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), int64(len(dst))*elem)
 	outer, run, step := len(t.Shape), int64(1), int64(1)
 	if outer > 0 {

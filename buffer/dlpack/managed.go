@@ -109,7 +109,7 @@ func (m Managed) read(op string) (deleter uintptr, t Tensor, err error) {
 		shape = []int64{}
 	}
 	t, err = describe(op, &c, shape, strides)
-	t.ReadOnly, t.Copied = flags&flagReadOnly != 0, flags&flagCopied != 0
+	t.ReadOnly, t.copied = flags&flagReadOnly != 0, flags&flagCopied != 0
 	return m.deleter(), t, err
 }
 

@@ -68,16 +68,16 @@ func lendAndTake(t *testing.T, d *hal.Device) {
 	switch {
 	case d.Info().MemoryModel == "buffer":
 		require.Equal(t, abi.Device{Type: abi.OpenCL, ID: int32(d.Info().Ordinal)}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
-		require.Equal(t, region.Mem.Handle(), tensor.Data)
-		require.EqualValues(t, 4096, tensor.ByteOffset)
+		require.Equal(t, region.Mem.Handle(), tensor.Data())
+		require.EqualValues(t, 4096, tensor.ByteOffset())
 		_, _, err = dlpack.Import[int32](ctx, m)
 		require.ErrorIs(t, err, hal.ErrWrongDevice)
 	case region.Mem.HostPointer() != nil:
 		require.Equal(t, abi.Device{Type: abi.CPU}, abi.Device{Type: abi.DeviceType(tensor.DeviceType), ID: tensor.DeviceID})
-		require.Equal(t, uintptr(region.Mem.HostPointer())+4096, tensor.Data)
+		require.Equal(t, uintptr(region.Mem.HostPointer())+4096, tensor.Data())
 	default:
 		require.Equal(t, abi.OneAPI, abi.DeviceType(tensor.DeviceType))
-		require.Equal(t, region.Mem.Handle()+4096, tensor.Data)
+		require.Equal(t, region.Mem.Handle()+4096, tensor.Data())
 	}
 	before := buffer.Totals()
 	b, a, err := dlpack.Import[int32](ctx, m, dlpack.WithDevice(d))
