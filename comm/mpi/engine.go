@@ -47,7 +47,7 @@ var _ driver.Engine = (*Engine)(nil)
 // Report is what is known about a started engine, beyond driver.Info.
 type Report struct {
 	driver.Info
-	Rank, Size      int
+	Size            int
 	SignalsRestored int  // handlers of the program that the library had replaced and that were put back
 	Revokes         bool // the library has MPIX_Comm_revoke
 }
@@ -221,7 +221,7 @@ func (e *Engine) afterInit(provided int) error {
 		return mismatch(e.launcher, lib, "this process found itself alone")
 	}
 	e.world = comm
-	e.report.Info, e.report.Rank, e.report.Size = info, comm.Rank(), comm.Size()
+	e.report.Info, e.report.Size = info, comm.Size()
 	return nil
 }
 

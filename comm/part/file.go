@@ -48,7 +48,7 @@ func (b *Buffer[T]) Save(ctx context.Context, path string) error {
 	temporary := path + ".part"
 	var f *os.File
 	if err == nil && b.rank == 0 {
-		f, err = create(temporary, head, int64(len(head))+int64(b.Size())*int64(b.state.elem))
+		f, err = create(temporary, head, int64(len(head))+int64(b.grid.len())*int64(b.state.elem))
 	}
 	if err = agree(ctx, b.c, op, err); err != nil {
 		if f != nil {

@@ -84,8 +84,17 @@ type model struct {
 	ghosts int
 }
 
+// whole is the number of elements of all ranks together.
+func whole(b *part.Buffer[float64]) int {
+	n := 1
+	for _, extent := range b.Shape() {
+		n *= extent
+	}
+	return n
+}
+
 func newModel(b *part.Buffer[float64], h part.Halo) *model {
-	m := &model{b: b, now: make([]float64, b.Size()), then: make([]float64, b.Size()), stale: true}
+	m := &model{b: b, now: make([]float64, whole(b)), then: make([]float64, whole(b)), stale: true}
 	m.index, m.owned = globals(b, h)
 	for _, o := range m.owned {
 		if !o {
@@ -289,7 +298,7 @@ func TestHaloBitIdenticalToSerial(t *testing.T) {
 
 // whoOwns lists the global elements of each rank. It checks that every element has one owner.
 func whoOwns(ctx context.Context, c *comm.Comm, m *model) ([][]int, error) {
-	owner := make([]int64, m.b.Size())
+	owner := make([]int64, whole(m.b))
 	for i, g := range m.index {
 		if m.owned[i] {
 			owner[g] += int64(1 + c.Rank())

@@ -136,9 +136,6 @@ func (b *Buffer[T]) allocate(op string, o *options) (err error) {
 	return err
 }
 
-// Size returns the number of elements of all ranks together.
-func (b *Buffer[T]) Size() int { return b.grid.len() }
-
 // Shape is the extents of the whole grid, one for each dimension of the layout.
 func (b *Buffer[T]) Shape() []int { return slices.Clone(b.grid.shape) }
 

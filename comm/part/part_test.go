@@ -185,7 +185,7 @@ func TestAccumulate(t *testing.T) {
 				}
 				m := newModel(b, h)
 				// Rank r contributes 100 + r to every second of its local elements, owned or not.
-				sum := make([]float64, b.Size())
+				sum := make([]float64, whole(b))
 				if b.Local() != nil {
 					err = b.Local().Update(ctx, func([]float64) error { return nil })
 					if m.ghosts > 0 && !errors.Is(err, part.ErrStale) {
