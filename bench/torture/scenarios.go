@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/model"
 	"github.com/go-halyard/halyard/internal/testing/faulty"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
@@ -27,6 +28,8 @@ var scenarios = []scenario{
 		what: "one buffer over all devices, random accesses against a plain slice; simulated devices run work in any order that streams and events allow"},
 	{name: "failing calls, simulated", do: failingSimulated, explained: faults,
 		what: "a program of accesses during which one call of the CUDA or HIP driver fails; what a failed access leaves is what was there before or what it wrote"},
+	{name: "pools", do: pools,
+		what: "the scheduler's program with replicas from pools, which afterwards have all of their memory back"},
 	{name: "failing calls, real", do: failingReal, explained: faults,
 		what: "the same on the host backend and on OpenCL, with a layer between that makes the call fail"},
 	{name: "out of memory", do: outOfMemory, explained: []error{hal.ErrOutOfMemory},
@@ -65,6 +68,27 @@ var faults = []error{hal.ErrDriver, hal.ErrInvalidArgument, hal.ErrOutOfMemory}
 func scheduler(r *run) {
 	devs, done := r.fleet()
 	defer done()
+	models(r, devs)
+}
+
+// pools is scheduler on devices whose replicas come from pools of small chunks.
+func pools(r *run) {
+	devs, done := r.fleet()
+	defer done()
+	for _, d := range devs {
+		p, err := pool.New(d, pool.WithChunk(64<<10), pool.WithLimit(32<<20), pool.WithMaxCached(uint64(r.rng.IntN(2))<<16))
+		r.must(err)
+		buffer.SetAllocator(d, p)
+		defer func() {
+			buffer.SetAllocator(d, nil)
+			if s := p.Stats(); s.Blocks != 0 || s.Live != 0 || s.Asked != 0 || s.Failures != 0 || s.Reserved > s.Peak {
+				r.fail("the pool of %s at the end: %+v", d.Name(), s)
+			}
+			if err := p.Close(); err != nil {
+				r.unexplained(err)
+			}
+		}()
+	}
 	models(r, devs)
 }
 
