@@ -69,30 +69,14 @@ func load(l launcher) (*library, error) {
 				Tag: driver.NoTag}
 		}
 	}
-	try := names(l)
-	if name := os.Getenv(EnvLibrary); name != "" {
-		try = []string{name}
+	lib, err := dl.First(EnvLibrary, names(l), recognise)
+	if err != nil {
+		return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: err.Error(), Peer: driver.NoPeer, Tag: driver.NoTag}
 	}
-	failed := &dl.LoadError{Env: EnvLibrary}
-	for _, name := range try {
-		lib, err := recognise(name)
-		if err == nil {
-			return lib, nil
-		}
-		if tried, ok := err.(*dl.LoadError); ok {
-			failed.Tried = append(failed.Tried, tried.Tried...)
-			continue
-		}
-		failed.Tried = append(failed.Tried, dl.Attempt{Name: name, Reason: err.Error()})
-	}
-	return nil, &driver.Error{Op: "Start", Kind: driver.ErrUnavailable, Detail: failed.Error(), Peer: driver.NoPeer, Tag: driver.NoTag}
+	return lib, nil
 }
 
-func recognise(name string) (*library, error) {
-	found, err := dl.Open("", name)
-	if err != nil {
-		return nil, err
-	}
+func recognise(found *dl.Library) (*library, error) {
 	lib := &library{name: found.Name()}
 	if _, err := found.Fill(&lib.call); err != nil {
 		return nil, err
@@ -125,14 +109,14 @@ func recognise(name string) (*library, error) {
 		case abiOpenMPI:
 			p := found.Proc(h.openmpi)
 			if !p.Valid() {
-				return nil, &dl.MissingError{Library: name, Symbols: []string{h.openmpi}}
+				return nil, &dl.MissingError{Library: found.Name(), Symbols: []string{h.openmpi}}
 			}
 			lib.handles[i] = uintptr(p)
 		}
 	}
 	if lib.abi == abiOpenMPI {
 		// Open MPI's plugins look for its symbols in the whole program (docs.open-mpi.org, "Dynamically loading libmpi at runtime").
-		if _, err := dl.OpenVisible("", name); err != nil {
+		if _, err := dl.OpenVisible("", found.Name()); err != nil {
 			return nil, err
 		}
 	}

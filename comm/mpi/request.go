@@ -207,17 +207,22 @@ func (e *Engine) testPieces(r *request) (driver.Status, bool) {
 	return st, true
 }
 
+// testEach tests requests one by one.
+func (e *Engine) testEach(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
+	for k, r := range batch {
+		if st, ok := e.testOne(r); ok {
+			reqs[at[k]], out[at[k]] = 0, st
+			done++
+		}
+	}
+	return done
+}
+
 func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
 	lib := e.lib
 	x, err := e.scratch.get(&e.memory)
 	if err != nil { // testing one by one needs no memory
-		for k, r := range batch {
-			if st, ok := e.testOne(r); ok {
-				reqs[at[k]], out[at[k]] = 0, st
-				done++
-			}
-		}
-		return done
+		return e.testEach(batch, at, reqs, out)
 	}
 	defer e.scratch.put(x)
 	width := lib.layout.handle
@@ -241,13 +246,7 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 	// Open MPI returns the error of one request, and not MPI_ERR_IN_STATUS, but fills in the statuses all the same.
 	if code != 0 && lib.abi.classOf(int(class)) != classInStatus && x.count <= 0 {
 		// There are no statuses, and the code does not say which request has failed, so each is tested.
-		for k, r := range batch {
-			if st, ok := e.testOne(r); ok {
-				reqs[at[k]], out[at[k]] = 0, st
-				done++
-			}
-		}
-		return done
+		return e.testEach(batch, at, reqs, out)
 	}
 	for i := range int(x.count) { // MPI_UNDEFINED is negative
 		k := int(x.indices[i])

@@ -111,36 +111,20 @@ func load(op, backend string) (*library, error) {
 	if l := loaded.list[key]; l != nil {
 		return l, nil
 	}
-	try := names(backend)
-	if key[1] != "" {
-		try = key[1:]
-	}
 	siglib.Enter() // a library that this one loads may install signal handlers
 	defer siglib.Leave()
-	failed := &dl.LoadError{Env: EnvLibrary}
-	for _, name := range try {
-		l, err := recognise(name, backend)
-		if err == nil {
-			if loaded.list == nil {
-				loaded.list = map[[2]string]*library{}
-			}
-			loaded.list[key] = l
-			return l, nil
-		}
-		if tried, ok := err.(*dl.LoadError); ok {
-			failed.Tried = append(failed.Tried, tried.Tried...)
-			continue
-		}
-		failed.Tried = append(failed.Tried, dl.Attempt{Name: name, Reason: err.Error()})
+	l, err := dl.First(EnvLibrary, names(backend), func(found *dl.Library) (*library, error) { return recognise(found, backend) })
+	if err != nil {
+		return nil, driver.Errorf(op, driver.ErrUnavailable, "%s", err.Error())
 	}
-	return nil, driver.Errorf(op, driver.ErrUnavailable, "%s", failed.Error())
+	if loaded.list == nil {
+		loaded.list = map[[2]string]*library{}
+	}
+	loaded.list[key] = l
+	return l, nil
 }
 
-func recognise(name, backend string) (*library, error) {
-	found, err := dl.Open("", name)
-	if err != nil {
-		return nil, err
-	}
+func recognise(found *dl.Library, backend string) (*library, error) {
 	l := &library{name: found.Name()}
 	if _, err := found.Fill(&l.call); err != nil {
 		return nil, err

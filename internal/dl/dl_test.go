@@ -384,3 +384,30 @@ func TestPathOfALibrary(t *testing.T) {
 		t.Errorf("the C library is %q: %v", path, err)
 	}
 }
+
+// First goes on after a library that is absent and one that is not accepted, and an error has both reasons.
+func TestFirstGoesOnUntilOneIsAccepted(t *testing.T) {
+	const env = "HALYARD_TEST_FIRST"
+	good := libc(t).Name()
+	names := []string{"libhalyard-absent.so.1", good, good}
+	asked := 0
+	got, err := dl.First(env, names, func(l *dl.Library) (string, error) {
+		if asked++; asked == 1 {
+			return "refused", errors.New("it is too old")
+		}
+		return l.Name(), nil
+	})
+	if got != good || err != nil || asked != 2 {
+		t.Errorf("%q, %v after %d libraries", got, err, asked)
+	}
+	none := func(l *dl.Library) (string, error) { return l.Name(), errors.New("it is too old") }
+	got, err = dl.First(env, names[:2], none)
+	if text := fmt.Sprint(err); got != "" || !errors.Is(err, driver.ErrUnavailable) || !strings.Contains(text, names[0]+": ") ||
+		!strings.Contains(text, good+": it is too old") || !strings.Contains(text, "set "+env) {
+		t.Errorf("%q, %v", got, err)
+	}
+	t.Setenv(env, "libhalyard-absent.so.2")
+	if _, err = dl.First(env, names, none); !strings.Contains(fmt.Sprint(err), "libhalyard-absent.so.2: ") || strings.Contains(fmt.Sprint(err), good) {
+		t.Error(err)
+	}
+}

@@ -92,6 +92,31 @@ func openFirst(env string, names []string, visible bool) (*Library, error) {
 	return nil, failed
 }
 
+// First is [Open] for libraries that may be unfit: it returns what use makes of the first one that use accepts. The error of use is the
+// reason why it does not accept one.
+func First[T any](env string, names []string, use func(*Library) (T, error)) (T, error) {
+	if name := os.Getenv(env); name != "" {
+		names = []string{name}
+	}
+	failed := &LoadError{Env: env}
+	for _, name := range names {
+		l, err := Open("", name)
+		if err == nil {
+			var x T
+			if x, err = use(l); err == nil {
+				return x, nil
+			}
+		}
+		if tried, ok := err.(*LoadError); ok {
+			failed.Tried = append(failed.Tried, tried.Tried...)
+		} else {
+			failed.Tried = append(failed.Tried, Attempt{Name: name, Reason: err.Error()})
+		}
+	}
+	var none T
+	return none, failed
+}
+
 // Name returns the name under which the library was found.
 func (l *Library) Name() string { return l.name }
 
