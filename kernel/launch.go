@@ -81,14 +81,6 @@ func (p *Program) Kernel(name string) *Kernel {
 	return &Kernel{p: p, name: name, call: "Launch " + name}
 }
 
-// Name returns the kernel's name.
-func (k *Kernel) Name() string {
-	if k == nil {
-		return ""
-	}
-	return k.name
-}
-
 // Of returns the kernel on a device, for [hal.Stream.Launch]. It loads the program if that has not been done.
 // If HALYARD_CHECK contains bounds, kernels that the command "halyard kernels" translated have one more parameter on devices, so launches
 // by package hal are refused there; see Source.Indexes.
