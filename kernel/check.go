@@ -72,10 +72,8 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	seed := maphash.MakeSeed()
 	hashes := make([]uint64, len(s.regions))
 	which := make([]int, 0, len(s.regions)) // the argument of each region
-	for i := range args {
-		if args[i].buffer {
-			which = append(which, i)
-		}
+	for _, i := range buffersOf(args) {
+		which = append(which, i)
 	}
 	mode := func(r int) coherence.Mode { return args[which[r]].mode }
 	overlaps := func(r int, other func(m coherence.Mode) bool) bool {

@@ -141,22 +141,12 @@ func threads(n [3]uint32) float64 { return float64(n[0]) * float64(n[1]) * float
 
 // aliased reports whether an argument that is written shares elements with another: a footprint knows nothing of that.
 func (d *division) aliased(args []Arg) bool {
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			continue
-		}
-		m := 0
-		for j := range i {
-			if !args[j].buffer {
-				continue
-			}
+	for n, i := range buffersOf(args) {
+		for m, j := range buffersOf(args[:i]) {
 			if (args[i].mode != coherence.Read || args[j].mode != coherence.Read) && d.wants[n].Overlap(d.wants[m]) > 0 {
 				return true
 			}
-			m++
 		}
-		n++
 	}
 	return false
 }
@@ -226,11 +216,7 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 // elsewhere, the span.
 func (d *division) apart(args []Arg) bool {
 	meet := func(a, b Span) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			continue
-		}
+	for n := range buffersOf(args) {
 		for j := range d.parts {
 			for _, other := range d.parts[:j] {
 				a, b := &d.parts[j].touch[n], &other.touch[n]
@@ -239,7 +225,6 @@ func (d *division) apart(args []Arg) bool {
 				}
 			}
 		}
-		n++
 	}
 	return true
 }
@@ -289,19 +274,15 @@ func (d *division) end(ctx context.Context, i int, enqueued bool) (err error) {
 
 // prepare takes the leases of a part, and makes its arguments.
 func (p *part) prepare(ctx context.Context, cover buffer.Leases, args []Arg) (err error) {
-	n := 0
-	for i := range args {
-		if args[i].buffer {
-			p.first = append(p.first, len(p.wants))
-			p.want(cover, n, args[i].mode)
-			n++
-		}
+	for n, i := range buffersOf(args) {
+		p.first = append(p.first, len(p.wants))
+		p.want(cover, n, args[i].mode)
 	}
 	if p.leases, err = buffer.ReserveAll(ctx, p.stream, p.wants...); err != nil {
 		return err
 	}
 	p.regions = p.leases.Regions(p.regions)
-	n = 0
+	n := 0
 	for i := range args {
 		if !args[i].buffer {
 			p.args = append(p.args, args[i].arg)

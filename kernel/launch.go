@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -314,13 +315,24 @@ func (d *onDevice) refuse(op, format string, args ...any) error {
 		Detail: fmt.Sprintf("kernel %s: ", d.info.Name) + fmt.Sprintf(format, args...)}
 }
 
+// buffersOf yields the index of each buffer among the arguments, after its number among the buffers.
+func buffersOf(args []Arg) iter.Seq2[int, int] {
+	return func(yield func(n, i int) bool) {
+		n := 0
+		for i := range args {
+			if args[i].buffer {
+				if !yield(n, i) {
+					return
+				}
+				n++
+			}
+		}
+	}
+}
+
 // unleased returns the error of a launch whose leases were refused. If that is due to an argument, the error names it.
 func (d *onDevice) unleased(err error, args []Arg, wants []buffer.Want) error {
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			continue
-		}
+	for n, i := range buffersOf(args) {
 		if why := wants[n].Err(); why != nil {
 			e := d.refuse("launch", "%s", d.argument(i)).(*hal.Error)
 			if inner, ok := why.(*hal.Error); ok {
@@ -329,7 +341,6 @@ func (d *onDevice) unleased(err error, args []Arg, wants []buffer.Want) error {
 			e.Err = why
 			return e
 		}
-		n++
 	}
 	return err
 }

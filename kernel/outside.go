@@ -49,10 +49,8 @@ type replicated struct {
 // fails is left to the launch.
 func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err error) {
 	r := &rehearsal{d: d, args: slices.Clone(args)} // so that no launch allocates its arguments
-	for i := range args {
-		if args[i].buffer {
-			r.types = append(r.types, elementOf(args[i].operand))
-		}
+	for _, i := range buffersOf(args) {
+		r.types = append(r.types, elementOf(args[i].operand))
 	}
 	f, exists := k.p.src.Go[k.name]
 	dev, err := hal.Open(ctx, "host")
@@ -94,16 +92,11 @@ func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err err
 func (d *division) contents(ctx context.Context, args []Arg) (data [][]byte, err error) {
 	var wants []buffer.Want
 	var read [][]byte
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			continue
-		}
+	for n, i := range buffersOf(args) {
 		data = append(data, make([]byte, d.wants[n].Overlap(d.wants[n])))
 		if args[i].mode != coherence.Overwrite {
 			wants, read = append(wants, args[i].operand.Want(coherence.Read)), append(read, data[n])
 		}
-		n++
 	}
 	if len(wants) == 0 {
 		return data, nil

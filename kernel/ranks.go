@@ -147,11 +147,7 @@ func (d *division) shareAlong(dim int, begins func(rank, n int) int, r parts.Ran
 		return false
 	}
 	d.uses = resized(d.uses, len(d.wants))
-	n := 0
-	for i := range args {
-		if !args[i].buffer {
-			continue
-		}
+	for n, i := range buffersOf(args) {
 		u := &d.uses[n]
 		u.Want, u.By = d.wants[n], resized(u.By, size)
 		for j := range u.By {
@@ -161,7 +157,6 @@ func (d *division) shareAlong(dim int, begins func(rank, n int) int, r parts.Ran
 				u.By[j].Write, u.By[j].Whole = [2]int{touch.Write.Lo, touch.Write.Hi}, touch.Whole
 			}
 		}
-		n++
 	}
 	return true
 }

@@ -297,13 +297,10 @@ func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.
 		return true, nil
 	}
 	for i := range l.list {
-		one, n := &l.list[i], 0
-		for j := range one.args {
-			if one.args[j].buffer {
-				r, at := regions[one.which[n]], one.place[n]
-				one.ready[j] = hal.At(hal.Region{Mem: r.Mem, Off: r.Off + at.Off, Len: at.Len})
-				n++
-			}
+		one := &l.list[i]
+		for n, j := range buffersOf(one.args) {
+			r, at := regions[one.which[n]], one.place[n]
+			one.ready[j] = hal.At(hal.Region{Mem: r.Mem, Off: r.Off + at.Off, Len: at.Len})
 		}
 	}
 	l.regions = append(l.regions[:0], regions...)
