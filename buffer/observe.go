@@ -3,7 +3,6 @@ package buffer
 import (
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,25 +101,7 @@ func arrive(stream *hal.Stream) *arrival {
 // Site returns file:line of the call that led to the activity. It skips functions of this package, of packages kernel and comm, of the
 // packages below these, and of files that the command "halyard kernels" wrote. It is "" if there is no such call, as for work on another
 // goroutine.
-func (e *Activity) Site() string {
-	n := slices.Index(e.stack[:], 0)
-	if n < 0 {
-		n = len(e.stack)
-	}
-	if n == 0 {
-		return ""
-	}
-	frames := runtime.CallersFrames(e.stack[:n])
-	for {
-		f, more := frames.Next()
-		if f.Function != "" && !callsite.Within(&f, packagePath) {
-			return f.File + ":" + strconv.Itoa(f.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
+func (e *Activity) Site() string { return callsite.Outside(e.stack[:], packagePath) }
 
 var observers struct {
 	sync.Mutex

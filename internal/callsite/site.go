@@ -7,6 +7,7 @@ package callsite
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 )
 
@@ -18,15 +19,18 @@ type Site [Depth]uintptr
 
 // Outside returns file:line of the innermost call in the Site that was made by a function not [Within] the package with the given import
 // path, or "" if there is none.
-func (s *Site) Outside(pkg string) string {
-	n := 0
-	for n < Depth && s[n] != 0 {
-		n++
+func (s *Site) Outside(pkg string) string { return Outside(s[:], pkg) }
+
+// Outside is [Site.Outside] for a stack of any depth, which ends at the first 0.
+func Outside(stack []uintptr, pkg string) string {
+	n := slices.Index(stack, 0)
+	if n < 0 {
+		n = len(stack)
 	}
 	if n == 0 {
 		return ""
 	}
-	frames := runtime.CallersFrames(s[:n])
+	frames := runtime.CallersFrames(stack[:n])
 	for {
 		f, more := frames.Next()
 		if f.Function != "" && !Within(&f, pkg) {
