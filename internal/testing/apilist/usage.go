@@ -38,7 +38,7 @@ type exported struct {
 }
 
 // usage prints a table: for each package that programs can import, how many names it exports, and how many of them the packages of this
-// repository use, those of examples and bench included. Uses in tests, and in the package itself, do not count. A method counts as used if
+// repository use, those of examples and bench included. Call it in the root of the repository. Uses in tests, and in the package itself, do not count. A method counts as used if
 // an interface of this module, or of a few packages of the standard library, has a method that it implements; a type, if a function that is
 // used takes or returns its values.
 func usage(w io.Writer, unused bool) error {
@@ -107,25 +107,47 @@ func standard() (paths []string) {
 	return paths
 }
 
-func load() (*world, error) {
-	list := exec.Command("go", append([]string{"list", "-deps", "-export", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Standard",
-		module + "/..."}, standard()...)...)
-	list.Env = append(os.Environ(), "CGO_ENABLED=1")
+// downstream is a program of another module, which uses this one as any program does.
+const downstream = "examples/downstream"
+
+// goList runs go list in a folder, with the packages that those of the patterns need.
+func goList(dir, workspace string, patterns ...string) (all []listed, err error) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-export", "-tags", tags,
+		"-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Standard"}, patterns...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=1", "GOWORK="+workspace)
 	var failure bytes.Buffer
-	list.Stderr = &failure
-	out, err := list.Output()
+	cmd.Stderr = &failure
+	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w\n%s", err, &failure)
 	}
-	exports := map[string]string{}
-	var ours []listed
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
 		var p listed
 		if err := d.Decode(&p); err != nil {
 			return nil, err
 		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func load() (*world, error) {
+	all, err := goList(".", "", append(standard(), module+"/...")...)
+	if err != nil {
+		return nil, err
+	}
+	more, err := goList(downstream, "off", ".")
+	if err != nil {
+		return nil, err
+	}
+	exports := map[string]string{}
+	var ours []listed
+	for _, p := range append(all, more...) {
+		if exports[p.ImportPath] != "" {
+			continue
+		}
 		exports[p.ImportPath] = p.Export
-		if within(p.ImportPath) {
+		if within(p.ImportPath) || strings.HasSuffix(filepath.ToSlash(p.Dir), downstream) {
 			ours = append(ours, p)
 		}
 	}
