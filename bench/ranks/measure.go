@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/conformance/commtest"
@@ -92,7 +93,7 @@ func needs(rank, ranks int) (h part.Halo) {
 		}
 		taken[peer] = true
 		lo := peer*each + r.IntN(each-4)
-		h.Needs = append(h.Needs, part.Range{Lo: lo, Hi: lo + 4})
+		h.Needs = append(h.Needs, buffer.Range{Lo: lo, Hi: lo + 4})
 	}
 	return h
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
@@ -79,9 +80,9 @@ func (b *Buffer[T]) accumulate(ctx context.Context, op comm.Op, moved *Moved) er
 
 // combine combines a neighbour's contributions with the owned elements.
 func (b *Buffer[T]) combine(ctx context.Context, l *link, list []span, payload []byte, op comm.Op) error {
-	var ranges []Range
+	var ranges []buffer.Range
 	for _, r := range list {
-		l.out.each(r, func(local, n int) { ranges = append(ranges, Range{Lo: local, Hi: local + n}) })
+		l.out.each(r, func(local, n int) { ranges = append(ranges, buffer.Range{Lo: local, Hi: local + n}) })
 	}
 	if len(ranges) == 0 {
 		return nil

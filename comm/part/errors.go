@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/go-halyard/halyard/buffer"
 )
 
 // ErrStale is the kind of the error of a read that was refused because some of the ghosts are stale. Its text names them. Nothing was read,
@@ -13,8 +15,8 @@ var ErrStale = errors.New("stale ghosts")
 // A staleError is an error of kind ErrStale.
 type staleError struct {
 	Rank   int
-	Local  []Range // in the local numbering, ascending
-	Global []Range // the same elements in the global numbering, one range for each of Local
+	Local  []buffer.Range // in the local numbering, ascending
+	Global []buffer.Range // the same elements in the global numbering, one range for each of Local
 
 	call string // what brings the elements
 }

@@ -196,7 +196,7 @@ func (b *Buffer[T]) pack(ctx context.Context, what func(*link) (head [2][]span, 
 	for _, l := range b.state.links {
 		_, payload, from := what(l)
 		for _, r := range payload {
-			from.each(r, func(local, n int) { ranges = append(ranges, Range{Lo: local, Hi: local + n}) })
+			from.each(r, func(local, n int) { ranges = append(ranges, buffer.Range{Lo: local, Hi: local + n}) })
 		}
 	}
 	fill := func(data []T, base int) error {
@@ -332,7 +332,7 @@ func (b *Buffer[T]) open(ctx context.Context, op string, i int, limit [2]int, fn
 func (b *Buffer[T]) unpack(ctx context.Context, l *link, list []span, payload []byte) error {
 	ranges := b.ranges[:0]
 	for _, r := range list {
-		l.in.each(r, func(local, n int) { ranges = append(ranges, Range{Lo: local, Hi: local + n}) })
+		l.in.each(r, func(local, n int) { ranges = append(ranges, buffer.Range{Lo: local, Hi: local + n}) })
 	}
 	if len(ranges) == 0 {
 		return nil

@@ -8,9 +8,6 @@ import (
 	"github.com/go-halyard/halyard/internal/comm/driver"
 )
 
-// Range is the elements [Lo, Hi), in the global or in the local numbering.
-type Range = buffer.Range
-
 // Halo says which elements of other ranks a rank has ghosts of. It has either widths or needs.
 //
 // Widths are numbers of elements, the same on all ranks: Lo below and Hi above the owned part in each dimension of the layout, with the
@@ -22,7 +19,7 @@ type Range = buffer.Range
 type Halo struct {
 	Lo, Hi   []int
 	Periodic []bool
-	Needs    []Range
+	Needs    []buffer.Range
 }
 
 // Width is a halo of w[d] elements below and above the owned part in dimension d of the layout.
@@ -72,7 +69,7 @@ func (h *Halo) check(op string, g *grid, rank int) error {
 		return bad("needs in a layout of %d dimensions", dims)
 	}
 	sorted := slices.Clone(h.Needs)
-	slices.SortFunc(sorted, func(a, b Range) int { return a.Lo - b.Lo })
+	slices.SortFunc(sorted, byLo)
 	lo, hi := g.cut(0, rank), g.cut(0, rank+1)
 	for i, r := range sorted {
 		switch {

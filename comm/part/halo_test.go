@@ -211,7 +211,7 @@ func setups() []setup {
 		{"uneven and periodic", 3, part.Starts(0, 1, 2, 9), always(part.Halo{Lo: []int{3}, Hi: []int{1}, Periodic: []bool{true}})},
 		{"as wide as the grid", 3, part.Block(5), always(part.Halo{Lo: []int{5}, Hi: []int{5}, Periodic: []bool{true}})},
 		{"needs", 4, part.Block(23), func(rank int) part.Halo {
-			return part.Halo{Needs: [][]part.Range{
+			return part.Halo{Needs: [][]buffer.Range{
 				{{Lo: 20, Hi: 22}, {Lo: 7, Hi: 15}},
 				nil,
 				{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 3}, {Lo: 4, Hi: 5}},
@@ -219,7 +219,7 @@ func setups() []setup {
 			}[rank]}
 		}},
 		{"needs of a rank that owns nothing", 3, part.Starts(0, 2, 2, 4), func(rank int) part.Halo {
-			return part.Halo{Needs: [][]part.Range{nil, {{Lo: 1, Hi: 4}, {Lo: 0, Hi: 1}}, {{Lo: 0, Hi: 2}}}[rank]}
+			return part.Halo{Needs: [][]buffer.Range{nil, {{Lo: 1, Hi: 4}, {Lo: 0, Hi: 1}}, {{Lo: 0, Hi: 2}}}[rank]}
 		}},
 		{"2-D one-sided", 6, part.Grid([]int{7, 5}, []int{3, 2}), always(part.Halo{Lo: []int{1, 2}, Hi: []int{0, 0}})},
 		{"2-D more ranks than rows", 4, part.Grid([]int{3, 6}, []int{4, 1}), always(part.Width(1, 1))},

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -148,13 +149,13 @@ func (s *state) Reads(lo, hi uint64) error {
 }
 
 // stale lists the stale ghosts in [lo, hi).
-func (s *state) stale(lo, hi int) (list []Range) {
+func (s *state) stale(lo, hi int) (list []buffer.Range) {
 	for _, l := range s.links {
 		l.in.meeting(lo, hi, func(wire, local, n int) {
 			l.in.m.Runs(uint64(wire), uint64(wire+n), func(a, b uint64, valid protocol.Set) bool {
 				if !valid.Has(ghost) {
 					at := local + int(a) - wire
-					list = append(list, Range{Lo: at, Hi: at + int(b-a)})
+					list = append(list, buffer.Range{Lo: at, Hi: at + int(b-a)})
 				}
 				return true
 			})
@@ -164,7 +165,7 @@ func (s *state) stale(lo, hi int) (list []Range) {
 }
 
 // error describes stale ghosts.
-func (s *state) error(list []Range) *staleError {
+func (s *state) error(list []buffer.Range) *staleError {
 	e := &staleError{Rank: s.rank, call: exchanging}
 	for _, r := range list { // split where the global numbering jumps
 		for lo := r.Lo; lo < r.Hi; {
@@ -172,8 +173,8 @@ func (s *state) error(list []Range) *staleError {
 			for hi < r.Hi && s.global(hi) == first+hi-lo {
 				hi++
 			}
-			e.Local = append(e.Local, Range{Lo: lo, Hi: hi})
-			e.Global = append(e.Global, Range{Lo: first, Hi: first + hi - lo})
+			e.Local = append(e.Local, buffer.Range{Lo: lo, Hi: hi})
+			e.Global = append(e.Global, buffer.Range{Lo: first, Hi: first + hi - lo})
 			lo = hi
 		}
 	}
@@ -316,7 +317,7 @@ func without(a, b []span) (list []span) {
 }
 
 // union sorts ranges and merges those that touch.
-func union(list []Range) []Range {
+func union(list []buffer.Range) []buffer.Range {
 	if !slices.IsSortedFunc(list, byLo) {
 		slices.SortFunc(list, byLo)
 	}
@@ -331,7 +332,7 @@ func union(list []Range) []Range {
 	return out
 }
 
-func byLo(a, b Range) int { return a.Lo - b.Lo }
+func byLo(a, b buffer.Range) int { return a.Lo - b.Lo }
 
 func count(list []span) (n int) {
 	for _, r := range list {

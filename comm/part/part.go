@@ -21,9 +21,9 @@ type Buffer[T buffer.Number] struct {
 	local  *buffer.Buffer[T]
 	owned  *buffer.Buffer[T]
 	state  *state
-	mail   []*mail   // one for each link
-	ranges []Range   // of the collective call under way; the memory is used again
-	head   [2][]span // the same
+	mail   []*mail        // one for each link
+	ranges []buffer.Range // of the collective call under way; the memory is used again
+	head   [2][]span      // the same
 }
 
 // Option is an option of [New].
@@ -153,10 +153,10 @@ func (b *Buffer[T]) LocalShape() []int { return slices.Clone(b.extent[:len(b.gri
 func (b *Buffer[T]) Owned() *buffer.Buffer[T] { return b.owned }
 
 // OwnedRanges lists the owned elements in the local numbering, ascending, for [buffer.Buffer.AcquireRanges] and AccessRanges.
-func (b *Buffer[T]) OwnedRanges() []Range {
-	list := make([]Range, 0, len(b.own))
+func (b *Buffer[T]) OwnedRanges() []buffer.Range {
+	list := make([]buffer.Range, 0, len(b.own))
 	for _, r := range b.own {
-		list = append(list, Range{Lo: r.local, Hi: r.local + r.n})
+		list = append(list, buffer.Range{Lo: r.local, Hi: r.local + r.n})
 	}
 	return union(list)
 }
@@ -184,7 +184,7 @@ func (b *Buffer[T]) Box() (lo, hi []int) {
 }
 
 // Stale lists the ghosts that cannot be read, in the local numbering, ascending.
-func (b *Buffer[T]) Stale() []Range {
+func (b *Buffer[T]) Stale() []buffer.Range {
 	b.state.mu.Lock()
 	defer b.state.mu.Unlock()
 	return b.state.stale(0, b.size)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
@@ -77,9 +78,9 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		ghosts := part.Range{Lo: 5, Hi: 7}
+		ghosts := buffer.Range{Lo: 5, Hi: 7}
 		if c.Rank() == 1 {
-			ghosts = part.Range{Lo: 0, Hi: 2}
+			ghosts = buffer.Range{Lo: 0, Hi: 2}
 		}
 		g, err := b.Local().Slice(ghosts.Lo, ghosts.Hi)
 		if err != nil {
@@ -88,7 +89,7 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 		refused := func() error {
 			_, err := g.At(ctx, 1)
 			var e *part.StaleError
-			if !errors.As(err, &e) || len(e.Global) != 1 || e.Global[0] != (part.Range{Lo: 6 - 2*c.Rank(), Hi: 7 - 2*c.Rank()}) {
+			if !errors.As(err, &e) || len(e.Global) != 1 || e.Global[0] != (buffer.Range{Lo: 6 - 2*c.Rank(), Hi: 7 - 2*c.Rank()}) {
 				return fmt.Errorf("reading a stale ghost: %w", err)
 			}
 			lease, err := g.AcquireHost(ctx, coherence.ReadWrite)
@@ -405,17 +406,17 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 			return part.Block(4), part.Halo{Lo: []int{5}, Periodic: []bool{true}}
 		},
 		"need beyond": func(int) (part.Layout, part.Halo) {
-			return part.Block(4), part.Halo{Needs: []part.Range{{Lo: 3, Hi: 5}}}
+			return part.Block(4), part.Halo{Needs: []buffer.Range{{Lo: 3, Hi: 5}}}
 		},
 		"overlapping needs": func(int) (part.Layout, part.Halo) {
-			return part.Starts(0, 0, 4), part.Halo{Needs: []part.Range{{Lo: 1, Hi: 3}, {Lo: 0, Hi: 2}}}
+			return part.Starts(0, 0, 4), part.Halo{Needs: []buffer.Range{{Lo: 1, Hi: 3}, {Lo: 0, Hi: 2}}}
 		},
 		"both": func(int) (part.Layout, part.Halo) {
-			return part.Block(4), part.Halo{Lo: []int{1}, Needs: []part.Range{{Lo: 3, Hi: 4}}}
+			return part.Block(4), part.Halo{Lo: []int{1}, Needs: []buffer.Range{{Lo: 3, Hi: 4}}}
 		},
 		"different": func(rank int) (part.Layout, part.Halo) { return part.Block(4 + rank), w },
 		"one is bad": func(rank int) (part.Layout, part.Halo) {
-			return part.Block(4), part.Halo{Needs: []part.Range{{Lo: 3, Hi: 4}}} // rank 1 owns it
+			return part.Block(4), part.Halo{Needs: []buffer.Range{{Lo: 3, Hi: 4}}} // rank 1 owns it
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

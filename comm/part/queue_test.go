@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
 	"github.com/go-halyard/halyard/conformance/commtest"
@@ -247,7 +248,7 @@ func TestStaleElementsAreNotRead(t *testing.T) {
 			read(q, y)
 			var e *part.StaleError
 			if assert.ErrorAs(t, q.Err(), &e, name) {
-				assert.Equal(t, []part.Range{{Lo: 512 - 512*rank, Hi: 1000 - 488*rank}}, e.Global, "rank %d", rank)
+				assert.Equal(t, []buffer.Range{{Lo: 512 - 512*rank, Hi: 1000 - 488*rank}}, e.Global, "rank %d", rank)
 				assert.Contains(t, e.Error(), "call Gather or Allgather")
 			}
 		})

@@ -35,7 +35,7 @@ type ranks struct {
 	bytes  []traffic                         // of the messages under way, by rank
 	moves  []move
 	held   []held // of each use of the launch under way
-	reads  []Range
+	reads  []buffer.Range
 	plan   []protocol.Transfer
 	moved  Moved
 	now    uint64 // the history as the messages under way have it
@@ -181,7 +181,7 @@ func (c *copies) Reads(lo, hi uint64) error {
 	e := &staleError{Rank: c.r.rank, call: "Gather or Allgather"}
 	c.m.Runs(lo, hi, func(lo, hi uint64, valid protocol.Set) bool {
 		if !valid.Has(protocol.Place(c.r.rank)) {
-			e.Local = append(e.Local, Range{Lo: int(lo / c.elem), Hi: int((hi + c.elem - 1) / c.elem)})
+			e.Local = append(e.Local, buffer.Range{Lo: int(lo / c.elem), Hi: int((hi + c.elem - 1) / c.elem)})
 		}
 		return true
 	})
@@ -274,14 +274,14 @@ func (c *copies) plan(uses []launches.Use) {
 }
 
 // reads appends what a part has to have before it runs, in bytes: what it reads, and what it may leave as it is.
-func (h *held) reads(list []Range, t *launches.Touch) []Range {
+func (h *held) reads(list []buffer.Range, t *launches.Touch) []buffer.Range {
 	spans := [2][2]int{t.Read, t.Write}
 	if t.Whole {
 		spans[1] = [2]int{}
 	}
 	for _, s := range spans {
 		if lo, hi := h.bytes(s); lo < hi {
-			list = append(list, Range{Lo: int(lo), Hi: int(hi)})
+			list = append(list, buffer.Range{Lo: int(lo), Hi: int(hi)})
 		}
 	}
 	return list
@@ -448,7 +448,7 @@ func (r *ranks) post(ctx context.Context, m *mail, to, n int) (err error) {
 			if int(v.To) != to || int(v.From) != r.rank {
 				continue
 			}
-			err := v.of.all.AccessRanges(ctx, coherence.Read, []Range{{Lo: int(v.Lo), Hi: int(v.Hi)}}, func(from []byte) error {
+			err := v.of.all.AccessRanges(ctx, coherence.Read, []buffer.Range{{Lo: int(v.Lo), Hi: int(v.Hi)}}, func(from []byte) error {
 				data = data[copy(data, from):]
 				return nil
 			})
@@ -489,7 +489,7 @@ func (r *ranks) take(ctx context.Context, op string, from int, says byte, data [
 		if int(v.From) != from {
 			continue
 		}
-		err := v.of.all.AccessRanges(ctx, coherence.Overwrite, []Range{{Lo: int(v.Lo), Hi: int(v.Hi)}}, func(to []byte) error {
+		err := v.of.all.AccessRanges(ctx, coherence.Overwrite, []buffer.Range{{Lo: int(v.Lo), Hi: int(v.Hi)}}, func(to []byte) error {
 			data = data[copy(to, data):]
 			return nil
 		})
