@@ -30,16 +30,13 @@ func init() { driver.Register(registered) }
 type backend struct {
 	bind func() (*table, error)
 
-	of   *backend // the backend without options, whose libraries it uses; for that backend itself, b
 	opts options
 
 	mu        sync.Mutex
 	instances map[string]*instance // by the value of libraryEnv
-	variants  map[options]*backend // backends with options, which use this one's instances
 }
 
-// options identify a backend: equal options give the same backend. The tests have backends of both memory models at once; programs choose
-// by HALYARD_VULKAN_MEMORY.
+// options say how a backend uses its devices. The environment gives those of programs; tests have backends of both memory models at once.
 type options struct {
 	// Memory is the memory model of every device that the backend opens: "unified" if the host accesses all memory in place,
 	// "discrete" if it has to copy from and to the device's. A device that shares the host's memory can be used as a discrete
@@ -54,28 +51,8 @@ type options struct {
 	without string // the value of withoutEnv
 }
 
-// with returns the variant of a backend that has the options, for empty options the backend itself. Package hal regards a device that is
-// open in both memory models as two devices.
-func (b *backend) with(opts options) *backend {
-	if opts == (options{}) {
-		return b
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	v := b.variants[opts]
-	if v == nil {
-		v = &backend{of: b, opts: opts}
-		if opts.valid() {
-			b.variants[opts] = v
-		}
-	}
-	return v
-}
-
 func newBackend(bind func() (*table, error)) *backend {
-	b := &backend{bind: bind, instances: map[string]*instance{}, variants: map[options]*backend{}}
-	b.of = b
-	return b
+	return &backend{bind: bind, instances: map[string]*instance{}}
 }
 
 func (o options) valid() bool {
@@ -107,7 +84,6 @@ func (b *backend) Name() string { return backendName }
 // instance returns the instance of the library that the environment selects. If it cannot be made, the next call tries again.
 func (b *backend) instance(op string) (*instance, error) {
 	key := os.Getenv(libraryEnv)
-	b = b.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if in := b.instances[key]; in != nil {

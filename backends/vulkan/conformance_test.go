@@ -50,10 +50,9 @@ func TestSuite(t *testing.T) {
 		t.Skip("TestConformance checks more")
 	}
 	everyModel(t, func(t *testing.T, p at) {
-		open := func(ctx context.Context) (*hal.Device, error) {
-			return hal.OpenWith(ctx, registered.with(p.opts), p.ordinal)
-		}
-		conformance.Run(t, conformance.Harness{Open: open, Backend: registered.with(p.opts), Short: true})
+		b := registered.with(p.opts)
+		open := func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, b, p.ordinal) }
+		conformance.Run(t, conformance.Harness{Open: open, Backend: b, Short: true})
 	})
 }
 

@@ -44,6 +44,13 @@ func newSpied(t testing.TB) (*backend, *spy) {
 	return b, s
 }
 
+// with returns a backend with options and instances of its own.
+func (b *backend) with(o options) *backend {
+	v := newBackend(b.bind)
+	v.opts = o
+	return v
+}
+
 // The calls that make something, and those that destroy it.
 var makes = map[string]string{"createDevice": "device", "allocateMemory": "memory", "createBuffer": "buffer",
 	"createCommandPool": "command pool", "createQueryPool": "query pool", "createSemaphore": "semaphore",
