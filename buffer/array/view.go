@@ -1,8 +1,11 @@
 package array
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 )
 
@@ -64,4 +67,55 @@ func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 			a.at.shape, a.at.strides, slices.Clone(shape))
 	}
 	return a.derive(l, nil)
+}
+
+// End, as the upper bound of a [Range], means the extent of the axis.
+const End = math.MaxInt
+
+// Range selects indices of one axis; [All] and [Between] make one. The zero Range is invalid.
+type Range struct{ lo, hi, step int }
+
+// All selects a whole axis.
+func All() Range { return Range{0, End, 1} }
+
+// Between selects the indices lo to hi-1; lo <= hi is required.
+func Between(lo, hi int) Range { return Range{lo, hi, 1} }
+
+// By returns the range with a step, which must not be 0: lo, lo+step, ... below hi. With a negative step the indices go down: hi-1,
+// hi-1+step, ... not below lo.
+func (r Range) By(step int) Range { return Range{r.lo, r.hi, step} }
+
+// Order is the order of the elements of an array in memory.
+type Order uint8
+
+const (
+	// RowMajor means that the last index varies fastest, as in C and NumPy.
+	RowMajor Order = iota
+	// ColumnMajor means that the first index varies fastest, as in Fortran and BLAS.
+	ColumnMajor
+)
+
+// String returns "row-major" or "column-major".
+func (o Order) String() string {
+	switch o {
+	case RowMajor:
+		return "row-major"
+	case ColumnMajor:
+		return "column-major"
+	}
+	return fmt.Sprintf("Order(%d)", uint8(o))
+}
+
+func (o Order) known() bool { return o <= ColumnMajor }
+
+// Bounds returns the smallest unbroken range of the buffer that contains all elements of the array, for code that finds elements by
+// [Array.Strides]. first is the position in that range of the element whose indices are all 0. If the array is not contiguous,
+// the range includes the gaps. The range is closed with the array.
+func (a *Array[T]) Bounds() (b *buffer.Buffer[T], first int, err error) {
+	if err := a.check("Bounds"); err != nil {
+		return nil, 0, err
+	}
+	h := a.at.hull()
+	b, err = a.b.Slice(h.lo, h.hi)
+	return b, a.at.off - h.lo, err
 }

@@ -1,6 +1,8 @@
 package dlpack
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -144,4 +146,13 @@ func (t *Tensor) cover(op string, want abi.DataType, align uint64) (part, error)
 		return part{}, hal.Errorf(op, hal.ErrMisaligned, "elements of %v at %#x are not aligned to %d bytes", want, p.start, align)
 	}
 	return p, nil
+}
+
+// ErrVersion means that a struct has another major version of DLPack, whose layout this package does not know. Such an error also
+// has the kind hal.ErrUnsupported.
+var ErrVersion = errors.New("another major version of DLPack")
+
+func versionError(op string, v cVersion) error {
+	return &hal.Error{Op: op, Device: -1, Kind: hal.ErrUnsupported, Err: ErrVersion,
+		Detail: fmt.Sprintf("the tensor has version %d.%d; only version %d is supported", v.major, v.minor, major)}
 }
