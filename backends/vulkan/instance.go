@@ -4,6 +4,7 @@ package vulkan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -135,7 +136,10 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 		v11 := &features11{head: head{typeFeatures11, unsafe.Pointer(v12)}}
 		core := &features2{head: head{typeFeatures2, unsafe.Pointer(v11)}}
 		t.features(id, unsafe.Pointer(core))
-		f.features = features{core.on, v11.on, v12.on}
+		f.features = features{core: core.on, v11: v11.on, v12: v12.on}
+		if slices.Contains(roundedDrivers, names.id) {
+			f.features.rounded = 1
+		}
 	}
 	f.model, f.vendor, f.kind, f.api = text(p.name[:]), p.vendor, p.kind, p.api
 	f.driver = strings.TrimSpace(text(names.name[:]) + " " + text(names.info[:]))

@@ -354,6 +354,10 @@ func TestPipelinesAreKept(t *testing.T) {
 		if b := compile("put"); len(b) != 0 {
 			t.Errorf("another driver: %d bytes", len(b))
 		}
+		plan.features.rounded ^= 1
+		if b := compile("put"); len(b) != 0 {
+			t.Errorf("other roundings: %d bytes", len(b))
+		}
 		files, err := filepath.Glob(folder + "/*/*")
 		must(t, err)
 		for _, f := range files {
@@ -362,7 +366,7 @@ func TestPipelinesAreKept(t *testing.T) {
 			b[len(b)-1]++
 			must(t, os.WriteFile(f, b, 0o600))
 		}
-		if b := compile("put"); len(b) != 0 || len(files) != 3 {
+		if b := compile("put"); len(b) != 0 || len(files) != 4 {
 			t.Errorf("what is kept is damaged: %d bytes, %d files", len(b), len(files))
 		}
 		for _, size = range []uintptr{0, 32, 1 << 60} { // of a header alone, or of nothing that can be

@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/kernelcache"
 	"github.com/go-halyard/halyard/internal/siglib"
+	ops "github.com/go-halyard/halyard/internal/spirv"
 )
 
 // pipeline is a kernel for one size of block and of shared memory.
@@ -100,11 +101,11 @@ func (k *kernel) makeRoom() {
 // compile compiles a pipeline, with what the driver kept of it in the cache of kernels when an earlier process compiled it.
 func (k *kernel) compile(op string, p *pipeline) (handle uintptr, err error) {
 	d := k.of.dev
-	values := &[4]uint32{p.block[0], p.block[1], p.block[2], p.shared}
-	entries := &[4]specializationEntry{{0, 0, 4}, {1, 4, 4}, {2, 8, 4}, {specShared, 12, 4}}
-	spec := &specialization{n: 4, entries: unsafe.Pointer(entries), size: unsafe.Sizeof(*values), data: unsafe.Pointer(values)}
+	values := &[5]uint32{p.block[0], p.block[1], p.block[2], d.plan.features.rounded, p.shared}
+	entries := &[5]specializationEntry{{0, 0, 4}, {1, 4, 4}, {2, 8, 4}, {ops.SpecRounded, 12, 4}, {specShared, 16, 4}}
+	spec := &specialization{n: 5, entries: unsafe.Pointer(entries), size: unsafe.Sizeof(*values), data: unsafe.Pointer(values)}
 	if p.shared == 0 {
-		spec.n = 3 // the code's own value stands: an array must have elements
+		spec.n = 4 // the code's own value stands: an array must have elements
 	}
 	name := dl.CString(k.entry.name)
 	info := &pipelineCreateInfo{head: head{typePipelineCreateInfo, nil}, layout: k.layout, baseIndex: -1, stage: stageCreateInfo{

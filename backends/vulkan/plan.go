@@ -42,11 +42,12 @@ type facts struct {
 	group, groups  [3]uint32 // threads of a block and blocks of a launch, in each dimension
 }
 
-// features are the switches of Vulkan 1.0, 1.1 and 1.2.
+// features are the switches of Vulkan 1.0, 1.1 and 1.2, and what is known of the driver.
 type features struct {
-	core [55]uint32
-	v11  [12]uint32
-	v12  [47]uint32
+	core    [55]uint32
+	v11     [12]uint32
+	v12     [47]uint32
+	rounded uint32
 }
 
 // feature is one switch. The backend cannot work without those that are required; the others are for kernels, and are switched on
@@ -75,7 +76,12 @@ var wanted = []feature{
 	{"scalarBlockLayout", false, func(f *features) *uint32 { return &f.v12[31] }},
 	{"vulkanMemoryModel", false, func(f *features) *uint32 { return &f.v12[41] }},
 	{"vulkanMemoryModelDeviceScope", false, func(f *features) *uint32 { return &f.v12[42] }},
+	{"roundedDivision", false, func(f *features) *uint32 { return &f.rounded }}, // no switch of Vulkan: see roundedDrivers
 }
+
+// roundedDrivers are the numbers (VkDriverId) of drivers that are known to round quotients and roots of float32 correctly. Vulkan allows errors
+// of several units in the last place, and NVIDIA's driver makes them: on others kernels correct the results.
+var roundedDrivers = []uint32{13} // VK_DRIVER_ID_MESA_LLVMPIPE
 
 // featureNamed returns a feature of the table, nil if it is not there.
 func featureNamed(name string) *feature {

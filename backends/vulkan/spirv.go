@@ -19,7 +19,8 @@ import (
 // pointer of the storage class PhysicalStorageBuffer is an address, anything else a value. If the block's only member is a pointer to a
 // structure whose name begins with argumentsName, the parameters are the members of that structure. Constants with the SpecId 0, 1 and 2
 // are the threads of a block in each dimension; without them the block has the size that the code says. The one with the SpecId 3 is the
-// number of bytes that a launch adds to the memory which the threads of a block share.
+// number of bytes that a launch adds to the memory which the threads of a block share. The one with the SpecId 4 is 1 if the device rounds
+// quotients and square roots of float32 correctly, and otherwise 0.
 
 const spirvMagic = 0x07230203
 

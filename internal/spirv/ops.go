@@ -46,6 +46,10 @@ const (
 	Offset      = 35
 )
 
+// SpecRounded is the SpecId of the constant that is not 0 on devices which round quotients and square roots of float32 correctly. It is 0
+// unless the backend says otherwise.
+const SpecRounded = 4
+
 // Kinds of memory.
 const (
 	PushConstant    = 9

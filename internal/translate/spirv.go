@@ -35,6 +35,7 @@ type emitter struct {
 	functions map[string]spirv.ID
 	inputs    map[uint32]spirv.ID // what the device provides
 	threads   [3]spirv.ID         // of a block; a launch chooses them
+	rounds    spirv.ID            // a constant that a launch chooses: whether the device rounds quotients and roots of float32 correctly
 	uses      []spirv.ID          // variables outside functions
 	words     bool                // floats in memory that a block shares are kept as integers, because there are atomic operations on them
 }

@@ -43,6 +43,15 @@ func (f *spirvFunction) call(e *cExpr) cValue {
 		return bitcast("f32", "u32")
 	case "BITS_F32":
 		return f.unknown(bitcast("u32", "f32"))
+	case "GO_ROUNDS":
+		if f.rounds == 0 {
+			f.rounds = f.m.Global(spirv.OpSpecConstant, f.m.Int(32), 0)
+			f.m.Decorate(f.rounds, spirv.SpecID, spirv.SpecRounded)
+		}
+		return cValue{f.rounds, cNumbers["u32"]}
+	case "GO_QUOTIENT":
+		f32 := cNumbers["f32"]
+		return cValue{f.float(spirv.OpFDiv, f.emitter.value(f32), arg(0, "f32"), arg(1, "f32")), f32}
 	case "GO_F64_BITS":
 		return bitcast("f64", "u64")
 	case "GO_BITS_F64":
@@ -191,12 +200,16 @@ func countReturns(s *cStmt) (n int) {
 	return n + countReturns(s.orElse)
 }
 
-// mathCalled writes a function of package math. Those that GLSL.std.450 has without an error are its.
+// mathCalled writes a function of package math: one of vulkan/math.h, or of GLSL.std.450 where that has it without an error.
 func (f *spirvFunction) mathCalled(e *cExpr) cValue {
 	t := f.typeOf(e.args[0])
 	typ := f.emitter.value(t)
-	glsl := map[string]uint32{"sqrt": build.GLSLSqrt, "floor": build.GLSLFloor, "ceil": build.GLSLCeil, "trunc": build.GLSLTrunc,
-		"rint": build.GLSLRoundEven, "fabs": build.GLSLFAbs}
+	name := strings.ToLower(e.text)
+	if def := f.p.functions[fmt.Sprintf("vk_%s_%d", name, t.bits)]; def != nil && t.kind == cFloat {
+		return f.called(def, e.args)
+	}
+	glsl := map[string]uint32{"sqrt": build.GLSLSqrt, "GO_ROOT": build.GLSLSqrt, "floor": build.GLSLFloor, "ceil": build.GLSLCeil,
+		"trunc": build.GLSLTrunc, "rint": build.GLSLRoundEven, "fabs": build.GLSLFAbs}
 	if n := glsl[e.text]; n != 0 {
 		return cValue{f.float(build.OpExtInst, typ, f.m.GLSL(), n, f.value(e.args[0]).id), t}
 	}
@@ -207,12 +220,8 @@ func (f *spirvFunction) mathCalled(e *cExpr) cValue {
 		from := f.c.Op(build.OpBitwiseAnd, word, f.c.Op(build.OpBitcast, word, y), f.m.Const(t.bits, sign))
 		return cValue{f.c.Op(build.OpBitcast, typ, f.c.Op(build.OpBitwiseOr, word, size, from)), t}
 	}
-	name := strings.ToLower(e.text)
 	if t.kind != cFloat {
 		cFail("%s of a %s has no translation for Vulkan", name, t.name)
-	}
-	if def := f.p.functions[fmt.Sprintf("vk_%s_%d", name, t.bits)]; def != nil {
-		return f.called(def, e.args)
 	}
 	// The function for f64, rounded.
 	if def := f.p.functions["vk_"+name+"_64"]; def != nil && t.bits == 32 {

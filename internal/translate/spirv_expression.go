@@ -306,6 +306,8 @@ func (f *spirvFunction) binary(op string, x, y cValue) cValue {
 	case op == "%" && t.signed && t.kind == cInt: // NVIDIA's driver gives wrong remainders of negative integers of 64 bits
 		q := f.c.Op(build.OpSDiv, typ, a.id, b.id)
 		return cValue{f.c.Op(build.OpISub, typ, a.id, f.c.Op(build.OpIMul, typ, q, b.id)), t}
+	case op == "/" && t == cNumbers["f32"]:
+		return cValue{f.c.Op(build.OpFunctionCall, typ, f.function(f.p.functions["vk_div_32"]), a.id, b.id), t}
 	case code == 0:
 		cFail("operator %s of %s", op, t.name)
 	case t.kind == cFloat:
@@ -432,6 +434,7 @@ func (f *spirvFunction) typeOf(e *cExpr) *cType {
 
 // cResults are the types of what macros give.
 var cResults = map[string]string{"THREAD": "u64", "THREADS": "u64", "BLOCK": "u64", "BLOCKS": "u64", "F32_BITS": "u32", "BITS_F32": "f32",
+	"GO_QUOTIENT": "f32", "GO_ROOT": "f32",
 	"GO_F64_BITS": "u64", "GO_BITS_F64": "f64"}
 
 // place returns what an expression names.

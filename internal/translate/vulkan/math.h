@@ -445,3 +445,47 @@ FUNCTION f64 vk_pow_64(f64 x, f64 y) {
 	if (p < -746) return sign * 0.0;
 	return sign * vk_exp_of(p, vk_fma_64(y, h, -p) + y * rest);
 }
+/* Quotients and roots of f32. Vulkan lets a driver be wrong by 2.5 units in the last place of x / y, and by more of a root. GO_QUOTIENT
+   and GO_ROOT are the driver's, and GO_ROUNDS says whether they are rounded correctly; a launch knows. Where they are not, they are
+   estimates, which integers correct: they may be wrong by 30 units.
+   vk_wide is the bits of a positive number. Below the smallest normal number it goes on with exponents that f32 does not have. */
+FUNCTION i32 vk_wide(u32 x) { return (i32)(x < 0x800000 ? F32_BITS((f32)x) - 0x4a800000 : x); }
+FUNCTION f32 vk_div_exact(f32 x, f32 y) {
+	u32 a = F32_BITS(x) & 0x7fffffff, b = F32_BITS(y) & 0x7fffffff, sign = (F32_BITS(x) ^ F32_BITS(y)) & 0x80000000;
+	if (a - 1 >= 0x7f7fffff || b - 1 >= 0x7f7fffff) { /* 0, Inf or NaN */
+		return BITS_F32(a > 0x7f800000 || b > 0x7f800000 || a == b ? 0x7fc00000 : a < b ? sign : sign | 0x7f800000);
+	}
+	i32 m = vk_wide(a), n = vk_wide(b);
+	u32 p = ((u32)m & 0x7fffff) | 0x800000, q = ((u32)n & 0x7fffff) | 0x800000, less = (u32)(p < q);
+	i32 e = (m >> 23) - (n >> 23) + 127 - (i32)less;
+	p <<= less;
+	/* p * 2^23 is z * q + r. The lowest bits of the product are enough for r, which is small. */
+	f32 by = GO_QUOTIENT(1.0f, (f32)q);
+	u32 z = (u32)((f32)p * by * 8388608.0f);
+	i32 r = (i32)((p << 23) - z * q), step = (i32)rint((f32)r * by);
+	r -= step * (i32)q;
+	z += (u32)step - (u32)(r < 0);
+	r += r < 0 ? (i32)q : 0;
+	/* Two bits more: whether at least half a unit is left, and whether anything is. A subnormal number has fewer of all. */
+	z = z << 2 | (u32)(2 * r >= (i32)q) << 1 | (u32)(r != 0);
+	u32 cut = (u32)(e < -24 ? 27 : e < 1 ? 3 - e : 2);
+	z = (z + ((u32)1 << (cut - 1)) - 1 + (z >> cut & 1)) >> cut;
+	z += e < 1 ? 0 : (u32)(e - 1) << 23;
+	return BITS_F32(sign | (z < 0x7f800000 ? z : 0x7f800000));
+}
+FUNCTION f32 vk_div_32(f32 x, f32 y) { return GO_ROUNDS() != 0 ? GO_QUOTIENT(x, y) : vk_div_exact(x, y); }
+FUNCTION f32 vk_sqrt_exact(f32 x) {
+	u32 a = F32_BITS(x);
+	if (a - 1 >= 0x7f7fffff) { /* 0, Inf, NaN or negative */
+		return BITS_F32(a << 1 == 0 || a == 0x7f800000 ? a : 0x7fc00000);
+	}
+	i32 m = vk_wide(a), e = m >> 23;
+	u32 p = (((u32)m & 0x7fffff) | 0x800000) << (~e & 1);
+	/* p * 2^23 is z * z + r. */
+	i32 z = (i32)GO_ROOT((f32)p * 8388608.0f), r = (i32)((p << 23) - (u32)z * (u32)z), step = (i32)rint(GO_QUOTIENT((f32)r, (f32)(2 * z)));
+	r -= step * (2 * z + step);
+	z += step;
+	z += (i32)(r > z) - (i32)(r <= -z);
+	return BITS_F32((u32)((((e + 127) >> 1) - 1) << 23) + (u32)z);
+}
+FUNCTION f32 vk_sqrt_32(f32 x) { return GO_ROUNDS() != 0 ? GO_ROOT(x) : vk_sqrt_exact(x); }

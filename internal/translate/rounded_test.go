@@ -1,0 +1,164 @@
+//go:build vulkan
+
+package translate
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/go-halyard/halyard/backends/vulkan"
+	"github.com/go-halyard/halyard/hal"
+)
+
+// roundedText has a quotient and a root for each thread.
+const roundedText = `KERNEL void k_rounded(GLOBAL f32 *x, i64 n, GLOBAL f32 *y, GLOBAL f32 *quotient, GLOBAL f32 *root) {
+	i64 i = (i64)INDEX(0);
+	if (i < n) {
+		quotient[i] = x[i] / y[i];
+		root[i] = sqrt(x[i]);
+	}
+}
+`
+
+// wrongText takes the place of the driver's quotient and root. They are off by so many units in the last place.
+const wrongText = `FUNCTION f32 vk_wrong(f32 x) { return x == 0 ? x : BITS_F32(F32_BITS(x) + (u32)(%d)); }
+FUNCTION f32 vk_wrong_quotient(f32 x, f32 y) { return vk_wrong(GO_QUOTIENT(x, y)); }
+FUNCTION f32 vk_wrong_root(f32 x) { return vk_wrong(GO_ROOT(x)); }
+`
+
+// Quotients and roots of float32 are those of Go on each device, also where a driver's own are wrong by several units in the last place.
+func TestRoundedQuotientsAndRoots(t *testing.T) {
+	x, y := roundedInputs(1 << 20)
+	t.Run("the driver's, if they are known to be right", func(t *testing.T) { roundedOn(t, mathText, x, y) })
+	t.Setenv("HALYARD_VULKAN_WITHOUT", "roundedDivision")
+	t.Run("the driver's, corrected", func(t *testing.T) { roundedOn(t, mathText, x, y) })
+	for _, off := range []int{-30, -3, -2, -1, 0, 1, 2, 3, 30} {
+		t.Run(fmt.Sprintf("off by %d", off), func(t *testing.T) {
+			wrong := strings.NewReplacer("GO_QUOTIENT(", "vk_wrong_quotient(", "GO_ROOT(", "vk_wrong_root(").Replace(mathText)
+			roundedOn(t, fmt.Sprintf(wrongText, off)+wrong, x, y)
+		})
+	}
+}
+
+// roundedInputs returns n pairs of numbers and some more: those at the borders of all kinds, random ones, and random ones that are
+// subnormal, or whose quotient or root is subnormal, halfway between two numbers, or close to that.
+func roundedInputs(n int) (x, y []float32) {
+	var borders []uint32
+	for _, b := range []uint32{0, 1, 2, 3, 5, 0x400000, 0x7fffff, 0x800000, 0x800001, 0xffffff, 0x1000000, 0x34000000, 0x3effffff, 0x3f000000,
+		0x3f000001, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x3fffffff, 0x40000000, 0x40400000, 0x4b000000, 0x7e7fffff, 0x7e800000,
+		0x7effffff, 0x7f000000, 0x7f7ffffe, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fc00000} {
+		borders = append(borders, b, b|1<<31)
+	}
+	for e := range uint32(24) {
+		borders = append(borders, 1<<e, 3<<e, (e+1)<<23, (e+230)<<23)
+	}
+	for _, a := range borders {
+		for _, b := range borders {
+			x, y = append(x, math.Float32frombits(a)), append(y, math.Float32frombits(b))
+		}
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range n {
+		a, b := math.Float32frombits(rng.Uint32()), math.Float32frombits(rng.Uint32())
+		power := float32(math.Ldexp(1, rng.IntN(60)-30))
+		odd := float64(1<<24+rng.IntN(1<<24)|1) / 2 // halfway between two numbers
+		switch i % 6 {
+		case 1: // a subnormal quotient
+			a, b = float32(math.Ldexp(float64(1+rng.IntN(1<<24)), rng.IntN(30)-140)), float32(math.Ldexp(float64(1+rng.IntN(1<<24)), 10))
+		case 2: // the same, often halfway
+			a, b = float32(math.Ldexp(float64(rng.IntN(1<<10)), -110)), float32(math.Ldexp(1, 37+rng.IntN(12)))
+		case 3:
+			b = float32(1 + rng.IntN(1<<24))
+			a = float32(odd*float64(b)) * power
+		case 4:
+			a = float32(odd*odd) * power * power
+		case 5: // a subnormal number
+			a = math.Float32frombits(rng.Uint32() % (1 << 23))
+		}
+		x, y = append(x, a), append(y, b)
+	}
+	return x, y
+}
+
+// roundedOn compares quotients and roots on each device of Vulkan with those of Go.
+func roundedOn(t *testing.T, text string, x, y []float32) {
+	p, err := parseC(text+roundedText, false)
+	require.NoError(t, err)
+	e, err := p.spirvOf("k_rounded")
+	require.NoError(t, err)
+	var code []byte
+	for _, w := range e.m.Words() {
+		code = binary.NativeEndian.AppendUint32(code, w)
+	}
+	infos, err := hal.Devices(t.Context())
+	require.NoError(t, err)
+	ran := false
+	for _, info := range infos {
+		if info.Backend == "vulkan" && !info.Compute.NoInt64 {
+			ran = true
+			roundedOnDevice(t, info.Name(), code, x, y)
+		}
+	}
+	if !ran && strings.Contains(os.Getenv("HALYARD_REQUIRE"), "vulkan") {
+		t.Fatal("HALYARD_REQUIRE asks for Vulkan, and there is no such device")
+	} else if !ran {
+		t.Skip("there is no device of Vulkan to compare with")
+	}
+}
+
+func roundedOnDevice(t *testing.T, name string, code []byte, x, y []float32) {
+	ctx, n := t.Context(), len(x)
+	dev, err := hal.Open(ctx, name)
+	require.NoError(t, err)
+	s, err := dev.NewStream()
+	require.NoError(t, err)
+	m, err := dev.Load(hal.Image{Format: hal.FormatVulkan, Data: code})
+	require.NoError(t, err)
+	k, err := m.Kernel("k_rounded")
+	require.NoError(t, err)
+	bytes := func(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v)) }
+	quotient, root := make([]float32, n), make([]float32, n)
+	var args []hal.Arg
+	var mems []*hal.Memory
+	for i, v := range [][]float32{x, y, quotient, root} {
+		mem, err := dev.Alloc(hal.KindDevice, uint64(4*n), 0)
+		require.NoError(t, err)
+		require.NoError(t, s.CopyIn(mem.All(), bytes(v)))
+		mems, args = append(mems, mem), append(args, hal.At(mem.All()))
+		if i == 0 {
+			args = append(args, hal.Value(int64(n)))
+		}
+	}
+	require.NoError(t, s.Launch(k, hal.Over(n), args...))
+	require.NoError(t, s.CopyOut(bytes(quotient), mems[2].All()))
+	require.NoError(t, s.CopyOut(bytes(root), mems[3].All()))
+	require.NoError(t, s.Sync(ctx))
+	wrong, same := 0, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b }
+	for i := range n {
+		if want := x[i] / y[i]; !same(quotient[i], want) {
+			if wrong++; wrong <= 10 {
+				t.Errorf("%s: %g / %g is %g (%#x); in Go it is %g (%#x)", name, x[i], y[i], quotient[i], math.Float32bits(quotient[i]), want, math.Float32bits(want))
+			}
+		}
+		if want := float32(math.Sqrt(float64(x[i]))); !same(root[i], want) {
+			if wrong++; wrong <= 10 {
+				t.Errorf("%s: the root of %g is %g (%#x); in Go it is %g (%#x)", name, x[i], root[i], math.Float32bits(root[i]), want, math.Float32bits(want))
+			}
+		}
+	}
+	t.Logf("%s: %d of %d results are wrong", name, wrong, 2*n)
+	for _, mem := range mems {
+		require.NoError(t, mem.Close())
+	}
+	require.NoError(t, m.Close())
+	require.NoError(t, s.Close())
+	require.NoError(t, dev.Close())
+}
