@@ -98,8 +98,7 @@ func roundedOn(t *testing.T, text string, x, y []float32) {
 	for _, w := range e.m.Words() {
 		code = binary.NativeEndian.AppendUint32(code, w)
 	}
-	infos, err := hal.Devices(t.Context())
-	require.NoError(t, err)
+	infos, err := hal.Devices(t.Context()) // an error if there is none
 	ran := false
 	for _, info := range infos {
 		if info.Backend == "vulkan" && !info.Compute.NoInt64 {
@@ -108,9 +107,9 @@ func roundedOn(t *testing.T, text string, x, y []float32) {
 		}
 	}
 	if !ran && strings.Contains(os.Getenv("HALYARD_REQUIRE"), "vulkan") {
-		t.Fatal("HALYARD_REQUIRE asks for Vulkan, and there is no such device")
+		t.Fatal("HALYARD_REQUIRE asks for Vulkan, and there is no such device", err)
 	} else if !ran {
-		t.Skip("there is no device of Vulkan to compare with")
+		t.Skip("there is no device of Vulkan to compare with: ", err)
 	}
 }
 
