@@ -49,11 +49,11 @@
 // that structure, which the backend writes to memory for each launch. The constants with the SpecId 0, 1 and 2 are the threads of a
 // block; where they are missing, launches need the block size of the code. The constant with the SpecId 3 is the number of bytes of
 // shared memory that a launch asks for. The one with the SpecId 4 is 1 if the device is known to round quotients and square roots of
-// float32 correctly, and 0 otherwise: kernels in Go then compute them with integers. conformance/vulkan/kernels.comp is an example in GLSL. A module that needs a feature which
-// the device lacks is refused (ErrUnsupported), one that is damaged too (ErrInvalidArgument): drivers crash on some. A launch with
-// a new size of block or of shared memory compiles a pipeline, which takes milliseconds; the latest 64 of each kernel are kept.
-// Launches of other pipelines do not wait for that. What the driver keeps of a pipeline is in the cache of kernels, for this device
-// and this version of its driver.
+// float32 correctly, and 0 otherwise: kernels in Go then correct them with integers. conformance/vulkan/kernels.comp is an example in
+// GLSL. A module that needs a feature which the device lacks is refused (ErrUnsupported), one that is damaged too
+// (ErrInvalidArgument): drivers crash on some. A launch with a new size of block or of shared memory compiles a pipeline, which
+// takes milliseconds; the latest 64 of each kernel are kept. Launches of other pipelines do not wait for that.
+// What the driver keeps of a pipeline is in the cache of kernels, for this device and this version of its driver.
 //
 // Launches that are prepared to be repeated are recorded in one command buffer, with barriers between them. A run submits it, and is one
 // submission: drivers that limit how long one takes limit all its launches together.

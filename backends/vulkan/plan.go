@@ -79,8 +79,8 @@ var wanted = []feature{
 	{"roundedDivision", false, func(f *features) *uint32 { return &f.rounded }}, // no switch of Vulkan: see roundedDrivers
 }
 
-// roundedDrivers are the numbers (VkDriverId) of drivers that are known to round quotients and roots of float32 correctly. Vulkan allows errors
-// of several units in the last place, and NVIDIA's driver makes them: on others kernels correct the results.
+// roundedDrivers are the numbers (VkDriverId) of drivers that are known to round quotients and roots of float32 correctly. Vulkan allows
+// errors of several units in the last place, and NVIDIA's driver makes them: on other drivers kernels correct the results.
 var roundedDrivers = []uint32{13} // VK_DRIVER_ID_MESA_LLVMPIPE
 
 // featureNamed returns a feature of the table, nil if it is not there.

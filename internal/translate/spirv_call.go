@@ -45,13 +45,13 @@ func (f *spirvFunction) call(e *cExpr) cValue {
 		return f.unknown(bitcast("u32", "f32"))
 	case "GO_ROUNDS":
 		if f.rounds == 0 {
-			f.rounds = f.m.Global(spirv.OpSpecConstant, f.m.Int(32), 0)
+			f.rounds = f.m.Global(build.OpSpecConstant, f.m.Int(32), 0)
 			f.m.Decorate(f.rounds, spirv.SpecID, spirv.SpecRounded)
 		}
 		return cValue{f.rounds, cNumbers["u32"]}
 	case "GO_QUOTIENT":
 		f32 := cNumbers["f32"]
-		return cValue{f.float(spirv.OpFDiv, f.emitter.value(f32), arg(0, "f32"), arg(1, "f32")), f32}
+		return cValue{f.float(build.OpFDiv, f.emitter.value(f32), arg(0, "f32"), arg(1, "f32")), f32}
 	case "GO_F64_BITS":
 		return bitcast("f64", "u64")
 	case "GO_BITS_F64":

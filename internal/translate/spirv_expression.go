@@ -307,7 +307,7 @@ func (f *spirvFunction) binary(op string, x, y cValue) cValue {
 		q := f.c.Op(build.OpSDiv, typ, a.id, b.id)
 		return cValue{f.c.Op(build.OpISub, typ, a.id, f.c.Op(build.OpIMul, typ, q, b.id)), t}
 	case op == "/" && t == cNumbers["f32"]:
-		return cValue{f.c.Op(build.OpFunctionCall, typ, f.function(f.p.functions["vk_div_32"]), a.id, b.id), t}
+		return cValue{f.c.Op(spirv.OpFunctionCall, typ, f.function(f.p.functions["vk_div_32"]), a.id, b.id), t}
 	case code == 0:
 		cFail("operator %s of %s", op, t.name)
 	case t.kind == cFloat:
