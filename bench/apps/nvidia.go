@@ -39,14 +39,14 @@ var nvidiaVariants = []variant{
 		}
 		return []string{"c/device_cuda.h", "c/" + app + ".c", "c/" + app + "_kernels.h"}
 	}, has: func(r *row) bool { return ofExample[r.App.Name] == "" }},
-	frontdoorOn("CUDA", "libcuda"), recordedOn("CUDA", "libcuda"), frontdoorOn("OpenCL", "NVIDIA CUDA"), frontdoorOn("Vulkan", "Vulkan 1"), recordedOn("Vulkan", "Vulkan 1"),
+	frontdoorOn("CUDA", "cuda:0"), recordedOn("CUDA", "cuda:0"), frontdoorOn("OpenCL", "opencl:gpu:0"), frontdoorOn("Vulkan", "vulkan:0"), recordedOn("Vulkan", "vulkan:0"),
 	{Name: "numba.cuda", Short: "numba.cuda", command: inPython("numbacuda"), files: func(app string) []string { return []string{"numbacuda/" + app + ".py"} },
 		has: func(r *row) bool { return slices.Contains([]string{"heat", "cg", "nbody", "mandelbrot"}, r.App.Name) }, missing: module("numba")},
 }
 
 func every(*row) bool { return true }
 
-// frontdoorOn returns the programs of package halyard on a backend, whose devices have a text in their names or drivers.
+// frontdoorOn returns the programs of package halyard on a device of a backend.
 func frontdoorOn(backend, device string) variant {
 	return variant{Name: "Halyard on " + backend, Short: backend, on: device, command: func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil

@@ -194,7 +194,7 @@ func TestShapeOfTheReport(t *testing.T) {
 		}
 	}
 	const parts = "devices conformance backend kernel kernel-formats gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks " +
-		"cupy torch rmm nccl nccl-devices vulkan backend-linked benchmarks-linked apps bench"
+		"cupy torch rmm nccl nccl-devices vulkan backend-linked benchmarks-linked bench apps"
 	if got := strings.Join(names, " "); got != parts {
 		t.Errorf("the parts are %s", got)
 	}

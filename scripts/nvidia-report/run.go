@@ -129,12 +129,12 @@ var steps = []step{
 	{name: "rmm", args: []string{"python3", compareFile, "rmm"}, read: readLibrary, limit: 60 * time.Second, maybe: true, extra: onlyLook},
 	{name: "nccl", args: tests("parts.test", "^TestTwoRanksOnOneDevice$", time.Minute), read: readTestsOrSkip, limit: time.Minute},
 	{name: "nccl-devices", args: tests("nccl.test", "^TestOnHardware$", time.Minute), read: readTestsOrSkip, limit: time.Minute, hardware: true},
-	{name: "vulkan", args: tests("vulkan.test", "^(TestConformance|TestArgumentsInMemory)$", 2*time.Minute), read: readTestsOrSkip, limit: 2 * time.Minute, hardware: true},
-	{name: "backend-linked", args: tests(linkedTest, "^TestHardware", time.Minute), read: readTests, limit: time.Minute, maybe: true},
+	{name: "vulkan", args: tests("vulkan.test", "^TestConformance$", 2*time.Minute), read: readTestsOrSkip, limit: 2 * time.Minute, hardware: true},
+	{name: "backend-linked", args: tests(linkedTest, "^TestHardware(Model|QueueDepth)?$", time.Minute), read: readTests, limit: time.Minute, maybe: true},
 	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
+	{name: "bench", args: []string{"bench", "-json", "-backend", "cuda", "-time", "20ms"}, read: readJSON, limit: 90 * time.Second},
 	{name: "apps", args: []string{"apps", "-nvidia", "-rounds", "3", "-built", "..", "-programs", "../" + appsFolder, "-json", "apps.json"},
 		read: readTable, limit: 2 * time.Minute, hardware: true},
-	{name: "bench", args: []string{"bench", "-json", "-backend", "cuda", "-time", "20ms"}, read: readJSON, limit: 90 * time.Second},
 }
 
 const compareFile = "compare.py"

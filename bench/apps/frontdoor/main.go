@@ -2,8 +2,8 @@
 //
 //	frontdoor PROGRAM N STEPS REPEATS IN OUT DEVICE...
 //
-// A device is "host" or a part of the name of a driver, such as an OpenCL platform, or of a device, such as "cuda"; "all" is what halyard.Open takes
-// for it. The programs whose names end in "-recorded" need an even number of steps. This file has what the programs share for the measurement.
+// A device is "host", the name of a device, such as "vulkan:0", or a part of the name of a driver, such as an OpenCL platform, or of a device, such as
+// "cuda"; "all" is what halyard.Open takes for it. The programs whose names end in "-recorded" need an even number of steps. This file has what the programs share for the measurement.
 package main
 
 import (
@@ -67,6 +67,14 @@ func run(args []string) (err error) {
 func find(name string) (string, error) {
 	if name == "all" {
 		return name, nil
+	}
+	if strings.Contains(name, ":") { // hal.Devices lists hardware once, by one of its backends
+		d, err := hal.Open(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		say(map[string]any{"device": d.Info().Driver})
+		return name, d.Close()
 	}
 	infos, err := hal.Devices(ctx)
 	for _, i := range infos {
