@@ -433,8 +433,9 @@ func TestCheckedLaunchesOfStructures(t *testing.T) {
 	x := made[element](t, make([]element, 3)...)
 	assert.NoError(t, p.Kernel("fields").Launch(ctx, streams[0], hal.Blocks(1).Of(1), kernel.Out(x)))
 	assert.EqualValues(t, 4, contents(t, x)[2].c[1].d)
-	assert.ErrorContains(t, p.Kernel("most").Launch(ctx, streams[0], hal.Blocks(1).Of(1), kernel.Out(x)),
-		"it left 12 bytes unwritten of argument 0, which is passed with Out; the first at byte 8")
+	// A field of one byte that is written has what was there before by chance, once in 256 times, and counts as unwritten then.
+	assert.Regexp(t, `it left 1[2-8] bytes unwritten of argument 0, which is passed with Out; the first at byte [08]`,
+		p.Kernel("most").Launch(ctx, streams[0], hal.Blocks(1).Of(1), kernel.Out(x)))
 }
 
 func TestLaunchesDoNotAllocate(t *testing.T) {
