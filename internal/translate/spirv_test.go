@@ -2,6 +2,7 @@ package translate
 
 import (
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,6 +21,8 @@ import (
 	"github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/kernel"
 )
+
+var validKernels = flag.Int("valid", 10, "for how many random kernels spirv-val is asked whether their modules are valid")
 
 // validator returns the path of spirv-val, or skips the test.
 func validator(t *testing.T) string {
@@ -90,7 +93,7 @@ func TestModulesAreValid(t *testing.T) {
 	assert.Greater(t, n, 200)
 	imp, err := imports()
 	require.NoError(t, err)
-	for seed := range uint64(10) {
+	for seed := *randomSeed; seed < *randomSeed+uint64(*validKernels); seed++ {
 		made, err := translatedWith(imp, head+random(seed, 0))
 		require.NoError(t, err)
 		valid(t, val, fmt.Sprint("seed ", seed), made.C)
