@@ -47,7 +47,7 @@ func (s *samples) programs(ctx context.Context, folder string, rounds int) (err 
 		for range rounds {
 			for _, app := range []string{"heat", "cg"} {
 				for _, row := range []struct{ name, way, ours string }{
-					{"a command buffer each", "1", app}, {"one command buffer", steps, app}, {"recorded once", "repeated", app + "-repeated"},
+					{"a command buffer each", "1", app}, {"one command buffer", steps, app}, {"recorded once", "repeated", app + "-recorded"},
 				} {
 					of := []string{strconv.Itoa(size.n), steps, "5", in}
 					ways := [2][]string{
