@@ -103,7 +103,7 @@ type cases struct {
 
 // use makes a buffer current on the device for an access that does nothing.
 func (c *cases) use(b *buffer.Buffer[uint8], mode coherence.Mode) error {
-	l, err := b.TryAcquire(c.stream, mode)
+	l, err := b.Acquire(c.ctx, c.stream, mode)
 	if err != nil {
 		return err
 	}
