@@ -33,14 +33,18 @@ func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	} else if r == nil || s.recent.stream != q.stream {
 		return false
 	}
-	return (!reads || s.current(q, r.place)) && (q.stream == nil || r.order.Quiet(q.stream, reads, writes, asked))
+	if q.parts != nil {
+		if !s.current(q, r.place) {
+			return false
+		}
+	} else if reads && !s.m.ValidIn(q.Lo, q.Hi, r.place) {
+		return false
+	}
+	return q.stream == nil || r.order.Quiet(q.stream, reads, writes, asked)
 }
 
-// current reports whether all bytes that an access reads are current at the place.
+// current reports whether all bytes that an access of several parts reads are current at the place.
 func (s *storage) current(q *request, place protocol.Place) bool {
-	if q.parts == nil {
-		return s.m.ValidIn(q.Lo, q.Hi, place)
-	}
 	for _, p := range q.parts {
 		if p.Reads() && !s.m.ValidIn(p.Lo, p.Hi, place) {
 			return false
@@ -59,18 +63,17 @@ func (s *storage) beginAgain(q *request) *access {
 		r, x.stream, x.mem = s.recent.replica, q.stream, s.recent.mem
 	}
 	x.replica, x.place, x.ready = r, r.place, true
-	if q.parts != nil {
-		x.Parts = q.parts
-	}
 	r.AddLease()
 	s.queue.Enter(&x.Entry, nil, true)
-	if q.Reads() && q.parts == nil {
-		s.stats.BytesAvoided += q.Hi - q.Lo
-	}
-	for _, p := range q.parts {
-		if p.Reads() {
-			s.stats.BytesAvoided += p.Hi - p.Lo
+	if q.parts != nil {
+		x.Parts = q.parts
+		for _, p := range q.parts {
+			if p.Reads() {
+				s.stats.BytesAvoided += p.Hi - p.Lo
+			}
 		}
+	} else if q.Reads() {
+		s.stats.BytesAvoided += q.Hi - q.Lo
 	}
 	if !q.Writes() || q.reserve {
 		return x

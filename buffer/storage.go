@@ -478,12 +478,14 @@ func refuseCallbacks() {
 
 // unlock unlocks the storage at the end of a call of the program. If a callback has panicked during the call, unlock panics.
 func (s *storage) unlock() {
+	if s.thrown == nil { // a store costs more here than this test
+		s.mu.Unlock()
+		return
+	}
 	thrown := s.thrown
 	s.thrown = nil
 	s.mu.Unlock()
-	if thrown != nil {
-		panic(thrown)
-	}
+	panic(thrown)
 }
 
 // unlockFirst is unlock for callers that have something to do before they pass the result to raise.
