@@ -24,7 +24,7 @@ var phaseKernels = []struct{ name, body string }{
 	{"again", "s := grid.Shared[[8]int32](t)\nw, h := int(n), t.Size(0)\nme, row := t.Local(0), t.Global(0)*2+w\nat := row - me<<1 + h%3\ns[me] = int32(at)\nt.Barrier()\ny[t.Global(0)] = s[(me+1)%h] + int32(row&7)\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], int32(at / 2))"},
 	{"inner", "s := grid.Shared[[8]int32](t)\nme := t.Local(0)\nfor v := range 3 {\n\ts[me] += int32(v)\n}\nif n > 3 {\n\tme := 7 - me\n\ts[me%8] += 0\n}\nt.Barrier()\nfor v := 4; v > 0; v-- {\n\tif v == 2 {\n\t\tcontinue\n\t}\n\tswitch {\n\tcase v == 3:\n\t\tbreak\n\tdefault:\n\t\tgrid.AtomicAdd(&y[t.Global(0)], s[(me+v)%8])\n\t}\n}"},
 	{"namesKept", "s := grid.Shared[[8]int32](t)\nkept, b := s[0]+n, s[1]+2\nt.Barrier()\ntx, row, threads, firstX := 1, 2, 3, t.Global(0)\ny[firstX] = kept + b + int32(tx+row+threads)\nif b == 0 {\n\treturn\n}"},
-	{"planes", "s := grid.Shared[[4][4][4]int32](t)\ns[t.Local(2)][t.Local(1)][t.Local(0)%4] += int32(t.Global(1)*100 + t.Global(2)*10 + t.Global(0))\nt.Barrier()\nif t.Local(0) < 4 {\n\ty[(t.Block(0)*4+t.Local(2)*2+t.Local(1))*4+t.Local(0)] = s[t.Local(2)][t.Local(1)][3-t.Local(0)] + int32(t.Blocks(0))\n}"},
+	{"planes", "s := grid.Shared[[4][4][4]int32](t)\nif t.Local(0) < 4 {\n\ts[t.Local(2)][t.Local(1)][t.Local(0)] += int32(t.Global(1)*100 + t.Global(2)*10 + t.Global(0))\n}\nt.Barrier()\nif t.Local(0) < 4 {\n\ty[(t.Block(0)*4+t.Local(2)*2+t.Local(1))*4+t.Local(0)] = s[t.Local(2)][t.Local(1)][3-t.Local(0)] + int32(t.Blocks(0))\n}"},
 	{"cleared", "s := grid.Shared[[9]int32](t)\ngrid.AtomicAdd(&y[t.Global(0)], s[t.Local(0)])\nt.Barrier()\ns[t.Local(0)] = n\nt.Barrier()\ngrid.AtomicAdd(&y[t.Global(0)], s[8-t.Local(0)])"},
 	{"labels", "s := grid.Shared[[8]int32](t)\nall:\nfor v := range 4 {\n\tfor m := range 4 {\n\t\tswitch {\n\t\tcase v*m == t.Local(0):\n\t\t\tcontinue all\n\t\tcase v+m > 6:\n\t\t\tbreak all\n\t\t}\n\t\ts[t.Local(0)] += int32(v)\n\t}\n}\nt.Barrier()\ny[t.Global(0)] = s[(t.Local(0)+1)%8]"},
 	{"between", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = n\nme := t.Local(0)\nm := int(n)\ns[me] += int32(m)\nt.Barrier()\ny[t.Global(0)] = s[(me+m)%8]"},
@@ -44,6 +44,10 @@ var phaseKernels = []struct{ name, body string }{
 	{"tilesBeyond", "s := grid.Shared[[20]int32](t)\ns[t.Local(0)] = x[t.Global(0)]\nt.Barrier()\ny[t.Global(0)] = s[t.Local(0)]"},
 	{"outside", "s := grid.Shared[[8]int32](t)\ns[t.Local(0)] = 60 + n\nt.Barrier()\ny[int(s[t.Local(0)])] = 1"},
 }
+
+// rowsOnly are kernels whose threads change an element that they find by t.Local(0) alone: in a block of several rows they would
+// race, and threads that run together lose a change now and then.
+var rowsOnly = map[string]bool{"halves": true, "inner": true, "labels": true, "between": true, "guards": true, "wide": true}
 
 // undivided are kernels whose barriers cannot be divided into phases: where each is refused, and what the refusal says.
 var undivided = []struct{ name, body, says string }{
@@ -129,6 +133,9 @@ func main() {
 	}
 	for _, c := range comparisons {
 		for _, size := range [][3]uint32{{8, 1, 1}, {4, 2, 1}, {2, 2, 2}, {1, 1, 1}, {20, 1, 1}, {18, 2, 1}, {16, 1, 1}, {8, 2, 2}} {
+			if c.row && size[1]*size[2] > 1 {
+				continue
+			}
 			for index := range uint32(3) {
 				results := [2][]int32{}
 				failed := [2]string{}
@@ -172,10 +179,10 @@ func main() {
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	src := phaseHead
-	table := "package main\n\nimport (\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, []int32, []int32)\n\tphases func(*kernel.Block, int32, []int32, []int32)\n}{\n"
+	table := "package main\n\nimport (\n\t\"github.com/go-halyard/halyard/kernel\"\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar comparisons = []struct {\n\tname string\n\tfunction func(grid.Thread, int32, []int32, []int32)\n\tphases func(*kernel.Block, int32, []int32, []int32)\n\trow bool\n}{\n"
 	for _, k := range phaseKernels {
 		src += fmt.Sprintf("//halyard:kernel\nfunc %s(t grid.Thread, n int32, x, y []int32) {\n%s\n}\n\n", k.name, k.body)
-		table += fmt.Sprintf("\t{%q, %s, %[2]sPhases},\n", k.name, k.name)
+		table += fmt.Sprintf("\t{%q, %s, %[2]sPhases, %t},\n", k.name, k.name, rowsOnly[k.name])
 	}
 	dir := module(t, map[string]string{"kernels.go": src, "main.go": phaseMain, "table.go": table + "}\n"})
 	packages, err := Load(t.Context(), dir, ".")
