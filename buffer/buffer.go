@@ -167,8 +167,8 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 	if fn == nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
-	if err := b.check(op); err != nil {
-		return err
+	if b == nil || b.s == nil {
+		return b.check(op)
 	}
 	x, err := b.s.begin(ctx, &request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: a}})
 	if err != nil {
@@ -203,8 +203,8 @@ func (b *Buffer[T]) Acquire(ctx context.Context, stream *hal.Stream, mode cohere
 
 // acquire begins an access of a device to all elements, and returns its lease.
 func (b *Buffer[T]) acquire(ctx context.Context, q *request, mode coherence.Mode) (Lease, error) {
-	if err := b.check(q.op); err != nil {
-		return Lease{}, err
+	if b == nil || b.s == nil {
+		return Lease{}, b.check(q.op)
 	}
 	if q.stream == nil {
 		return Lease{}, noStream(q.op)

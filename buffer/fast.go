@@ -64,7 +64,7 @@ func (s *storage) beginAgain(q *request) *access {
 	}
 	x.replica, x.place, x.ready = r, r.place, true
 	r.AddLease()
-	s.queue.Enter(&x.Entry, nil, true)
+	s.queue.Alone(&x.Entry)
 	if q.parts != nil {
 		x.Parts = q.parts
 		for _, p := range q.parts {

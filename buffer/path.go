@@ -41,9 +41,10 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 			return nil, err
 		}
 	}
-	s.mu.Lock()
+	refuseCallbacks()
+	s.mu.Mutex.Lock()
 	var asked order.Asked
-	if ctx.Err() == nil && s.canBeginAtOnce(q, &asked) {
+	if (q.try || ctx.Err() == nil) && s.canBeginAtOnce(q, &asked) {
 		x := s.beginAgain(q)
 		s.mu.Unlock()
 		return x, nil
@@ -451,7 +452,8 @@ func (s *storage) await(ctx context.Context, c cause, dev *hal.Device, lo, hi ui
 // release ends the access of a lease.
 func (s *storage) release(x *access, gen uint64, check func() error) (err error) {
 	const op = "Release"
-	s.mu.Lock()
+	refuseCallbacks()
+	s.mu.Mutex.Lock()
 	switch {
 	case !x.of(gen):
 		err = hal.Errorf(op, hal.ErrClosed, "the lease was released before")
@@ -473,7 +475,10 @@ func (s *storage) release(x *access, gen uint64, check func() error) (err error)
 		s.recordWork(x, check)
 		s.end(x)
 	}
-	s.unlock()
+	if s.thrown != nil {
+		raise(s.unlockFirst())
+	}
+	s.mu.Unlock()
 	return err
 }
 
@@ -518,11 +523,14 @@ func (s *storage) recordAs(x *access, w *order.Work) {
 	}
 }
 
-// leave ends an access of the host.
+// leave ends an access of the host. It is not called within a callback, where the access could not have begun.
 func (s *storage) leave(x *access) {
-	s.mu.Lock()
+	s.mu.Mutex.Lock()
 	s.end(x)
-	s.unlock()
+	if s.thrown != nil {
+		raise(s.unlockFirst())
+	}
+	s.mu.Unlock()
 }
 
 // abandon ends an access for which no work was enqueued.
@@ -557,7 +565,9 @@ func (s *storage) end(x *access) {
 	if x.bad != nil {
 		x.bad = nil
 	}
-	s.queue.End(&x.Entry)
+	if !s.queue.EndAlone(&x.Entry) {
+		s.queue.End(&x.Entry)
+	}
 	a := &s.accesses
 	if a.spare == nil {
 		a.spare = x

@@ -448,18 +448,23 @@ func guarded(check func() error) func() error {
 	}
 }
 
-// mutex is a lock during which callbacks may run. A callback that uses a buffer could wait for itself, so Lock panics there.
+// mutex is a lock during which callbacks may run. A callback that uses a buffer could wait for itself, so Lock panics there. The compiler
+// does not inline Lock and unlock, so begin, release and leave, which every access calls, have their statements.
 type mutex struct{ sync.Mutex }
 
 func (m *mutex) Lock() {
-	if callbacks.Load() != 0 {
-		refuseCallbacks()
-	}
+	refuseCallbacks()
 	m.Mutex.Lock()
 }
 
 // refuseCallbacks panics if the caller is within a callback.
 func refuseCallbacks() {
+	if callbacks.Load() != 0 {
+		lookForCallback()
+	}
+}
+
+func lookForCallback() {
 	var pcs [64]uintptr
 	for skip := 0; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
@@ -478,14 +483,10 @@ func refuseCallbacks() {
 
 // unlock unlocks the storage at the end of a call of the program. If a callback has panicked during the call, unlock panics.
 func (s *storage) unlock() {
-	if s.thrown == nil { // a store costs more here than this test
-		s.mu.Unlock()
-		return
+	if s.thrown != nil { // a store costs more here than this test
+		raise(s.unlockFirst())
 	}
-	thrown := s.thrown
-	s.thrown = nil
 	s.mu.Unlock()
-	panic(thrown)
 }
 
 // unlockFirst is unlock for callers that have something to do before they pass the result to raise.

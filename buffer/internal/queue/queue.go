@@ -88,12 +88,12 @@ func (q *Queue[V]) Waiting() (n int) {
 // wait, later entries that e excludes wait for it from now on, and the caller calls Wait; without it the entry is not in the queue. If
 // other is not nil, e is a part of it: it counts as having come together with other, and opens in any case.
 func (q *Queue[V]) Enter(e, other *Entry[V], wait bool) (blocker *Entry[V]) {
-	q.seq++
-	e.seq = q.seq
 	if q.solo == nil && len(q.live) == 0 {
-		q.solo, e.open = e, true
+		q.Alone(e)
 		return nil
 	}
+	q.seq++
+	e.seq = q.seq
 	if other != nil {
 		e.seq = other.seq
 		q.flush()
@@ -163,6 +163,21 @@ func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(f
 	e.admit = nil
 	e.leave()
 	return ctx.Err()
+}
+
+// Alone is Enter for an entry that finds the queue empty.
+func (q *Queue[V]) Alone(e *Entry[V]) {
+	q.seq++
+	e.seq, q.solo, e.open = q.seq, e, true
+}
+
+// EndAlone is End for the only entry, if no other waits for it. It reports whether that is so, and otherwise does nothing.
+func (q *Queue[V]) EndAlone(e *Entry[V]) bool {
+	if q.solo != e || len(e.waiters) > 0 {
+		return false
+	}
+	q.solo, e.open = nil, false
+	return true
 }
 
 // End removes an entry, open or not, and opens those that waited only for it.

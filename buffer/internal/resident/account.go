@@ -239,9 +239,12 @@ func (e *Entry) AddLease() {
 
 // EndLease is the opposite of AddLease.
 func (e *Entry) EndLease() {
-	if e.account == nil {
-		return
+	if e.account != nil {
+		e.endLease()
 	}
+}
+
+func (e *Entry) endLease() {
 	if e.leases--; e.parked {
 		e.unpark()
 	}
