@@ -148,6 +148,9 @@ func TestCallbackThatUsesBuffers(t *testing.T) {
 	ours, err := buffer.AcquireAll(ctx, s, other.Want(coherence.Read))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, ours.Release()) }()
+	lease, err := newBuffer(t, []uint32{6}).TryAcquire(s, coherence.Read)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, lease.Release()) }()
 	for name, use := range map[string]func(b *buffer.Buffer[uint32]){
 		"View":              func(b *buffer.Buffer[uint32]) { _ = b.View(ctx, nothing) },
 		"State":             func(b *buffer.Buffer[uint32]) { b.State() },
@@ -156,6 +159,7 @@ func TestCallbackThatUsesBuffers(t *testing.T) {
 		"another's View":    func(*buffer.Buffer[uint32]) { _ = other.View(ctx, nothing) },
 		"another's lease":   func(*buffer.Buffer[uint32]) { ours.At(0).Region() },
 		"another's Release": func(*buffer.Buffer[uint32]) { _ = ours.Release() },
+		"a lease's Release": func(*buffer.Buffer[uint32]) { _ = lease.Release() },
 		"View, deep down": func(b *buffer.Buffer[uint32]) {
 			var down func(n int)
 			down = func(n int) {
