@@ -85,14 +85,18 @@ func (t *printed) twin(was ast.Node) ast.Node {
 // directives.
 func (t *printed) cut(begin, end int, change func(was, now ast.Node) []edit) (string, bool) {
 	var edits []edit
-	shift, first := 0, true
+	shift, first, done := 0, true, begin
 	for i, n := range t.was {
 		offset := t.at(t.now[i].Pos())
-		if offset < begin || offset >= end {
+		if offset < done || offset >= end {
 			continue
 		}
 		edits = append(edits, t.directive(n, i, begin, &shift, &first)...) // in front of an edit at the same place
-		edits = append(edits, change(n, t.now[i])...)
+		changed := change(n, t.now[i])
+		edits = append(edits, changed...)
+		if _, ok := n.(*ast.RangeStmt); ok && len(changed) > 0 { // the loop is replaced, with all that it consists of
+			first, done = true, changed[0].to
+		}
 	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	var b strings.Builder

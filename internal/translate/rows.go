@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -410,8 +411,11 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return text.cut(text.at(text.body.Lbrace)+1, text.at(text.body.Rbrace), func(was, now ast.Node) []edit {
+	var change func(was, now ast.Node) []edit
+	change = func(was, now ast.Node) []edit {
 		switch n := was.(type) {
+		case *ast.RangeStmt:
+			return w.unrolled(text, n, now, change)
 		case *ast.CallExpr:
 			if dim, ok := w.place(n); ok {
 				return []edit{text.replace(now, w.global(dim))}
@@ -442,7 +446,74 @@ func (w *rowWriter) body(inner *inner) (string, bool) {
 			}
 		}
 		return nil
+	}
+	return text.cut(text.at(text.body.Lbrace)+1, text.at(text.body.Rbrace), change)
+}
+
+// mostRounds is the largest number of rounds of a loop that are written one after the other.
+const mostRounds = 16
+
+// unrolled writes the rounds of a short loop over an array of numbers one after the other. Go's compiler copies such an array to memory first, and counts
+// the rounds.
+func (w *rowWriter) unrolled(text *printed, s *ast.RangeStmt, now ast.Node, change func(was, now ast.Node) []edit) []edit {
+	info := w.p.info
+	array, ok := info.TypeOf(s.X).Underlying().(*types.Array)
+	again, isRange := now.(*ast.RangeStmt)
+	if !ok || !isRange || s.Tok != token.DEFINE || array.Len() < 1 || array.Len() > mostRounds || w.hidden || !w.repeatable(s.X) {
+		return nil
+	}
+	key, ok1 := s.Key.(*ast.Ident)
+	value, ok2 := s.Value.(*ast.Ident)
+	if _, ok := numberOf(array.Elem()); !ok || !ok1 || !ok2 || value.Name == "_" {
+		return nil
+	}
+	plain, size := true, 0
+	ast.Inspect(s.Body, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.ForStmt, *ast.RangeStmt, *ast.BranchStmt, *ast.LabeledStmt, *ast.ReturnStmt, *ast.FuncLit, *ast.SwitchStmt:
+			plain = false
+		case ast.Expr:
+			size++
+		}
+		return plain
 	})
+	if !plain || size > mostExpressions {
+		return nil
+	}
+	body, ok := text.cut(text.at(again.Body.Lbrace)+1, text.at(again.Body.Rbrace), change)
+	x, okX := text.cut(text.at(again.X.Pos()), text.at(again.X.End()), change)
+	if !ok || !okX {
+		return nil
+	}
+	var names, values []string
+	var rounds strings.Builder
+	for k := range array.Len() {
+		names, values = append(names, w.fresh(fmt.Sprintf("e%d", k))), append(values, fmt.Sprintf("%s[%d]", x, k))
+		fmt.Fprintf(&rounds, "{\n%s, %s := %d, %s\n", key.Name, value.Name, k, names[k])
+		if key.Name != "_" {
+			fmt.Fprintf(&rounds, "_ = %s\n", key.Name)
+		}
+		fmt.Fprintf(&rounds, "_ = %s\n{\n%s\n}\n}\n", value.Name, body)
+	}
+	at := w.p.Fset.Position(s.Pos())
+	return []edit{text.replace(now, fmt.Sprintf("{\n//line %s:%d\n%s := %s\n%s}", filepath.Base(at.Filename), at.Line, strings.Join(names, ", "), strings.Join(values, ", "), rounds.String()))}
+}
+
+// mostExpressions is the largest number of expressions in the body of such a loop.
+const mostExpressions = 40
+
+// repeatable reports whether an expression consists of variables, their elements and numbers, so that it is the same each time.
+func (w *rowWriter) repeatable(e ast.Expr) bool {
+	same := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case nil, *ast.Ident, *ast.IndexExpr, *ast.SelectorExpr, *ast.BasicLit, *ast.BinaryExpr, *ast.ParenExpr:
+		default:
+			same = false
+		}
+		return same
+	})
+	return same
 }
 
 // limit is an upper bound: threads whose place along the dimension is not below it do nothing.

@@ -66,6 +66,9 @@ var rowKernels = []struct {
 	{"changedIndex", "", "i := t.Global(0)\nif n > 5 {\n\ti /= 2\n}\ny[i] = 1"},
 	{"narrow", "", "i := int32(t.Global(0)) + n\ny[i%16] = 1"},
 	{"mirrored", "", "y[10-t.Global(0)] = n"},
+	{"array", "", "a, i, e0 := [3]int32{n, 2, 5}, t.Global(0), int32(1)\nfor d, x := range a {\n\tx := x * e0\n\ta[2-d] = 7\n\ty[(i+d)%len(y)] += x\n}"},
+	{"arrayOutside", "", "a, i := [2][2]int32{{n, 2}, {5, 6}}, t.Global(0)\nfor _, x := range a[i] {\n\ty[i] += x\n}\nfor range a[1] {\n\ty[i]++\n}"},
+	{"arrayLeft", "", "for d, x := range [3]int32{1, 2, 3} {\n\tif d == 1 {\n\t\tcontinue\n\t}\n\ty[0] += x\n}"},
 	{"withLoop", "", "for range 3 {\n\ty[t.Global(0)]++\n}"},
 }
 
@@ -148,7 +151,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	for _, launch := range []func(context.Context, *hal.Stream, hal.Grid, int32, S, kernel.Vector[int32]) error{OutsideOn, UnformattedOn} {
+	for _, launch := range []func(context.Context, *hal.Stream, hal.Grid, int32, S, kernel.Vector[int32]) error{OutsideOn, BeyondOn, UnformattedOn} {
 		y, err := buffer.New[int32](4)
 		if err != nil {
 			panic(err)
@@ -174,6 +177,7 @@ func TestRows(t *testing.T) {
 	table += "}\n"
 	at := strings.Count(src, "\n") + 1
 	src += "//halyard:kernel\nfunc outside(t grid.Thread, n int32, s S, y []int32) {\n\tif n > 0 {\n\t\ty[t.Global(0)+4] = 1\n\t}\n}\n\n"
+	src += "//halyard:kernel\nfunc beyond(t grid.Thread, n int32, s S, y []int32) {\n\tvar a [2][2]int32\n\tfor _, x := range a[t.Global(0)] {\n\t\ty[0] += x\n\t}\n}\n\n"
 	src += "//halyard:kernel\nfunc unformatted(t grid.Thread, n int32, s S, y []int32) {\n\n\n\n if n > 5 { y[0] = 1 ; y[1] = 2 }\n\n\n\n y[t.Global(0) +\n  4] = 1\n}\n"
 	dir := module(t, map[string]string{"kernels.go": src, "main.go": rowMain, "table.go": table})
 	packages, err := Load(t.Context(), dir, ".")
@@ -219,7 +223,7 @@ func TestRows(t *testing.T) {
 			assert.Equal(t, fmt.Sprintf("//line %s:%d", filepath.Base(made.File), i+2), l)
 		}
 	}
-	assert.Equal(t, len(rowKernels)+2+len(within.FindAll(made.Go, -1)), back)
+	assert.Equal(t, len(rowKernels)+3+len(within.FindAll(made.Go, -1)), back)
 	assert.True(t, twice && once)
 
 	for _, args := range [][]string{{"vet", "-mod=mod", "."}, {"run", "-mod=mod", "."}} {
@@ -231,7 +235,8 @@ func TestRows(t *testing.T) {
 			assert.NotContains(t, string(out), "FAILED", "%s", made.Go)
 			assert.Equal(t, len(rowKernels), strings.Count(string(out), "compared"))
 			assert.Contains(t, string(out), fmt.Sprintf("(kernels.go:%d)", at+3))
-			assert.Contains(t, string(out), fmt.Sprintf("(kernels.go:%d)", at+16), "the line of the function as it stands in the file")
+			assert.Contains(t, string(out), fmt.Sprintf("(kernels.go:%d)", at+10), "the line of a loop whose rounds are written one after the other")
+			assert.Contains(t, string(out), fmt.Sprintf("(kernels.go:%d)", at+24), "the line of the function as it stands in the file")
 		}
 	}
 }

@@ -45,10 +45,11 @@ type laneWriter struct {
 	w       *rowWriter
 	p       *Package
 	row     *rows
-	part    *part           // if the function is for a phase
-	bits    int             // of a lane
-	differs map[string]bool // variables that differ between lanes, and loops and functions that lanes leave at different times
-	again   bool            // this try has learnt something
+	part    *part                 // if the function is for a phase
+	bits    int                   // of a lane
+	differs map[string]bool       // variables that differ between lanes, and loops and functions that lanes leave at different times
+	whole64 map[types.Object]bool // variables that need all bits of an int
+	again   bool                  // this try has learnt something
 	names   map[string]bool
 	imports map[string]string
 	fused   bool // a product of floats is not converted, so that Go may fuse it with a sum
@@ -65,6 +66,9 @@ type laneWriter struct {
 	rows     map[*ast.Ident]types.Object // rows of matrices, as slices
 	spans    map[string]string           // the names of those that are known before the threads run, by text
 	late     map[types.Object]string     // the others, and the text of the matrix's elements
+	nested   []laneNested                // elements of arrays, which are elements of slices
+	columns  map[string][]laneValue      // arrays that are in vectors already, by the text that they have in the kernel
+	below    map[types.Object]string     // variables whose values, in the lanes that run, are not negative and below this number
 	fits     []string                    // conditions under which the row is left to the loop
 	inside   []string                    // lines that leave out threads at an end of the row, for which a comparison is not as for the others
 	stored   bool                        // a store may come before what is written next
@@ -92,6 +96,7 @@ type laneLine struct {
 	name string // the variable that the line assigns to, and nothing else
 	head bool   // it begins a loop, too
 	keep bool   // it is needed if no other line uses the variable, and only then
+	raw  bool   // it is several lines, with line numbers of their own
 }
 
 // laneView is a part of a slice, of one element for each thread from the first on.
@@ -119,6 +124,7 @@ type laneVar struct {
 	basic types.BasicKind
 	exact constant.Value // of a constant
 	still bool           // as that of its value
+	small bool           // an int of which a lane holds the low 32 bits
 }
 
 // how is in what way a value depends on the thread.
@@ -197,7 +203,7 @@ func (p *Package) vectorsOf(f *function, row *rows, of *part) (v *vectors, why *
 		}
 	}
 	w.settle()
-	l := &laneWriter{w: w, p: p, row: row, part: of, bits: 32, differs: map[string]bool{}, fused: p.fuses(f.decl)}
+	l := &laneWriter{w: w, p: p, row: row, part: of, bits: 32, differs: map[string]bool{}, whole64: map[types.Object]bool{}, fused: p.fuses(f.decl)}
 	for range 64 { // each try knows more than the one before; programs need a few
 		var r refusal
 		v, r = l.try()
@@ -259,7 +265,9 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 		switch found := recover().(type) {
 		case nil:
 		case refusal:
-			v, r = nil, found
+			if v, r = nil, found; l.again {
+				r = refusal{}
+			}
 		case tryAgain:
 			v, r = nil, refusal{}
 		default:
@@ -270,7 +278,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	l.again, l.lines, l.hoisted, l.named, l.frozen = false, nil, nil, map[string]string{}, map[string]bool{}
 	l.views, l.spread, l.whole, l.fits, l.inside, l.stored, l.path, l.calls = nil, nil, nil, nil, nil, false, "", nil
 	l.pos = w.f.decl.Pos()
-	l.loads = nil
+	l.loads, l.nested, l.columns, l.below = nil, nil, map[string][]laneValue{}, map[types.Object]string{}
 	l.rows, l.spans, l.late = map[*ast.Ident]types.Object{}, map[string]string{}, map[types.Object]string{}
 	l.vars, l.depth, l.active, l.last, l.indexing = map[types.Object]*laneVar{}, nil, "", false, false
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
@@ -303,7 +311,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 		return nil, refusal{}
 	}
 	l.own()
-	stores := slices.ContainsFunc(l.views, func(v laneView) bool { return v.stored })
+	stores := slices.ContainsFunc(l.views, func(v laneView) bool { return v.stored }) || slices.ContainsFunc(l.nested, func(n laneNested) bool { return n.stored })
 	if !stores && !slices.ContainsFunc(l.spread, func(v laneSpread) bool { return v.stored }) {
 		refuse(w.f.decl.Pos(), "this kernel stores nothing at its threads' places")
 	}
@@ -409,6 +417,11 @@ func (l *laneWriter) withLines(lines []laneLine) string {
 	var b strings.Builder
 	file, line := "", 0
 	for _, t := range lines {
+		if t.raw {
+			b.WriteString(t.text + "\n")
+			file = ""
+			continue
+		}
 		if pos := l.p.Fset.Position(t.pos); t.text[0] != '}' && (filepath.Base(pos.Filename) != file || pos.Line != line) {
 			file, line = filepath.Base(pos.Filename), pos.Line
 			fmt.Fprintf(&b, "//line %s:%d\n", file, line)
@@ -511,6 +524,13 @@ func (l *laneWriter) apart() (found []string) {
 	for _, v := range l.views {
 		all = append(all, v.slice)
 	}
+	for _, s := range l.nested {
+		for _, slice := range unique(all) {
+			if s.stored && slice != s.slice {
+				found = append(found, fmt.Sprintf("!lanes.Disjoint(%s, %s)", s.slice, slice))
+			}
+		}
+	}
 	for _, s := range l.spread {
 		if !s.stored {
 			continue
@@ -532,6 +552,9 @@ func (l *laneWriter) twice() (never []string, ok bool) {
 	}
 	for _, v := range l.spread {
 		stored[v.slice] = stored[v.slice] || v.stored
+	}
+	for _, n := range l.nested {
+		stored[n.slice] = stored[n.slice] || n.stored
 	}
 	for _, s := range slices.Sorted(maps.Keys(stored)) {
 		if !stored[s] {
@@ -556,6 +579,7 @@ func (l *laneWriter) alone(a, b string) bool {
 
 // own refuses a kernel that stores elements with a step between them, if an element could be another thread's, too.
 func (l *laneWriter) own() {
+	l.ownNested()
 	for _, s := range l.spread {
 		if !s.stored {
 			continue
@@ -628,8 +652,11 @@ func (l *laneWriter) declare(obj types.Object, v laneValue) {
 		n.name, n.how, n.step = v.text, v.how, v.step
 		return
 	}
-	if written && v.how != alike {
+	if written && v.how == differ {
 		l.learn(n.key)
+	}
+	if l.differs[n.key] && l.isSmall(obj, nil) {
+		n.small, n.basic, v = true, types.Int32, small(v)
 	}
 	n.name, n.how, n.step = l.fresh(obj.Name()), v.how, v.step
 	l.frozen[n.name] = !written
@@ -695,7 +722,7 @@ func (l *laneWriter) assign(n *laneVar, v laneValue) {
 		refuse(l.pos, "%s is changed", n.name) // not reached: such a parameter is declared again
 	}
 	narrowed := len(l.depth) > n.depth
-	if v.how != alike || narrowed {
+	if led := n.how == leads && v.how == leads && v.step == n.step; narrowed || !led && (v.how != alike || n.how == leads) {
 		l.learn(n.key)
 	}
 	if n.how != differ {

@@ -37,6 +37,10 @@ func (l *laneWriter) expr(e ast.Expr) laneValue {
 	case *ast.Ident:
 		obj := info.ObjectOf(e)
 		if v := l.vars[obj]; v != nil {
+			if v.small {
+				l.whole64[obj], l.again = true, true
+				panic(tryAgain{})
+			}
 			text := v.name
 			if v.key == "parameter" {
 				if _, named := types.Unalias(obj.Type()).(*types.Named); named {
@@ -469,6 +473,9 @@ const notNeighbours = "the elements of the threads are not neighbours: the index
 
 // load returns an element of a slice.
 func (l *laneWriter) load(e *ast.IndexExpr) laneValue {
+	if n := l.inArray(e); n != nil {
+		return l.loadNested(n)
+	}
 	v, kind := l.slice(e)
 	l.loads = append(l.loads, cmp.Or(l.late[v], v.Name()))
 	if name, ok := l.view(v, e.Index, false); ok {
@@ -576,6 +583,10 @@ func (l *laneWriter) spreads(v types.Object, index ast.Expr, stored bool) (at, s
 
 // store writes an element of a slice.
 func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
+	if n := l.inArray(e); n != nil {
+		l.storeNested(n, value)
+		return
+	}
 	v, kind := l.slice(e)
 	name, ok := l.view(v, e.Index, true)
 	if at, step, spread := l.spreads(v, e.Index, true); !ok && spread && !l.widened(kind) {
@@ -705,7 +716,10 @@ func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 			return l.wrapped(fmt.Sprintf("%s.%s()", l.vector(v), inner.method), types.Float32)
 		}
 	}
-	v := l.expr(e.Args[0])
+	v, ok := l.smallValue(e.Args[0])
+	if !ok {
+		v = l.expr(e.Args[0])
+	}
 	to := types.Typ[kind].Name()
 	from, into := numbers[v.basic], numbers[kind]
 	switch {

@@ -57,7 +57,9 @@ type laneGenerator struct {
 	inCall  string   // the type of the result of the function that is written
 	helpers []laneName
 	stored  bool
-	step    int // if not 0, most elements of threads are so far apart
+	step    int  // if not 0, most elements of threads are so far apart
+	plain   bool // an expression has no elements and no calls
+	arrays  bool // many loops are over arrays
 }
 
 type laneName struct {
@@ -75,7 +77,7 @@ func (g *laneGenerator) kernel() string {
 	for range g.IntN(3) {
 		g.helper()
 	}
-	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32) {\n", g.id, g.f, g.i, g.u)
+	fmt.Fprintf(&g.b, "//halyard:kernel\nfunc k%d(t grid.Thread, n int, a %s, m %s, c %s, x, y []%[2]s, z []%[3]s, u []%[4]s, w []uint16, s []int8, p []float32, q []int32, v [][4]%[2]s, o [][3][4]%[2]s) {\n", g.id, g.f, g.i, g.u)
 	g.vars = []laneName{{"a", g.f, g.IntN(4) > 0}, {"m", g.i, g.IntN(4) > 0}, {"c", g.u, g.IntN(4) > 0}}
 	switch g.IntN(3) {
 	case 0:
@@ -95,6 +97,7 @@ func (g *laneGenerator) kernel() string {
 	if g.IntN(4) == 0 {
 		g.step = 2 + g.IntN(2)
 	}
+	g.arrays = g.IntN(3) == 0
 	g.start("a", "m")
 	g.block(3 + g.IntN(6))
 	if !g.stored || g.IntN(2) == 0 {
@@ -128,7 +131,11 @@ func (g *laneGenerator) block(n int) {
 
 func (g *laneGenerator) statement() {
 	deep := g.depth > 3
-	switch k := g.IntN(20); {
+	k := g.IntN(20)
+	if g.arrays && g.IntN(4) == 0 {
+		k = 17
+	}
+	switch {
 	case k < 5:
 		t := g.one(g.f, g.i, g.u, "bool", g.f, g.i)
 		if g.IntN(5) == 0 {
@@ -167,6 +174,8 @@ func (g *laneGenerator) statement() {
 		g.line("if %s {", g.expr("bool", 2))
 		g.line("\t%s", g.one("break", "continue"))
 		g.line("}")
+	case k < 18 && (g.arrays || g.IntN(3) == 0) && g.inCall == "" && len(g.loops) < 2:
+		g.array()
 	case k < 18 && g.IntN(2) == 0:
 		g.line("if %s {", g.expr("bool", 2))
 		if g.inCall != "" {
@@ -238,6 +247,82 @@ func (g *laneGenerator) loop() {
 	g.line("}")
 }
 
+// array writes a loop over the elements of an array, perhaps in one with steps, or stores that go to different places.
+func (g *laneGenerator) array() {
+	g.next++
+	number, at, vars := g.next, "i", len(g.vars)
+	if g.IntN(2) == 0 {
+		at = fmt.Sprintf("v%d", number)
+		g.line("for %s := i; %s; %[1]s += %[3]s {", at, g.one(at+" < len(v)", at+" < len(v) && "+g.expr("bool", 1)), g.one("len(x)", "n + 1", "3", "len(v)"))
+		g.depth++
+		defer func() {
+			g.depth--
+			g.line("}")
+			g.vars = g.vars[:vars]
+		}()
+		g.loops = append(g.loops, at)
+		defer func() { g.loops = g.loops[:len(g.loops)-1] }()
+	}
+	each := func(body func(x laneName)) {
+		d, x := fmt.Sprintf("d%d", number), laneName{fmt.Sprintf("x%d", number), g.f, g.IntN(2) == 0}
+		g.line("for %s, %s := range v[%s] {", d, x.name, at)
+		g.depth++
+		g.line("_, _ = %s, %s", d, x.name)
+		g.vars = append(g.vars, x)
+		body(x)
+		g.vars = g.vars[:len(g.vars)-1]
+		g.depth--
+		g.line("}")
+	}
+	sum := func(laneName) {
+		for range 1 + g.IntN(2) {
+			if a, ok := g.assignable(""); ok {
+				g.assign(a)
+			}
+		}
+		if g.IntN(3) == 0 {
+			g.line("if %s {", g.expr("bool", 2))
+			g.depth++
+			if a, ok := g.assignable(g.f); ok {
+				g.assign(a)
+			}
+			g.depth--
+			g.line("}")
+		}
+	}
+	if g.IntN(3) == 0 {
+		each(sum)
+		return
+	}
+	best, least, c, away := fmt.Sprintf("best%d", number), fmt.Sprintf("least%d", number), fmt.Sprintf("c%d", number), fmt.Sprintf("away%d", number)
+	g.line("%s, %s := 0, %s(1e30)", best, least, g.f)
+	g.line("for %s := range 3 {", c)
+	g.depth++
+	g.line("%s := %s(0)", away, g.f)
+	each(func(x laneName) {
+		g.line("%s += %s((%s - v[%s][%s]) * %s)", away, g.f, x.name, c, fmt.Sprintf("d%d", number), g.one(x.name, "a"))
+	})
+	g.line("if %s < %s {", away, least)
+	g.line("\t%s, %s = %s, %s", best, least, c, away)
+	g.line("}")
+	g.depth--
+	g.line("}")
+	switch g.IntN(3) {
+	case 0:
+		g.line("z[i] = %s(%s)", g.i, best)
+	default:
+		g.plain = true
+		g.line("o[i][%s][%d] %s %s", best, g.IntN(4), g.one("=", "+=", "-="), g.expr(g.f, 2))
+		if g.IntN(2) == 0 {
+			each(func(x laneName) {
+				g.line("o[i][%s][d%d] += %s", best, number, g.one(x.name, g.expr(g.f, 1)))
+			})
+		}
+		g.plain = false
+	}
+	g.stored = true
+}
+
 // index returns an index. It is sometimes out of range.
 func (g *laneGenerator) index(store bool) string {
 	if !store && g.IntN(5) == 0 {
@@ -259,6 +344,10 @@ func (g *laneGenerator) index(store bool) string {
 
 func (g *laneGenerator) store() {
 	g.stored = true
+	if g.IntN(12) == 0 {
+		g.line("%s %s %s", g.one("v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "o[1][2][i]"), g.one("=", "+="), g.expr(g.f, 2))
+		return
+	}
 	name, typ := g.slice()
 	e := g.expr(typ, 3)
 	if typ != "bool" && g.IntN(3) == 0 && typ != "uint16" && typ != "int8" {
@@ -288,7 +377,10 @@ func (g *laneGenerator) slice() (name, typ string) {
 }
 
 func (g *laneGenerator) expr(t string, depth int) string {
-	if g.inCall == "" && g.IntN(4) == 0 && depth < 3 {
+	if g.inCall == "" && !g.plain && t == g.f && g.IntN(24) == 0 {
+		return g.one("v[i][1]", "v[i+1][3]", "o[i][2][0]", "o[i][1][m&1]", "v[2][i]", "v[1][2]", "o[1][2][i]", "o[m&3][2][1]")
+	}
+	if g.inCall == "" && !g.plain && g.IntN(4) == 0 && depth < 3 {
 		for range 3 {
 			if name, typ := g.slice(); typ == t {
 				return fmt.Sprintf("%s[%s]", name, g.index(false))
@@ -307,7 +399,7 @@ func (g *laneGenerator) expr(t string, depth int) string {
 	}
 	e := func(t string) string { return g.expr(t, d) }
 	for _, h := range g.helpers {
-		if h.typ == t && g.inCall == "" && g.IntN(8) == 0 {
+		if h.typ == t && g.inCall == "" && !g.plain && g.IntN(8) == 0 {
 			return fmt.Sprintf("%s(%s, %s)", h.name, e(g.f), e(g.i))
 		}
 	}

@@ -13,9 +13,13 @@ import (
 // block writes statements. The lanes that run after it are those that ran before it, without those that have left since; the caller sees to that.
 func (l *laneWriter) block(list []ast.Stmt) {
 	active, depth := l.active, len(l.depth)
-	for i, s := range list {
-		exits := l.scope.exits
+	for i := 0; i < len(list); i++ {
+		s, exits := list[i], l.scope.exits
 		l.pos = s.Pos()
+		if n := l.island(list[i:]); n > 0 {
+			i += n - 1
+			continue
+		}
 		l.last = l.path != "" && i == len(list)-1 && l.outermost(list)
 		if l.statement(s) {
 			break // nothing after it runs
@@ -165,8 +169,14 @@ func (l *laneWriter) assignment(s *ast.AssignStmt) {
 		refuse(s.Pos(), "a call with several results does not become vector code")
 	}
 	var values []laneValue
-	for _, r := range s.Rhs {
-		v := l.expr(r)
+	for i, r := range s.Rhs {
+		v, ok := laneValue{}, false
+		if n := l.variable(s.Lhs[i]); n != nil && n.small {
+			v, ok = l.smallValue(r)
+		}
+		if !ok {
+			v = l.expr(r)
+		}
 		values = append(values, v)
 	}
 	for i := range values { // a later value that uses an earlier variable uses the one before
@@ -208,6 +218,9 @@ func (l *laneWriter) set(to ast.Expr, v laneValue) {
 			return
 		}
 		if n := l.vars[l.p.info.ObjectOf(to)]; n != nil {
+			if n.small {
+				v = small(v)
+			}
 			v.basic = n.basic
 			l.assign(n, v)
 			return
@@ -351,6 +364,7 @@ func (l *laneWriter) loop(s ast.Stmt, begin func(), head func(scope *leaving), b
 	if stores(s) {
 		l.stored = true
 	}
+	defer l.hoistColumns(s)()
 	leave, depth := l.differs[scope.key], len(l.depth)
 	if active != "" && !leave { // without a lane that runs it, the loop might not end
 		l.write("if %s {", l.any(active))
@@ -386,6 +400,7 @@ func (l *laneWriter) loop(s ast.Stmt, begin func(), head func(scope *leaving), b
 }
 
 func (l *laneWriter) forStatement(s *ast.ForStmt) {
+	defer l.bounded(s)()
 	l.loop(s, func() {
 		if s.Init != nil {
 			l.statement(s.Init)
@@ -442,7 +457,11 @@ func (l *laneWriter) rangeStatement(s *ast.RangeStmt) {
 	if s.Tok == token.ASSIGN {
 		refuse(s.Pos(), "this loop assigns to variables that were declared before; declare them in the loop")
 	}
-	var count, slice string
+	if _, ok := info.TypeOf(s.X).Underlying().(*types.Array); ok {
+		l.unrolled(s)
+		return
+	}
+	var count, slice, below string
 	var elem types.BasicKind
 	kind := types.Int
 	if t, ok := info.TypeOf(s.X).Underlying().(*types.Basic); ok && t.Info()&types.IsInteger != 0 {
@@ -450,15 +469,21 @@ func (l *laneWriter) rangeStatement(s *ast.RangeStmt) {
 		if n.how != alike {
 			refuse(s.X.Pos(), "the number of rounds differs between threads; write a for statement with a condition")
 		}
-		count = n.text
+		if count = n.text; n.exact != nil {
+			below = constant.ToInt(n.exact).ExactString()
+		}
 		if kind = n.basic; kind == types.UntypedInt {
 			kind = types.Int
 		}
+	} else if v := l.sliceOfArrays(s.X); v != nil && s.Value == nil {
+		count = "len(" + v.Name() + ")"
+		below = count
 	} else {
 		at := &ast.IndexExpr{X: s.X}
 		v, k := l.slice(at)
 		elem, slice = k, v.Name()
 		count = "len(" + slice + ")"
+		below = count
 		if s.Value != nil {
 			if l.stored || stores(s) {
 				refuse(s.Pos(), "%s is read in a loop that stores, or after a store; read it before", slice)
@@ -496,6 +521,7 @@ func (l *laneWriter) rangeStatement(s *ast.RangeStmt) {
 		}
 		if objects[0] != nil {
 			l.vars[objects[0]] = &laneVar{name: key, basic: kind, depth: len(l.depth), key: fmt.Sprintf("%s%s@%d", l.path, key, s.Pos())}
+			l.below[objects[0]] = below
 		}
 		if scope.mask != "" {
 			l.write("if !%s {", l.any(scope.mask))

@@ -102,9 +102,9 @@ func try(f func()) (text string) {
 var ran, vectors int // threads
 
 func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
-	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32),
-	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32),
-	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32) grid.Row) {
+	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F),
+	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F),
+	front func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F) grid.Row) {
 	if front == nil { // Go may fuse its products with sums here
 		return
 	}
@@ -113,7 +113,7 @@ func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsi
 		n := 1 + r.IntN(90)
 		rows := 1 + r.IntN(3)
 		size := n*rows + r.IntN(3)*(n+3)
-		m := fill[F, I, U](r, 2*size+64, integer)
+		m := fill[F, I, U](r, 18*size+64, integer)
 		a, i, c := F(floats[r.IntN(len(floats))]), integer(r.Uint64()>>r.IntN(63)), unsigned(r.Uint64()>>r.IntN(63))
 		offset := []int{size, 0, 1, -1, 3, 16, -5, size + 7}
 		at := func() int { return max(0, min(len(m.f)-size, 16+offset[r.IntN(len(offset))])) }
@@ -121,29 +121,34 @@ func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsi
 		if round%2 == 1 {
 			xo, yo, zo, uo = at(), at(), at(), at()
 		}
+		vo, oo := 2*size+64, 6*size+64
+		if round%4 == 3 {
+			vo, oo = r.IntN(size), r.IntN(6*size)
+		}
 		yo, uo = min(yo, len(m.f)-size), min(uo, len(m.f)-size)
 		short := r.IntN(3) * r.IntN(5)
 		block := kernel.Block{Size: [3]uint32{uint32(n + r.IntN(3)*r.IntN(20)), uint32(rows), 1}, Grid: [3]uint32{1, 1, 1}}
-		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32) {
+		slices := func(m memory[F, I, U]) (x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F) {
 			whole := unsafe.Slice((*U)(unsafe.Pointer(&m.i[0])), len(m.i))
-			return m.f[xo:][:size], m.f[yo:][:size-short], m.i[zo:][:size], whole[uo:][:size], m.w[:size], m.s[:size-short], m.p[:size], m.q[:size]
+			return m.f[xo:][:size], m.f[yo:][:size-short], m.i[zo:][:size], whole[uo:][:size], m.w[:size], m.s[:size-short], m.p[:size], m.q[:size],
+				unsafe.Slice((*[4]F)(unsafe.Pointer(&m.f[vo])), size-short), unsafe.Slice((*[3][4]F)(unsafe.Pointer(&m.f[oo])), size)
 		}
 		one, two := m.clone(), m.clone()
 		b := block
 		text := try(func() {
-			x, y, z, u, w, s, p, q := slices(one)
+			x, y, z, u, w, s, p, q, v, o := slices(one)
 			for t := range grid.Threads(&b) {
-				plain(t, n, a, i, c, x, y, z, u, w, s, p, q)
+				plain(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o)
 			}
 		})
 		b = block
 		again := try(func() {
-			x, y, z, u, w, s, p, q := slices(two)
+			x, y, z, u, w, s, p, q, v, o := slices(two)
 			for t := range grid.Rows(&b) {
-				rest := front(t, n, a, i, c, x, y, z, u, w, s, p, q)
+				rest := front(t, n, a, i, c, x, y, z, u, w, s, p, q, v, o)
 				ran += t.End - t.First()
 				vectors += rest.First() - t.First()
-				row(rest, n, a, i, c, x, y, z, u, w, s, p, q)
+				row(rest, n, a, i, c, x, y, z, u, w, s, p, q, v, o)
 			}
 		})
 		if d := alike(one, two); d != "" || text != again {
@@ -218,6 +223,42 @@ func TestWhatHasVectors(t *testing.T) {
 		require.NotNil(t, l.Why, c.body)
 		assert.Contains(t, l.Why.Text, c.why, c.body)
 		assert.NotZero(t, l.Why.Pos.Line)
+	}
+}
+
+// Elements of arrays become vectors if each thread stores to its own.
+func TestArraysInVectors(t *testing.T) {
+	t.Parallel()
+	imp, err := imports()
+	require.NoError(t, err)
+	const nearest = "best, least := 0, float32(1e38)\nfor c := range 9 {\n away := float32(0)\n for d, x := range p[i] {\n away += float32((x - y[c][d]) * (x - y[c][d]))\n }\n if away < least {\n best, least = c, away\n }\n}\n"
+	for _, c := range []struct{ body, has, why string }{
+		{"y[i][2] = float32(2 * y[i][1])", "lanes.ScatterFloat32s", ""},
+		{"y[3][i] = p[2][i]", "lanes.Load[simd.Float32s]", ""},
+		{"for k := i; k < len(p); k += wide {\n for _, x := range p[k] {\n a += x\n }\n}\ny[i][0] = a", "lanes.FourFloat32s", ""},
+		{nearest + "z[i] = int32(best)", ".IfElse(on, best)", ""},
+		{nearest + "s[i][best]++", "for lane := range", ""},
+		{nearest + "for d, x := range p[i] {\n s[i][best] += float32(x * y[d][1])\n}\ns[i][best] *= float32(math.Abs(float64(t.Global(0))))", "for lane := range", ""},
+		{nearest + "s[i][best]++\ns[i+1][0]++", "", "threads may share elements of s, which is used in another way, too"},
+		{nearest + "s[0][best]++", "", "the stores of the threads are not to neighbours"},
+		{nearest + "if s[i][best]++; a > 0 {\n z[i] = 1\n}", "", "beside stores to places that differ between threads, only such stores become vector code"},
+		{"k := 0\nif p[i][0] > a {\n k = 3\n}\ns[i][k]++", "", "these stores are to places that differ between threads, and are too large a part of the kernel"},
+		{"y[i][0] = y[i+1][0]", "", "threads may share elements of y, which is indexed in another way, too"},
+		{"_ = i\ny[0][0] = a", "", "no index is the thread's place plus a number that is known before the row"},
+		{"for k := i; k < wide; k++ {\n a += p[k][0]\n}\ny[i][0] = a", "", "k is not compared with len(p) by the loop around"},
+		{"for _, x := range p[i] {\n if x > 0 {\n break\n }\n a += x\n}\ny[i][0] = a", "", "this leaves a loop over an array"},
+	} {
+		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\n" +
+			"func k(t grid.Thread, a float32, wide int, p, y [][8]float32, s [][9]float32, z []int32) {\ni := t.Global(0)\n" + c.body + "\n}\n"
+		made, err := translatedWith(imp, src)
+		require.NoError(t, err, c.body)
+		require.Len(t, made.Loops, 1)
+		if l := made.Loops[0]; c.why == "" {
+			require.True(t, l.Vectors, "%s: %v", c.body, l.Why)
+			assert.Contains(t, string(made.SIMD), c.has, c.body)
+		} else if assert.NotNil(t, l.Why, c.body) {
+			assert.Contains(t, l.Why.Text, c.why, c.body)
+		}
 	}
 }
 

@@ -101,3 +101,49 @@ func Wrap64Float32(v simd.Float64s) simd.Float64s {
 	}
 	return slowWrap64Float32(v)
 }
+
+// FourUint32s returns [GatherUint32s] at four places, one after the other.
+func FourUint32s(s []uint32, at, step int) (a, b, c, d simd.Uint32s) {
+	if _, ok := a.ToArch().(archsimd.Uint32x8); !ok || !Covers(at, step, a.Len(), len(s)-3) {
+		return slowFourUint32s(s, at, step)
+	}
+	// Each has the elements of a lane, and of the lane that is four behind.
+	e, f, g, h := pair(s, at, step), pair(s, at+step, step), pair(s, at+2*step, step), pair(s, at+3*step, step)
+	p, q := e.InterleaveLoGrouped(f).ReshapeToUint64s(), g.InterleaveLoGrouped(h).ReshapeToUint64s()
+	r, t := e.InterleaveHiGrouped(f).ReshapeToUint64s(), g.InterleaveHiGrouped(h).ReshapeToUint64s()
+	a, b = simd.Uint32sFromArch(p.InterleaveLoGrouped(q).ReshapeToUint32s()), simd.Uint32sFromArch(p.InterleaveHiGrouped(q).ReshapeToUint32s())
+	c, d = simd.Uint32sFromArch(r.InterleaveLoGrouped(t).ReshapeToUint32s()), simd.Uint32sFromArch(r.InterleaveHiGrouped(t).ReshapeToUint32s())
+	return a, b, c, d
+}
+
+// pair returns four elements from at on, and four that are four steps behind.
+func pair(s []uint32, at, step int) archsimd.Uint32x8 {
+	var v archsimd.Uint32x8
+	return v.SetLo(archsimd.LoadUint32x4(s[at:])).SetHi(archsimd.LoadUint32x4(s[at+4*step:]))
+}
+
+// GatherUint32s returns the elements of s at, at+step and so on.
+func GatherUint32s(s []uint32, at, step int) simd.Uint32s {
+	var v simd.Uint32s
+	if v, ok := v.ToArch().(archsimd.Uint32x8); ok && Covers(at, step, 8, len(s)) {
+		return simd.Uint32sFromArch(v.SetLo(four(s, at, step)).SetHi(four(s, at+4*step, step)))
+	}
+	return slowGatherUint32s(s, at, step)
+}
+
+func four(s []uint32, at, step int) (v archsimd.Uint32x4) {
+	return v.SetElem(0, s[at]).SetElem(1, s[at+step]).SetElem(2, s[at+2*step]).SetElem(3, s[at+3*step])
+}
+
+// GatherUint64s returns the elements of s at, at+step and so on.
+func GatherUint64s(s []uint64, at, step int) simd.Uint64s {
+	var v simd.Uint64s
+	if v, ok := v.ToArch().(archsimd.Uint64x4); ok && Covers(at, step, 4, len(s)) {
+		return simd.Uint64sFromArch(v.SetLo(two(s, at, step)).SetHi(two(s, at+2*step, step)))
+	}
+	return slowGatherUint64s(s, at, step)
+}
+
+func two(s []uint64, at, step int) (v archsimd.Uint64x2) {
+	return v.SetElem(0, s[at]).SetElem(1, s[at+step])
+}

@@ -28,3 +28,14 @@ func Load64Float32(s []float32) simd.Float64s { return slowLoad64Float32(s) }
 // Wrap64Float32 returns float64(float32(v)). If v is a sum, a difference, a product, a quotient or a root of such numbers, this is what it
 // is in float32: a float64 has so many bits that rounding it again makes no difference.
 func Wrap64Float32(v simd.Float64s) simd.Float64s { return slowWrap64Float32(v) }
+
+// FourUint32s returns [GatherUint32s] at four places, one after the other.
+func FourUint32s(s []uint32, at, step int) (a, b, c, d simd.Uint32s) {
+	return slowFourUint32s(s, at, step)
+}
+
+// GatherUint32s returns the elements of s at, at+step and so on.
+func GatherUint32s(s []uint32, at, step int) simd.Uint32s { return slowGatherUint32s(s, at, step) }
+
+// GatherUint64s returns the elements of s at, at+step and so on.
+func GatherUint64s(s []uint64, at, step int) simd.Uint64s { return slowGatherUint64s(s, at, step) }

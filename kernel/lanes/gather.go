@@ -5,7 +5,7 @@ package lanes
 import "simd"
 
 // Elements that are a step apart go one by one between memory and a vector, because package simd has no such loads and stores. It pays
-// where the kernel does much with a vector that it has loaded in this way.
+// where the kernel does much with a vector that it has loaded in this way. An element that the slice does not have is loaded as 0.
 
 // Within returns the part of the range [from, to) of places for which step*place + offset is an index of a slice of n elements. step is
 // positive, and the places are not negative. The result is empty if its first number is not below its second.
@@ -60,8 +60,8 @@ func ScatterInt32s(v simd.Int32s, m simd.Mask32s, s []int32, at, step int) {
 	ScatterUint32s(v.ToBits(), m, unsigned[uint32](s), at, step)
 }
 
-// GatherUint32s returns the elements of s at, at+step and so on.
-func GatherUint32s(s []uint32, at, step int) simd.Uint32s {
+// slowGatherUint32s is GatherUint32s where there is nothing better.
+func slowGatherUint32s(s []uint32, at, step int) simd.Uint32s {
 	var a [most]uint32
 	var v simd.Uint32s
 	take(a[:v.Len()], s, at, step)
@@ -97,8 +97,8 @@ func ScatterInt64s(v simd.Int64s, m simd.Mask64s, s []int64, at, step int) {
 	ScatterUint64s(v.ToBits(), m, unsigned[uint64](s), at, step)
 }
 
-// GatherUint64s returns the elements of s at, at+step and so on.
-func GatherUint64s(s []uint64, at, step int) simd.Uint64s {
+// slowGatherUint64s is GatherUint64s where there is nothing better.
+func slowGatherUint64s(s []uint64, at, step int) simd.Uint64s {
 	var a [most / 2]uint64
 	var v simd.Uint64s
 	take(a[:v.Len()], s, at, step)
@@ -112,4 +112,21 @@ func ScatterUint64s(v simd.Uint64s, m simd.Mask64s, s []uint64, at, step int) {
 	v.Store(a[:])
 	m.ToInt64s().Store(on[:])
 	put(s, at, step, a[:v.Len()], on[:])
+}
+
+// FourFloat32s returns [GatherFloat32s] at four places, one after the other.
+func FourFloat32s(s []float32, at, step int) (a, b, c, d simd.Float32s) {
+	e, f, g, h := FourUint32s(unsigned[uint32](s), at, step)
+	return e.BitsToFloat32(), f.BitsToFloat32(), g.BitsToFloat32(), h.BitsToFloat32()
+}
+
+// FourInt32s returns [GatherInt32s] at four places, one after the other.
+func FourInt32s(s []int32, at, step int) (a, b, c, d simd.Int32s) {
+	e, f, g, h := FourUint32s(unsigned[uint32](s), at, step)
+	return e.BitsToInt32(), f.BitsToInt32(), g.BitsToInt32(), h.BitsToInt32()
+}
+
+// slowFourUint32s is FourUint32s where there is nothing better.
+func slowFourUint32s(s []uint32, at, step int) (a, b, c, d simd.Uint32s) {
+	return GatherUint32s(s, at, step), GatherUint32s(s, at+1, step), GatherUint32s(s, at+2, step), GatherUint32s(s, at+3, step)
 }

@@ -272,11 +272,62 @@ func TestElementsWithAStepBetween(t *testing.T) {
 		checkStep64(t, at, step, GatherInt64s, ScatterInt64s)
 		checkStep64(t, at, step, GatherUint64s, ScatterUint64s)
 	}
+	for _, n := range []int{0, 5, 11 + 9*width32() - 9, 11 + 9*width32() - 8, 11 + 9*width32()} { // four elements are within the last lane's reach, or not all
+		for at := range 9 {
+			checkFour(t, n, at, 9)
+		}
+		checkFour(t, n, n-2, -1)
+	}
+	arrays := [][2][3]int32{{{1, 2, 3}, {4, 5, 6}}, {{7, 8, 9}, {10, 11, 12}}}
+	assert.Equal(t, []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Flat[int32](arrays))
+	assert.Empty(t, Flat[int32](arrays[:0]))
 	var places [most / 2]int64
 	storeSteps(&places, 7, -3)
 	for i := range width32() / 2 {
 		assert.EqualValues(t, 7-3*i, places[i])
 	}
+}
+
+// checkFour compares four vectors with the elements of a slice of n elements. Those behind its end are 0.
+func checkFour(t *testing.T, n, at, step int) {
+	t.Helper()
+	from := make([]int32, n)
+	for i := range from {
+		from[i] = int32(i + 1)
+	}
+	floats := make([]float32, n)
+	for i := range floats {
+		floats[i] = float32(i + 1)
+	}
+	var got, gotFloats [4][most]int32
+	storeFour(&got, from, at, step)
+	storeFourFloats(&gotFloats, floats, at, step)
+	for c := range got {
+		for lane := range width32() {
+			want := 0
+			if i := at + c + lane*step; i >= 0 && i < n {
+				want = i + 1
+			}
+			assert.EqualValues(t, want, got[c][lane], "%d elements, place %d, step %d, lane %d", n, at+c, step, lane)
+			assert.EqualValues(t, want, gotFloats[c][lane], "%d elements, place %d, step %d, lane %d", n, at+c, step, lane)
+		}
+	}
+}
+
+func storeFour(to *[4][most]int32, s []int32, at, step int) {
+	a, b, c, d := FourInt32s(s, at, step)
+	a.Store(to[0][:])
+	b.Store(to[1][:])
+	c.Store(to[2][:])
+	d.Store(to[3][:])
+}
+
+func storeFourFloats(to *[4][most]int32, s []float32, at, step int) {
+	a, b, c, d := FourFloat32s(s, at, step)
+	a.ConvertToInt32().Store(to[0][:])
+	b.ConvertToInt32().Store(to[1][:])
+	c.ConvertToInt32().Store(to[2][:])
+	d.ConvertToInt32().Store(to[3][:])
 }
 
 func storeSteps(to *[most / 2]int64, first, step int) { Steps(first, step).Store(to[:]) }

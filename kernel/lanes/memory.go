@@ -26,11 +26,20 @@ func convert[Over, T, F scalar](to []T, from []F) {
 	}
 }
 
-// take sets a to the elements of s at, at+step and so on.
+// take sets a to the elements of s at, at+step and so on, as far as s has them.
 func take[T scalar](a, s []T, at, step int) {
 	for i := range a {
-		a[i] = s[at+i*step]
+		if k := at + i*step; uint(k) < uint(len(s)) {
+			a[i] = s[k]
+		}
 	}
+}
+
+// Flat returns the numbers of the arrays in a slice, which may be arrays of arrays, as one slice. T must be their type.
+func Flat[T scalar, A any](s []A) []T {
+	var number T
+	var array A
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(array)/unsafe.Sizeof(number)))
 }
 
 // put sets the elements of s at, at+step and so on to those of a for which on is not 0.

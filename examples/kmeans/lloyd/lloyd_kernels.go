@@ -18,6 +18,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		sums := kernel.Slice[[32][9]float32](blk, 4)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if addVectors != nil {
+					row = addVectors(row, points, centres, sums)
+				}
 				addRow(row, points, centres, sums)
 			}
 			return
@@ -31,6 +34,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		centres := kernel.Slice[[8]float32](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
+				if moveVectors != nil {
+					row = moveVectors(row, sums, centres)
+				}
 				moveRow(row, sums, centres)
 			}
 			return
@@ -226,20 +232,168 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				best, least := 0, float32(1e38)
 				for c := range K {
 					away := float32(0)
-					for d, x := range points[p] {
-						away += float32((x - centres[c][d]) * (x - centres[c][d]))
+					{
+//line lloyd.go:24
+						e0, e1, e2, e3, e4, e5, e6, e7 := points[p][0], points[p][1], points[p][2], points[p][3], points[p][4], points[p][5], points[p][6], points[p][7]
+						{
+							d, x := 0, e0
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 1, e1
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 2, e2
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 3, e3
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 4, e4
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 5, e5
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 6, e6
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
+						{
+							d, x := 7, e7
+							_ = d
+							_ = x
+							{
+//line lloyd.go:25
+								away += float32((x - centres[c][d]) * (x - centres[c][d]))
+							}
+						}
 					}
+//line lloyd.go:27
 					if away < least {
 						best, least = c, away
 					}
 				}
-				for d, x := range points[p] {
-					sums[part][best][d] += x
+				{
+//line lloyd.go:31
+					e0_, e1_, e2_, e3_, e4_, e5_, e6_, e7_ := points[p][0], points[p][1], points[p][2], points[p][3], points[p][4], points[p][5], points[p][6], points[p][7]
+					{
+						d, x := 0, e0_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 1, e1_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 2, e2_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 3, e3_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 4, e4_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 5, e5_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 6, e6_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
+					{
+						d, x := 7, e7_
+						_ = d
+						_ = x
+						{
+//line lloyd.go:32
+							sums[part][best][d] += x
+						}
+					}
 				}
+//line lloyd.go:34
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:243
+//line lloyd_kernels.go:397
 	}
 }
 
@@ -261,6 +415,12 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:265
+//line lloyd_kernels.go:419
 	}
 }
+
+// These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in lloyd_kernels_simd.go.
+var (
+	addVectors  func(grid.Row, [][8]float32, [][8]float32, [][32][9]float32) grid.Row
+	moveVectors func(grid.Row, [][32][9]float32, [][8]float32) grid.Row
+)

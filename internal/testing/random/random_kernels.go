@@ -552,11 +552,48 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 //line random.go:39
 		if i := x_; i < len(out)/4 {
 			x := rand.Philox([4]uint32{in[6*i], in[6*i+1], in[6*i+2], in[6*i+3]}, [2]uint32{in[6*i+4], in[6*i+5]})
-			for j, v := range x {
-				out[4*i+j] = v
+			{
+//line random.go:41
+				e0, e1, e2, e3 := x[0], x[1], x[2], x[3]
+				{
+					j, v := 0, e0
+					_ = j
+					_ = v
+					{
+//line random.go:42
+						out[4*i+j] = v
+					}
+				}
+				{
+					j, v := 1, e1
+					_ = j
+					_ = v
+					{
+//line random.go:42
+						out[4*i+j] = v
+					}
+				}
+				{
+					j, v := 2, e2
+					_ = j
+					_ = v
+					{
+//line random.go:42
+						out[4*i+j] = v
+					}
+				}
+				{
+					j, v := 3, e3
+					_ = j
+					_ = v
+					{
+//line random.go:42
+						out[4*i+j] = v
+					}
+				}
 			}
 		}
-//line random_kernels.go:560
+//line random_kernels.go:597
 	}
 }
 
@@ -575,6 +612,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:579
+//line random_kernels.go:616
 	}
 }
