@@ -71,6 +71,7 @@ func Rows(b *kernel.Block) iter.Seq[Row] {
 		for z, endZ := starts(b, 2), ends(b, 2); z < endZ; z++ {
 			for y, endY := starts(b, 1), ends(b, 1); y < endY; y++ {
 				r.Y, r.Z = y, z
+				clearUpper()
 				if !yield(r) {
 					return
 				}
