@@ -67,9 +67,6 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		toIm := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if transposeVectors != nil {
-					row = transposeVectors(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
-				}
 				transposeRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 			}
 			return
@@ -89,9 +86,6 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		toIm := kernel.Slice[float32](blk, 10)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if transposeBackVectors != nil {
-					row = transposeBackVectors(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
-				}
 				transposeBackRow(row, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 			}
 			return
@@ -1250,7 +1244,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1254
+//line main_kernels.go:1248
 	}
 }
 
@@ -1297,7 +1291,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
 					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
 				}
-//line main_kernels.go:1301
+//line main_kernels.go:1295
 			}
 			x_ = to - 1
 			continue
@@ -1308,7 +1302,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1312
+//line main_kernels.go:1306
 	}
 }
 
@@ -1347,7 +1341,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 					to := (c*toRows+y)*toColumns + x
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
 				}
-//line main_kernels.go:1351
+//line main_kernels.go:1345
 			}
 			x_ = to_ - 1
 			continue
@@ -1362,7 +1356,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1366
+//line main_kernels.go:1360
 	}
 }
 
@@ -1400,7 +1394,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1404
+//line main_kernels.go:1398
 			}
 			x_ = to_ - 1
 			continue
@@ -1414,7 +1408,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1418
+//line main_kernels.go:1412
 	}
 }
 
@@ -1457,7 +1451,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1461
+//line main_kernels.go:1455
 	}
 }
 
@@ -1492,7 +1486,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1496
+//line main_kernels.go:1490
 			}
 			x = to - 1
 			continue
@@ -1504,7 +1498,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1508
+//line main_kernels.go:1502
 	}
 }
 
@@ -1522,7 +1516,7 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1526
+//line main_kernels.go:1520
 	}
 }
 
@@ -1541,7 +1535,7 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1545
+//line main_kernels.go:1539
 	}
 }
 
@@ -1581,7 +1575,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
 					e6[grid.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1585
+//line main_kernels.go:1579
 			}
 			x_ = to - 1
 			continue
@@ -1593,7 +1587,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1597
+//line main_kernels.go:1591
 	}
 }
 
@@ -1624,7 +1618,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1628
+//line main_kernels.go:1622
 				}
 				{
 					at_ := at_ + 1
@@ -1634,7 +1628,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1638
+//line main_kernels.go:1632
 				}
 			}
 			if at_ < count {
@@ -1644,7 +1638,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				if i := x; true || i < len(at) {
 					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 				}
-//line main_kernels.go:1648
+//line main_kernels.go:1642
 			}
 			x = to - 1
 			continue
@@ -1653,7 +1647,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1657
+//line main_kernels.go:1651
 	}
 }
 
@@ -1672,7 +1666,7 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1676
+//line main_kernels.go:1670
 	}
 }
 
@@ -1690,7 +1684,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1694
+//line main_kernels.go:1688
 	}
 }
 
@@ -1729,7 +1723,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1733
+//line main_kernels.go:1727
 			}
 			x = to - 1
 			continue
@@ -1752,7 +1746,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1756
+//line main_kernels.go:1750
 	}
 }
 
@@ -1784,7 +1778,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1788
+//line main_kernels.go:1782
 				}
 				{
 					at := at + 1
@@ -1794,7 +1788,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1798
+//line main_kernels.go:1792
 				}
 			}
 			if at < count {
@@ -1804,7 +1798,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				if i := x; i < len(m) && state[accepted] > 0 {
 					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 				}
-//line main_kernels.go:1808
+//line main_kernels.go:1802
 			}
 			x = to - 1
 			continue
@@ -1813,23 +1807,21 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1817
+//line main_kernels.go:1811
 	}
 }
 
 // These functions run threads as vectors: the front threads of a row, whose rest they return, or phases of a kernel with barriers. They are set in main_kernels_simd.go.
 var (
-	fft4Vectors          func(grid.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	fft2Vectors          func(grid.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	transposeVectors     func(grid.Row, int, int, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	transposeBackVectors func(grid.Row, int, int, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	effectiveVectors     func(grid.Row, int, int, int, material, []float32, []float32, grid.Out[float32]) grid.Row
-	padVectors           func(grid.Row, int, int, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
-	multiplyVectors      func(grid.Row, int, []float32, []float32, []float32, float32) grid.Row
-	motionVectors        func(grid.Row, int, float32, []float32, []float32, grid.Out[float32]) grid.Row
-	energyVectors        func(grid.Row, int, material, []float32, []float32, grid.Out[float32]) grid.Row
-	partVectors          func(grid.Row, float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	wholeVectors         func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	deviationVectors     func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
-	acceptVectors        func(grid.Row, []float32, []float32, []float32, []float32, []float32) grid.Row
+	fft4Vectors      func(grid.Row, int, int, int, []float32, []float32, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	fft2Vectors      func(grid.Row, int, int, []float32, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	effectiveVectors func(grid.Row, int, int, int, material, []float32, []float32, grid.Out[float32]) grid.Row
+	padVectors       func(grid.Row, int, int, []float32, grid.Out[float32], grid.Out[float32]) grid.Row
+	multiplyVectors  func(grid.Row, int, []float32, []float32, []float32, float32) grid.Row
+	motionVectors    func(grid.Row, int, float32, []float32, []float32, grid.Out[float32]) grid.Row
+	energyVectors    func(grid.Row, int, material, []float32, []float32, grid.Out[float32]) grid.Row
+	partVectors      func(grid.Row, float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
+	wholeVectors     func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
+	deviationVectors func(grid.Row, int, []float32, []float32, []float32, []float32, []float32, grid.Out[float32]) grid.Row
+	acceptVectors    func(grid.Row, []float32, []float32, []float32, []float32, []float32) grid.Row
 )

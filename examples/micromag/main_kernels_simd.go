@@ -15,8 +15,6 @@ func init() {
 	if lanes.Hardware() {
 		fft4Vectors = fft4Lanes
 		fft2Vectors = fft2Lanes
-		transposeVectors = transposeLanes
-		transposeBackVectors = transposeBackLanes
 		effectiveVectors = effectiveLanes
 		padVectors = padLanes
 		motionVectors = motionLanes
@@ -131,7 +129,7 @@ func fft4Lanes(r grid.Row, n int, columns int, stride int, cos []float32, sin []
 			cIm := awayIm.Add(sideRe)
 			lanes.Store(cRe.Mul(all15).Add(cIm.Mul(all16)), &toRe14[at])
 			lanes.Store(cIm.Mul(all15).Sub(cRe.Mul(all16)), &toIm15[at])
-//line main_kernels_simd.go:135
+//line main_kernels_simd.go:133
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toIm, cos) || !lanes.Disjoint(toIm, sin) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) || !lanes.Disjoint(toRe, cos) || !lanes.Disjoint(toRe, sin) {
 			break
@@ -188,133 +186,7 @@ func fft2Lanes(r grid.Row, n int, columns int, re []float32, im []float32, toRe 
 			lanes.Store(lanes.Load[simd.Float32s](&re0[at]).Sub(lanes.Load[simd.Float32s](&re1[at])), &toRe6[at])
 //line fft.go:48
 			lanes.Store(v_2, &toIm7[at])
-//line main_kernels_simd.go:192
-		}
-		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
-			break
-		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// transposeLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func transposeLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
-	if r.Y >= toRows {
-		return r
-	}
-	if r.Z >= int(3) {
-		return r
-	}
-	from, to := r.First(), min(r.End, toColumns)
-	from, to = grid.Within(from, to, (((r.Z * toRows) + r.Y) * toColumns), len(toRe))
-	from, to = grid.Within(from, to, (((r.Z * toRows) + r.Y) * toColumns), len(toIm))
-	if to-from < lanes.Lanes32().Len() {
-		return r
-	}
-	count := to - from
-	toRe0 := toRe[from+(((r.Z*toRows)+r.Y)*toColumns):][:count]
-	toIm1 := toIm[from+(((r.Z*toRows)+r.Y)*toColumns):][:count]
-	if !lanes.Apart(toRe0, toIm1) || !lanes.Disjoint(toRe0, re) || !lanes.Disjoint(toRe0, im) || !lanes.Disjoint(toIm1, re) || !lanes.Disjoint(toIm1, im) {
-		return r // a thread uses what another one stores
-	}
-	transposeRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
-	y := r.Y
-	c := r.Z
-	c2 := simd.BroadcastFloat32s(0)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-			x := from + at
-//line fft.go:57
-			a := c2
-//line fft.go:57
-			b := c2
-			if y < columns {
-				from_2 := ((((c * rows) + x) * columns) + y)
-				if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
-//line fft.go:60
-					return r.From(from + at) // the row's loop tells
-				}
-//line fft.go:60
-				if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
-//line fft.go:60
-					return r.From(from + at) // the row's loop tells
-				}
-//line fft.go:60
-				a = lanes.GatherFloat32s(re, from_2, columns)
-//line fft.go:60
-				b = lanes.GatherFloat32s(im, from_2, columns)
-			}
-//line fft.go:63
-			v := b
-//line fft.go:63
-			lanes.Store(a, &toRe0[at])
-//line fft.go:63
-			lanes.Store(v, &toIm1[at])
-//line main_kernels_simd.go:256
-		}
-		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
-			break
-		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
-	}
-	return r.From(from + at)
-}
-
-// transposeBackLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func transposeBackLanes(r grid.Row, rows int, columns int, toRows int, toColumns int, re []float32, im []float32, toRe grid.Out[float32], toIm grid.Out[float32]) grid.Row {
-	if r.Y >= toRows {
-		return r
-	}
-	if r.Z >= int(3) {
-		return r
-	}
-	from, to := r.First(), min(r.End, toColumns)
-	from, to = grid.Within(from, to, (((r.Z * toRows) + r.Y) * toColumns), len(toRe))
-	from, to = grid.Within(from, to, (((r.Z * toRows) + r.Y) * toColumns), len(toIm))
-	if to-from < lanes.Lanes32().Len() {
-		return r
-	}
-	count := to - from
-	toRe0 := toRe[from+(((r.Z*toRows)+r.Y)*toColumns):][:count]
-	toIm1 := toIm[from+(((r.Z*toRows)+r.Y)*toColumns):][:count]
-	if !lanes.Apart(toRe0, toIm1) || !lanes.Disjoint(toRe0, re) || !lanes.Disjoint(toRe0, im) || !lanes.Disjoint(toIm1, re) || !lanes.Disjoint(toIm1, im) {
-		return r // a thread uses what another one stores
-	}
-	transposeBackRow(r.Until(from), rows, columns, toRows, toColumns, re, im, toRe, toIm)
-	y := r.Y
-	c := r.Z
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-			x := from + at
-//line fft.go:72
-			column := y
-//line fft.go:72
-			sign := float32(1)
-			if y >= columns {
-				column = (toRows - y)
-//line fft.go:74
-				sign = float32(-1)
-			}
-			from_2 := ((((c * rows) + x) * columns) + column)
-			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(re)) {
-//line fft.go:77
-				return r.From(from + at) // the row's loop tells
-			}
-//line fft.go:77
-			if !lanes.Covers(from_2, columns, lanes.Lanes32().Len(), len(im)) {
-//line fft.go:77
-				return r.From(from + at) // the row's loop tells
-			}
-//line fft.go:77
-			v := simd.BroadcastFloat32s(sign).Mul(lanes.GatherFloat32s(im, from_2, columns))
-//line fft.go:77
-			lanes.Store(lanes.GatherFloat32s(re, from_2, columns), &toRe0[at])
-//line fft.go:77
-			lanes.Store(v, &toIm1[at])
-//line main_kernels_simd.go:318
+//line main_kernels_simd.go:190
 		}
 		if at == count || !lanes.Disjoint(toIm, re) || !lanes.Disjoint(toIm, im) || !lanes.Disjoint(toRe, re) || !lanes.Disjoint(toRe, im) {
 			break
@@ -403,7 +275,7 @@ func effectiveLanes(r grid.Row, nx int, ny int, px int, of material, m []float32
 				sum = sum.Add(all8.Mul(lanes.Load[simd.Float32s](&m8[at]).Sub(lanes.Load[simd.Float32s](&m5[at]))))
 			}
 			lanes.Store(sum, &h9[at])
-//line main_kernels_simd.go:407
+//line main_kernels_simd.go:279
 		}
 		if at == count || !lanes.Disjoint(h, m) || !lanes.Disjoint(h, demag) {
 			break
@@ -446,7 +318,7 @@ func padLanes(r grid.Row, n int, length int, m []float32, re grid.Out[float32], 
 			lanes.Store(c1, &im1[at])
 			on := xs.Less(bound2)
 			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&m2[at]), on, re0[at:])
-//line main_kernels_simd.go:450
+//line main_kernels_simd.go:322
 		}
 		if at == count || !lanes.Disjoint(im, m) || !lanes.Disjoint(re, m) {
 			break
@@ -522,7 +394,7 @@ func multiplyLanes(r grid.Row, n int, tensor []float32, re []float32, im []float
 		lanes.Store(v_3, &im8[at])
 //line llg.go:85
 		lanes.Store(v_4, &im9[at])
-//line main_kernels_simd.go:526
+//line main_kernels_simd.go:398
 	}
 	return r.From(from + at)
 }
@@ -583,7 +455,7 @@ func motionLanes(r grid.Row, n int, damping float32, m []float32, h []float32, k
 			lanes.Store(all2.Mul(tx.Add(all1.Mul(my.Mul(tz).Sub(mz.Mul(ty))))), &k6[at])
 			lanes.Store(all2.Mul(ty.Add(all1.Mul(mz.Mul(tx).Sub(mx.Mul(tz))))), &k7[at])
 			lanes.Store(all2.Mul(tz.Add(all1.Mul(mx.Mul(ty).Sub(my.Mul(tx))))), &k8[at])
-//line main_kernels_simd.go:587
+//line main_kernels_simd.go:459
 		}
 		if at == count || !lanes.Disjoint(k, m) || !lanes.Disjoint(k, h) {
 			break
@@ -630,7 +502,7 @@ func energyLanes(r grid.Row, n int, of material, m []float32, h []float32, e gri
 			y := lanes.Load[simd.Float32s](&m2[at]).Mul(lanes.Load[simd.Float32s](&h3[at]).Add(all1))
 			z := lanes.Load[simd.Float32s](&m4[at]).Mul(lanes.Load[simd.Float32s](&h5[at]).Add(all2))
 			lanes.Store(x_2.Add(y).Add(z).Neg().Div(c3), &e6[at])
-//line main_kernels_simd.go:634
+//line main_kernels_simd.go:506
 		}
 		if at == count || !lanes.Disjoint(e, m) || !lanes.Disjoint(e, h) {
 			break
@@ -663,7 +535,7 @@ func partLanes(r grid.Row, fraction float32, state []float32, m []float32, k []f
 		for ; at_2 <= count-lanes.Lanes32().Len(); at_2 += lanes.Lanes32().Len() {
 //line llg.go:120
 			lanes.Store(lanes.Load[simd.Float32s](&m0[at_2]).Add(all0.Mul(lanes.Load[simd.Float32s](&k1[at_2]))), &at2[at_2])
-//line main_kernels_simd.go:667
+//line main_kernels_simd.go:539
 		}
 		if at_2 == count || !lanes.Disjoint(at, m) || !lanes.Disjoint(at, state) || !lanes.Disjoint(at, k) {
 			break
@@ -737,7 +609,7 @@ func wholeLanes(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, 
 			lanes.Store(v, &next13[at])
 //line llg.go:134
 			lanes.Store(v_2, &next14[at])
-//line main_kernels_simd.go:741
+//line main_kernels_simd.go:613
 		}
 		if at == count || !lanes.Disjoint(next, state) || !lanes.Disjoint(next, m) || !lanes.Disjoint(next, k1) || !lanes.Disjoint(next, k2) || !lanes.Disjoint(next, k3) {
 			break
@@ -798,7 +670,7 @@ func deviationLanes(r grid.Row, n int, state []float32, k1 []float32, k2 []float
 			y := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k24[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k35[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k16[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k47[at]))))
 			z := all5.Mul(c1.Mul(lanes.Load[simd.Float32s](&k28[at])).Add(c2.Mul(lanes.Load[simd.Float32s](&k39[at]))).Sub(c3.Mul(lanes.Load[simd.Float32s](&k110[at]))).Sub(c4.Mul(lanes.Load[simd.Float32s](&k411[at]))))
 			lanes.Store(x_2.Mul(x_2).Add(y.Mul(y)).Add(z.Mul(z)), &away12[at])
-//line main_kernels_simd.go:802
+//line main_kernels_simd.go:674
 		}
 		if at == count || !lanes.Disjoint(away, state) || !lanes.Disjoint(away, k2) || !lanes.Disjoint(away, k3) || !lanes.Disjoint(away, k1) || !lanes.Disjoint(away, k4) {
 			break
@@ -840,7 +712,7 @@ func acceptLanes(r grid.Row, state []float32, next []float32, k4 []float32, m []
 			lanes.StoreFloat32s(lanes.Load[simd.Float32s](&next0[at]), on, m2[at:])
 //line llg.go:179
 			lanes.StoreFloat32s(v, on, k13[at:])
-//line main_kernels_simd.go:844
+//line main_kernels_simd.go:716
 		}
 		if at == count || !lanes.Disjoint(k1, state) || !lanes.Disjoint(k1, next) || !lanes.Disjoint(k1, k4) || !lanes.Disjoint(m, state) || !lanes.Disjoint(m, next) || !lanes.Disjoint(m, k4) {
 			break

@@ -46,6 +46,8 @@ type Package struct {
 
 	names map[string]string // names of the generated file, by what they are for
 	taken map[string]bool   // the same names
+
+	allVectors bool // kernels have vectors even if these do not pay, for tests
 }
 
 // GeneratedName returns the name of the generated file of a package with that name.

@@ -496,7 +496,8 @@ func (w *rowWriter) unrolled(text *printed, s *ast.RangeStmt, now ast.Node, chan
 		fmt.Fprintf(&rounds, "_ = %s\n{\n%s\n}\n}\n", value.Name, body)
 	}
 	at := w.p.Fset.Position(s.Pos())
-	return []edit{text.replace(now, fmt.Sprintf("{\n//line %s:%d\n%s := %s\n%s}", filepath.Base(at.Filename), at.Line, strings.Join(names, ", "), strings.Join(values, ", "), rounds.String()))}
+	all := strings.Join(names, ", ") + " := " + strings.Join(values, ", ")
+	return []edit{text.replace(now, fmt.Sprintf("{\n//line %s:%d\n%s\n%s}", filepath.Base(at.Filename), at.Line, all, rounds.String()))}
 }
 
 // mostExpressions is the largest number of expressions in the body of such a loop.

@@ -27,6 +27,9 @@ import (
 // leaves such a row to the loop. Whatever could panic, it leaves to the loop as well, and it asks before the first store: an index is within its
 // slice, or the function returns.
 //
+// Stores to elements of arrays at indexes that differ between threads run thread by thread in between; if one of these panics, another thread's panic may
+// be told than in the loop.
+//
 // What does not fit is a reason to have no such function for a kernel; see [Output.Loops].
 
 // vectors is the function for a kernel.
@@ -55,38 +58,43 @@ type laneWriter struct {
 	fused   bool // a product of floats is not converted, so that Go may fuse it with a sum
 
 	// of a try
-	lines    []laneLine
-	frozen   map[string]bool   // variables of Go that keep their value
-	hoisted  []laneLine        // vectors that are the same in the whole function
-	named    map[string]string // their names
-	views    []laneView
-	spread   []laneSpread
-	whole    []string                    // slices of which any element may be loaded
-	loads    []string                    // slices of which elements are loaded
-	rows     map[*ast.Ident]types.Object // rows of matrices, as slices
-	spans    map[string]string           // the names of those that are known before the threads run, by text
-	late     map[types.Object]string     // the others, and the text of the matrix's elements
-	nested   []laneNested                // elements of arrays, which are elements of slices
-	columns  map[string][]laneValue      // arrays that are in vectors already, by the text that they have in the kernel
-	below    map[types.Object]string     // variables whose values, in the lanes that run, are not negative and below this number
-	fits     []string                    // conditions under which the row is left to the loop
-	inside   []string                    // lines that leave out threads at an end of the row, for which a comparison is not as for the others
-	stored   bool                        // a store may come before what is written next
-	from, to string
-	count    string
-	end      string
-	at, x    string // where the vector begins: in the views, and in the grid
-	xs       string // the places of its threads
-	label    string
-	path     string // of the calls around, which tells variables of two calls of a function apart
-	calls    []*types.Func
-	vars     map[types.Object]*laneVar
-	depth    []narrowing
-	active   string // the mask of the lanes that run what is written next, or "" for all
-	scope    *leaving
-	indexing bool      // an index is being written
-	last     bool      // the statement is the last of a function
-	pos      token.Pos // of the statement
+	lines     []laneLine
+	frozen    map[string]bool   // variables of Go that keep their value
+	hoisted   []laneLine        // vectors that are the same in the whole function
+	named     map[string]string // their names
+	views     []laneView
+	spread    []laneSpread
+	whole     []string                    // slices of which any element may be loaded
+	loads     []string                    // slices of which elements are loaded
+	rows      map[*ast.Ident]types.Object // rows of matrices, as slices
+	spans     map[string]string           // the names of those that are known before the threads run, by text
+	late      map[types.Object]string     // the others, and the text of the matrix's elements
+	nested    []laneNested                // elements of arrays, which are elements of slices
+	columns   map[string][]laneValue      // arrays that are in vectors already, by the text that they have in the kernel
+	times     int                         // how often the loops around what is written next run, or a guess
+	gains     int                         // operations on vectors, as often as they run
+	costs     int                         // how many such operations it takes to make the loads and stores of elements that are apart worth while
+	costsAt   token.Pos                   // the first of these
+	unrolling bool                        // the rounds of a loop are written one after the other
+	below     map[types.Object]string     // variables whose values, in the lanes that run, are not negative and below this number
+	fits      []string                    // conditions under which the row is left to the loop
+	inside    []string                    // lines that leave out threads at an end of the row, for which a comparison is not as for the others
+	stored    bool                        // a store may come before what is written next
+	from, to  string
+	count     string
+	end       string
+	at, x     string // where the vector begins: in the views, and in the grid
+	xs        string // the places of its threads
+	label     string
+	path      string // of the calls around, which tells variables of two calls of a function apart
+	calls     []*types.Func
+	vars      map[types.Object]*laneVar
+	depth     []narrowing
+	active    string // the mask of the lanes that run what is written next, or "" for all
+	scope     *leaving
+	indexing  bool      // an index is being written
+	last      bool      // the statement is the last of a function
+	pos       token.Pos // of the statement
 }
 
 // laneLine is a line of the function, and the statement that it is from.
@@ -280,6 +288,7 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 	l.pos = w.f.decl.Pos()
 	l.loads, l.nested, l.columns, l.below = nil, nil, map[string][]laneValue{}, map[types.Object]string{}
 	l.rows, l.spans, l.late = map[*ast.Ident]types.Object{}, map[string]string{}, map[types.Object]string{}
+	l.times, l.gains, l.costs, l.unrolling = 1, 0, 0, false
 	l.vars, l.depth, l.active, l.last, l.indexing = map[types.Object]*laneVar{}, nil, "", false, false
 	l.names, l.imports = map[string]bool{w.row: true}, map[string]string{}
 	params, kinds, args := l.parameters()
@@ -311,6 +320,9 @@ func (l *laneWriter) try() (v *vectors, r refusal) {
 		return nil, refusal{}
 	}
 	l.own()
+	if l.costs > l.gains && !l.p.allVectors {
+		refuse(l.costsAt, "the kernel computes so little with elements that are apart that loading and storing them would take longer than vectors save")
+	}
 	stores := slices.ContainsFunc(l.views, func(v laneView) bool { return v.stored }) || slices.ContainsFunc(l.nested, func(n laneNested) bool { return n.stored })
 	if !stores && !slices.ContainsFunc(l.spread, func(v laneSpread) bool { return v.stored }) {
 		refuse(w.f.decl.Pos(), "this kernel stores nothing at its threads' places")
@@ -617,6 +629,22 @@ func (l *laneWriter) fresh(name string) string {
 	}
 	l.names[unique] = true
 	return unique
+}
+
+// Loads and stores of elements that are apart cost, beside those of the row's loop, about as much as so many operations on vectors save.
+const (
+	costOfGather  = 6
+	costOfFour    = 16
+	costOfScatter = 12
+	gainOfRoot    = 4
+)
+
+// apartCosts notes a load or a store of elements that are apart.
+func (l *laneWriter) apartCosts(cost int) {
+	if l.costs == 0 {
+		l.costsAt = l.pos
+	}
+	l.costs += cost * l.times * l.bits / 32 // a vector of longer numbers has fewer, and saves less
 }
 
 // laneImports are names of imports of the file with vector code that [generatedImports] does not have.

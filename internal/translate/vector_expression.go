@@ -192,6 +192,7 @@ func (l *laneWriter) operate(pos token.Pos, op token.Token, x, y laneValue, kind
 	if l.indexing {
 		refuse(pos, notNeighbours)
 	}
+	l.gains += l.times
 	a, b := l.vector(x), l.vector(y)
 	if l.bits == 64 && !n.float && op == token.MUL {
 		how := "" // the processor has no such multiplication
@@ -294,6 +295,7 @@ func (l *laneWriter) compare(e *ast.BinaryExpr, x, y laneValue) laneValue {
 	if x.basic == types.Bool {
 		refuse(e.Pos(), "a comparison of bools does not become a vector")
 	}
+	l.gains += l.times
 	return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.vector(x), laneComparisons[op], l.vector(y)), how: differ, basic: types.Bool}
 }
 
@@ -379,6 +381,13 @@ func (l *laneWriter) both(e *ast.BinaryExpr) laneValue {
 	method := "And"
 	if e.Op == token.LOR {
 		method = "Or"
+	}
+	if l.unrolling { // Go 1.27.0 does not compile some sequences of such operations for 512 bits
+		a, b, c := l.vector(x), l.vector(y), fmt.Sprintf("simd.Mask%ds{}", l.bits)
+		if e.Op == token.LOR {
+			b, c = fmt.Sprintf("lanes.All%d()", l.bits), b
+		}
+		return laneValue{text: fmt.Sprintf("lanes.Choose%d(%s, %s, %s)", l.bits, a, b, c), how: differ, basic: types.Bool}
 	}
 	return laneValue{text: fmt.Sprintf("%s.%s(%s)", l.vector(x), method, l.vector(y)), how: differ, basic: types.Bool}
 }
@@ -557,6 +566,7 @@ func (l *laneWriter) loaded(kind types.BasicKind, slice, at string) laneValue {
 // gathered returns the vector of elements of a slice that are a step apart.
 func (l *laneWriter) gathered(kind types.BasicKind, slice, at, step string) laneValue {
 	l.lane(kind)
+	l.apartCosts(costOfGather)
 	return laneValue{text: fmt.Sprintf("lanes.Gather%s(%s, %s, %s)", l.vectorOf(kind), slice, at, step), how: differ, basic: kind}
 }
 
@@ -593,6 +603,7 @@ func (l *laneWriter) store(e *ast.IndexExpr, value laneValue) {
 		value.basic = kind
 		l.lane(kind)
 		l.stored = true
+		l.apartCosts(costOfScatter)
 		l.write("lanes.Scatter%s(%s, %s, %s, %s, %s)", l.vectorOf(kind), l.vector(value), l.lanes(), v.Name(), at, step)
 		return
 	}
@@ -667,6 +678,7 @@ func (l *laneWriter) builtin(e *ast.CallExpr, name string) laneValue {
 				continue
 			}
 			v.basic, y.basic = kind, kind
+			l.gains += l.times
 			a, b := l.vector(v), l.vector(y)
 			upper := strings.ToUpper(name[:1]) + name[1:]
 			v = laneValue{text: fmt.Sprintf("%s.%s(%s)", a, upper, b), how: differ, basic: kind}
@@ -702,6 +714,7 @@ func (l *laneWriter) math(e *ast.CallExpr, name string) laneValue {
 		refuse(e.Pos(), "package simd has no math.%s", name)
 	}
 	text := l.vector(args[0])
+	l.gains += gainOfRoot * l.times
 	if l.bits == 64 && strings.HasPrefix(name, "Float32") {
 		refuse(e.Pos(), "math.%s does not become a vector beside numbers of 64 bits that differ between threads", name)
 	}
@@ -712,7 +725,8 @@ func (l *laneWriter) math(e *ast.CallExpr, name string) laneValue {
 func (l *laneWriter) convert(e *ast.CallExpr) laneValue {
 	kind := l.kindOf(e)
 	if inner := l.rootOf(e); inner != nil {
-		if v := l.expr(inner.arg); v.how == differ { // for float32 the root of the float64, rounded, is the root
+		if v := l.expr(inner.arg); v.how == differ {
+			l.gains += gainOfRoot * l.times // for float32 the root of the float64, rounded, is the root
 			return l.wrapped(fmt.Sprintf("%s.%s()", l.vector(v), inner.method), types.Float32)
 		}
 	}

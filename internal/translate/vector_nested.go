@@ -191,7 +191,8 @@ func (l *laneWriter) flat(n *inArray, kind types.BasicKind, texts []string) (nam
 			at = fmt.Sprintf("(%s*%d + %s)", at, size, parenthesized(texts[1+i]))
 		}
 	}
-	return l.hoist(n.slice.Name()+"Of", fmt.Sprintf("lanes.Flat[%s](%s)", types.Typ[kind].Name(), n.slice.Name())), fmt.Sprintf("%s*%d+%s", parenthesized(texts[0]), step, at), step
+	name = l.hoist(n.slice.Name()+"Of", fmt.Sprintf("lanes.Flat[%s](%s)", types.Typ[kind].Name(), n.slice.Name()))
+	return name, fmt.Sprintf("%s*%d+%s", parenthesized(texts[0]), step, at), step
 }
 
 // loadNested returns an element of an array.
@@ -224,6 +225,7 @@ func (l *laneWriter) storeNested(n *inArray, value laneValue) {
 	switch array := n.text(w.texts[:last]); {
 	case w.leads != last:
 		name, at, step := l.flat(n, kind, w.texts)
+		l.apartCosts(costOfScatter)
 		l.write("lanes.Scatter%s(%s, %s, %s, %s, %d)", l.vectorOf(kind), l.vector(value), l.lanes(), name, at, step)
 	case l.active == "":
 		l.write("lanes.Store(%s, &%s[%s])", l.vector(value), array, w.texts[last])
@@ -270,10 +272,12 @@ func (l *laneWriter) unrolled(s *ast.RangeStmt) {
 	}
 	var values []laneValue
 	if objects[1] != nil {
-		if values = l.columns[types.ExprString(s.X)]; values == nil {
+		if values = l.columns[l.keyOf(s.X)]; values == nil {
 			values = l.columnsOf(n)
 		}
 	}
+	outer := l.unrolling
+	l.unrolling = true
 	for k := range n.elem.Underlying().(*types.Array).Len() {
 		if objects[0] != nil {
 			l.vars[objects[0]] = &laneVar{name: fmt.Sprint(k), basic: types.Int, depth: len(l.depth), exact: constant.MakeInt64(k), still: true}
@@ -283,6 +287,7 @@ func (l *laneWriter) unrolled(s *ast.RangeStmt) {
 		}
 		l.block(s.Body.List)
 	}
+	l.unrolling = outer
 }
 
 // arrayOf returns the array that a loop is over, if its numbers can be in vectors: it is small, and its slice is not stored to.
@@ -363,6 +368,7 @@ func (l *laneWriter) columnsOf(n *inArray) (values []laneValue) {
 			}
 			l.write("%s := lanes.Four%s(%s, %s, %d)", strings.Join(four, ", "), l.vectorOf(kind), name, at, step)
 			l.write("_, _, _, _ = %s", strings.Join(four, ", "))
+			l.apartCosts(costOfFour)
 			k += 3
 			continue
 		}
@@ -388,7 +394,7 @@ func (l *laneWriter) hoistColumns(s ast.Stmt) func() {
 		if _, ok := l.p.info.TypeOf(r.X).Underlying().(*types.Array); !ok {
 			return true
 		}
-		key := types.ExprString(r.X)
+		key := l.keyOf(r.X)
 		array := l.arrayOf(r)
 		if array == nil || l.columns[key] != nil || !l.sameIn(s, r.X) || l.scatters(r) {
 			return true
@@ -408,6 +414,18 @@ func (l *laneWriter) hoistColumns(s ast.Stmt) func() {
 			delete(l.columns, key)
 		}
 	}
+}
+
+// keyOf returns a text that is the same for expressions of the same variables.
+func (l *laneWriter) keyOf(e ast.Expr) string {
+	key := types.ExprString(e)
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			key += fmt.Sprintf(" %d", l.p.info.ObjectOf(id).Pos())
+		}
+		return true
+	})
+	return key
 }
 
 // sameIn reports whether an expression has the same value everywhere in a statement.
@@ -451,13 +469,10 @@ func (l *laneWriter) bounded(s *ast.ForStmt) func() {
 	if !ok || by.place {
 		return nothing
 	}
-	for _, c := range terms(s.Cond, token.LAND) {
-		b, ok := c.(*ast.BinaryExpr)
-		if !ok || b.Op != token.LSS || l.objectOf(b.X) != obj {
-			continue
-		}
+	// What follows the comparison is evaluated only where it is true.
+	if b, ok := terms(s.Cond, token.LAND)[0].(*ast.BinaryExpr); ok && b.Op == token.LSS && l.objectOf(b.X) == obj {
 		if call, ok := ast.Unparen(b.Y).(*ast.CallExpr); ok && len(call.Args) == 1 {
-			if v := l.sliceOfArrays(call.Args[0]); v != nil {
+			if v := l.sliceOfArrays(call.Args[0]); v != nil && types.ExprString(b.Y) == "len("+v.Name()+")" {
 				l.leaveIf(fmt.Sprintf("uint(%s+%s) > 1<<62", l.from, parenthesized(a.text())))
 				l.leaveIf(fmt.Sprintf("uint(%s) > 1<<62", by.text()))
 				l.below[obj] = "len(" + v.Name() + ")"
@@ -648,9 +663,7 @@ func (l *laneWriter) island(list []ast.Stmt) (n int) {
 		l.write("continue")
 		l.write("}")
 	}
-	if len(names) > 0 {
-		l.write("%s := %s", strings.Join(names, ", "), strings.Join(values, ", "))
-	}
+	place := l.notOfKernel("place")
 	text, ok := l.p.print(l.w.f.decl)
 	body := ""
 	if ok {
@@ -664,7 +677,7 @@ func (l *laneWriter) island(list []ast.Stmt) (n int) {
 				return nil
 			}
 			if dim, ok := l.w.place(c); ok && dim == 0 {
-				return []edit{text.replace(now, fmt.Sprintf("(%s + %s)", l.x, lane))}
+				return []edit{text.replace(now, place)}
 			} else if ok {
 				return []edit{text.replace(now, l.w.row+"."+dims[dim])}
 			}
@@ -674,6 +687,12 @@ func (l *laneWriter) island(list []ast.Stmt) (n int) {
 	}
 	if !ok {
 		refuse(from, "this statement does not become vector code")
+	}
+	if mentions(body, place) {
+		names, values = append(names, place), append(values, l.x+" + "+lane)
+	}
+	if len(names) > 0 {
+		l.write("%s := %s", strings.Join(names, ", "), strings.Join(values, ", "))
 	}
 	l.lines = append(l.lines, laneLine{text: body, pos: from, raw: true})
 	l.write("}")

@@ -194,8 +194,10 @@ func TestWhatHasVectors(t *testing.T) {
 		{"k := wide\nfor range 3 {\n k -= 1\n a += float32(7 / k)\n}\ny[i] = a", ""},
 		{"y[i] = a\nk := wide\nfor range 3 {\n k -= 1\n a += float32(7 / k)\n}\ny[i] = a", "this divisor is looked at only here, after something was stored"},
 		{"by := -1\ny[i] = float32(int32(a) << by)", "a shift by a negative number would panic"},
-		{"y[i] = x[2*i] + x[i*wide] + x[3-i]", ""},
-		{"for k := range z {\n a += x[i*len(z)+k]\n}\ny[4*i], y[4*i+3] = a, y[4*i]", ""},
+		{"y[i] = x[2*i] + x[i*wide] + x[3-i]", "the kernel computes so little with elements that are apart"},
+		{"v := x[2*i] + x[i*wide] + x[3-i]\nfor range 9 {\n v = float32(v*v) + a\n}\ny[i] = v", ""},
+		{"for k := range z {\n a += x[i*len(z)+k]\n}\ny[i] = a", "the kernel computes so little with elements that are apart"},
+		{"for k := range z {\n v := x[i*len(z)+k]\n for range 9 {\n v = float32(v*v) + a\n }\n a += v\n}\ny[4*i], y[4*i+3] = a, y[4*i]", ""},
 		{"y[i] = x[i*i]", "the elements of the threads are not neighbours"},
 		{"y[2*i], y[2*i+2] = a, a", "threads may share elements of y: the indexes of a slice that is stored to with a step must differ by less than the step"},
 		{"y[2*i] = y[i]", "threads may share elements of y, which is indexed in another way"},
@@ -233,9 +235,11 @@ func TestArraysInVectors(t *testing.T) {
 	require.NoError(t, err)
 	const nearest = "best, least := 0, float32(1e38)\nfor c := range 9 {\n away := float32(0)\n for d, x := range p[i] {\n away += float32((x - y[c][d]) * (x - y[c][d]))\n }\n if away < least {\n best, least = c, away\n }\n}\n"
 	for _, c := range []struct{ body, has, why string }{
-		{"y[i][2] = float32(2 * y[i][1])", "lanes.ScatterFloat32s", ""},
+		{"v := y[i][1]\nfor range 9 {\n v = float32(v*v) + a\n}\ny[i][2] = v", "lanes.ScatterFloat32s", ""},
+		{"y[i][2] = float32(2 * y[i][1])", "", "the kernel computes so little with elements that are apart"},
+		{"for _, x := range p[i] {\n a += x\n}\ny[i][0] = a", "", "the kernel computes so little with elements that are apart"},
 		{"y[3][i] = p[2][i]", "lanes.Load[simd.Float32s]", ""},
-		{"for k := i; k < len(p); k += wide {\n for _, x := range p[k] {\n a += x\n }\n}\ny[i][0] = a", "lanes.FourFloat32s", ""},
+		{"for k := i; k < len(p); k += wide {\n for _, x := range p[k] {\n a += float32(float32(x*x)*float32(x*x)) / (x + 1)\n }\n}\ny[i][0] = a", "lanes.FourFloat32s", ""},
 		{nearest + "z[i] = int32(best)", ".IfElse(on, best)", ""},
 		{nearest + "s[i][best]++", "for lane := range", ""},
 		{nearest + "for d, x := range p[i] {\n s[i][best] += float32(x * y[d][1])\n}\ns[i][best] *= float32(math.Abs(float64(t.Global(0))))", "for lane := range", ""},
@@ -246,6 +250,7 @@ func TestArraysInVectors(t *testing.T) {
 		{"y[i][0] = y[i+1][0]", "", "threads may share elements of y, which is indexed in another way, too"},
 		{"_ = i\ny[0][0] = a", "", "no index is the thread's place plus a number that is known before the row"},
 		{"for k := i; k < wide; k++ {\n a += p[k][0]\n}\ny[i][0] = a", "", "k is not compared with len(p) by the loop around"},
+		{"for k := i; p[k][0] > 0 && k < len(p); k++ {\n a += 1\n}\ny[i][0] = a", "", "k is not compared with len(p) by the loop around"},
 		{"for _, x := range p[i] {\n if x > 0 {\n break\n }\n a += x\n}\ny[i][0] = a", "", "this leaves a loop over an array"},
 	} {
 		src := "package p\n\nimport (\n\"math\"\n\n\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\nvar _ = math.Abs\n\n//halyard:kernel\n" +
@@ -307,7 +312,7 @@ func k(t grid.Thread, x, y []float32) {
 	i := t.Global(0)
 	a := x[i]
 
-	for x[2*i] > a {
+	for x[i+1] > a {
 		a = a*2 + 1
 	}
 	y[i] = a
@@ -448,6 +453,7 @@ func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string
 	file, bad := parse(fset, "kernels.go", []byte(src))
 	require.Empty(t, bad)
 	p := check(fset, "main", []*ast.File{file}, imp)
+	p.allVectors = true
 	g := p.program()
 	var kernels []*function
 	for _, decl := range p.marked() {

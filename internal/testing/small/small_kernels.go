@@ -50,9 +50,6 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		sums := kernel.Slice[int32](blk, 2)
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if pairsVectors != nil {
-					row = pairsVectors(row, from, sums)
-				}
 				pairsRow(row, from, sums)
 			}
 			return
@@ -94,9 +91,6 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 		to := grid.OutMatrixOf(kernel.Slice[float32](blk, 3), int(kernel.Number[int64](blk, 4)), int(kernel.Number[int64](blk, 5)))
 		if !grid.Covered() {
 			for row := range grid.Rows(blk) {
-				if mirrorVectors != nil {
-					row = mirrorVectors(row, from, to)
-				}
 				mirrorRow(row, from, to)
 			}
 			return
@@ -357,7 +351,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:361
+//line small_kernels.go:355
 				}
 				{
 					at := at + 1
@@ -367,7 +361,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:371
+//line small_kernels.go:365
 				}
 			}
 			if at < count {
@@ -377,7 +371,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:381
+//line small_kernels.go:375
 			}
 			x_ = to - 1
 			continue
@@ -386,7 +380,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:390
+//line small_kernels.go:384
 	}
 }
 
@@ -418,7 +412,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:422
+//line small_kernels.go:416
 			}
 			x_ = to - 1
 			continue
@@ -429,7 +423,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:433
+//line small_kernels.go:427
 	}
 }
 
@@ -455,7 +449,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:459
+//line small_kernels.go:453
 			}
 			x = to - 1
 			continue
@@ -465,7 +459,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:469
+//line small_kernels.go:463
 	}
 }
 
@@ -489,7 +483,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:493
+//line small_kernels.go:487
 				}
 				{
 					at := at + 1
@@ -497,7 +491,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:501
+//line small_kernels.go:495
 				}
 			}
 			if at < count {
@@ -505,14 +499,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:509
+//line small_kernels.go:503
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:516
+//line small_kernels.go:510
 	}
 }
 
@@ -538,7 +532,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:542
+//line small_kernels.go:536
 				}
 				{
 					at := at + 1
@@ -548,7 +542,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:552
+//line small_kernels.go:546
 				}
 			}
 			if at < count {
@@ -558,7 +552,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:562
+//line small_kernels.go:556
 			}
 			x = to - 1
 			continue
@@ -567,7 +561,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:571
+//line small_kernels.go:565
 	}
 }
 
@@ -597,7 +591,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:601
+//line small_kernels.go:595
 				}
 				{
 					at := at + 1
@@ -607,7 +601,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:611
+//line small_kernels.go:605
 				}
 			}
 			if at < count {
@@ -617,7 +611,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:621
+//line small_kernels.go:615
 			}
 			x = to_ - 1
 			continue
@@ -626,7 +620,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:630
+//line small_kernels.go:624
 	}
 }
 
@@ -634,7 +628,5 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 var (
 	saxpyVectors  func(grid.Row, float32, []float32, []float32) grid.Row
 	paintVectors  func(grid.Row, Frame, grid.Out[int32]) grid.Row
-	pairsVectors  func(grid.Row, []int32, grid.Out[int32]) grid.Row
 	numberVectors func(grid.Row, []int32) grid.Row
-	mirrorVectors func(grid.Row, grid.Matrix[float32], grid.OutMatrix[float32]) grid.Row
 )

@@ -15,9 +15,7 @@ func init() {
 	if lanes.Hardware() {
 		saxpyVectors = saxpyLanes
 		paintVectors = paintLanes
-		pairsVectors = pairsLanes
 		numberVectors = numberLanes
-		mirrorVectors = mirrorLanes
 	}
 }
 
@@ -41,7 +39,7 @@ func saxpyLanes(r grid.Row, a float32, x []float32, y []float32) grid.Row {
 	for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
 //line small.go:11
 		lanes.Store(lanes.Load[simd.Float32s](&y1[at]).Add(all0.Mul(lanes.Load[simd.Float32s](&x0[at]))), &y1[at])
-//line small_kernels_simd.go:45
+//line small_kernels_simd.go:43
 	}
 	return r.From(from + at)
 }
@@ -66,7 +64,7 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 			x := from + at
 //line small.go:24
 			lanes.Store(lanes.Int32s(((10 * y) + x)), &image0[at])
-//line small_kernels_simd.go:70
+//line small_kernels_simd.go:68
 		}
 		if at == count {
 			break
@@ -74,37 +72,6 @@ func paintLanes(r grid.Row, f Frame, image grid.Out[int32]) grid.Row {
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
-}
-
-// pairsLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func pairsLanes(r grid.Row, from []int32, sums grid.Out[int32]) grid.Row {
-	from_2, to := r.First(), min(r.End, (len(from)/int(2)))
-	from_2, to = grid.Within(from_2, to, 0, len(sums))
-	from_2, to = lanes.Within(from_2, to, 2, 0, len(from))
-	from_2, to = lanes.Within(from_2, to, 2, 1, len(from))
-	if to-from_2 < lanes.Lanes32().Len() {
-		return r
-	}
-	count := to - from_2
-	sums0 := sums[from_2+0:][:count]
-	if !lanes.Disjoint(sums0, from) {
-		return r // a thread uses what another one stores
-	}
-	pairsRow(r.Until(from_2), from, sums)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-			x := from_2 + at
-//line small.go:31
-			lanes.Store(lanes.GatherInt32s(from, 2*x+0, 2).Add(lanes.GatherInt32s(from, 2*x+1, 2)), &sums0[at])
-//line small_kernels_simd.go:101
-		}
-		if at == count || !lanes.Disjoint(sums, from) {
-			break
-		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
-	}
-	return r.From(from_2 + at)
 }
 
 // numberLanes runs the front threads of a row as vectors, and returns the rest of the row.
@@ -123,7 +90,7 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 			x := from + at
 //line small.go:39
 			lanes.Store(lanes.Int32s(x), &out0[at])
-//line small_kernels_simd.go:127
+//line small_kernels_simd.go:94
 		}
 		if at == count {
 			break
@@ -131,45 +98,4 @@ func numberLanes(r grid.Row, out []int32) grid.Row {
 		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
 	}
 	return r.From(from + at)
-}
-
-// mirrorLanes runs the front threads of a row as vectors, and returns the rest of the row.
-func mirrorLanes(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]) grid.Row {
-	if r.Y >= to.Rows() {
-		return r
-	}
-	fromRow := from.Span(r.Y, 1)
-	toRow := to.Span(r.Y, 1)
-	from_2, to_2 := r.First(), min(r.End, to.Cols())
-	from_2, to_2 = grid.Within(from_2, to_2, 0, len(toRow))
-	if to_2-from_2 < lanes.Lanes32().Len() {
-		return r
-	}
-	count := to_2 - from_2
-	toRow0 := toRow[from_2+0:][:count]
-	if !lanes.Disjoint(toRow0, fromRow) {
-		return r // a thread uses what another one stores
-	}
-	mirrorRow(r.Until(from_2), from, to)
-	at := 0
-	for {
-		for ; at <= count-lanes.Lanes32().Len(); at += lanes.Lanes32().Len() {
-			x := from_2 + at
-//line small.go:64
-			i_2 := ((to.Cols() - 1) - x)
-//line small.go:64
-			if !lanes.Covers(i_2, -1, lanes.Lanes32().Len(), len(fromRow)) {
-//line small.go:64
-				return r.From(from_2 + at) // the row's loop tells
-			}
-//line small.go:64
-			lanes.Store(lanes.GatherFloat32s(fromRow, i_2, -1), &toRow0[at])
-//line small_kernels_simd.go:168
-		}
-		if at == count || !lanes.Disjoint(toRow, fromRow) {
-			break
-		}
-		at = count - lanes.Lanes32().Len() // some threads run again, to the same effect
-	}
-	return r.From(from_2 + at)
 }
