@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/internal/spirv/build"
-	"github.com/stretchr/testify/require"
 )
 
 // batchRunner is the program that runs the kernels of a batch. One process calls the functions themselves for each thread and stores the results. For
@@ -324,21 +323,15 @@ func (k text) fails() bool { return strings.Contains(k.src, "// oops") }
 // batch has the folder in which batches are built, one after the other.
 type batch struct {
 	dir      string
-	devices  []string                 // the host and all of OpenCL
+	devices  []string                 // the host and all of OpenCL and Vulkan, known after the first build
 	spent    map[string]time.Duration // by each kind of program
 	compared map[string]int           // the kernels that each device ran, and each architecture's compiler took
 	plant    func(c string) string    // makes a mistake in the translation, if it is not nil
+	compiler string                   // flags of Go's compiler for the kernels and their launches
 }
 
 func newBatch(t *testing.T) *batch {
-	b := &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}, compared: map[string]int{}, devices: []string{"host:0"}}
-	require.NoError(t, b.build(t.Context(), []text{{1, random(1, 0)}}))
-	for _, line := range b.program(t.Context(), nil, "devices") {
-		if name, ok := strings.CutPrefix(line, "DEVICE "); ok {
-			b.devices = append(b.devices, name)
-		}
-	}
-	return b
+	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}, compared: map[string]int{}, compiler: "-dwarf=false"}
 }
 
 // program runs the program that was built, and returns the lines of its output.
@@ -393,7 +386,7 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 			return err
 		}
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-ldflags", "-s -w", "-o", "kernels", ".")
+	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-gcflags", b.compiler, "-ldflags", "-s -w", "-o", "kernels", ".")
 	build.Dir, build.Env = b.dir, append(os.Environ(), "CGO_ENABLED=0")
 	if *randomWidth != "" {
 		build.Env = append(build.Env, withVectors...)
@@ -403,6 +396,14 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
 	b.spent["go build"] += time.Since(begin)
+	if b.devices == nil {
+		b.devices = []string{"host:0"}
+		for _, line := range b.program(ctx, nil, "devices") {
+			if name, ok := strings.CutPrefix(line, "DEVICE "); ok {
+				b.devices = append(b.devices, name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -410,8 +411,14 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 // differs from plain Go. Each is empty if it did not happen.
 type found struct{ plain, refused, differs string }
 
-// run builds kernels, calls them as plain Go, and compares each on the devices.
+// run builds kernels, calls them as plain Go, and compares each on the devices: on all if devices is nil.
 func (b *batch) run(ctx context.Context, kernels []text, devices []string) ([]found, error) {
+	return b.runApart(ctx, [][]text{kernels}, devices)
+}
+
+// runApart is run for lists of kernels that are one program in Go, and one program for each list on a device. The result is that of all lists, in their order.
+func (b *batch) runApart(ctx context.Context, apart [][]text, devices []string) ([]found, error) {
+	kernels := slices.Concat(apart...)
 	if err := b.build(ctx, kernels); err != nil {
 		return nil, err
 	}
@@ -424,20 +431,27 @@ func (b *batch) run(ctx context.Context, kernels []text, devices []string) ([]fo
 			return nil, fmt.Errorf("plain Go: %s", line)
 		}
 	}
-	var lists [2][]int // the second are those with an index out of range, which a device tells if it is asked
-	for k := range kernels {
-		switch {
-		case all[k].plain != "":
-		case kernels[k].fails():
-			lists[1] = append(lists[1], k)
-		default:
-			lists[0] = append(lists[0], k)
-		}
+	if devices == nil {
+		devices = b.devices
 	}
-	for _, d := range devices {
-		for i, env := range [][]string{nil, {"HALYARD_CHECK=bounds"}} {
-			if err := b.device(ctx, env, d, kernels, lists[i], all); err != nil {
-				return nil, err
+	first := 0
+	for _, some := range apart {
+		var lists [2][]int // the second are those with an index out of range, which a device tells if it is asked
+		for k := first; k < first+len(some); k++ {
+			switch {
+			case all[k].plain != "":
+			case kernels[k].fails():
+				lists[1] = append(lists[1], k)
+			default:
+				lists[0] = append(lists[0], k)
+			}
+		}
+		first += len(some)
+		for _, d := range devices {
+			for i, env := range [][]string{nil, {"HALYARD_CHECK=bounds"}} {
+				if err := b.device(ctx, env, d, kernels, lists[i], all); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}

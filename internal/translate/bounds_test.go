@@ -131,7 +131,7 @@ func TestBounds(t *testing.T) {
 	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-tags", "opencl cuda", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl cuda", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

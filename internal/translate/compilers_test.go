@@ -1,16 +1,66 @@
 package translate
 
 import (
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// Intel's compiler takes a complement too many where the least or the largest of a complement and n goes into a sum that is the next n.
-func TestComplements(t *testing.T) {
+// agreed are lists of kernels that compilers were wrong about once, by the name of their test. All are one program in Go, which takes longer to build than to
+// run; on a device each list is a program of its own.
+var agreed = map[string]func() [][]text{
+	"TestComplements":               complements,
+	"TestLoopsThatSomeThreadsLeave": loopsThatSomeThreadsLeave,
+	"TestFirstThreadOfABlock":       firstThreadOfABlock,
+	"TestBranchAfterALoop":          branchAfterALoop,
+	"TestOrderOfSums":               orderOfSums,
+	"TestZerosThatACompilerKnows":   zerosThatACompilerKnows,
+	"TestUsesOfOneElementInOrder":   usesOfOneElementInOrder,
+}
+
+// agreement is what was found about these kernels.
+var agreement struct {
+	once    sync.Once
+	kernels map[string][]text
+	found   map[string][]found
+	devices []string
+}
+
+// agree compares the kernels of a test on the host and on the devices.
+func agree(t *testing.T) {
 	t.Parallel()
+	agreement.once.Do(func() {
+		b := newBatch(t)
+		b.compiler = plainly
+		var apart [][]text
+		names := slices.Sorted(maps.Keys(agreed))
+		for _, name := range names {
+			apart = append(apart, agreed[name]()...)
+		}
+		all, err := b.runApart(t.Context(), apart, nil)
+		require.NoError(t, err)
+		agreement.kernels, agreement.found, agreement.devices = map[string][]text{}, map[string][]found{}, b.devices
+		for _, name := range names {
+			kernels := slices.Concat(agreed[name]()...)
+			agreement.kernels[name], agreement.found[name], all = kernels, all[:len(kernels)], all[len(kernels):]
+		}
+	})
+	require.NotEmpty(t, agreement.found[t.Name()], "what was found")
+	for k, f := range agreement.found[t.Name()] {
+		assert.Equal(t, found{}, f, agreement.kernels[t.Name()][k].src)
+	}
+	requireDevices(t, agreement.devices)
+}
+
+// Intel's compiler takes a complement too many where the least or the largest of a complement and n goes into a sum that is the next n.
+func TestComplements(t *testing.T) { agree(t) }
+
+func complements() [][]text {
 	var kernels []text
 	for _, body := range []string{
 		"n := p.N; for range 4 { n += max(^int32(u), n) }",
@@ -41,18 +91,13 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
-	b := newBatch(t)
-	all, err := b.run(t.Context(), kernels, b.devices)
-	require.NoError(t, err)
-	for k, f := range all {
-		assert.Equal(t, found{}, f, kernels[k].src)
-	}
-	requireDevices(t, b)
+	return [][]text{kernels}
 }
 
 // PoCL 7.1 lets all threads of a block leave a loop when the first does, if there is a loop in it.
-func TestLoopsThatSomeThreadsLeave(t *testing.T) {
-	t.Parallel()
+func TestLoopsThatSomeThreadsLeave(t *testing.T) { agree(t) }
+
+func loopsThatSomeThreadsLeave() [][]text {
 	var kernels []text
 	for _, body := range []string{
 		"n := 1; for range 4 { n++; r += bits.Reverse64(uint64(u)); if w >= w { break } }; r += uint64(n)",
@@ -98,18 +143,13 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
-	b := newBatch(t)
-	all, err := b.run(t.Context(), kernels, b.devices)
-	require.NoError(t, err)
-	for k, f := range all {
-		assert.Equal(t, found{}, f, kernels[k].src)
-	}
-	requireDevices(t, b)
+	return [][]text{kernels}
 }
 
 // PoCL 7.1 leaves out the first thread of a block of these, if it counts the threads of the grid and of the block side by side.
-func TestFirstThreadOfABlock(t *testing.T) {
-	t.Parallel()
+func TestFirstThreadOfABlock(t *testing.T) { agree(t) }
+
+func firstThreadOfABlock() [][]text {
 	var kernels []text
 	for _, body := range []string{
 		"r := uint64(bits.ReverseBytes16(uint16(i))); v := float32(max(float64(f[i]), p.G)); r += f32(v)",
@@ -127,18 +167,13 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
-	b := newBatch(t)
-	all, err := b.run(t.Context(), kernels, b.devices)
-	require.NoError(t, err)
-	for k, f := range all {
-		assert.Equal(t, found{}, f, kernels[k].src)
-	}
-	requireDevices(t, b)
+	return [][]text{kernels}
 }
 
 // PoCL 7.1 lets all threads of a block take the branch of the first, where a loop comes before the branch and both are in a branch of the whole block.
-func TestBranchAfterALoop(t *testing.T) {
-	t.Parallel()
+func TestBranchAfterALoop(t *testing.T) { agree(t) }
+
+func branchAfterALoop() [][]text {
 	var kernels []text
 	for _, body := range []string{
 		"s := uint64(9); if u > 1000 { for m := range u & 3 { s += s * uint64(m+7) } }; y[i] = s",
@@ -163,18 +198,13 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
-	b := newBatch(t)
-	all, err := b.run(t.Context(), kernels, b.devices)
-	require.NoError(t, err)
-	for k, f := range all {
-		assert.Equal(t, found{}, f, kernels[k].src)
-	}
-	requireDevices(t, b)
+	return [][]text{kernels}
 }
 
 // Where Intel's compiler runs threads one by one, it vectorises their loops, and adds and multiplies floats in another order.
-func TestOrderOfSums(t *testing.T) {
-	t.Parallel()
+func TestOrderOfSums(t *testing.T) { agree(t) }
+
+func orderOfSums() [][]text {
 	var kernels []text
 	for _, body := range []string{
 		"for j := range x { d := float32(uint16(x[j])) - w; r += float32(d * d) }",
@@ -204,19 +234,14 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 `})
 		}
 	}
-	b := newBatch(t)
-	all, err := b.run(t.Context(), kernels, b.devices)
-	require.NoError(t, err)
-	for k, f := range all {
-		assert.Equal(t, found{}, f, kernels[k].src)
-	}
-	requireDevices(t, b)
+	return [][]text{kernels}
 }
 
 // Mesa's Vulkan driver for processors leaves out products, quotients and sums with a zero that it knows to be one: because the text has
 // it, or because it is computed from constants, or from an index in a dimension in which blocks have one thread.
-func TestZerosThatACompilerKnows(t *testing.T) {
-	t.Parallel()
+func TestZerosThatACompilerKnows(t *testing.T) { agree(t) }
+
+func zerosThatACompilerKnows() [][]text {
 	var kernels []text
 	for _, body := range []string{
 		"r := f64(float64(w) * 0)",
@@ -250,11 +275,5 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 	}
-	b := newBatch(t)
-	all, err := b.run(t.Context(), kernels, b.devices)
-	require.NoError(t, err)
-	for k, f := range all {
-		assert.Equal(t, found{}, f, kernels[k].src)
-	}
-	requireDevices(t, b)
+	return [][]text{kernels}
 }

@@ -249,7 +249,7 @@ func TestComplexNumbers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	require.NoError(t, os.WriteFile(dir+"/kernels.c", []byte(made.C), 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-ldflags", "-s -w", "-tags", "opencl cuda hip", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl cuda hip", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -102,7 +102,7 @@ func check(err error) {
 	made, err := packages[0].Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
-	run := exec.Command("go", "run", "-mod=mod", "-ldflags", "-s -w", "-tags", "opencl", ".")
+	run := exec.Command("go", "run", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl", ".")
 	run.Dir, run.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1")
 	out, err := run.Output()
 	require.NoError(t, err, "%s", out)

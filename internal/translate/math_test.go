@@ -249,7 +249,7 @@ func TestMathBounds(t *testing.T) {
 		t.Log(line)
 	}
 	assert.Equal(t, devices*2*len(names), measured, "%s", out)
-	requireDevices(t, &batch{devices: make([]string, devices)})
+	requireDevices(t, make([]string, devices))
 }
 
 // readBounds reads the table of the guide: for each function how far PoCL may be from the host for float32 and float64, then how far Intel may be,

@@ -3,15 +3,13 @@ package translate
 import (
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // What a thread does with elements that may be the same happens in its order. PoCL computes several threads at once, and moves stores whose
 // addresses follow each other from thread to thread past what other statements of the same thread do.
-func TestUsesOfOneElementInOrder(t *testing.T) {
-	t.Parallel()
+func TestUsesOfOneElementInOrder(t *testing.T) { agree(t) }
+
+func usesOfOneElementInOrder() [][]text {
 	line, plane := uint64(1), uint64(1) // seeds of grids
 	for s := shaped(line); s.dims != 1 || s.block[0] < 16 || s.blocks[0] < 3 || s.total()-s.beyond < 2*s.block[0]; s = shaped(line) {
 		line++
@@ -106,13 +104,5 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	y[i] = v + uint64(p.N+1%(int32(x[i])|1)) // PoCL 7.1 leaves the store out if the division is conditional
 }
 `}
-	b := newBatch(t)
-	for _, some := range [][]text{append([]text{whole}, kernels[:8]...), kernels[8:]} { // packages without barriers, and with
-		all, err := b.run(t.Context(), some, b.devices)
-		require.NoError(t, err)
-		for k, f := range all {
-			assert.Equal(t, found{}, f, some[k].src)
-		}
-	}
-	requireDevices(t, b)
+	return [][]text{append([]text{whole}, kernels[:8]...), kernels[8:]} // packages without barriers, and with
 }
