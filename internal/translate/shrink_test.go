@@ -478,7 +478,7 @@ func TestShrinkingLeavesTheMistake(t *testing.T) {
 	tried := 0
 	for seed := uint64(1); tried < 1; seed++ {
 		src := random(seed, 0)
-		if !shifts(src) {
+		if len(src) > 1200 || !shifts(src) { // a short one, which takes fewer steps
 			continue
 		}
 		tried++
