@@ -37,7 +37,7 @@ not an error. Under a launcher it is one: the exit status is 1.`,
 			e, err := startTried(cmd)
 			switch {
 			case err == nil:
-				l = commListingOf(e.Report())
+				l = commListingOf(e)
 				if err := e.Close(); err != nil {
 					return err
 				}
@@ -73,7 +73,7 @@ not an error. Under a launcher it is one: the exit status is 1.`,
 const trial = "HALYARD_COMM_TRIAL"
 
 // startTried starts MPI. Without a launcher it does so in a child process first, because some libraries end the process if they lack their runtime.
-func startTried(cmd *cobra.Command) (*mpi.Engine, error) {
+func startTried(cmd *cobra.Command) (comm.Engine, error) {
 	if self, err := os.Executable(); err == nil && mpi.Launcher() == "" && os.Getenv(trial) == "" {
 		child := exec.CommandContext(cmd.Context(), self, "comm")
 		child.Env = append(os.Environ(), trial+"=1", "HALYARD_DEBUG=comm") // it names the library first
@@ -110,10 +110,10 @@ type collectives struct {
 	Path    string `json:"path,omitempty"`
 }
 
-func commListingOf(r mpi.Report) commListing {
-	l := commListing{Engine: r.Name, Library: r.Library, Path: r.Path, ABI: r.ABI, Version: r.Version, Threads: r.Thread.String(), Launcher: r.Launcher,
-		Ranks: r.Size, MaxTag: r.MaxTag, Revokes: r.Revokes, SignalsRestored: r.SignalsRestored}
-	return l
+func commListingOf(e comm.Engine) commListing {
+	i := e.Info()
+	return commListing{Engine: i.Name, Library: i.Library, Path: i.Path, ABI: i.ABI, Version: i.Version, Threads: i.Thread.String(), Launcher: i.Launcher,
+		Ranks: e.World().Size(), MaxTag: i.MaxTag, Revokes: i.Revokes, SignalsRestored: i.SignalsRestored}
 }
 
 func (l *commListing) print(out io.Writer) {

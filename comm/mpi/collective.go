@@ -144,7 +144,7 @@ func (c *communicator) move(r *request, o *driver.Collective) error {
 func (l *library) typeOf(t driver.Type) uintptr { return l.handles[typeInt8+object(t)] }
 
 // opOf returns the handle of an operation on elements of a type.
-func (e *Engine) opOf(o driver.Op, t driver.Type) (uintptr, error) {
+func (e *engine) opOf(o driver.Op, t driver.Type) (uintptr, error) {
 	if combine := e.lib.own(o, t); combine != nil {
 		return e.ownOp(o, t, combine)
 	}

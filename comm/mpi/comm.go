@@ -9,13 +9,13 @@ import (
 
 // communicator implements [driver.Comm].
 type communicator struct {
-	e          *Engine
+	e          *engine
 	handle     uintptr
 	rank, size int
 }
 
 // newComm returns the communicator with a handle of MPI. It makes MPI return the communicator's errors, and not end the process.
-func (e *Engine) newComm(op string, handle uintptr) (driver.Comm, error) {
+func (e *engine) newComm(op string, handle uintptr) (driver.Comm, error) {
 	c := &e.lib.call
 	e.enter()
 	defer e.leave()
@@ -163,7 +163,7 @@ func (c *communicator) PromptRecv(p unsafe.Pointer, n uint64, source, tag int) (
 		uintptr(c.tag(tag)), c.handle, address(&r.slot.handle)})
 }
 
-func (e *Engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Request, driver.Status, error) {
+func (e *engine) prompt(r *request, begin dl.Proc, args [7]uintptr) (driver.Request, driver.Status, error) {
 	b := &r.slot.calls.Begin
 	b.Proc, b.Args = begin, args
 	code, done := e.run(r, rounds)
@@ -193,7 +193,7 @@ func (c *communicator) tag(tag int) int {
 }
 
 // refused returns the error of a call that has started nothing.
-func (e *Engine) refused(r *request, code int32) error {
+func (e *engine) refused(r *request, code int32) error {
 	err := e.describe(r, r.api, code)
 	e.recycle(r)
 	return err

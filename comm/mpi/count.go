@@ -8,14 +8,14 @@ import (
 // longest is the largest count of a C int. A test makes it smaller.
 var longest uint64 = math.MaxInt32
 
-func (e *Engine) maxCount() uint64 { return longest }
+func (e *engine) maxCount() uint64 { return longest }
 
 // chunkBytes is the size of the datatype that long messages are made of.
 const chunkBytes = 1 << 16
 
 // long makes a call on n bytes, where n does not fit into a C int: on one element of a datatype that is n bytes long. If the call fails,
 // the request is recycled.
-func (e *Engine) long(r *request, n uint64, call func(count, datatype uintptr) uintptr) error {
+func (e *engine) long(r *request, n uint64, call func(count, datatype uintptr) uintptr) error {
 	t, err := e.longType(r.op, n)
 	if err != nil {
 		e.recycle(r)
@@ -32,7 +32,7 @@ func (e *Engine) long(r *request, n uint64, call func(count, datatype uintptr) u
 }
 
 // longType returns a new datatype of n bytes without gaps: chunks, and then the bytes that are left.
-func (e *Engine) longType(op string, n uint64) (*uint64, error) {
+func (e *engine) longType(op string, n uint64) (*uint64, error) {
 	chunk, err := e.chunkType(op)
 	if err != nil {
 		return nil, err
@@ -58,13 +58,13 @@ func (e *Engine) longType(op string, n uint64) (*uint64, error) {
 }
 
 // freeType frees a datatype. Communication that still uses it is not disturbed (MPI 4.1, section 5.1.9).
-func (e *Engine) freeType(t *uint64) {
+func (e *engine) freeType(t *uint64) {
 	e.enter()
 	defer e.leave()
 	e.lib.call.TypeFree.Call1(uintptr(unsafe.Pointer(t)))
 }
 
-func (e *Engine) chunkType(op string) (uintptr, error) {
+func (e *engine) chunkType(op string) (uintptr, error) {
 	e.chunkMu.Lock()
 	defer e.chunkMu.Unlock()
 	if t := e.chunk.Load(); t != 0 {

@@ -17,11 +17,10 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// Engine is this process's part in an MPI job. It implements [driver.Engine].
-type Engine struct {
+// engine is this process's part in an MPI job.
+type engine struct {
 	lib      *library
 	info     driver.Info
-	report   Report
 	world    driver.Comm
 	launcher launcher
 	foreign  bool // other code in the process initialised MPI, and finalizes it
@@ -42,20 +41,12 @@ type Engine struct {
 	closed atomic.Bool
 }
 
-var _ driver.Engine = (*Engine)(nil)
-
-// Report is what is known about a started engine, beyond driver.Info.
-type Report struct {
-	driver.Info
-	Size            int
-	SignalsRestored int  // handlers of the program that the library had replaced and that were put back
-	Revokes         bool // the library has MPIX_Comm_revoke
-}
+var _ driver.Engine = (*engine)(nil)
 
 // process has the one engine that a process can have: MPI cannot be initialised twice.
 var process struct {
 	sync.Mutex
-	engine *Engine
+	engine *engine
 }
 
 // Start loads the MPI library and initialises it. It can succeed once in a process. All ranks of the job call it. If no library can be
@@ -64,7 +55,15 @@ var process struct {
 // sweep, set HALYARD_MPI_ALONE.
 //
 // After Start the process must end through [Exit]. [Run] does both.
-func Start() (*Engine, error) {
+func Start() (driver.Engine, error) {
+	e, err := start()
+	if err != nil {
+		return nil, err // not the nil engine, which would not be a nil interface
+	}
+	return e, nil
+}
+
+func start() (*engine, error) {
 	process.Lock()
 	defer process.Unlock()
 	if process.engine != nil {
@@ -81,7 +80,7 @@ func Start() (*Engine, error) {
 	if l.size > 1 && !l.fits(lib.text) {
 		return nil, mismatch(l, lib, "each process would be alone")
 	}
-	e := &Engine{lib: lib, launcher: l, thread: make(chan func())}
+	e := &engine{lib: lib, launcher: l, thread: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
 		for f := range e.thread {
@@ -107,7 +106,7 @@ func mismatch(l launcher, lib *library, detail string) error {
 // announce names the library on the standard error, if its initialisation may end the process with a message that does not say which
 // library it was. Open MPI 4 does that if no launcher has started the process and the program orted is missing, which Debian has in a
 // package of its own. With the word comm in HALYARD_DEBUG announce always names the library.
-func (e *Engine) announce() {
+func (e *engine) announce() {
 	lacking := ""
 	if e.launcher.name == "" && strings.Contains(e.lib.text, "Open MPI v4") {
 		lacking = "; it needs the program orted (Debian's openmpi-bin), which was not found"
@@ -124,13 +123,13 @@ func (e *Engine) announce() {
 }
 
 // onThread runs f on the thread that initialises and finalizes MPI (MPI 4.1, section 11.2.2, wants one thread for both).
-func (e *Engine) onThread(f func()) {
+func (e *engine) onThread(f func()) {
 	done := make(chan struct{})
 	e.thread <- func() { defer close(done); f() }
 	<-done
 }
 
-func (e *Engine) init() error {
+func (e *engine) init() error {
 	lib, c := e.lib, &e.lib.call
 	siglib.Enter()
 	var had, over, provided int32
@@ -149,7 +148,7 @@ func (e *Engine) init() error {
 		}
 		code = int32(c.InitThread.Call4(0, 0, uintptr(level), uintptr(unsafe.Pointer(&provided))))
 	}
-	e.report.SignalsRestored = siglib.Leave()
+	e.info.SignalsRestored = siglib.Leave()
 	if over != 0 {
 		return driver.Errorf("Start", driver.ErrClosed, "MPI has been finalized in this process")
 	}
@@ -166,7 +165,7 @@ func (e *Engine) init() error {
 	return nil
 }
 
-func (e *Engine) afterInit(provided int) error {
+func (e *engine) afterInit(provided int) error {
 	lib, c := e.lib, &e.lib.call
 	for _, comm := range []object{commWorld, commSelf} {
 		if err := lib.failure("Start", "MPI_Comm_set_errhandler", int32(c.CommSetErrhandler.Call2(lib.handles[comm],
@@ -203,7 +202,7 @@ func (e *Engine) afterInit(provided int) error {
 	if found != 0 && bound != 0 {
 		info.MaxTag = max(info.MaxTag, int(*(*int32)(dl.Pointer(bound))))
 	}
-	e.report.Revokes = c.CommRevoke.Valid()
+	info.Revokes, info.SignalsRestored = c.CommRevoke.Valid(), e.info.SignalsRestored
 	e.info = info
 	world := lib.handles[commWorld]
 	if e.foreign { // messages must not mix with those of the code that initialised MPI
@@ -221,7 +220,6 @@ func (e *Engine) afterInit(provided int) error {
 		return mismatch(e.launcher, lib, "this process found itself alone")
 	}
 	e.world = comm
-	e.report.Info, e.report.Size = info, comm.Size()
 	return nil
 }
 
@@ -256,29 +254,26 @@ func (l *library) verify() error {
 }
 
 // enter and leave enclose each call of MPI.
-func (e *Engine) enter() {
+func (e *engine) enter() {
 	if e.serialized {
 		e.turn.Lock()
 	}
 }
 
-func (e *Engine) leave() {
+func (e *engine) leave() {
 	if e.serialized {
 		e.turn.Unlock()
 	}
 }
 
 // Info describes the engine.
-func (e *Engine) Info() driver.Info { return e.info }
-
-// Report returns what Start has found.
-func (e *Engine) Report() Report { return e.report }
+func (e *engine) Info() driver.Info { return e.info }
 
 // World is the communicator of all ranks of the job.
-func (e *Engine) World() driver.Comm { return e.world }
+func (e *engine) World() driver.Comm { return e.world }
 
 // Alloc returns n bytes of mapped memory. It is not unmapped before the process ends.
-func (e *Engine) Alloc(n uint64) (unsafe.Pointer, error) {
+func (e *engine) Alloc(n uint64) (unsafe.Pointer, error) {
 	if n == 0 {
 		return nil, driver.Errorf("Alloc", driver.ErrInvalidArgument, "0 bytes")
 	}
@@ -286,10 +281,10 @@ func (e *Engine) Alloc(n uint64) (unsafe.Pointer, error) {
 }
 
 // Free makes memory of Alloc available to later calls of Alloc.
-func (e *Engine) Free(p unsafe.Pointer, n uint64) { e.memory.release(p, n) }
+func (e *engine) Free(p unsafe.Pointer, n uint64) { e.memory.release(p, n) }
 
 // Close finalizes MPI, unless other code in the process had initialised it. Receives that are not done are cancelled.
-func (e *Engine) Close() error {
+func (e *engine) Close() error {
 	if e.closed.Swap(true) {
 		return driver.Errorf("Close", driver.ErrClosed, "the engine was closed before")
 	}

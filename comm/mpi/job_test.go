@@ -31,13 +31,13 @@ const envInstalled = "HALYARD_TEST_MPI"
 func TestMain(m *testing.M) {
 	if names := os.Getenv(envScenarios); names != "" {
 		Run(func(ctx context.Context, e driver.Engine) error {
-			return runScenarios(ctx, e.(*Engine), strings.Split(names, ","))
+			return runScenarios(ctx, e.(*engine), strings.Split(names, ","))
 		})
 	}
 	os.Exit(m.Run())
 }
 
-func runScenarios(ctx context.Context, e *Engine, names []string) error {
+func runScenarios(ctx context.Context, e *engine, names []string) error {
 	for _, name := range names {
 		run, ok := scenarios[name]
 		if !ok {

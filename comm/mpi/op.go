@@ -51,7 +51,7 @@ func (l *library) comparesSigns() bool {
 }
 
 // ownOp returns MPI's handle of a combiner. It is never freed, because collective operations under way may use it.
-func (e *Engine) ownOp(o driver.Op, t driver.Type, combine combiner) (uintptr, error) {
+func (e *engine) ownOp(o driver.Op, t driver.Type, combine combiner) (uintptr, error) {
 	s := &e.own[o][t]
 	s.once.Do(func() {
 		// void (*)(void *in, void *inout, int *len, MPI_Datatype *); MPI 4.1, section 6.9.5. It is called with memory of the library or of

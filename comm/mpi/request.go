@@ -42,7 +42,7 @@ type requests struct {
 	free []*request
 }
 
-func (e *Engine) newRequest(op, api string, peer, tag int, bytes uint64) (*request, error) {
+func (e *engine) newRequest(op, api string, peer, tag int, bytes uint64) (*request, error) {
 	t := &e.requests
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +71,7 @@ func (e *Engine) newRequest(op, api string, peer, tag int, bytes uint64) (*reque
 }
 
 // prepare fills in the arguments that are the same for all requests of a slot.
-func (e *Engine) prepare(s *slot) {
+func (e *engine) prepare(s *slot) {
 	c := &e.lib.call
 	s.calls.Ask.Proc = c.Test
 	s.calls.Ask.Args = [...]uintptr{0: address(&s.handle), 1: address(&s.flag), 2: address(&s.status), 6: 0}
@@ -80,7 +80,7 @@ func (e *Engine) prepare(s *slot) {
 }
 
 // recycle makes a request that MPI does not use any more available to later calls.
-func (e *Engine) recycle(r *request) {
+func (e *engine) recycle(r *request) {
 	for _, p := range r.pieces {
 		e.recycle(p)
 	}
@@ -91,7 +91,7 @@ func (e *Engine) recycle(r *request) {
 	t.free = append(t.free, r)
 }
 
-func (e *Engine) find(op string, id driver.Request) (*request, error) {
+func (e *engine) find(op string, id driver.Request) (*request, error) {
 	index, generation := uint32(id)-1, uint32(id>>32)
 	if all := e.requests.all.Load(); all != nil && uint64(index) < uint64(len(*all)) {
 		if r := (*all)[index]; r.generation == generation && r.live {
@@ -105,7 +105,7 @@ func (e *Engine) find(op string, id driver.Request) (*request, error) {
 func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 // Test asks which of the requests are done.
-func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err error) {
+func (e *engine) Test(reqs []driver.Request, out []driver.Status) (done int, err error) {
 	var batch [scratchSize]*request
 	var at [scratchSize]int
 	n := 0
@@ -151,11 +151,11 @@ func (e *Engine) Test(reqs []driver.Request, out []driver.Status) (done int, err
 }
 
 // poll calls MPI_Test on one request of MPI. If the request is a receive and is done, it also asks for the length of the message.
-func (e *Engine) poll(r *request) (code int32, ok bool) { return e.run(r, 1) }
+func (e *engine) poll(r *request) (code int32, ok bool) { return e.run(r, 1) }
 
 // run makes the calls of r.slot.calls: the one that begins the request, if there is one, MPI_Test up to rounds times, and
 // MPI_Get_elements_x for a receive that is done.
-func (e *Engine) run(r *request, rounds uintptr) (code int32, ok bool) {
+func (e *engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	s := r.slot
 	s.flag = 0
 	s.calls.Rounds = rounds
@@ -170,7 +170,7 @@ func (e *Engine) run(r *request, rounds uintptr) (code int32, ok bool) {
 	return code, code != 0 || s.flag != 0
 }
 
-func (e *Engine) testOne(r *request) (driver.Status, bool) {
+func (e *engine) testOne(r *request) (driver.Status, bool) {
 	code, ok := e.poll(r)
 	if !ok {
 		return driver.Status{}, false
@@ -179,7 +179,7 @@ func (e *Engine) testOne(r *request) (driver.Status, bool) {
 }
 
 // testPieces tests what is not done of a request and of its pieces.
-func (e *Engine) testPieces(r *request) (driver.Status, bool) {
+func (e *engine) testPieces(r *request) (driver.Status, bool) {
 	all := true
 	test := func(p *request) {
 		if e.isNull(p) {
@@ -208,7 +208,7 @@ func (e *Engine) testPieces(r *request) (driver.Status, bool) {
 }
 
 // testEach tests requests one by one.
-func (e *Engine) testEach(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
+func (e *engine) testEach(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
 	for k, r := range batch {
 		if st, ok := e.testOne(r); ok {
 			reqs[at[k]], out[at[k]] = 0, st
@@ -218,7 +218,7 @@ func (e *Engine) testEach(batch []*request, at []int, reqs []driver.Request, out
 	return done
 }
 
-func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
+func (e *engine) testSome(batch []*request, at []int, reqs []driver.Request, out []driver.Status) (done int) {
 	lib := e.lib
 	x, err := e.scratch.get(&e.memory)
 	if err != nil { // testing one by one needs no memory
@@ -269,7 +269,7 @@ func (e *Engine) testSome(batch []*request, at []int, reqs []driver.Request, out
 }
 
 // finish reads how a request has ended and recycles it. The length of a message is in the slot by then.
-func (e *Engine) finish(r *request, code int32) (st driver.Status) {
+func (e *engine) finish(r *request, code int32) (st driver.Status) {
 	lib, s := e.lib, r.slot
 	if r.receive {
 		st.Source, st.Tag = lib.sender(s)
@@ -304,7 +304,7 @@ func (l *library) sender(s *slot) (source, tag int) {
 }
 
 // describe returns the error of a request.
-func (e *Engine) describe(r *request, api string, code int32) *driver.Error {
+func (e *engine) describe(r *request, api string, code int32) *driver.Error {
 	err := e.failure(r.op, api, code)
 	if err != nil {
 		err.Peer, err.Tag, err.Bytes = r.peer, r.tag, r.bytes
@@ -312,7 +312,7 @@ func (e *Engine) describe(r *request, api string, code int32) *driver.Error {
 	return err
 }
 
-func (e *Engine) failure(op, api string, code int32) *driver.Error {
+func (e *engine) failure(op, api string, code int32) *driver.Error {
 	if code == 0 {
 		return nil
 	}
@@ -321,12 +321,12 @@ func (e *Engine) failure(op, api string, code int32) *driver.Error {
 	return e.lib.failure(op, api, code)
 }
 
-func (e *Engine) isNull(r *request) bool {
+func (e *engine) isNull(r *request) bool {
 	return e.lib.loadHandle(unsafe.Pointer(&r.slot.handle)) == e.lib.handles[requestNull]
 }
 
 // dropHandle frees MPI's request, which some libraries keep after an error. A receive that is still active is cancelled.
-func (e *Engine) dropHandle(r *request) {
+func (e *engine) dropHandle(r *request) {
 	if e.isNull(r) {
 		return
 	}
@@ -339,7 +339,7 @@ func (e *Engine) dropHandle(r *request) {
 }
 
 // Cancel asks that a receive end without a message.
-func (e *Engine) Cancel(id driver.Request) error {
+func (e *engine) Cancel(id driver.Request) error {
 	r, err := e.find("Cancel", id)
 	if err != nil {
 		return err
@@ -355,7 +355,7 @@ func (e *Engine) Cancel(id driver.Request) error {
 }
 
 // abandon cancels receives that are not done, before MPI is finalized. No request may be tested after it.
-func (e *Engine) abandon() {
+func (e *engine) abandon() {
 	all := e.requests.all.Load()
 	if all == nil {
 		return

@@ -23,7 +23,7 @@ import (
 // The context is cancelled when fn has returned, and by SIGTERM, which batch systems send some time before they end a job: fn can then save
 // its state and return nil. A second SIGTERM ends the process. In a job of several ranks slog's default logger gets the attribute rank.
 func Run(fn func(ctx context.Context, e driver.Engine) error) {
-	e, err := Start()
+	e, err := start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		leave(1)

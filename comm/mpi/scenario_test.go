@@ -29,7 +29,7 @@ import (
 // rank is what a scenario has: this process's part in the job.
 type rank struct {
 	ctx context.Context
-	e   *Engine
+	e   *engine
 	w   driver.Comm
 }
 

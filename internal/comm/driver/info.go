@@ -13,6 +13,9 @@ type Info struct {
 
 	Thread ThreadLevel // what the library allows; the engine itself is safe for concurrent use at every level
 	MaxTag int         // the largest tag, at least 32767
+
+	SignalsRestored int  // signal handlers of the program that the library had replaced and that were put back
+	Revokes         bool // the library can make every rank's calls on a communicator fail (MPIX_Comm_revoke)
 }
 
 // ThreadLevel is how threads may use the engine's library.
