@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -71,7 +72,7 @@ func gpus(ctx context.Context) (names []string, err error) {
 	}
 	var found []hal.Info
 	for _, info := range infos {
-		if info.Class == hal.ClassGPU {
+		if info.Class == driver.ClassGPU {
 			found = append(found, info)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -52,7 +53,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	}
 	host := mem.HostPointer()
 	addresses := uint64(uintptr(host))
-	if dev.Caps().Has(hal.CapAddress) {
+	if dev.Caps().Has(driver.CapAddress) {
 		addresses |= uint64(mem.Handle())
 	}
 	switch {

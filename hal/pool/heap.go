@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -65,9 +66,9 @@ const (
 func newHeap(p *Pool, kind hal.Kind) *heap {
 	h := &heap{pool: p, kind: kind}
 	switch caps := p.dev.Caps(); {
-	case !caps.Has(hal.CapAddress):
+	case !caps.Has(driver.CapAddress):
 		h.sharing = sharingNever
-	case !caps.Has(hal.CapMustMap):
+	case !caps.Has(driver.CapMustMap):
 		h.sharing = sharingOK
 	}
 	return h
