@@ -1,9 +1,6 @@
 package halyard
 
-import (
-	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/internal/callsite"
-)
+import "github.com/go-halyard/halyard/internal/callsite"
 
 // Error is the first error of a queue. errors.Is and errors.As look through it.
 type Error struct {
@@ -19,9 +16,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// KindName returns the name of the error's kind: see [hal.KindName].
-func (e *Error) KindName() string { return hal.KindName(e.Err) }
 
 // site returns the place of the innermost call that the program made.
 func site() string {

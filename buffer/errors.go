@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/go-halyard/halyard/coherence"
@@ -11,12 +12,7 @@ import (
 )
 
 // ErrFrozen is the kind of the error of a write to a frozen buffer.
-var ErrFrozen error = frozen{}
-
-type frozen struct{}
-
-func (frozen) Error() string    { return "the buffer is frozen" }
-func (frozen) KindName() string { return "Frozen" }
+var ErrFrozen = errors.New("the buffer is frozen")
 
 func noStream(op string) error { return hal.Errorf(op, hal.ErrInvalidArgument, "nil stream") }
 
@@ -95,9 +91,6 @@ func (e *ConflictError) accesses() string {
 func (e *ConflictError) Is(target error) bool {
 	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
 }
-
-// KindName returns "Conflict", for [hal.KindName].
-func (e *ConflictError) KindName() string { return "Conflict" }
 
 // conflictError is the error of an access p at a place, which x excludes.
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {

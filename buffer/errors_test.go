@@ -96,20 +96,3 @@ func TestMarkModifiedConflictsWithOneType(t *testing.T) {
 		})
 	}
 }
-
-func TestKindName(t *testing.T) {
-	d := openMany(t, "one", 1, 1)[0]
-	b := newBuffer(t, []uint32{1, 2})
-	require.NoError(t, b.Freeze())
-	require.Equal(t, "Frozen", hal.KindName(b.Update(ctx, nothing)))
-	require.NoError(t, b.Unfreeze())
-	l, err := b.TryAcquire(newStream(t, d), coherence.ReadWrite)
-	require.NoError(t, err)
-	_, err = b.TryAcquire(newStream(t, d), coherence.Read)
-	require.Equal(t, "Conflict", hal.KindName(err))
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	require.Equal(t, "NotReady", hal.KindName(b.View(ended, nothing)))
-	require.NoError(t, l.Release())
-	require.Equal(t, "SoleCopy", hal.KindName(coherence.ErrSoleCopy))
-}

@@ -1,7 +1,6 @@
 package hal
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -32,17 +31,6 @@ var (
 	ErrNotFound        = driver.ErrNotFound        // there is no kernel of that name
 	ErrKernel          = driver.ErrKernel          // a kernel in Go panicked or ended its goroutine
 )
-
-// KindName returns the name of an error's kind, which is that of its variable without Err: "OutOfMemory" for [ErrOutOfMemory]. It knows
-// the kinds of packages coherence and buffer too: "Conflict", "SoleCopy" and "Frozen". It returns "" for nil and for an error without a
-// kind. Bindings to other languages can name their exceptions after it.
-func KindName(err error) string {
-	var e interface{ KindName() string }
-	if errors.As(err, &e) {
-		return e.KindName()
-	}
-	return ""
-}
 
 // Errorf returns an error of the given kind that belongs to no device, for packages above this one that check arguments
 // themselves. op names the operation that failed; format and args say what was wrong.

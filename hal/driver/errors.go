@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -8,34 +9,24 @@ import (
 // The kinds of error. Every error of a backend and of package hal matches exactly
 // one of them with errors.Is.
 var (
-	ErrUnavailable     = newKind("Unavailable", "backend unavailable")
-	ErrNotBuilt        = newKind("NotBuilt", "backend not built in")
-	ErrUnsupported     = newKind("Unsupported", "not supported")
-	ErrOutOfMemory     = newKind("OutOfMemory", "out of memory")
-	ErrInvalidArgument = newKind("InvalidArgument", "invalid argument")
-	ErrOutOfRange      = newKind("OutOfRange", "out of range")
-	ErrOverlap         = newKind("Overlap", "source and destination overlap")
-	ErrMisaligned      = newKind("Misaligned", "misaligned")
-	ErrClosed          = newKind("Closed", "already closed")
-	ErrBusy            = newKind("Busy", "busy")
-	ErrNotReady        = newKind("NotReady", "not ready")
-	ErrWrongDevice     = newKind("WrongDevice", "wrong device")
-	ErrDeviceLost      = newKind("DeviceLost", "device lost")
-	ErrDriver          = newKind("Driver", "driver error")
-	ErrBuild           = newKind("Build", "code does not build")
-	ErrNotFound        = newKind("NotFound", "not found")
-	ErrKernel          = newKind("Kernel", "the program's code failed")
+	ErrUnavailable     = errors.New("backend unavailable")
+	ErrNotBuilt        = errors.New("backend not built in")
+	ErrUnsupported     = errors.New("not supported")
+	ErrOutOfMemory     = errors.New("out of memory")
+	ErrInvalidArgument = errors.New("invalid argument")
+	ErrOutOfRange      = errors.New("out of range")
+	ErrOverlap         = errors.New("source and destination overlap")
+	ErrMisaligned      = errors.New("misaligned")
+	ErrClosed          = errors.New("already closed")
+	ErrBusy            = errors.New("busy")
+	ErrNotReady        = errors.New("not ready")
+	ErrWrongDevice     = errors.New("wrong device")
+	ErrDeviceLost      = errors.New("device lost")
+	ErrDriver          = errors.New("driver error")
+	ErrBuild           = errors.New("code does not build")
+	ErrNotFound        = errors.New("not found")
+	ErrKernel          = errors.New("the program's code failed")
 )
-
-// kind is a kind of error.
-type kind struct{ name, text string }
-
-func newKind(name, text string) error { return &kind{name, text} }
-
-func (k *kind) Error() string { return k.text }
-
-// KindName is the name without Err.
-func (k *kind) KindName() string { return k.name }
 
 // Kinds lists every kind of error once, in the order of their definition.
 func Kinds() []error {
@@ -117,11 +108,3 @@ func (e *Error) Is(target error) bool { return e.Kind == target }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// KindName returns the name of the error's kind, as KindName of package hal does.
-func (e *Error) KindName() string {
-	if k, ok := e.Kind.(interface{ KindName() string }); ok {
-		return k.KindName()
-	}
-	return ""
-}
