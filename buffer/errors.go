@@ -57,39 +57,38 @@ func (p Access) String() string {
 // of which writes: Holder is under way, or came first and waits. The error matches hal.ErrBusy too, because the same call may succeed
 // later. The call sites of writers are always recorded, those of readers only if HALYARD_DEBUG contains the word sites.
 //
-// The other case is MarkModified of elements that are not current. Then Holder is the zero Access, Detail gives the reason, and the error
+// The other case is MarkModified of elements that are not current. Then Holder is the zero Access, the text gives the reason, and the error
 // does not match hal.ErrBusy.
 type ConflictError struct {
-	Op        string
-	Buffer    string // the buffer's name (see WithName), or ""
 	Requested Access // the refused access
 	Holder    Access // the access that excludes it: one under way, or one that has waited for longer
-	Detail    string // the reason if no other access excludes it; else ""
 
-	holder *access // the access that Holder describes; use it only while the storage is locked
+	op, buffer string  // the buffer's name may be ""
+	detail     string  // the reason if no other access excludes it; else ""
+	holder     *access // the access that Holder describes; use it only while the storage is locked
 }
 
 func (e *ConflictError) Error() string {
-	return e.Op + ": " + e.parties()
+	return e.op + ": " + e.parties()
 }
 
 func (e *ConflictError) parties() string {
-	if e.Buffer != "" {
-		return fmt.Sprintf("buffer %q: %s", e.Buffer, e.accesses())
+	if e.buffer != "" {
+		return fmt.Sprintf("buffer %q: %s", e.buffer, e.accesses())
 	}
 	return e.accesses()
 }
 
 func (e *ConflictError) accesses() string {
-	if e.Detail != "" {
-		return fmt.Sprintf("%v: %s", e.Requested, e.Detail)
+	if e.detail != "" {
+		return fmt.Sprintf("%v: %s", e.Requested, e.detail)
 	}
 	return fmt.Sprintf("%v excluded by %v", e.Requested, e.Holder)
 }
 
 // Is reports whether target is coherence.ErrConflict, or hal.ErrBusy if another access excludes the requested one.
 func (e *ConflictError) Is(target error) bool {
-	return target == coherence.ErrConflict || target == hal.ErrBusy && e.Detail == ""
+	return target == coherence.ErrConflict || target == hal.ErrBusy && e.detail == ""
 }
 
 // conflictError is the error of an access p at a place, which x excludes.
@@ -97,7 +96,7 @@ func (s *storage) conflictError(op string, p part, place string, x *access) *Con
 	var here callsite.Site
 	callsite.Here(&here)
 	holder := s.party(x.Part, s.placeName(x.place, x.stream), &x.site)
-	return &ConflictError{Op: op, Buffer: s.name, Requested: s.party(p, place, &here), Holder: holder, holder: x}
+	return &ConflictError{op: op, buffer: s.name, Requested: s.party(p, place, &here), Holder: holder, holder: x}
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.
@@ -105,7 +104,7 @@ func (x *access) staleError(detail string) *ConflictError {
 	s := x.storage
 	var here callsite.Site
 	callsite.Here(&here)
-	return &ConflictError{Op: x.op, Buffer: s.name, Requested: s.party(x.Part, s.placeName(x.place, x.stream), &here), Detail: detail}
+	return &ConflictError{op: x.op, buffer: s.name, Requested: s.party(x.Part, s.placeName(x.place, x.stream), &here), detail: detail}
 }
 
 // conflictWith is the error of x, which other excludes.
