@@ -33,8 +33,8 @@ test: ## run the tests; what is skipped is listed with the reason
 # Left out is what does one thing at a time or belongs to measurements and checks, what runs the suite as the backends do, HIP, which is CUDA's code with
 # other names, and the simulated drivers, which are C. Each package more is a program to compile and link anew.
 RACE_SKIP := coherence|internal/translate|internal/spirv/build|internal/protocol|internal/protocol/diagram|conformance|docs/guide|examples/.*|backends/hip|scripts/.*|$\
-bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|scale|vectors)|buffer/encode|buffer/encode/npy|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
-internal/(callsite|cudahip/image|dl/protogen|layout|siglib|svg|syntax)|internal/testing/(apilist|archtest|doccheck|emulator|path|simgpu|small|testreport|tracecheck)
+bench/(apps|apps/.*|comm|devices|internal/.*|kernels|peers|scale|vectors)|buffer/encode|kernel/algo/internal/.*|kernel/grid/rand|kernel/half|$\
+internal/(callsite|cudahip/image|dl/protogen|layout|npy|siglib|svg|syntax)|internal/testing/(apilist|archtest|doccheck|emulator|path|simgpu|small|testreport|tracecheck)
 # Planted bugs show that checks fail, which they do without it. Each call failing in turn is one goroutine.
 race: ## run the tests of all backends under the race detector
 	@$(REPORT) -race -shuffle=on -skip '^TestPlantedBugs$$|/Errors/EveryNthCallFails$$' -tags "$(TAGS)" $$($(GO) list -tags "$(TAGS)" $(ALL) | grep -vE '/($(RACE_SKIP))$$')

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/npy"
 )
 
 // WriteNPY writes the array to w as an .npy file, which NumPy reads, and returns the number of bytes written. A

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/buffer/array"
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/npy"
 )
 
 func fileOf[T any](t testing.TB, fortran bool, shape []int, data []T) []byte {

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/npy"
 )
 
 // Bytes presents a buffer, or a slice of a buffer, as the bytes of its elements in this machine's byte order, through

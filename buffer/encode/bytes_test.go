@@ -19,9 +19,9 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/buffer/encode"
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/npy"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/internal/comm/driver"
+	"github.com/go-halyard/halyard/internal/npy"
 )
 
 // header returns the header of a file with all elements.

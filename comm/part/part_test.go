@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/go-halyard/halyard/buffer"
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/comm/part"
+	"github.com/go-halyard/halyard/internal/npy"
 )
 
 // must returns the first error of several, with its number.

@@ -121,7 +121,7 @@ const handle = "var kernel any\n"
 var imported = map[string]string{
 	"halyard": "github.com/go-halyard/halyard",
 	"array":   "buffer/array", "buffer": "buffer", "coherence": "coherence", "comm": "comm", "conformance": "conformance", "dlpack": "buffer/dlpack", "kernel": "kernel", "encode": "buffer/encode", "grid": "kernel/grid",
-	"hal": "hal", "driver": "hal/driver", "host": "backends/host", "npy": "buffer/encode/npy", "pool": "hal/pool", "trace": "buffer/trace",
+	"hal": "hal", "driver": "hal/driver", "host": "backends/host", "pool": "hal/pool", "trace": "buffer/trace",
 	"bytes": "", "context": "", "errors": "", "fmt": "", "io": "", "log": "", "math": "", "os": "", "strings": "", "testing": "", "time": "",
 	"unsafe": "", "cl": "github.com/go-gl/cl/v1.2/cl", "cu": "gorgonia.org/cu",
 }

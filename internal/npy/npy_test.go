@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/npy"
 )
 
 // file is a header as some program might write it, behind the magic string.

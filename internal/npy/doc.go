@@ -8,6 +8,5 @@
 // fields may differ in case. For strings, dates and pickled objects, and for BFloat16, which NumPy does not have, the error is of
 // kind ErrUnsupported. Numbers in the other byte order are converted while they are read; records in it are not supported.
 //
-// This package works on files and slices. For arrays use ReadNPY and Array.WriteNPY of package array, for buffers package
-// encode.
+// Package array reads and writes arrays with it, package encode buffers, and comm/part buffers that are divided among ranks.
 package npy

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/go-halyard/halyard/buffer/encode/npy"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/npy"
 	"github.com/go-halyard/halyard/kernel/half"
 )
 
