@@ -60,7 +60,10 @@ func newRecorder() *recorder {
 		PeerAccess: func(*hooked.Device, *hooked.Device) driver.PeerAccess { return driver.PeerWait },
 		Info: func(i driver.Info) driver.Info {
 			i.Caps &^= r.lacks | driver.CapRegister
-			i.PCI.Known = r.bus
+			i.PCI = ""
+			if r.bus {
+				i.PCI = "0000:3b:00.0"
+			}
 			return i
 		},
 		Alloc: func(d *hooked.Device, kind driver.Kind, size, align uint64) (*hooked.Memory, error) {

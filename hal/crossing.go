@@ -263,7 +263,7 @@ func (b *block) allocate(dst, src *Stream, n uint64) {
 
 // gainsByLock reports whether page-locked memory makes the device's copies faster, or keeps them in stream order.
 func gainsByLock(s *deviceState) bool {
-	return !s.Info.Caps.Has(driver.CapOrderedPageable) || !s.Info.SharesHostMemory && s.Info.PCI.Known
+	return !s.Info.Caps.Has(driver.CapOrderedPageable) || !s.Info.SharesHostMemory && s.Info.PCI != ""
 }
 
 // register page-locks memory of the Go heap for both devices, and reports whether it could.

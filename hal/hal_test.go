@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"testing"
@@ -96,7 +97,9 @@ func TestNoDeviceHasTheReasonOfEachBackend(t *testing.T) {
 func TestHardwareIsListedOnce(t *testing.T) {
 	device := func(backend string, ordinal int, id byte, bus uint32) hal.Info {
 		i := hal.Info{Backend: backend, Ordinal: ordinal, Class: driver.ClassGPU, UUID: driver.UUID{id}}
-		i.PCI.Known, i.PCI.Bus = bus > 0, bus
+		if bus > 0 {
+			i.PCI = fmt.Sprintf("0000:%02x:00.0", bus)
+		}
 		return i
 	}
 	simulated := device("vulkan", 4, 1, 1)

@@ -512,7 +512,7 @@ func TestInfoIsComplete(t *testing.T) {
 		info.Alignment != 128 || info.UUID != driver.UUID(uuid) || info.SharesHostMemory || info.Simulated {
 		t.Errorf("%+v", info)
 	}
-	if want := (driver.PCI{Known: true, Domain: 1, Bus: 2, Dev: 3, Fun: 4}); info.PCI != want {
+	if want := "0001:02:03.4"; info.PCI != want {
 		t.Errorf("PCI %v, want %v", info.PCI, want)
 	}
 	for _, want := range []string{"Acme OpenCL 7", "OpenCL 3.0", "fake libfake", "cl_khr_unified_svm"} {

@@ -92,7 +92,7 @@ type hardware struct {
 	name, vendor, driver, platformText string
 	major, minor                       int
 	uuid                               driver.UUID
-	pci                                driver.PCI
+	pci                                string
 	total, maxAlloc, align             uint64
 	class                              driver.Class
 	unified, cpu, emulated             bool
@@ -172,7 +172,7 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 	}
 	if extensions["cl_khr_pci_bus_info"] {
 		if w := f.words(devicePCIBusInfo, 4); w != nil {
-			h.pci = driver.PCI{Known: true, Domain: w[0], Bus: w[1], Dev: w[2], Fun: w[3]}
+			h.pci = fmt.Sprintf("%04x:%02x:%02x.%x", w[0], w[1], w[2], w[3])
 		}
 	}
 

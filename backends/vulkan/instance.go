@@ -130,7 +130,7 @@ func (in *instance) ask(id uintptr) (*facts, status) {
 		t.properties(id, unsafe.Pointer(p))
 		f.importAlign, f.floats = host.align, floats.on
 		if f.extensions[extPCIBusInfo] {
-			f.pci = driver.PCI{Known: true, Domain: pci.domain, Bus: pci.bus, Dev: pci.dev, Fun: pci.fun}
+			f.pci = fmt.Sprintf("%04x:%02x:%02x.%x", pci.domain, pci.bus, pci.dev, pci.fun)
 		}
 		v12 := &features12{head: head{typeFeatures12, nil}}
 		v11 := &features11{head: head{typeFeatures11, unsafe.Pointer(v12)}}

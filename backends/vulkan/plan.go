@@ -24,7 +24,7 @@ type facts struct {
 	driver   string // name and version of the driver, for display
 	compiler string // what the driver's compiled code depends on
 	uuid     driver.UUID
-	pci      driver.PCI
+	pci      string
 
 	extensions map[string]bool
 	features   features

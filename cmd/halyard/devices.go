@@ -266,7 +266,7 @@ func errorEntryOf(err error) *errorEntry {
 func deviceEntryOf(info hal.Info) deviceEntry {
 	d := deviceEntry{
 		Device: info.Name(), Type: info.Class.String(), Name: info.Model, Vendor: info.Vendor, Driver: info.Driver, Tier: info.MemoryModel,
-		PCI: info.PCI.String(), TotalMemory: info.TotalMemory, MaxAlloc: info.MaxAlloc,
+		PCI: info.PCI, TotalMemory: info.TotalMemory, MaxAlloc: info.MaxAlloc,
 		Alignment: info.Alignment, MaxAlign: info.MaxAlign, Unified: info.SharesHostMemory, Simulated: info.Simulated,
 		Capabilities: info.Caps.Names(), LowPriority: info.LowPriority, HighPriority: info.HighPriority,
 	}

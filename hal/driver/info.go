@@ -122,20 +122,6 @@ func (u UUID) String() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// PCI is the address of a device on its bus.
-type PCI struct {
-	Known                 bool
-	Domain, Bus, Dev, Fun uint32
-}
-
-// String returns "0000:3b:00.0", or "" if the address is not known.
-func (p PCI) String() string {
-	if !p.Known {
-		return ""
-	}
-	return fmt.Sprintf("%04x:%02x:%02x.%x", p.Domain, p.Bus, p.Dev, p.Fun)
-}
-
 // Info describes a device.
 type Info struct {
 	Backend     string // the backend's name
@@ -147,7 +133,7 @@ type Info struct {
 	MemoryModel string // how the device's memory is accessed, if the backend knows several ways: "usm", "svm", "buffer"
 
 	UUID UUID
-	PCI  PCI
+	PCI  string // the address on the bus, "0000:3b:00.0", or "" if it is not known
 
 	TotalMemory uint64 // bytes
 	MaxAlloc    uint64 // bytes, the largest single allocation that may succeed
@@ -178,7 +164,7 @@ func (i Info) SameHardware(other Info) bool {
 	if i.Backend == other.Backend || i.Simulated || other.Simulated {
 		return false
 	}
-	return i.UUID != (UUID{}) && i.UUID == other.UUID || i.PCI.Known && i.PCI == other.PCI
+	return i.UUID != (UUID{}) && i.UUID == other.UUID || i.PCI != "" && i.PCI == other.PCI
 }
 
 // Name is the name under which package hal opens the device: "cuda:0".

@@ -61,7 +61,7 @@ func (s *Stream) way(op string, m *Memory, host, n uintptr) (copyWay, error) {
 	} else if hosts.contains(host, n) {
 		return byVendor, nil
 	}
-	crosses := other == staged && info.PCI.Known && !info.SharesHostMemory
+	crosses := other == staged && info.PCI != "" && !info.SharesHostMemory
 	if info.Caps&driver.CapHostCallback != 0 && (crosses && n >= worthStaging || hosts.touches(host, n) && !hosts.contains(host, n)) {
 		return other, nil
 	}

@@ -43,7 +43,7 @@ func (l *library) describe(number, ordinal int) (dev int32, info driver.Info, er
 	}
 	if api.Has(CallDeviceBus) {
 		if bus, code := api.DeviceBus(dev); code == Success {
-			info.PCI = parseBus(bus)
+			info.PCI = busAddress(bus)
 		}
 	}
 	var has [NumAttributes]bool
@@ -103,18 +103,17 @@ func (l *library) caps(has *[NumAttributes]bool) driver.Caps {
 	return caps
 }
 
-// parseBus parses "0000:3b:00.0", without the function as well, and "3b:00.0". It ignores text after the address. An
+// busAddress writes "0000:3b:00.0", also without the function, and "3b:00.0" as Info.PCI has it. It ignores text after the address. An
 // address in any other form counts as unknown.
-func parseBus(s string) driver.PCI {
-	p := driver.PCI{Known: true}
-	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &p.Domain, &p.Bus, &p.Dev, &p.Fun); n >= 3 {
-		return p
+func busAddress(s string) string {
+	var domain, bus, dev, fun uint32
+	if n, _ := fmt.Sscanf(s, "%x:%x:%x.%x", &domain, &bus, &dev, &fun); n < 3 {
+		domain = 0
+		if n, _ := fmt.Sscanf(s, "%x:%x.%x", &bus, &dev, &fun); n != 3 {
+			return ""
+		}
 	}
-	p.Domain = 0
-	if n, _ := fmt.Sscanf(s, "%x:%x.%x", &p.Bus, &p.Dev, &p.Fun); n == 3 {
-		return p
-	}
-	return driver.PCI{}
+	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, dev, fun)
 }
 
 // Limit is a number that a device reports about kernels.

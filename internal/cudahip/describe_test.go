@@ -15,7 +15,7 @@ func TestBusAddressesAreRead(t *testing.T) {
 		"":                 "",
 		"somewhere":        "",
 	} {
-		if got := parseBus(text).String(); got != want {
+		if got := busAddress(text); got != want {
 			t.Errorf("%q is read as %q, want %q", text, got, want)
 		}
 	}

@@ -92,7 +92,7 @@ func pageableDevice() (*Device, *pageableAPI) {
 	a := &pageableAPI{blocks: make(map[uintptr][]byte), busy: make(map[uintptr][]func())}
 	v := &Vendor{Name: "test", LegacyStream: 1, Codes: Codes{1: {Kind: driver.ErrInvalidArgument}}}
 	d := &Device{api: a, lib: &library{vendor: v, api: a}}
-	d.info.Caps, d.info.PCI.Known = driver.CapHostCallback|driver.CapOrderedPageable, true
+	d.info.Caps, d.info.PCI = driver.CapHostCallback|driver.CapOrderedPageable, "0000:3b:00.0"
 	return d, a
 }
 

@@ -27,7 +27,7 @@ func devicesAreListed(h *Harness, t *testing.T) {
 		if info.TotalMemory == 0 || info.MaxAlloc == 0 || info.Alignment != 256 || info.MaxAlign < 4096 {
 			t.Errorf("sizes: %+v", info)
 		}
-		if !info.PCI.Known || info.UUID == (driver.UUID{}) {
+		if info.PCI == "" || info.UUID == (driver.UUID{}) {
 			t.Errorf("no address or UUID: %+v", info)
 		}
 		const all = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.CapHostCallback |
