@@ -16,7 +16,7 @@ import (
 // at most one bug.
 type shim struct {
 	hooked.Backend
-	real   *host.Backend
+	real   driver.Backend
 	traits traits
 
 	open  atomic.Int64 // devices

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // acrossSizes are the sizes, in bytes, that copies between devices are measured at.
@@ -68,7 +69,7 @@ func benchAcross(b *testing.B, from, to *hal.Device) {
 func BenchmarkAcrossHost(b *testing.B) {
 	one := host.New(host.Options{Name: "one", Discrete: 2})
 	other := host.New(host.Options{Name: "other", Discrete: 1})
-	open := func(x *host.Backend, ordinal int) *hal.Device {
+	open := func(x driver.Backend, ordinal int) *hal.Device {
 		d, err := hal.OpenWith(ctx, x, ordinal)
 		require.NoError(b, err)
 		b.Cleanup(func() { require.NoError(b, d.Close()) })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // end is a device with a stream and memory on it, which only close closes.
@@ -23,7 +24,7 @@ type end struct {
 	m *hal.Memory
 }
 
-func newEnd(tb testing.TB, x *host.Backend, ordinal int, n uint64) *end {
+func newEnd(tb testing.TB, x driver.Backend, ordinal int, n uint64) *end {
 	tb.Helper()
 	d, err := hal.OpenWith(ctx, x, ordinal)
 	require.NoError(tb, err)
@@ -55,7 +56,7 @@ func (e *end) all(tb testing.TB, want byte, label ...any) {
 	require.Equal(tb, len(got), bytes.Count(got, []byte{want}), label...)
 }
 
-func hostNamed(name string) *host.Backend { return host.New(host.Options{Name: name, Discrete: 2}) }
+func hostNamed(name string) driver.Backend { return host.New(host.Options{Name: name, Discrete: 2}) }
 
 // kinds of pairs: with memory that the host can touch at either end, at both and at none.
 var acrossPairs = []struct {

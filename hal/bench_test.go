@@ -163,7 +163,7 @@ type free struct {
 
 type freeMemory struct{ driver.Memory }
 
-type freeBackend struct{ *host.Backend }
+type freeBackend struct{ driver.Backend }
 
 func (b freeBackend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	d, err := b.Backend.Open(ctx, ordinal)

@@ -180,7 +180,7 @@ func TestCloseNamesAdoptedStreams(t *testing.T) {
 
 // gateHook is a host backend whose frees may block on gates, and which calls passed at the end of a gate's Open.
 type gateHook struct {
-	*host.Backend
+	driver.Backend
 	passed func()
 }
 

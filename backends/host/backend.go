@@ -39,13 +39,10 @@ type Options struct {
 	// MemoryLimit limits the memory of KindDevice and KindShared on each discrete device, in bytes, for all its handles together; 0 means
 	// the machine's memory.
 	MemoryLimit uint64
-
-	// MaxAlloc is the largest single allocation in bytes; 0 means all of the device's memory.
-	MaxAlloc uint64
 }
 
-// Backend is a family of devices on host memory. It implements driver.Backend.
-type Backend struct {
+// backend is a family of devices on host memory.
+type backend struct {
 	opts Options
 
 	mu    sync.Mutex
@@ -53,18 +50,18 @@ type Backend struct {
 }
 
 // New returns a backend, which is not registered. If options are out of bounds, Devices and Open fail with kind ErrInvalidArgument.
-func New(opts Options) *Backend {
+func New(opts Options) driver.Backend {
 	if opts.Name == "" {
 		opts.Name = "host"
 	}
-	return &Backend{opts: opts, parts: map[int]*hardware{}}
+	return &backend{opts: opts, parts: map[int]*hardware{}}
 }
 
 // Name implements driver.Backend.
-func (b *Backend) Name() string { return b.opts.Name }
+func (b *backend) Name() string { return b.opts.Name }
 
 // Devices implements driver.Backend.
-func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
+func (b *backend) Devices(ctx context.Context) ([]driver.Info, error) {
 	if ctx.Err() != nil {
 		return nil, b.interrupted("devices", ctx)
 	}
@@ -80,7 +77,7 @@ func (b *Backend) Devices(ctx context.Context) ([]driver.Info, error) {
 }
 
 // Open implements driver.Backend. The error is of kind ErrOutOfRange if there is no device of that ordinal.
-func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
+func (b *backend) Open(ctx context.Context, ordinal int) (driver.Device, error) {
 	if ctx.Err() != nil {
 		return nil, b.interrupted("open", ctx)
 	}
@@ -95,7 +92,7 @@ func (b *Backend) Open(ctx context.Context, ordinal int) (driver.Device, error) 
 }
 
 // discrete returns the current number of discrete devices.
-func (b *Backend) discrete(op string) (int, error) {
+func (b *backend) discrete(op string) (int, error) {
 	n, source := b.opts.Discrete, "Options.Discrete"
 	if b.opts.variable != "" {
 		if v := strings.TrimSpace(os.Getenv(b.opts.variable)); v != "" {
@@ -113,7 +110,7 @@ func (b *Backend) discrete(op string) (int, error) {
 }
 
 // part returns the hardware that the handles on one device share.
-func (b *Backend) part(ordinal int) *hardware {
+func (b *backend) part(ordinal int) *hardware {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.parts[ordinal]
@@ -129,7 +126,7 @@ func (b *Backend) part(ordinal int) *hardware {
 
 // owner returns the ordinal of the discrete device in whose memory some of the addresses lie, and whether all do. It returns -1 if none
 // lies in such memory.
-func (b *Backend) owner(s span.Range) (ordinal int, whole bool) {
+func (b *backend) owner(s span.Range) (ordinal int, whole bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ordinal, h := range b.parts {
@@ -140,11 +137,11 @@ func (b *Backend) owner(s span.Range) (ordinal int, whole bool) {
 	return -1, false
 }
 
-func (b *Backend) failure(op string, kind error, format string, args ...any) error {
+func (b *backend) failure(op string, kind error, format string, args ...any) error {
 	return &driver.Error{Op: op, Backend: b.opts.Name, Device: -1, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
 // interrupted reports that ctx had ended before op began.
-func (b *Backend) interrupted(op string, ctx context.Context) error {
+func (b *backend) interrupted(op string, ctx context.Context) error {
 	return &driver.Error{Op: op, Backend: b.opts.Name, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
 }

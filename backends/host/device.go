@@ -32,7 +32,7 @@ func (h *hardware) giveBack(size uint64) { h.used.Add(-size) }
 
 // device is one handle on a device.
 type device struct {
-	backend  *Backend
+	backend  *backend
 	info     driver.Info
 	hardware *hardware
 	held     atomic.Uint64 // bytes allocated through this handle

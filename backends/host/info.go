@@ -20,7 +20,7 @@ const caps = driver.CapAsyncCopy | driver.CapTiming | driver.CapGate | driver.Ca
 	driver.CapCopy2D | driver.CapKernels
 
 // info describes one device.
-func (b *Backend) info(ordinal int) driver.Info {
+func (b *backend) info(ordinal int) driver.Info {
 	total := platform().total
 	info := driver.Info{
 		Backend:          b.opts.Name,
@@ -48,9 +48,6 @@ func (b *Backend) info(ordinal int) driver.Info {
 		info.Caps |= driver.CapMemInfo
 	}
 	info.MaxAlloc = info.TotalMemory
-	if b.opts.MaxAlloc > 0 {
-		info.MaxAlloc = min(info.MaxAlloc, b.opts.MaxAlloc)
-	}
 	return info
 }
 

@@ -49,14 +49,6 @@ func TestKindsOfMemory(t *testing.T) {
 	}
 }
 
-func TestLargestAllocation(t *testing.T) {
-	for ordinal := range 2 {
-		d := open(t, host.Options{Discrete: 1, MaxAlloc: 1000}, ordinal)
-		want(t, "the largest allocation", d.Info().MaxAlloc, 1000) // package hal refuses larger ones
-		alloc(t, d, driver.KindDevice, 1000)
-	}
-}
-
 // All of the machine's memory is more than is available, and is refused, not fatal.
 func TestHugeAllocationIsRefused(t *testing.T) {
 	for ordinal := range 2 {
