@@ -345,14 +345,10 @@ func errorsNotSticky(t *trial) {
 
 func deviceLostIsSticky(t *trial) {
 	f := t.faults()
-	l, ok := f.(DeviceLoss)
-	if !ok {
-		t.Skipf("the device cannot be lost: Harness.Faults has no DeviceLoss")
-	}
 	d := t.Open()
 	m, s := t.memory(d, hal.KindDevice, 64), t.stream(d)
 	e := t.recorded(s)
-	l.LoseDevice(1)
+	f.LoseDevice(1)
 	t.wantKind(s.Fill(m.All(), hal.Zero), hal.ErrDeviceLost, "the call that loses the device")
 	f.Reset()
 	for what, call := range map[string]func() error{

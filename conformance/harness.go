@@ -47,7 +47,7 @@ type Harness struct {
 	VendorCodes func() []driver.Error
 
 	// Faults returns control over the driver calls behind the device that Open opens, for checks that
-	// make them fail. It may implement [DeviceLoss] too. Nil skips those checks.
+	// make them fail. Nil skips those checks.
 	Faults func() FaultControl
 
 	// FailAsync(true) makes transfers and fills of the device that Open opens fail when they run, until FailAsync(false).
@@ -68,14 +68,11 @@ type FaultControl interface {
 	// effect, and its error has Vendor set.
 	FailCall(n uint64)
 
-	// Reset cancels FailCall and LoseDevice, and sets CallCount to zero.
-	Reset()
-}
-
-// DeviceLoss is implemented by a FaultControl that can also simulate the loss of the device.
-type DeviceLoss interface {
 	// LoseDevice makes the n-th driver call from now on, and only that one, fail as if the device were lost.
 	LoseDevice(n uint64)
+
+	// Reset cancels FailCall and LoseDevice, and sets CallCount to zero.
+	Reset()
 }
 
 // Exclusion leaves a check out, or expects it to fail.

@@ -190,7 +190,7 @@ func (b *shim) FailCall(n uint64) {
 	b.failAt = b.calls + n
 }
 
-// LoseDevice implements conformance.DeviceLoss.
+// LoseDevice implements conformance.FaultControl.
 func (b *shim) LoseDevice(n uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -52,7 +52,7 @@ func vendorCodes() []driver.Error {
 	return codes
 }
 
-// faults makes calls of the library fail. It implements conformance.FaultControl and DeviceLoss.
+// faults makes calls of the library fail. It implements conformance.FaultControl.
 type faults struct {
 	lib *library
 

@@ -74,7 +74,7 @@ func (f *faults) CallCount() uint64 { return f.sim.CallCount() - f.base }
 // FailCall implements conformance.FaultControl.
 func (f *faults) FailCall(n uint64) { f.sim.FailCall(n, unknownError) }
 
-// LoseDevice implements conformance.DeviceLoss.
+// LoseDevice implements conformance.FaultControl.
 func (f *faults) LoseDevice(n uint64) { f.sim.FailCall(n, launchFailed) }
 
 // Reset implements conformance.FaultControl.

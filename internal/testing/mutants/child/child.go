@@ -117,7 +117,7 @@ func (f *faults) FailCall(n uint64) {
 	f.failAt = f.calls + n
 }
 
-// LoseDevice implements conformance.DeviceLoss.
+// LoseDevice implements conformance.FaultControl.
 func (f *faults) LoseDevice(n uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
