@@ -12,8 +12,8 @@ import (
 // gives it to [New] and closes it; its other methods are for this package.
 type Engine = driver.Engine
 
-// Info describes an engine: its name, the library and where that was found, the ABI, the version, the launcher, and
-// how threads may use it.
+// Info describes an engine, as its method Info returns it, or a library: its name, the library and where that was found, the ABI, the
+// version, the launcher, and how threads may use it.
 type Info = driver.Info
 
 // Comm is a communicator: some ranks of the job, whose messages never mix with those of other communicators.
@@ -50,9 +50,6 @@ func (c *Comm) Rank() int { return c.rank }
 
 // Size is the number of ranks.
 func (c *Comm) Size() int { return c.size }
-
-// Info describes the engine.
-func (c *Comm) Info() Info { return c.engine.d.Info() }
 
 // Err returns the error of the first operation that failed, or nil. After such a failure the communicator refuses all operations.
 func (c *Comm) Err() error {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/comm"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/comm/driver"
 	"github.com/go-halyard/halyard/internal/dl"
@@ -57,22 +58,15 @@ type library struct {
 	setContext dl.Proc // CUDA's cuCtxSetCurrent
 }
 
-// Info describes a library.
-type Info struct {
-	Name    string // "NCCL" or "RCCL"
-	Version string // "2.27.7"
-	Library string // the name under which it was loaded
-	Path    string // of the file, "" if the system does not say
-}
-
-// Describe loads the library for devices of a backend, "cuda" or "hip", and describes it. If none can be used, the error is of kind
-// [driver.ErrUnavailable], and names every library that was tried.
-func Describe(backend string) (Info, error) {
+// Describe loads the library for devices of a backend, "cuda" or "hip", and returns its Name, "NCCL" or "RCCL", its Version,
+// "2.27.7", the name Library by which it was loaded, and its Path, "" if the system does not say. If none can be used, the error is of
+// kind [comm.ErrUnavailable], and names every library that was tried.
+func Describe(backend string) (comm.Info, error) {
 	l, err := load("Describe", backend)
 	if err != nil {
-		return Info{}, err
+		return comm.Info{}, err
 	}
-	i := Info{Name: "NCCL", Version: versionText(l.version), Library: l.name, Path: l.path}
+	i := comm.Info{Name: "NCCL", Version: versionText(l.version), Library: l.name, Path: l.path}
 	if l.rccl {
 		i.Name = "RCCL"
 	}

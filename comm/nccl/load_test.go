@@ -22,7 +22,7 @@ func TestDescribe(t *testing.T) {
 		t.Setenv(nccl.EnvLibrary, sims[i].library)
 		info, err := nccl.Describe(sims[i].backend)
 		require.NoError(t, err)
-		require.Equal(t, nccl.Info{Name: name, Version: "2.27.7", Library: sims[i].library, Path: sims[i].library}, info)
+		require.Equal(t, comm.Info{Name: name, Version: "2.27.7", Library: sims[i].library, Path: sims[i].library}, info)
 	}
 }
 
