@@ -144,14 +144,6 @@ func (m *Module) String() string {
 	return "no module"
 }
 
-// Device returns the handle through which the module was loaded.
-func (m *Module) Device() *Device {
-	if m == nil {
-		return nil
-	}
-	return m.dev
-}
-
 // Names lists the module's kernels, sorted. It is nil if the driver cannot list them, and once the module is closed.
 func (m *Module) Names() []string {
 	s := m.state()

@@ -10,13 +10,13 @@ import (
 // Pitched describes rows of bytes in a memory: each row begins Pitch bytes after the one before it.
 // Like [Region] it is a plain value whose bounds are checked when it is used.
 type Pitched struct {
-	Mem   *Memory
-	Off   uint64 // bytes from the start of the memory to the first row
-	Pitch uint64 // bytes from the start of one row to the start of the next
+	mem   *Memory
+	off   uint64 // bytes from the start of the memory to the first row
+	pitch uint64 // bytes from the start of one row to the start of the next
 }
 
 // Pitched returns rows: the first begins at offset off, and each further one pitch bytes after the one before it.
-func (m *Memory) Pitched(off, pitch uint64) Pitched { return Pitched{Mem: m, Off: off, Pitch: pitch} }
+func (m *Memory) Pitched(off, pitch uint64) Pitched { return Pitched{mem: m, off: off, pitch: pitch} }
 
 // extent returns the number of bytes from the first byte of the first row to the last byte of the last row; ok is
 // false if it overflows.
@@ -36,16 +36,16 @@ func extent(pitch, width, rows uint64) (n uint64, ok bool) {
 // and nothing is copied.
 func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	const op = "copy rows"
-	st, err := s.enter(op, dst.Mem, src.Mem)
+	st, err := s.enter(op, dst.mem, src.mem)
 	if err != nil {
 		return err
 	}
-	defer st.exit(dst.Mem, src.Mem)
+	defer st.exit(dst.mem, src.mem)
 	switch {
-	case !st.reaches(dst.Mem):
-		return st.foreign(op, dst.Mem)
-	case !st.reaches(src.Mem):
-		return st.foreign(op, src.Mem)
+	case !st.reaches(dst.mem):
+		return st.foreign(op, dst.mem)
+	case !st.reaches(src.mem):
+		return st.foreign(op, src.mem)
 	}
 	if err := dst.check(op, width, rows); err != nil {
 		return err
@@ -56,17 +56,17 @@ func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	switch {
 	case width == 0 || rows == 0:
 		return nil
-	case dst.Mem.s == src.Mem.s && meet(dst, src, width, rows):
+	case dst.mem.s == src.mem.s && meet(dst, src, width, rows):
 		return st.dev.Failure(op, ErrOverlap, "%d rows of %d bytes: source offset %d, pitch %d; destination offset %d, pitch %d",
-			rows, width, src.Off, src.Pitch, dst.Off, dst.Pitch)
-	case !dst.Mem.s.vacant(true) || !src.Mem.s.vacant(false):
+			rows, width, src.off, src.pitch, dst.off, dst.pitch)
+	case !dst.mem.s.vacant(true) || !src.mem.s.vacant(false):
 		return st.busy(op)
 	}
-	dst.Mem.s.Note(&st.User)
-	src.Mem.s.Note(&st.User)
+	dst.mem.s.Note(&st.User)
+	src.mem.s.Note(&st.User)
 	return st.rows(driver.Rect{
-		Dst: driver.Pitched{Mem: dst.Mem.s.drv, Off: dst.Off, Pitch: dst.Pitch},
-		Src: driver.Pitched{Mem: src.Mem.s.drv, Off: src.Off, Pitch: src.Pitch}, Width: width, Rows: rows,
+		Dst: driver.Pitched{Mem: dst.mem.s.drv, Off: dst.off, Pitch: dst.pitch},
+		Src: driver.Pitched{Mem: src.mem.s.drv, Off: src.off, Pitch: src.pitch}, Width: width, Rows: rows,
 	})
 }
 
@@ -84,13 +84,13 @@ func (s *Stream) CopyOut2D(dst []byte, pitch uint64, src Pitched, width, rows ui
 }
 
 func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows uint64, in bool) error {
-	st, err := s.enter(op, m.Mem)
+	st, err := s.enter(op, m.mem)
 	if err != nil {
 		return err
 	}
-	defer st.exit(m.Mem)
-	if m.Mem.s.dev != st.dev {
-		return st.foreign(op, m.Mem)
+	defer st.exit(m.mem)
+	if m.mem.s.dev != st.dev {
+		return st.foreign(op, m.mem)
 	}
 	if err := m.check(op, width, rows); err != nil {
 		return err
@@ -104,16 +104,16 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 			rows, width, pitch, len(b))
 	case n == 0:
 		return nil
-	case !m.Mem.s.vacant(in):
+	case !m.mem.s.vacant(in):
 		return st.busy(op)
 	}
-	m.Mem.s.Note(&st.User)
+	m.mem.s.Note(&st.User)
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if seen.any.Load() {
 		st.noteBytes(p, n)
 	}
 	defer st.Keep(p, n) // after the copy
-	there, here := driver.Pitched{Mem: m.Mem.s.drv, Off: m.Off, Pitch: m.Pitch}, driver.Pitched{Host: p, Pitch: pitch}
+	there, here := driver.Pitched{Mem: m.mem.s.drv, Off: m.off, Pitch: m.pitch}, driver.Pitched{Host: p, Pitch: pitch}
 	if in {
 		return st.rows(driver.Rect{Dst: there, Src: here, Width: width, Rows: rows})
 	}
@@ -122,14 +122,14 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 
 // check returns an error if the rows do not fit in the memory.
 func (p *Pitched) check(op string, width, rows uint64) error {
-	m := p.Mem.s
-	n, ok := extent(p.Pitch, width, rows)
+	m := p.mem.s
+	n, ok := extent(p.pitch, width, rows)
 	switch {
-	case p.Pitch < width && rows > 1:
-		return m.dev.Failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.Pitch, width)
-	case !ok || p.Off > m.Size || n > m.Size-p.Off:
+	case p.pitch < width && rows > 1:
+		return m.dev.Failure(op, ErrInvalidArgument, "pitch %d is less than the row width %d", p.pitch, width)
+	case !ok || p.off > m.Size || n > m.Size-p.off:
 		return m.dev.Failure(op, ErrOutOfRange, "%d rows of %d bytes with pitch %d at offset %d do not fit in memory of %d bytes",
-			rows, width, p.Pitch, p.Off, m.Size)
+			rows, width, p.pitch, p.off, m.Size)
 	}
 	return nil
 }
@@ -137,20 +137,20 @@ func (p *Pitched) check(op string, width, rows uint64) error {
 // meet reports whether two sets of rows of one memory share a byte. If their pitches differ it reports whether
 // their extents overlap.
 func meet(a, b Pitched, width, rows uint64) bool {
-	if a.Off > b.Off {
+	if a.off > b.off {
 		a, b = b, a
 	}
-	first, _ := extent(a.Pitch, width, rows)
-	apart := b.Off - a.Off
+	first, _ := extent(a.pitch, width, rows)
+	apart := b.off - a.off
 	switch {
 	case apart >= first:
 		return false
-	case a.Pitch != b.Pitch || rows == 1:
+	case a.pitch != b.pitch || rows == 1:
 		return true
 	}
 	// Row i of b begins column bytes after row i+down of a begins.
-	down, column := apart/a.Pitch, apart%a.Pitch
-	return column < width && down < rows || column > a.Pitch-width && down+1 < rows
+	down, column := apart/a.pitch, apart%a.pitch
+	return column < width && down < rows || column > a.pitch-width && down+1 < rows
 }
 
 // rows copies in one vendor call if the driver can, else row by row.

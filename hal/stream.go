@@ -471,14 +471,6 @@ func (e *Event) end() {
 	}
 }
 
-// Device returns the device that the event belongs to.
-func (e *Event) Device() *Device {
-	if e == nil {
-		return nil
-	}
-	return e.dev
-}
-
 // String says which device the event belongs to.
 func (e *Event) String() string {
 	if e == nil || e.s == nil {
