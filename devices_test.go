@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard"
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
@@ -30,7 +31,7 @@ var add = kernel.New(kernel.Source{
 	Kernels: map[string]kernel.Written{"add": {Params: []string{"x", "len(x)"}, Footprint: kernel.Footprint{
 		Cut: [3]bool{true},
 		Of: func(box kernel.Box, values []int64, touch []kernel.Touch) {
-			s := kernel.Span{Lo: min(box.Lo[0], int(values[1])), Hi: min(box.Hi[0], int(values[1]))}
+			s := buffer.Range{Lo: min(box.Lo[0], int(values[1])), Hi: min(box.Hi[0], int(values[1]))}
 			touch[0] = kernel.Touch{Read: s, Write: s}
 		},
 	}}},

@@ -215,7 +215,7 @@ func gridOf(blocks, block [3]uint32) hal.Grid {
 // apart reports whether no part writes to a span that another one uses. The elements may differ, but a device gets, and makes stale
 // elsewhere, the span.
 func (d *division) apart(args []Arg) bool {
-	meet := func(a, b Span) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
+	meet := func(a, b buffer.Range) bool { return max(a.Lo, b.Lo) < min(a.Hi, b.Hi) }
 	for n := range buffersOf(args) {
 		for j := range d.parts {
 			for _, other := range d.parts[:j] {
@@ -315,7 +315,7 @@ func (p *part) want(cover buffer.Leases, n int, mode coherence.Mode) {
 	}
 	p.wants = append(p.wants, parts.Of(cover, n, w.Lo, w.Hi, mode))
 	if w.Hi <= w.Lo {
-		w = Span{r.Hi, r.Hi}
+		w = buffer.Range{Lo: r.Hi, Hi: r.Hi}
 	}
 	if r.Lo < min(r.Hi, w.Lo) {
 		p.wants = append(p.wants, parts.Of(cover, n, r.Lo, min(r.Hi, w.Lo), coherence.Read))

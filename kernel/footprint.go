@@ -1,17 +1,17 @@
 package kernel
 
+import "github.com/go-halyard/halyard/buffer"
+
 // Box is the threads of a part of a grid: those with Lo[d] <= t.Global(d) < Hi[d] in each dimension d.
 type Box struct {
 	Lo, Hi [3]int
 	Block  [3]int // threads of a block, if the box consists of whole blocks; else 0, and the footprint may be larger than necessary
 }
 
-// Span is the elements of a slice from Lo to Hi; Hi is not among them. It is empty if Hi <= Lo.
-type Span struct{ Lo, Hi int }
-
-// Touch is what the threads of a box may use of one slice of a kernel. Threads read no element outside Read and write none outside Write.
+// Touch is what the threads of a box may use of one slice of a kernel. Threads read no element outside Read and write none outside Write. A
+// range is empty if Hi <= Lo.
 type Touch struct {
-	Read, Write Span
+	Read, Write buffer.Range
 	Whole       bool // each element of Write is written, and none of Write is read before: what it held does not matter
 }
 

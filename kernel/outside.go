@@ -167,7 +167,7 @@ func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Ke
 	for n, c := range r.copies {
 		w := c.touch.Write
 		if left, first := unwritten(c.of(w), pattern[:], fields(r.types[n])); c.touch.Whole && left > 0 {
-			r.find("it leaves element %d of %s, and its footprint says that it writes all of %s", w.Lo+first/c.elem, c.name, w.said())
+			r.find("it leaves element %d of %s, and its footprint says that it writes all of %s", w.Lo+first/c.elem, c.name, said(w))
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (r *rehearsal) block(b *Block) {
 				if at := why.Addr - c.address(); why.Addr >= c.address() && at < uintptr(len(c.bytes)) {
 					r.find("%s: it uses element %d of %s, and its footprint says that it reads %s and writes %s", why.Place, int(at)/c.elem,
 						c.name,
-						c.touch.Read.said(), c.touch.Write.said())
+						said(c.touch.Read), said(c.touch.Write))
 				}
 			}
 			panic(why)
@@ -203,9 +203,9 @@ func (r *rehearsal) find(format string, args ...any) {
 // replicate copies elements to pages. What the part only writes has a pattern instead.
 func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern []byte) (*replicated, error) {
 	c := &replicated{elem: int(element.Size()), touch: touch}
-	for _, s := range []*Span{&c.touch.Read, &c.touch.Write} { // the lengths that it was made of may be wrong
+	for _, s := range []*buffer.Range{&c.touch.Read, &c.touch.Write} { // the lengths that it was made of may be wrong
 		if s.Hi = min(s.Hi, len(data)/max(c.elem, 1)); s.Lo < 0 || s.Hi <= s.Lo {
-			*s = Span{}
+			*s = buffer.Range{}
 		}
 	}
 	at := [4]int{c.touch.Read.Lo, c.touch.Read.Hi, c.touch.Write.Lo, c.touch.Write.Hi}[end] * c.elem
@@ -226,12 +226,12 @@ func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern 
 
 func (c *replicated) address() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(c.bytes))) }
 
-func (c *replicated) of(s Span) []byte { return c.bytes[s.Lo*c.elem : s.Hi*c.elem] }
+func (c *replicated) of(s buffer.Range) []byte { return c.bytes[s.Lo*c.elem : s.Hi*c.elem] }
 
 // protect makes pages inaccessible that the part does not use, and those read-only that it does not write.
 func (c *replicated) protect() error {
 	err := pages.Protect(c.pages, pages.None)
-	allow := func(s Span, a pages.Access) {
+	allow := func(s buffer.Range, a pages.Access) {
 		lo, hi := (c.from+s.Lo*c.elem)/pages.Size*pages.Size, pages.Up(c.from+s.Hi*c.elem)
 		if s.Lo < s.Hi && err == nil {
 			err = pages.Protect(c.pages[lo:hi], a)
@@ -242,7 +242,7 @@ func (c *replicated) protect() error {
 	return err
 }
 
-func (s Span) said() string {
+func said(s buffer.Range) string {
 	if s.Hi <= s.Lo {
 		return "no elements"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/kernel"
@@ -24,7 +25,7 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 	kernel.SetChecking(true)
 	defer kernel.SetChecking(false)
 	const n = 480 // x and y have more elements, on the same pages
-	all := kernel.Span{Hi: 3 * n}
+	all := buffer.Range{Hi: 3 * n}
 	for name, c := range map[string]struct {
 		f     func(x, y []float32, i int)
 		touch func(lo, hi int) [2]kernel.Touch // for the threads of a part
@@ -33,25 +34,25 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 		"right": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i-1] + x[n+i+1] },
 			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: kernel.Span{Lo: n + lo - 1, Hi: n + hi + 1}}, {Write: kernel.Span{Lo: n + lo, Hi: n + hi}, Whole: true}}
+				return [2]kernel.Touch{{Read: buffer.Range{Lo: n + lo - 1, Hi: n + hi + 1}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "",
 		},
 		"reads above": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i] + x[n+i+1] },
 			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: kernel.Span{Lo: n + lo, Hi: n + hi}}, {Write: kernel.Span{Lo: n + lo, Hi: n + hi}, Whole: true}}
+				return [2]kernel.Touch{{Read: buffer.Range{Lo: n + lo, Hi: n + hi}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it uses element 720 of x, and its footprint says that it reads elements 480 to 719 and writes no elements",
 		},
 		"reads below": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i] + x[n+i-1] },
 			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: kernel.Span{Lo: n + lo, Hi: n + hi}}, {Write: kernel.Span{Lo: n + lo, Hi: n + hi}, Whole: true}}
+				return [2]kernel.Touch{{Read: buffer.Range{Lo: n + lo, Hi: n + hi}}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it uses element 479 of x",
 		},
 		"writes above": {
 			func(x, y []float32, i int) { y[n+i] = x[n+i]; y[n+i+1] = 3 },
 			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: all}, {Write: kernel.Span{Lo: n + lo, Hi: n + hi}}}
+				return [2]kernel.Touch{{Read: all}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}}}
 			}, "it uses element 720 of y, and its footprint says that it reads no elements and writes elements 480 to 719",
 		},
 		"writes what it reads": {
@@ -61,8 +62,8 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 				}
 			},
 			func(lo, hi int) [2]kernel.Touch {
-				w := kernel.Span{Lo: n + lo, Hi: n + hi}
-				return [2]kernel.Touch{{Read: all}, {Read: kernel.Span{Lo: w.Lo, Hi: w.Hi + hi/n}, Write: w}} // another part may not write what it reads
+				w := buffer.Range{Lo: n + lo, Hi: n + hi}
+				return [2]kernel.Touch{{Read: all}, {Read: buffer.Range{Lo: w.Lo, Hi: w.Hi + hi/n}, Write: w}} // another part may not write what it reads
 			}, "it uses element 960 of y, and its footprint says that it reads elements 720 to 960 and writes elements 720 to 959",
 		},
 		"leaves elements": {
@@ -72,13 +73,13 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 				}
 			},
 			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{}, {Write: kernel.Span{Lo: n + lo, Hi: n + hi}, Whole: true}}
+				return [2]kernel.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it leaves element 780 of y, and its footprint says that it writes all of elements 720 to 959",
 		},
 		"fails by itself": {
 			func(x, y []float32, i int) { y[n+i] = x[5*n] },
 			func(lo, hi int) [2]kernel.Touch {
-				return [2]kernel.Touch{{Read: all}, {Write: kernel.Span{Lo: n + lo, Hi: n + hi}, Whole: true}}
+				return [2]kernel.Touch{{Read: all}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "index out of range [2400] with length 1440 (outside_test.go:",
 		},
 	} {

@@ -23,8 +23,8 @@ import (
 )
 
 // span returns the elements from lo to hi of a slice of n.
-func span(lo, hi int, n int64) kernel.Span {
-	return kernel.Span{Lo: min(max(lo, 0), int(n)), Hi: min(max(hi, 0), int(n))}
+func span(lo, hi int, n int64) buffer.Range {
+	return buffer.Range{Lo: min(max(lo, 0), int(n)), Hi: min(max(hi, 0), int(n))}
 }
 
 // own is the footprint of a kernel that uses element t.Global(0) of the slices whose lengths are the values with these numbers. The last one is written.
@@ -338,7 +338,7 @@ func TestReadsOfOtherPartsKeepALaunchTogether(t *testing.T) {
 		}
 	})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"x", "len(x)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
 		Of: func(box kernel.Box, v []int64, touch []kernel.Touch) {
-			touch[0] = kernel.Touch{Read: kernel.Span{Hi: n}, Write: span(box.Lo[0], box.Hi[0], n)}
+			touch[0] = kernel.Touch{Read: buffer.Range{Hi: n}, Write: span(box.Lo[0], box.Hi[0], n)}
 		}}}}})
 	defer func() { assert.NoError(t, p.Close()) }()
 	x := made(t, make([]int32, n)...)

@@ -133,6 +133,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
@@ -293,27 +294,27 @@ func (l *launch) violated(box kernel.Box, format string, args ...any) {
 	}
 }
 
-func in(s kernel.Span, i int) bool { return s.Lo <= i && i < s.Hi }
+func in(s buffer.Range, i int) bool { return s.Lo <= i && i < s.Hi }
 
 // check runs the threads of a box, and compares what they use with the footprint.
 func (l *launch) check(box kernel.Box, block, blocks [3]int) (touch []kernel.Touch, seen map[unsafe.Pointer][]use, ok bool) {
 	touch = make([]kernel.Touch, len(l.arrays))
 	for i := range touch {
-		touch[i] = kernel.Touch{Read: kernel.Span{-9, math.MaxInt}, Whole: true} // to be overwritten
+		touch[i] = kernel.Touch{Read: buffer.Range{-9, math.MaxInt}, Whole: true} // to be overwritten
 	}
 	l.of(box, l.values, touch)
 	l.clear()
 	ok = l.run(box, block, blocks)
 	seen = uses
 	for n, a := range l.arrays {
-		t, least := touch[n], [2]kernel.Span{}
-		for _, s := range []kernel.Span{t.Read, t.Write} {
+		t, least := touch[n], [2]buffer.Range{}
+		for _, s := range []buffer.Range{t.Read, t.Write} {
 			if s.Lo < 0 || s.Hi > a.n || s.Lo > s.Hi {
 				l.violated(box, "%s: span %v of %d elements", a.name, s, a.n)
 			}
 		}
 		for i, u := range seen[a.p] {
-			for k, s := range []kernel.Span{t.Read, t.Write} {
+			for k, s := range []buffer.Range{t.Read, t.Write} {
 				if u&(1<<k) == 0 {
 					continue
 				}
@@ -329,7 +330,7 @@ func (l *launch) check(box kernel.Box, block, blocks [3]int) (touch []kernel.Tou
 				l.violated(box, "%s[%d] is used (%d), and all of %v should be written first", a.name, i, u, t.Write)
 			}
 		}
-		if l.exact && ok && [2]kernel.Span{t.Read, t.Write} != least {
+		if l.exact && ok && [2]buffer.Range{t.Read, t.Write} != least {
 			l.violated(box, "%s: footprint %+v, used are %v", a.name, t, least)
 		}
 	}
@@ -382,8 +383,8 @@ func (l *launch) cuts(r *rand.Rand, box kernel.Box, block, blocks [3]int) (tried
 				}
 			}
 			p, q := touchA[n], touchB[n]
-			for _, s := range [][2]kernel.Span{{p.Write, q.Write}, {p.Write, q.Read}, {p.Read, q.Write}} {
-				if p.Write != (kernel.Span{}) && q.Write != (kernel.Span{}) && max(s[0].Lo, s[1].Lo) < min(s[0].Hi, s[1].Hi) {
+			for _, s := range [][2]buffer.Range{{p.Write, q.Write}, {p.Write, q.Read}, {p.Read, q.Write}} {
+				if p.Write != (buffer.Range{}) && q.Write != (buffer.Range{}) && max(s[0].Lo, s[1].Lo) < min(s[0].Hi, s[1].Hi) {
 					l.violated(box, "%s: footprints of parts at %d in dimension %d meet: %+v and %+v", x.name, mid, d, p, q)
 				}
 			}

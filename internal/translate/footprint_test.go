@@ -252,6 +252,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
@@ -396,7 +397,7 @@ func main() {
 				if t.Whole && t.Write.Hi > t.Write.Lo {
 					whole++
 				}
-				if full := t.Write.Hi - t.Write.Lo; l.arrays[i].n > 0 && full == l.arrays[i].n && !t.Whole && t.Read == (kernel.Span{}) {
+				if full := t.Write.Hi - t.Write.Lo; l.arrays[i].n > 0 && full == l.arrays[i].n && !t.Whole && t.Read == (buffer.Range{}) {
 					l.violated(box, "%s: all is written, and Whole is not set", l.arrays[i].name)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -269,16 +270,16 @@ func (a Interval) Fits(lo, hi int64) Interval {
 }
 
 // Span returns the elements of a slice of n elements.
-func (a Interval) Span(n int64) kernel.Span {
+func (a Interval) Span(n int64) buffer.Range {
 	lo, hi := max(a.lo, 0), min(a.hi, n-1)
 	if a.empty() || lo > hi {
-		return kernel.Span{}
+		return buffer.Range{}
 	}
-	return kernel.Span{Lo: int(lo), Hi: int(hi) + 1}
+	return buffer.Range{Lo: int(lo), Hi: int(hi) + 1}
 }
 
 // Filled reports whether a span is filled by threads that write so many elements each, for each choice of numbers of the intervals others.
-func Filled(s kernel.Span, each int64, of ...Interval) bool {
+func Filled(s buffer.Range, each int64, of ...Interval) bool {
 	n := one(each)
 	for _, a := range of {
 		if a.loose || a.empty() || uint64(a.hi)-uint64(a.lo) >= math.MaxInt64 {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -98,36 +99,36 @@ func TestProductsThatWrapAround(t *testing.T) {
 func TestSpansOfIntervals(t *testing.T) {
 	box := kernel.Box{Lo: [3]int{4, 0, 0}, Hi: [3]int{12, 1, 1}, Block: [3]int{4, 1, 1}}
 	i := Places(box, 0)
-	assert.Equal(t, kernel.Span{Lo: 4, Hi: 12}, i.Span(100))
-	assert.Equal(t, kernel.Span{Lo: 4, Hi: 6}, i.Span(6))
-	assert.Equal(t, kernel.Span{}, i.Span(4))
-	assert.Equal(t, kernel.Span{}, i.Span(0))
-	assert.Equal(t, kernel.Span{}, i.Span(-1))
-	assert.Equal(t, kernel.Span{Lo: 0, Hi: 2}, i.Add(-10).Span(6))
-	assert.Equal(t, kernel.Span{Lo: 0, Hi: 7}, i.Times(Only(math.MaxInt64)).Span(7), "it may be anything")
-	assert.Equal(t, kernel.Span{Lo: 1, Hi: 3}, Blocks(box, 0).Span(9))
-	assert.Equal(t, kernel.Span{Lo: 0, Hi: 4}, Locals(box, 0).Span(9))
-	assert.Equal(t, kernel.Span{Lo: 3, Hi: 9}, Only(3).Steps(Only(2), Only(9)).Span(20))
-	assert.Equal(t, kernel.Span{}, Only(9).Steps(Only(2), Only(9)).Span(20))
+	assert.Equal(t, buffer.Range{Lo: 4, Hi: 12}, i.Span(100))
+	assert.Equal(t, buffer.Range{Lo: 4, Hi: 6}, i.Span(6))
+	assert.Equal(t, buffer.Range{}, i.Span(4))
+	assert.Equal(t, buffer.Range{}, i.Span(0))
+	assert.Equal(t, buffer.Range{}, i.Span(-1))
+	assert.Equal(t, buffer.Range{Lo: 0, Hi: 2}, i.Add(-10).Span(6))
+	assert.Equal(t, buffer.Range{Lo: 0, Hi: 7}, i.Times(Only(math.MaxInt64)).Span(7), "it may be anything")
+	assert.Equal(t, buffer.Range{Lo: 1, Hi: 3}, Blocks(box, 0).Span(9))
+	assert.Equal(t, buffer.Range{Lo: 0, Hi: 4}, Locals(box, 0).Span(9))
+	assert.Equal(t, buffer.Range{Lo: 3, Hi: 9}, Only(3).Steps(Only(2), Only(9)).Span(20))
+	assert.Equal(t, buffer.Range{}, Only(9).Steps(Only(2), Only(9)).Span(20))
 	box.Hi[1] = 0
 	for _, none := range []Interval{Places(box, 0), Locals(box, 0), Blocks(box, 0), Only(1).When(Places(box, 0)), Places(box, 2).Plus(Only(1)).Times(Only(2))} {
-		assert.Equal(t, kernel.Span{}, none.Span(9))
+		assert.Equal(t, buffer.Range{}, none.Span(9))
 	}
 }
 
 // Elements that are counted fill a span, unless more numbers may be in the intervals than there are.
 func TestFilledSpans(t *testing.T) {
 	i := Places(kernel.Box{Hi: [3]int{5, 1, 1}}, 0)
-	assert.True(t, Filled(kernel.Span{Hi: 5}, 1, i))
-	assert.True(t, Filled(kernel.Span{Lo: 10, Hi: 20}, 2, i))
-	assert.True(t, Filled(kernel.Span{Hi: 25}, 1, i, i))
-	assert.True(t, Filled(kernel.Span{Hi: 3}, 1, i.Below(Only(3))))
-	assert.False(t, Filled(kernel.Span{Hi: 6}, 1, i))
-	assert.False(t, Filled(kernel.Span{Hi: 3}, 1, i.Below(Between(1, 3))))
-	assert.False(t, Filled(kernel.Span{Hi: 5}, 1, i.Or(Only(2))))
-	assert.False(t, Filled(kernel.Span{Hi: 6}, 1, Only(0).Steps(Only(2), Only(6))), "only each second number")
-	assert.True(t, Filled(kernel.Span{Hi: 6}, 1, Only(0).Steps(Only(1), Only(6))))
-	assert.False(t, Filled(kernel.Span{Hi: 1}, 1, Anything()))
+	assert.True(t, Filled(buffer.Range{Hi: 5}, 1, i))
+	assert.True(t, Filled(buffer.Range{Lo: 10, Hi: 20}, 2, i))
+	assert.True(t, Filled(buffer.Range{Hi: 25}, 1, i, i))
+	assert.True(t, Filled(buffer.Range{Hi: 3}, 1, i.Below(Only(3))))
+	assert.False(t, Filled(buffer.Range{Hi: 6}, 1, i))
+	assert.False(t, Filled(buffer.Range{Hi: 3}, 1, i.Below(Between(1, 3))))
+	assert.False(t, Filled(buffer.Range{Hi: 5}, 1, i.Or(Only(2))))
+	assert.False(t, Filled(buffer.Range{Hi: 6}, 1, Only(0).Steps(Only(2), Only(6))), "only each second number")
+	assert.True(t, Filled(buffer.Range{Hi: 6}, 1, Only(0).Steps(Only(1), Only(6))))
+	assert.False(t, Filled(buffer.Range{Hi: 1}, 1, Anything()))
 }
 
 // Footprints do not allocate.
