@@ -202,11 +202,3 @@ func (c *Comm) Close() error {
 	c.engine.pool.close(c.engine.d)
 	return err
 }
-
-// Abort ends all processes of the job, with an exit code that is not 0. It may not return.
-func (c *Comm) Abort(code int) {
-	if code == 0 {
-		code = 1
-	}
-	c.d.Abort(code)
-}
