@@ -34,7 +34,7 @@ func (b *Buffer[T]) Accumulate(ctx context.Context, op comm.Op) (Moved, error) {
 		err = errors.Join(err, b.abandon(ctx))
 	}
 	b.state.mu.Lock()
-	if began && (err != nil || !b.state.lagged) {
+	if began {
 		b.state.expire() // other owners' elements have changed too
 	}
 	b.state.mu.Unlock()

@@ -41,7 +41,8 @@
 // Before the next exchange a rank does not learn what other ranks write. But all ranks take the same steps. So when a rank writes owned
 // elements, it assumes that the others write theirs, and its ghosts become stale. A rank that writes nothing in a step in which others
 // write calls [Buffer.Expire]. An access that reads a stale ghost fails with an error of kind [ErrStale], whose text names the elements. An
-// exchange sends only elements that have changed. [Lagged] is for methods that use elements of earlier steps.
+// exchange sends only elements that have changed. A method that uses its neighbours' elements of an earlier step keeps them in a buffer of
+// its own.
 //
 // What is written to a ghost is this rank's contribution to the element. This rank can read it, and [Buffer.Accumulate] combines it with
 // the owner's element. An exchange replaces it with the owner's element.

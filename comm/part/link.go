@@ -115,9 +115,8 @@ func (e *end) overwrite(p protocol.Place, lo, hi int) {
 
 // state says where the elements of all links are current. It watches the local buffer.
 type state struct {
-	elem   uint64
-	rank   int
-	lagged bool
+	elem uint64
+	rank int
 	// global returns the global index of a local ghost, for errors.
 	global func(local int) int
 
@@ -194,7 +193,7 @@ func (s *state) Writes(from, to uint64) {
 			l.in.meeting(lo, hi, func(_, _, n int) { ghosts += n })
 		}
 	}
-	if ghosts < hi-lo && !s.quiet && !s.lagged { // some of it is owned
+	if ghosts < hi-lo && !s.quiet { // some of it is owned
 		s.expire()
 	}
 }

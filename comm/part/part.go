@@ -26,27 +26,14 @@ type Buffer[T buffer.Number] struct {
 	head   [2][]span      // the same
 }
 
-// Option is an option of [New].
-type Option func(*options)
-
-type options struct{ lagged bool }
-
-// Lagged lets ghosts be read after this rank has written, until the next exchange brings newer elements. It is for methods that
-// compute with the neighbours' elements of an earlier step on purpose.
-func Lagged() Option { return func(o *options) { o.lagged = true } }
-
 // New makes a buffer that is divided among the ranks of c. It reads as zeros, but its ghosts are stale before the first exchange. All ranks
 // call New, with the same layout and the same widths. It makes a communicator of its own ([comm.Comm.Dup]), and waits for the other
 // ranks until ctx ends. If one rank refuses its arguments, New fails on all: with an error of kind ErrInvalidArgument there, and
 // ErrMismatch elsewhere. If ranks gave different layouts, widths or types of elements, the error is of kind ErrMismatch on all.
-func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo Halo, opts ...Option) (*Buffer[T], error) {
+func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo Halo) (*Buffer[T], error) {
 	const op = "New"
 	if c == nil {
 		return nil, driver.Errorf(op, comm.ErrInvalidArgument, "nil communicator")
-	}
-	var o options
-	for _, set := range opts {
-		set(&o)
 	}
 	halo = Halo{slices.Clone(halo.Lo), slices.Clone(halo.Hi), slices.Clone(halo.Periodic), slices.Clone(halo.Needs)}
 	var zero T
@@ -57,7 +44,7 @@ func New[T buffer.Number](ctx context.Context, c *comm.Comm, layout Layout, halo
 	}
 	if err == nil {
 		b.parts = g.divide(c.Rank(), &halo)
-		err = b.allocate(op, &o)
+		err = b.allocate(op)
 	}
 	if b.c, err = join(ctx, c, op, err); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -118,12 +105,12 @@ func (b *Buffer[T]) alike(ctx context.Context, op string, v int64, needs bool) (
 }
 
 // allocate makes the local buffer.
-func (b *Buffer[T]) allocate(op string, o *options) (err error) {
+func (b *Buffer[T]) allocate(op string) (err error) {
 	var zero T
 	if b.size > 1<<31-1 {
 		return driver.Errorf(op, comm.ErrUnsupported, "%d local elements; a rank may have up to %d", b.size, 1<<31-1)
 	}
-	b.state = &state{elem: uint64(unsafe.Sizeof(zero)), rank: b.rank, lagged: o.lagged, global: b.globalOf}
+	b.state = &state{elem: uint64(unsafe.Sizeof(zero)), rank: b.rank, global: b.globalOf}
 	if b.size == 0 {
 		return nil
 	}

@@ -159,22 +159,6 @@ func TestStaleGhostsAreNotRead(t *testing.T) {
 	})
 }
 
-func TestLaggedGhostsAreRead(t *testing.T) {
-	run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		b, err := part.New[int8](ctx, c, part.Block(4), part.Width(1), part.Lagged())
-		if err != nil {
-			return err
-		}
-		if _, err := b.Local().At(ctx, 2-2*c.Rank()); !errors.Is(err, part.ErrStale) {
-			return fmt.Errorf("before the first exchange: %v", err)
-		}
-		if _, err := b.Exchange(ctx); err != nil {
-			return err
-		}
-		return must(b.Owned().Fill(ctx, 5), b.Local().View(ctx, func([]int8) error { return nil }), b.Close())
-	})
-}
-
 func TestAccumulate(t *testing.T) {
 	for _, s := range setups() {
 		t.Run(s.name, func(t *testing.T) {
