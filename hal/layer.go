@@ -36,6 +36,7 @@ func init() {
 		"Err":              (*Stream).err,
 		"Lost":             (*Device).lost,
 		"Common":           (*Device).common,
+		"CompilerID":       (*Device).compilerID,
 		"Value":            (*Device).value,
 		"SharesHostMemory": (*Device).sharesHostMemory,
 		"KeepUntil":        (*Memory).keepUntil,

@@ -261,14 +261,6 @@ func (k *Kernel) Info() driver.KernelInfo {
 	return info
 }
 
-// Name returns the kernel's name, "" for a nil or zero Kernel.
-func (k *Kernel) Name() string {
-	if k == nil || k.s == nil {
-		return ""
-	}
-	return k.s.info.Name
-}
-
 // Module returns the module that the kernel belongs to.
 func (k *Kernel) Module() *Module {
 	if k == nil {
@@ -316,9 +308,7 @@ func (d *Device) Compile(src Source) (Image, error) {
 	return *img, nil
 }
 
-// CompilerID names everything besides the source that decides what [Device.Compile] returns, as a key for caches: the compiler, its
-// version and, where it matters, the device and its driver.
-func (d *Device) CompilerID() (string, error) {
+func (d *Device) compilerID() (string, error) {
 	const op = "identify the compiler"
 	if err := d.begin(op); err != nil {
 		return "", err

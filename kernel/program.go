@@ -355,7 +355,7 @@ func (p *Program) failure(op string, dev *hal.Device, kind error, format string,
 
 // compile compiles text for a device, or finds what was compiled before, and loads the result.
 func (p *Program) compile(dev *hal.Device, src hal.Source) (*hal.Module, error) {
-	id, err := dev.CompilerID()
+	id, err := layer.CompilerID(dev)
 	if err != nil {
 		return nil, err
 	}

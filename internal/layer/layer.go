@@ -98,6 +98,10 @@ var Err = function[func(*hal.Stream) error]("Err")
 // Lost returns the error of calls on the device if it was lost, else nil.
 var Lost = function[func(*hal.Device) error]("Lost")
 
+// CompilerID names everything besides the source that decides what Device.Compile returns, as a key for caches: the compiler, its
+// version and, where it matters, the device and its driver.
+var CompilerID = function[func(*hal.Device) (string, error)]("CompilerID")
+
 // Common returns a handle that belongs to the device itself. It is for objects that outlive the part of a program that opened the device.
 // While an object made through this handle is open, the last of the program's handles cannot be closed; the others can. A module loaded
 // through it never prevents that: the module closes with the device. Close refuses this handle, which closes together with the last of
