@@ -54,8 +54,8 @@ func (g Grid) Of(threads ...int) Grid {
 	return g
 }
 
-// Unchecked returns the same grid for a kernel whose parameters are not known ([driver.KernelInfo]): the launch passes its arguments to the driver
-// as they are. Wrong ones may end the process.
+// Unchecked returns the same grid for a kernel whose parameters are not known ([driver.KernelInfo]): the launch passes its arguments to the
+// driver as they are. Wrong ones may end the process.
 func (g Grid) Unchecked() Grid {
 	g.unchecked = true
 	return g

@@ -100,8 +100,8 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 //
 // The error is of kind ErrInvalidArgument if the vendor knows no such stream, or for an OpenCL queue that is not
 // in-order; ErrWrongDevice for a stream of another device or context; and ErrUnsupported on a device without
-// driver.CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA, the host), and on OpenCL if its first word
-// is not that of an object of the same driver; elsewhere a stale handle may end the process, as it does in C.
+// driver.CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA, the host), and on OpenCL if its
+// first word is not that of an object of the same driver; elsewhere a stale handle may end the process, as it does in C.
 func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "import a stream"
 	s := d.state()

@@ -215,10 +215,10 @@ func (s *Stream) recordShared() (*Event, error) {
 }
 
 // WaitEvent makes later work of s wait for the event's work. It blocks in three cases only, all with an event of another backend whose
-// work has not finished. If the device of s has no driver.CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
-// shut, it waits for the frees under way, as [Stream.Gate] does. And it gives short work 0.2 ms to end, because it is then over sooner
-// than the device of s learns of it; if work of another backend has been longer before, it rarely does. Waiting for an event of
-// s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
+// work has not finished. If the device of s has no driver.CapGate, the call waits for that work. On CUDA and HIP, while the program holds a
+// [Gate] shut, it waits for the frees under way, as [Stream.Gate] does. And it gives short work 0.2 ms to end, because it is then over
+// sooner than the device of s learns of it; if work of another backend has been longer before, it rarely does. Waiting for an event of s
+// itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	es, err := e.begin("wait")
 	if err != nil {
@@ -240,7 +240,8 @@ func (s *Stream) wait(e *wait.Event) error {
 }
 
 // WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same cases as [Stream.WaitEvent].
-// t may belong to any device. If t is closed, s waits for the work of t that is still under way; without driver.CapGate the call itself does.
+// t may belong to any device. If t is closed, s waits for the work of t that is still under way; without driver.CapGate the call itself
+// does.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "wait"
 	if s.state() == nil || t.state() == nil {
