@@ -182,6 +182,11 @@ func returning[T any](fn func([]T)) func([]T) error {
 	return func(s []T) error { fn(s); return nil }
 }
 
+// View2 is View of two buffers at once.
+func View2[T, U buffer.Element](x *Buffer[T], y *Buffer[U], fn func([]T, []U)) {
+	x.View(func(s []T) { y.View(func(t []U) { fn(s, t) }) })
+}
+
 // Slice returns a view of the elements [i, j) of x.
 func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	part := &Buffer[T]{}

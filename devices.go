@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -72,7 +71,7 @@ func gpus(ctx context.Context) (names []string, err error) {
 	}
 	var found []hal.Info
 	for _, info := range infos {
-		if info.Class == driver.ClassGPU {
+		if info.Class == hal.ClassGPU {
 			found = append(found, info)
 		}
 	}

@@ -83,6 +83,7 @@ func TestZeroBufferDoesNothing(t *testing.T) {
 	x.CopyFrom(&x)
 	x.View(func([]int32) { t.Error("ran") })
 	x.Update(func([]int32) { t.Error("ran") })
+	halyard.View2(&x, &x, func(_, _ []int32) { t.Error("ran") })
 	require.Zero(t, x.At(0)+int32(x.Len())+int32(len(x.Values()))+int32(x.Slice(0, 1).Len())+int32(halyard.As[int64](&x).Len()))
 	require.Nil(t, x.Buffer())
 	require.Equal(t, "[]", x.String())

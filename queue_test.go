@@ -84,6 +84,7 @@ func TestFirstErrorStays(t *testing.T) {
 	ran := false
 	x.View(func([]int32) { ran = true })
 	x.Update(func([]int32) { ran = true })
+	halyard.View2(x, y, func(_, _ []int32) { ran = true })
 	require.False(t, ran)
 	small.Number(q.Over(3), x)
 	q.Sync()
@@ -199,7 +200,7 @@ func TestSlicesShareElements(t *testing.T) {
 	x.Slice(2, 4).SetValues([]int32{-1, 5})
 	y := halyard.New[int32](q, 4)
 	y.CopyFrom(x)
-	require.Equal(t, x.Values(), y.Values())
+	halyard.View2(x, y, func(a, b []int32) { require.Equal(t, a, b) })
 	require.Equal(t, "[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... 84 more]", halyard.New[uint8](q, 100).String())
 	require.NoError(t, q.Close())
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/pintest"
 )
 
@@ -204,7 +203,7 @@ func TestAdoptedSliceIsReleasedBesideOtherWork(t *testing.T) {
 
 func TestAdoptedForeignMemoryIsReleasedAfterItsLastUse(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
-	if !d.Caps().Has(driver.CapImport) {
+	if !d.Caps().Has(hal.CapImport) {
 		t.Fatal("the host device adopts nothing")
 	}
 	data := make([]byte, 4096)

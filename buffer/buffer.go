@@ -185,7 +185,7 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 // TryAcquire makes the elements current on the stream's device, for the program's own work on that stream, and returns a lease on them.
 // mode is coherence.Read, ReadWrite, or Overwrite if that work writes every element and reads none. The copies that are needed are
 // enqueued; TryAcquire does not wait for them. If another access excludes this one, the error is a [ConflictError]. If another device has
-// not finished copying or computing the bytes, and the stream cannot be made to wait for that (its device has no driver.CapGate, or reads
+// not finished copying or computing the bytes, and the stream cannot be made to wait for that (its device has no [hal.CapGate], or reads
 // the host's memory during the call that enqueues a copy), the error is of kind ErrNotReady. So it is if there is room on the device only
 // when copies of evicted replicas have ended (see [SetBudget]), and if a device that shares host memory can use the host's replica only
 // when work on it has ended and it has moved. Acquire waits in all these cases.

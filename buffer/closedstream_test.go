@@ -21,7 +21,7 @@ import (
 // before or after Release.
 func TestFailureOfWorkWhoseStreamWasClosed(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "shut", Discrete: 1}), 1)
-	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"fail": {Run: func(*driver.Block) { panic("no") }}}})
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	k, err := m.Kernel("fail")
@@ -65,7 +65,7 @@ func TestFailureOfWorkWhoseStreamWasClosed(t *testing.T) {
 // The same for a stream that the program shares with a library, which goes on after Close.
 func TestFailureOfWorkWhoseImportedStreamWasClosed(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "shut", Discrete: 1}), 1)
-	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"fail": {Run: func(*driver.Block) { panic("no") }}}})
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	k, err := m.Kernel("fail")
@@ -96,7 +96,7 @@ func TestTryAcquireDoesNotWaitForAClosedStream(t *testing.T) {
 	ended := make(chan struct{})
 	end := sync.OnceFunc(func() { close(ended) })
 	t.Cleanup(end)
-	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"wait": {Run: func(*driver.Block) { <-ended }}}})
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"wait": {Run: func(*hal.Block) { <-ended }}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	k, err := m.Kernel("wait")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/span"
@@ -97,7 +96,7 @@ func (s *storage) route(planned protocol.Transfer, stream *hal.Stream) (t transf
 
 // blocks reports whether the call that makes stream wait for other would itself block.
 func blocks(stream, other *hal.Stream) bool {
-	if stream.Device().Caps()&driver.CapGate != 0 {
+	if stream.Device().Caps()&hal.CapGate != 0 {
 		return false
 	}
 	e, err := layer.RecordShared(other)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
@@ -33,7 +32,7 @@ func TestAFreeThatWaitsHoldsUpNoEvents(t *testing.T) {
 	d := fixture.Device(t, backend, 1)
 	s, other, busy := newStream(t, d), newStream(t, d), newStream(t, d)
 	goOn, end := make(chan struct{}), make(chan struct{})
-	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"end": {Run: func(*driver.Block) { <-end }}, "go on": {Run: func(*driver.Block) { <-goOn }}}})
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"end": {Run: func(*hal.Block) { <-end }}, "go on": {Run: func(*hal.Block) { <-goOn }}}})
 	require.NoError(t, err)
 	for name, s := range map[string]*hal.Stream{"end": busy, "go on": other} { // not gates, behind which memory is not freed
 		k, err := m.Kernel(name)

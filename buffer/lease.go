@@ -5,7 +5,6 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // Lease is the right to use elements of a buffer on one stream, from Acquire to Release. It is a small
@@ -31,7 +30,7 @@ func (l Lease) Region() hal.Region {
 	return x.replica.region(x.mem, l.lo, l.hi)
 }
 
-// Pointer returns the argument for a kernel: on devices that have addresses ([driver.CapAddress]) the address of the first leased
+// Pointer returns the argument for a kernel: on devices that have addresses ([hal.CapAddress]) the address of the first leased
 // element, else the handle of the whole memory (a cl_mem), in which the elements begin at byte Region().Off. It is 0 if the lease is
 // stale.
 func (l Lease) Pointer() uintptr {
@@ -40,7 +39,7 @@ func (l Lease) Pointer() uintptr {
 		return 0
 	}
 	p := r.Mem.Handle()
-	if r.Mem.Device().Caps().Has(driver.CapAddress) {
+	if r.Mem.Device().Caps().Has(hal.CapAddress) {
 		p += uintptr(r.Off)
 	}
 	return p

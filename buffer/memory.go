@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/debug"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -53,7 +52,7 @@ func Adopt[T Element](mem *hal.Memory, opts ...Option) (*Buffer[T], error) {
 	}
 	host := mem.HostPointer()
 	addresses := uint64(uintptr(host))
-	if dev.Caps().Has(driver.CapAddress) {
+	if dev.Caps().Has(hal.CapAddress) {
 		addresses |= uint64(mem.Handle())
 	}
 	switch {

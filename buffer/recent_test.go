@@ -9,7 +9,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
@@ -120,7 +119,7 @@ func TestViewsRepeatBesideAUnifiedDevice(t *testing.T) {
 // once.
 func TestFailedWorkBeforeTheMemoryTakesNoShortcutAway(t *testing.T) {
 	d := fixture.Device(t, host.New(host.Options{Name: "before", Discrete: 1}), 1)
-	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"fail": {Run: func(*driver.Block) { panic("no") }}}})
+	m, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	k, err := m.Kernel("fail")

@@ -10,7 +10,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // A lease after another on the same stream and elements does not hide the failure of the work before, although it reads what that wrote and the events of the
@@ -102,7 +101,7 @@ func TestReleaseCheckedOfSeveral(t *testing.T) {
 func TestNoticedWhileMemoryIsFreed(t *testing.T) {
 	d := openMany(t, "one", 1, 1)[0]
 	s := newStream(t, d)
-	kernels, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"fail": {Run: func(*driver.Block) { panic("no") }}}})
+	kernels, err := d.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, kernels.Close()) })
 	k, err := kernels.Kernel("fail")

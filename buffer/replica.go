@@ -5,7 +5,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -82,7 +81,7 @@ func (s *storage) cost(from, to protocol.Place) int {
 		if dst.CanAccessPeer(src) {
 			return 1
 		}
-		if !dst.Caps().Has(driver.CapGate) || !src.Caps().Has(driver.CapGate) {
+		if !dst.Caps().Has(hal.CapGate) || !src.Caps().Has(hal.CapGate) {
 			return 5
 		}
 		return 3

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // must ends the check if err is not nil.
@@ -135,7 +134,7 @@ func (t *trial) onHost(m *hal.Memory, fn func(b []byte)) {
 // hostBytes returns n zeroed bytes of host memory that copies of the device access in stream order without blocking the caller. They
 // are page-locked if the device does not have CapOrderedPageable and the host can access them without mapping.
 func (t *trial) hostBytes(n int) []byte {
-	if !t.dev.Caps().Has(driver.CapOrderedPageable) {
+	if !t.dev.Caps().Has(hal.CapOrderedPageable) {
 		m := t.memory(t.dev, hal.KindHost, n)
 		if b, err := m.Bytes(); err == nil {
 			clear(b)

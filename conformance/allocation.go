@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var allocationChecks = []Check{
@@ -32,7 +31,7 @@ var allocationChecks = []Check{
 // kinds are the kinds of memory that a device has.
 func kinds(d *hal.Device) []hal.Kind {
 	k := []hal.Kind{hal.KindDevice, hal.KindHost}
-	if d.Caps().Has(driver.CapShared) {
+	if d.Caps().Has(hal.CapShared) {
 		k = append(k, hal.KindShared)
 	}
 	return k
@@ -57,7 +56,7 @@ func allocDistinct(t *trial) {
 	for i, b := range blocks {
 		t.same(t.all(b.m), repeated(b.p, int(b.m.Size())), "block %d of %d bytes", i, b.m.Size())
 	}
-	if !t.dev.Caps().Has(driver.CapAddress) {
+	if !t.dev.Caps().Has(hal.CapAddress) {
 		return
 	}
 	slices.SortFunc(blocks, func(a, b block) int { return int(int64(a.m.Handle()) - int64(b.m.Handle())) })
@@ -101,7 +100,7 @@ func kindHonoured(t *trial) {
 				copy(v, next)
 			})
 			t.same(t.all(m), next, "%v memory as the device sees it", k)
-			if k == hal.KindShared && t.dev.Caps().Has(driver.CapAddress) && !m.NeedsMap() {
+			if k == hal.KindShared && t.dev.Caps().Has(hal.CapAddress) && !m.NeedsMap() {
 				t.want(uintptr(m.HostPointer()) == m.Handle(), "shared memory has two addresses, %p and %#x", m.HostPointer(), m.Handle())
 			}
 		}
@@ -246,7 +245,7 @@ func statsMatch(t *trial) {
 	t.must(b.Close(), "close")
 	t.must(c.Close(), "close")
 	wantUsage("at the end", 0, 1500, 3)
-	if t.dev.Caps().Has(driver.CapRegister) {
+	if t.dev.Caps().Has(hal.CapRegister) {
 		r, err := t.dev.Register(make([]byte, 4096))
 		t.must(err, "register")
 		wantUsage("registered memory is the host's own", 0, 1500, 3)
@@ -261,7 +260,7 @@ func (t *trial) aligned(m *hal.Memory, align uint64) {
 			t.Errorf("%v memory of %d bytes, at %#x for the %s, is not aligned to %d", m.Kind(), m.Size(), at, who, align)
 		}
 	}
-	if t.dev.Caps().Has(driver.CapAddress) {
+	if t.dev.Caps().Has(hal.CapAddress) {
 		check(m.Handle(), "device")
 	}
 	if !m.NeedsMap() { // the alignment of a mapping is not promised

@@ -5,57 +5,56 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var capabilityChecks = []Check{
 	{Name: "BitEqualsInterfaceEqualsBehaviour", Rule: "What a capability bit promises works; without the bit it is refused as unsupported.", run: bitEqualsBehaviour},
 	{Name: "UnsupportedIsErrUnsupported", Rule: "A call that the device does not support fails as unsupported and changes nothing.", run: unsupported},
-	{Name: "AddressMeansAddress", Rule: "Handles of a device with addresses are addresses: distinct, not null, and the same at each call.", Needs: driver.CapAddress, run: addressMeansAddress},
+	{Name: "AddressMeansAddress", Rule: "Handles of a device with addresses are addresses: distinct, not null, and the same at each call.", Needs: hal.CapAddress, run: addressMeansAddress},
 	{Name: "UnifiedSharesHostMemory", Rule: "A unified device works on host memory in place, so that host and device see the same bytes.", run: unifiedShares},
-	{Name: "CallbackFollowsWork", Rule: "A host callback runs after the work before it, once, and later work does not wait for it.", Needs: driver.CapHostCallback, run: callbackFollowsWork},
-	{Name: "CallbackMayBlock", Rule: "A host callback may block and may use the device.", Needs: driver.CapHostCallback, run: callbackMayBlock},
-	{Name: "StreamAllocInOrder", Rule: "Memory allocated in stream order can be used on its stream at once and closed like any other.", Needs: driver.CapStreamAlloc, run: streamAllocInOrder},
-	{Name: "StreamAllocChecksArguments", Rule: "Stream-ordered allocation checks its arguments as Alloc does.", Needs: driver.CapStreamAlloc, run: streamAllocChecks},
-	{Name: "PrefetchKeepsContents", Rule: "Prefetching shared memory changes no byte.", Needs: driver.CapPrefetch | driver.CapShared, run: prefetchKeeps},
+	{Name: "CallbackFollowsWork", Rule: "A host callback runs after the work before it, once, and later work does not wait for it.", Needs: hal.CapHostCallback, run: callbackFollowsWork},
+	{Name: "CallbackMayBlock", Rule: "A host callback may block and may use the device.", Needs: hal.CapHostCallback, run: callbackMayBlock},
+	{Name: "StreamAllocInOrder", Rule: "Memory allocated in stream order can be used on its stream at once and closed like any other.", Needs: hal.CapStreamAlloc, run: streamAllocInOrder},
+	{Name: "StreamAllocChecksArguments", Rule: "Stream-ordered allocation checks its arguments as Alloc does.", Needs: hal.CapStreamAlloc, run: streamAllocChecks},
+	{Name: "PrefetchKeepsContents", Rule: "Prefetching shared memory changes no byte.", Needs: hal.CapPrefetch | hal.CapShared, run: prefetchKeeps},
 	{Name: "ReachesMatchesCopy", Rule: "A device can access its own memory, and another device's only with the capability.", run: reachesMatchesCopy},
 }
 
 // features returns the capabilities that a program can use directly, each with a function that uses it and returns nil if that worked.
 func (t *trial) features() []struct {
-	cap  driver.Caps
+	cap  hal.Caps
 	what string
 	use  func() error
 } {
 	s := t.stream(t.dev)
 	small := t.memory(t.dev, hal.KindDevice, 64)
 	kind := hal.KindDevice
-	if t.dev.Caps().Has(driver.CapShared) {
+	if t.dev.Caps().Has(hal.CapShared) {
 		kind = hal.KindShared
 	}
 	movable := t.memory(t.dev, kind, 64)
 	registered := make([]byte, 4096)
 	return []struct {
-		cap  driver.Caps
+		cap  hal.Caps
 		what string
 		use  func() error
 	}{
-		{driver.CapMemInfo, "memory information", func() error { _, _, err := t.dev.MemInfo(); return err }},
-		{driver.CapTiming, "an event with timing", func() error {
+		{hal.CapMemInfo, "memory information", func() error { _, _, err := t.dev.MemInfo(); return err }},
+		{hal.CapTiming, "an event with timing", func() error {
 			e, err := s.Record(timing)
 			if err == nil {
 				err = e.Close()
 			}
 			return err
 		}},
-		{driver.CapGate, "a gate", func() error {
+		{hal.CapGate, "a gate", func() error {
 			g, err := s.Gate()
 			if err == nil {
 				err = g.Signal()
 			}
 			return err
 		}},
-		{driver.CapHostCallback, "a callback", func() error {
+		{hal.CapHostCallback, "a callback", func() error {
 			done := make(chan struct{})
 			err := s.OnDone(sync.OnceFunc(func() { close(done) }))
 			if err == nil {
@@ -63,29 +62,29 @@ func (t *trial) features() []struct {
 			}
 			return err
 		}},
-		{driver.CapRegister, "registered memory", func() error {
+		{hal.CapRegister, "registered memory", func() error {
 			m, err := t.dev.Register(registered)
 			if err == nil {
 				err = m.Close()
 			}
 			return err
 		}},
-		{driver.CapShared, "shared memory", func() error {
+		{hal.CapShared, "shared memory", func() error {
 			m, err := t.dev.Alloc(hal.KindShared, 64, 0)
 			if err == nil {
 				err = m.Close()
 			}
 			return err
 		}},
-		{driver.CapStreamAlloc, "stream-ordered allocation", func() error {
+		{hal.CapStreamAlloc, "stream-ordered allocation", func() error {
 			m, err := s.AllocAsync(64, 0)
 			if err == nil {
 				err = m.Close()
 			}
 			return err
 		}},
-		{driver.CapPrefetch, "prefetching", func() error { return s.Prefetch(movable.All(), false) }},
-		{driver.CapAddress, "an address", func() error {
+		{hal.CapPrefetch, "prefetching", func() error { return s.Prefetch(movable.All(), false) }},
+		{hal.CapAddress, "an address", func() error {
 			if small.Handle() == 0 {
 				return hal.ErrUnsupported
 			}
@@ -96,11 +95,11 @@ func (t *trial) features() []struct {
 
 func bitEqualsBehaviour(t *trial) {
 	for _, f := range t.features() {
-		if f.cap == driver.CapAddress && !t.dev.Caps().Has(f.cap) {
+		if f.cap == hal.CapAddress && !t.dev.Caps().Has(f.cap) {
 			continue // without CapAddress the handle, for example a cl_mem, is not null either
 		}
 		err := f.use()
-		if f.cap == driver.CapPrefetch && !t.dev.Caps().Has(driver.CapShared) {
+		if f.cap == hal.CapPrefetch && !t.dev.Caps().Has(hal.CapShared) {
 			t.wantKind(err, hal.ErrUnsupported, "%s on a device without shared memory", f.what)
 			continue
 		}
@@ -116,7 +115,7 @@ func unsupported(t *trial) {
 	missing := 0
 	keep := t.filled(t.dev, t.random(64))
 	for _, f := range t.features() {
-		if t.dev.Caps().Has(f.cap) || f.cap == driver.CapAddress {
+		if t.dev.Caps().Has(f.cap) || f.cap == hal.CapAddress {
 			continue
 		}
 		missing++
@@ -158,7 +157,7 @@ func unifiedShares(t *trial) {
 		})
 		t.same(t.all(m), repeated(hal.Pattern8(0x3e), 4096), "%v memory as the device sees it", k)
 	}
-	if t.dev.Caps().Has(driver.CapRegister) {
+	if t.dev.Caps().Has(hal.CapRegister) {
 		b := t.large(64 << 10)
 		m := t.register(b)
 		t.same(t.all(m), b, "the host's memory as the device sees it")
@@ -172,7 +171,7 @@ func callbackFollowsWork(t *trial) {
 	for i := range 5 {
 		p := hal.Pattern8(uint8(i + 1))
 		var g *hal.Gate
-		if t.dev.Caps().Has(driver.CapGate) {
+		if t.dev.Caps().Has(hal.CapGate) {
 			g = t.shut(s)
 		}
 		t.must(s.Fill(m.All(), p), "fill")
@@ -280,7 +279,7 @@ func reachesMatchesCopy(t *trial) {
 		return
 	}
 	p := t.openWith("the peer", t.p.Peer)
-	t.want(!t.dev.CanAccessPeer(p) || t.dev.Caps().Has(driver.CapPeerCopy), "CanAccessPeer of the peer is true, and the device lacks CapPeerCopy")
+	t.want(!t.dev.CanAccessPeer(p) || t.dev.Caps().Has(hal.CapPeerCopy), "CanAccessPeer of the peer is true, and the device lacks CapPeerCopy")
 	s := t.stream(t.dev)
 	near, far := t.filled(t.dev, t.random(64)), t.filled(p, t.random(64))
 	err := s.Copy(near.All(), far.All())

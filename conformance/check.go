@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // Check is one rule and the test of whether a device keeps it.
@@ -12,9 +12,9 @@ type Check struct {
 	Name string // "Group/Name"
 	Rule string // one sentence
 
-	Needs      driver.Caps // capabilities that the device must have
-	NeedsPeer  bool        // the check needs another device of the backend
-	NeedsOther bool        // the check needs a device of another backend
+	Needs      hal.Caps // capabilities that the device must have
+	NeedsPeer  bool     // the check needs another device of the backend
+	NeedsOther bool     // the check needs a device of another backend
 
 	run func(*trial)
 }

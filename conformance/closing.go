@@ -182,7 +182,7 @@ func vendorCodePreserved(t *trial) {
 		"fill":       func() error { return s.Fill(m.All(), hal.Zero) },
 		"sync":       func() error { return s.Sync(context.Background()) },
 	}
-	if t.dev.Caps().Has(driver.CapHostCallback) {
+	if t.dev.Caps().Has(hal.CapHostCallback) {
 		calls["call"] = func() error { return s.OnDone(func() {}) }
 	}
 	for what, call := range calls {
@@ -287,7 +287,7 @@ func failureIsTold(t *trial) {
 			return arrives(t, told, "the call of OnDone")
 		},
 	}
-	if t.dev.Caps().Has(driver.CapHostCallback) {
+	if t.dev.Caps().Has(hal.CapHostCallback) {
 		// A callback is told nothing, but it runs.
 		asks["Stream.Sync after Stream.OnDone"] = func(s *hal.Stream, _ *hal.Event) error {
 			called := make(chan bool, 1)
@@ -522,7 +522,7 @@ func baselineRestored(t *trial) {
 		t.eventually(func() bool { u := d.Usage(); return u.Held == 0 && u.Pending == 0 }, "everything is given back")
 	}
 	work()
-	if !d.Caps().Has(driver.CapMemInfo) || d.Info().SharesHostMemory {
+	if !d.Caps().Has(hal.CapMemInfo) || d.Info().SharesHostMemory {
 		return // the host's free memory changes all the time
 	}
 	// Other programs may use the device as well, so the check fails only if every one of several rounds loses memory.

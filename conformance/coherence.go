@@ -12,7 +12,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -45,13 +44,13 @@ var coherenceChecks = []Check{
 	{Name: "PageLockedHome", Rule: "A buffer whose host replica is page-locked memory of the device keeps the same rules.", run: pageLockedHome},
 	{Name: "ThreePlacesAgree", Rule: "Whichever of three places writes, all of them read the new bytes.", run: threePlaces},
 	{Name: "CrossBackendPlacesAgree", Rule: "Devices of different backends share a buffer like those of one.", NeedsOther: true, run: crossBackendPlaces},
-	{Name: "CrossStreamReadAfterWrite", Rule: "A read on one stream waits for the write on another.", Needs: driver.CapGate, run: crossStreamReadAfterWrite},
-	{Name: "CrossDeviceReadAfterWrite", Rule: "A read on one device waits for the write on another.", Needs: driver.CapGate, run: crossDeviceReadAfterWrite},
-	{Name: "WriteAfterReadWaits", Rule: "A write on one stream waits for reads of the same replica on others.", Needs: driver.CapGate, run: writeAfterRead},
-	{Name: "ReadersDoNotWait", Rule: "A read waits for no other read.", Needs: driver.CapGate, run: readersDoNotWait},
-	{Name: "OtherReplicaDoesNotWait", Rule: "A write does not wait for reads of another replica.", Needs: driver.CapGate, run: otherReplica},
-	{Name: "ViewHonoursContext", Rule: "A host access that waits for a device gives up when its context ends, and nothing is lost.", Needs: driver.CapGate, run: viewHonoursContext},
-	{Name: "CloseWhileInFlight", Rule: "A buffer can be closed while work uses it.", Needs: driver.CapGate, run: closeBufferInFlight},
+	{Name: "CrossStreamReadAfterWrite", Rule: "A read on one stream waits for the write on another.", Needs: hal.CapGate, run: crossStreamReadAfterWrite},
+	{Name: "CrossDeviceReadAfterWrite", Rule: "A read on one device waits for the write on another.", Needs: hal.CapGate, run: crossDeviceReadAfterWrite},
+	{Name: "WriteAfterReadWaits", Rule: "A write on one stream waits for reads of the same replica on others.", Needs: hal.CapGate, run: writeAfterRead},
+	{Name: "ReadersDoNotWait", Rule: "A read waits for no other read.", Needs: hal.CapGate, run: readersDoNotWait},
+	{Name: "OtherReplicaDoesNotWait", Rule: "A write does not wait for reads of another replica.", Needs: hal.CapGate, run: otherReplica},
+	{Name: "ViewHonoursContext", Rule: "A host access that waits for a device gives up when its context ends, and nothing is lost.", Needs: hal.CapGate, run: viewHonoursContext},
+	{Name: "CloseWhileInFlight", Rule: "A buffer can be closed while work uses it.", Needs: hal.CapGate, run: closeBufferInFlight},
 	{Name: "FailedCopyLeavesDestinationInvalid", Rule: "A transfer that fails leaves its destination stale and its source current, and the bytes are never wrong.", run: failedCopy},
 	{Name: "FailureUnderWayIsNoticed", Rule: "A transfer that fails when it runs makes the next access fail, and the bytes are never wrong.", run: failureUnderWay},
 	{Name: "FailureUnderWayIsNotCopiedOn", Rule: "Bytes copied from a replica whose own transfer then fails do not count as current.", NeedsPeer: true, run: failureCopiedOn},
@@ -570,7 +569,7 @@ func staleLease(t *trial) {
 	l := t.lease(b, s, coherence.ReadWrite)
 	again := l
 	t.want(l.Mode() == coherence.ReadWrite, "a lease for ReadWrite says %v", l.Mode())
-	if t.dev.Caps().Has(driver.CapAddress) {
+	if t.dev.Caps().Has(hal.CapAddress) {
 		t.want(l.Pointer() == l.Region().Mem.Handle()+uintptr(l.Region().Off), "the lease's pointer is %#x", l.Pointer())
 	}
 	t.must(l.Release(), "release")
@@ -1015,7 +1014,7 @@ func crossDeviceReadAfterWrite(t *trial) {
 	}
 	for _, w := range devs {
 		for _, r := range devs {
-			if w == r || !w.Caps().Has(driver.CapGate) {
+			if w == r || !w.Caps().Has(hal.CapGate) {
 				continue
 			}
 			writer, reader := t.stream(w), t.stream(r)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var copyChecks = []Check{
@@ -26,13 +25,13 @@ var copyChecks = []Check{
 	{Name: "SelfDisjoint", Rule: "Regions of one memory that do not overlap can be copied to each other.", run: selfDisjoint},
 	{Name: "Adjacent", Rule: "Regions that touch do not overlap.", run: adjacent},
 	{Name: "PeerDirect", Rule: "A stream copies to and from the memory of a device that its own device can access.", NeedsPeer: true, run: peerDirect},
-	{Name: "PeerInOrder", Rule: "A copy to or from another device runs in stream order.", Needs: driver.CapGate, NeedsPeer: true, run: peerInOrder},
+	{Name: "PeerInOrder", Rule: "A copy to or from another device runs in stream order.", Needs: hal.CapGate, NeedsPeer: true, run: peerInOrder},
 	{Name: "PeerSeesLatest", Rule: "A copy from or to another device's memory sees what was last written there, whichever device wrote it.", NeedsPeer: true, run: peerSeesLatest},
 	{Name: "PeerStaged", Rule: "CopyPeer copies between two devices of one backend, whether or not they can access each other.", NeedsPeer: true, run: peerStaged},
 	{Name: "CrossBackend", Rule: "CopyPeer copies between devices of different backends.", NeedsOther: true, run: crossBackend},
 	{Name: "WrongDeviceRejected", Rule: "A stream refuses memory of a device that its own device cannot access.", run: wrongDevice},
 	{Name: "SourceReusableAfterWrite", Rule: "When Write returns, or a CopyIn is done, the source may change.", run: sourceReusable},
-	{Name: "ThroughHostInOrder", Rule: "Copies touch pageable host memory in stream order.", Needs: driver.CapOrderedPageable | driver.CapGate, run: throughHostInOrder},
+	{Name: "ThroughHostInOrder", Rule: "Copies touch pageable host memory in stream order.", Needs: hal.CapOrderedPageable | hal.CapGate, run: throughHostInOrder},
 	{Name: "ZeroLength", Rule: "A copy of no bytes is allowed anywhere within a memory, its end included, and does nothing.", run: zeroLength},
 	{Name: "ZeroLengthPastEndRejected", Rule: "A copy of no bytes beyond the end is out of range.", run: zeroLengthPastEnd},
 	{Name: "ZeroLengthOnClosedRejected", Rule: "A copy of no bytes of closed memory, or on a closed stream, is refused as closed.", run: zeroLengthOnClosed},

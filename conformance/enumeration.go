@@ -32,9 +32,9 @@ var enumerationChecks = []Check{
 		run: infoComplete},
 	{Name: "InfoStable", Rule: "Info of an open device equals its entry in the list, at every call.",
 		run: infoStable},
-	{Name: "FreeAtMostTotal", Rule: "Free memory is never more than total memory.", Needs: driver.CapMemInfo,
+	{Name: "FreeAtMostTotal", Rule: "Free memory is never more than total memory.", Needs: hal.CapMemInfo,
 		run: freeAtMostTotal},
-	{Name: "FreeFollowsAllocations", Rule: "Free memory falls by the bytes that are allocated, and rises again when they are freed, on this device alone.", Needs: driver.CapMemInfo,
+	{Name: "FreeFollowsAllocations", Rule: "Free memory falls by the bytes that are allocated, and rises again when they are freed, on this device alone.", Needs: hal.CapMemInfo,
 		run: freeFollows},
 	{Name: "ReopenAfterClose", Rule: "A device can be opened, used and closed again and again.",
 		run: reopenAfterClose},
@@ -83,7 +83,7 @@ func listSortedStable(t *trial) {
 			if a[i].Ordinal != i || a[i].Backend != name {
 				t.Errorf("device %d of %s has the name %s", i, name, a[i].Name())
 			}
-			if a[i].UUID != (driver.UUID{}) && slices.ContainsFunc(a[:i], func(o driver.Info) bool { return o.UUID == a[i].UUID }) {
+			if a[i].UUID != (hal.UUID{}) && slices.ContainsFunc(a[:i], func(o driver.Info) bool { return o.UUID == a[i].UUID }) {
 				t.Errorf("%s:%d has the UUID of another device, %v", name, i, a[i].UUID)
 			}
 		}
@@ -218,12 +218,12 @@ func infoComplete(t *trial) {
 		{power(i.Alignment), "Alignment is not a power of two"},
 		{power(i.MaxAlign) && i.MaxAlign >= i.Alignment, "MaxAlign is not a power of two, or is less than Alignment"},
 		{!i.Simulated || strings.Contains(strings.ToLower(i.Model), "simulated"), "a simulated device does not say so in its name"},
-		{i.Caps.Has(driver.CapPriority) || i.LowPriority == 0 && i.HighPriority == 0, "the device has priorities but lacks CapPriority"},
-		{!i.Caps.Has(driver.CapPriority) || i.HighPriority < i.LowPriority, "the device has CapPriority but no range of priorities"},
+		{i.Caps.Has(hal.CapPriority) || i.LowPriority == 0 && i.HighPriority == 0, "the device has priorities but lacks CapPriority"},
+		{!i.Caps.Has(hal.CapPriority) || i.HighPriority < i.LowPriority, "the device has CapPriority but no range of priorities"},
 		{t.dev.Name() == fmt.Sprintf("%s:%d", i.Backend, i.Ordinal), "the device's Name is not backend:number"},
 		{t.dev.Caps() == i.Caps, "Caps differ from Info"},
-		{!i.SharesHostMemory || !i.Caps.Has(driver.CapMustMap), "a device whose memory the host has to map shares host memory"},
-		{uint32(i.Caps)>>len(driver.Caps(^uint32(0)).Names()) == 0, "a capability bit is set that has no name"},
+		{!i.SharesHostMemory || !i.Caps.Has(hal.CapMustMap), "a device whose memory the host has to map shares host memory"},
+		{uint32(i.Caps)>>len(hal.Caps(^uint32(0)).Names()) == 0, "a capability bit is set that has no name"},
 	} {
 		if !c.ok {
 			t.Errorf("%s: %+v", c.what, i)
@@ -267,7 +267,7 @@ func freeFollows(t *trial) {
 	n := min(i.MaxAlloc, i.TotalMemory/8, 256<<20)
 	beside := func() uint64 { return 0 }
 	if t.p.Peer != nil {
-		if p := t.openWith("the peer", t.p.Peer); p.Caps().Has(driver.CapMemInfo) && !p.Info().SharesHostMemory {
+		if p := t.openWith("the peer", t.p.Peer); p.Caps().Has(hal.CapMemInfo) && !p.Info().SharesHostMemory {
 			beside = func() uint64 { free, _, err := p.MemInfo(); t.must(err, "memory information"); return free }
 		}
 	}

@@ -6,33 +6,32 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var eventChecks = []Check{
-	{Name: "FollowsWork", Rule: "An event is done when the work before it is done, and not earlier.", Needs: driver.CapGate, run: eventFollowsWork},
-	{Name: "WaitOrders", Rule: "Work after WaitEvent starts when the work before Record is done, and sees its results.", Needs: driver.CapGate, run: waitOrders},
-	{Name: "WaitAloneIsRecorded", Rule: "An event that is recorded right after a wait, with no work in between, is done only after what the stream waits for.", Needs: driver.CapGate, run: eventAfterWaitAlone},
-	{Name: "WaitDelaysOnlyTheWaiter", Rule: "A wait delays the stream that waits, not the stream of the event.", Needs: driver.CapGate, run: waitDelaysOnlyTheWaiter},
+	{Name: "FollowsWork", Rule: "An event is done when the work before it is done, and not earlier.", Needs: hal.CapGate, run: eventFollowsWork},
+	{Name: "WaitOrders", Rule: "Work after WaitEvent starts when the work before Record is done, and sees its results.", Needs: hal.CapGate, run: waitOrders},
+	{Name: "WaitAloneIsRecorded", Rule: "An event that is recorded right after a wait, with no work in between, is done only after what the stream waits for.", Needs: hal.CapGate, run: eventAfterWaitAlone},
+	{Name: "WaitDelaysOnlyTheWaiter", Rule: "A wait delays the stream that waits, not the stream of the event.", Needs: hal.CapGate, run: waitDelaysOnlyTheWaiter},
 	{Name: "IdleStreamsEventIsDone", Rule: "An event of a stream without work becomes done, and work that waits for it goes on.", run: idleStreamsEvent},
-	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done delays nothing, whatever the event's stream does next.", Needs: driver.CapGate, run: waitCompleted},
-	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: driver.CapGate, run: waitOnOwnStream},
-	{Name: "ReuseKeepsEarlierWaits", Rule: "A wait that is enqueued does not change when the event is closed and the vendor's event recorded again.", Needs: driver.CapGate, run: reuseKeepsWaits},
-	{Name: "ReuseMovesTheEvent", Rule: "When a vendor's event is reused, the new event is done only when the later work is done.", Needs: driver.CapGate, run: reuseMoves},
-	{Name: "FanOutFanIn", Rule: "Many streams can wait for one event, and one stream for many.", Needs: driver.CapGate, run: fanOutFanIn},
-	{Name: "MultiEventWait", Rule: "A stream that waits for several events goes on after the last of them.", Needs: driver.CapGate, run: multiEventWait},
-	{Name: "PeerWait", Rule: "A stream waits for the event of another device of the backend.", Needs: driver.CapGate, NeedsPeer: true, run: peerWait},
-	{Name: "CrossBackendWait", Rule: "A stream waits for the event of another backend's device without blocking the caller.", Needs: driver.CapGate, NeedsOther: true, run: crossBackendWait},
-	{Name: "SyncHonoursContext", Rule: "Event.Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: driver.CapGate, run: eventSyncHonoursContext},
-	{Name: "ElapsedNonNegative", Rule: "The time between two events of one stream is not negative.", Needs: driver.CapTiming, run: elapsedNonNegative},
-	{Name: "ElapsedWithinWallTime", Rule: "The time between two events is at most the host's time around them, and consecutive times add up.", Needs: driver.CapTiming | driver.CapGate, run: elapsedWithinWallTime},
-	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events recorded without a time stamp.", Needs: driver.CapTiming, run: elapsedNeedsTiming},
-	{Name: "ElapsedPendingNotReady", Rule: "Elapsed of an event that is not done is not ready.", Needs: driver.CapTiming | driver.CapGate, run: elapsedPending},
+	{Name: "WaitCompletedSkips", Rule: "Waiting for an event that is done delays nothing, whatever the event's stream does next.", Needs: hal.CapGate, run: waitCompleted},
+	{Name: "WaitOnOwnStream", Rule: "A stream can wait for its own event.", Needs: hal.CapGate, run: waitOnOwnStream},
+	{Name: "ReuseKeepsEarlierWaits", Rule: "A wait that is enqueued does not change when the event is closed and the vendor's event recorded again.", Needs: hal.CapGate, run: reuseKeepsWaits},
+	{Name: "ReuseMovesTheEvent", Rule: "When a vendor's event is reused, the new event is done only when the later work is done.", Needs: hal.CapGate, run: reuseMoves},
+	{Name: "FanOutFanIn", Rule: "Many streams can wait for one event, and one stream for many.", Needs: hal.CapGate, run: fanOutFanIn},
+	{Name: "MultiEventWait", Rule: "A stream that waits for several events goes on after the last of them.", Needs: hal.CapGate, run: multiEventWait},
+	{Name: "PeerWait", Rule: "A stream waits for the event of another device of the backend.", Needs: hal.CapGate, NeedsPeer: true, run: peerWait},
+	{Name: "CrossBackendWait", Rule: "A stream waits for the event of another backend's device without blocking the caller.", Needs: hal.CapGate, NeedsOther: true, run: crossBackendWait},
+	{Name: "SyncHonoursContext", Rule: "Event.Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: eventSyncHonoursContext},
+	{Name: "ElapsedNonNegative", Rule: "The time between two events of one stream is not negative.", Needs: hal.CapTiming, run: elapsedNonNegative},
+	{Name: "ElapsedWithinWallTime", Rule: "The time between two events is at most the host's time around them, and consecutive times add up.", Needs: hal.CapTiming | hal.CapGate, run: elapsedWithinWallTime},
+	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events recorded without a time stamp.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
+	{Name: "ElapsedPendingNotReady", Rule: "Elapsed of an event that is not done is not ready.", Needs: hal.CapTiming | hal.CapGate, run: elapsedPending},
 }
 
 func eventFollowsWork(t *trial) {
 	for _, o := range [][]hal.EventOption{nil, {hal.WithTiming()}} {
-		if len(o) > 0 && !t.dev.Caps().Has(driver.CapTiming) {
+		if len(o) > 0 && !t.dev.Caps().Has(hal.CapTiming) {
 			continue
 		}
 		s := t.stream(t.dev)
@@ -197,7 +196,7 @@ func multiEventWait(t *trial) {
 
 // waitAcross checks that a stream of d waits for events of o.
 func (t *trial) waitAcross(d, o *hal.Device) {
-	if !o.Caps().Has(driver.CapGate) {
+	if !o.Caps().Has(hal.CapGate) {
 		t.Logf("%s has no gates: not checked", o.Name())
 		return
 	}
@@ -233,7 +232,7 @@ func peerWait(t *trial) {
 func crossBackendWait(t *trial) {
 	for _, o := range t.others {
 		t.waitAcross(t.dev, o)
-		if o.Caps().Has(driver.CapGate) {
+		if o.Caps().Has(hal.CapGate) {
 			t.waitAcross(o, t.dev)
 		}
 	}

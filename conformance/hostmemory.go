@@ -5,19 +5,18 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var hostMemoryChecks = []Check{
 	{Name: "PinnedRoundTrip", Rule: "The device sees what the host writes to page-locked memory, and the host sees what the device writes there.", run: pinnedRoundTrip},
-	{Name: "RegisterUnregisterRegister", Rule: "Host memory can be registered, used, unregistered and registered again, and keeps its contents.", Needs: driver.CapRegister, run: registerAgain},
-	{Name: "RegisteredKeepsBytes", Rule: "The device works on registered memory in place.", Needs: driver.CapRegister, run: registeredKeepsBytes},
-	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory fails as busy and changes nothing.", Needs: driver.CapRegister, run: doubleRegister},
-	{Name: "EmptyRegister", Rule: "An empty slice can be registered, and is memory of no bytes.", Needs: driver.CapRegister, run: emptyRegister},
-	{Name: "SharedVisibleAfterSync", Rule: "In shared memory the host sees the device's writes after waiting for them, and the device sees the host's earlier writes.", Needs: driver.CapShared, run: sharedVisible},
+	{Name: "RegisterUnregisterRegister", Rule: "Host memory can be registered, used, unregistered and registered again, and keeps its contents.", Needs: hal.CapRegister, run: registerAgain},
+	{Name: "RegisteredKeepsBytes", Rule: "The device works on registered memory in place.", Needs: hal.CapRegister, run: registeredKeepsBytes},
+	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory fails as busy and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
+	{Name: "EmptyRegister", Rule: "An empty slice can be registered, and is memory of no bytes.", Needs: hal.CapRegister, run: emptyRegister},
+	{Name: "SharedVisibleAfterSync", Rule: "In shared memory the host sees the device's writes after waiting for them, and the device sees the host's earlier writes.", Needs: hal.CapShared, run: sharedVisible},
 	{Name: "KindQuery", Rule: "A memory reports its kind, and whether the host must map it, and behaves accordingly.", run: kindQuery},
-	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, the host cannot access it while it is unmapped, and the device cannot write to it, or read what the host may write, while it is mapped.", Needs: driver.CapMustMap, run: mapTakesTurns},
-	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: driver.CapGate | driver.CapAsyncCopy, run: asyncFromPinned},
+	{Name: "MapTakesTurns", Rule: "Memory that must be mapped is mapped at most once at a time, the host cannot access it while it is unmapped, and the device cannot write to it, or read what the host may write, while it is mapped.", Needs: hal.CapMustMap, run: mapTakesTurns},
+	{Name: "AsyncFromPinnedDoesNotBlock", Rule: "Copies between device and page-locked memory are enqueued without waiting, and take place in stream order.", Needs: hal.CapGate | hal.CapAsyncCopy, run: asyncFromPinned},
 }
 
 func pinnedRoundTrip(t *trial) {
@@ -132,7 +131,7 @@ func kindQuery(t *trial) {
 		b, err := m.Bytes()
 		switch {
 		case m.NeedsMap():
-			t.want(t.dev.Caps().Has(driver.CapMustMap), "memory must be mapped, but the device lacks CapMustMap")
+			t.want(t.dev.Caps().Has(hal.CapMustMap), "memory must be mapped, but the device lacks CapMustMap")
 			t.want(m.HostPointer() == nil, "memory that must be mapped has a host pointer")
 			t.wantKind(err, hal.ErrNotReady, "host view of memory that is not mapped")
 		case visible:

@@ -9,20 +9,19 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var importChecks = []Check{
-	{Name: "MemoryWorks", Rule: "Imported memory is used like any other, and its owner sees the same bytes.", Needs: driver.CapImport, run: adoptedWorks},
-	{Name: "PartOfABlock", Rule: "A part of a block can be imported, and the bytes beside it do not change.", Needs: driver.CapImport | driver.CapAddress, run: adoptedPart},
-	{Name: "ReleasedOnceAfterLastUse", Rule: "Release is called once, after Close and after the last work that uses the memory.", Needs: driver.CapImport | driver.CapGate, run: adoptedReleased},
-	{Name: "IdleReleasedInClose", Rule: "Closing imported memory that nothing uses releases it before Close returns, and leaves the owner's memory alone.", Needs: driver.CapImport, run: adoptedIdle},
-	{Name: "NotCounted", Rule: "Imported memory is not counted as held, and keeps its device from closing.", Needs: driver.CapImport, run: adoptedNotCounted},
-	{Name: "UnclosedReported", Rule: "Imported memory that becomes unreachable is reported and released.", Needs: driver.CapImport, run: adoptedLeak},
-	{Name: "BadArgumentsRejected", Rule: "Importing with handle 0, an invalid kind or a size beyond the address space is refused, and Release is not called.", Needs: driver.CapImport, run: adoptRejects},
-	{Name: "StreamInOrder", Rule: "Work enqueued on an imported stream and by its owner runs in one order.", Needs: driver.CapImportStream, run: adoptedStreamInOrder},
-	{Name: "StreamOutlivesClose", Rule: "Closing an imported stream leaves the owner's stream working, and calls release once, after the work so far.", Needs: driver.CapImportStream | driver.CapGate, run: adoptedStreamClose},
-	{Name: "QueryTellsAllocations", Rule: "PointerInfo returns kind, device and range for a pointer into an allocation, and refuses other addresses.", Needs: driver.CapPointerInfo | driver.CapAddress, run: queryTells},
+	{Name: "MemoryWorks", Rule: "Imported memory is used like any other, and its owner sees the same bytes.", Needs: hal.CapImport, run: adoptedWorks},
+	{Name: "PartOfABlock", Rule: "A part of a block can be imported, and the bytes beside it do not change.", Needs: hal.CapImport | hal.CapAddress, run: adoptedPart},
+	{Name: "ReleasedOnceAfterLastUse", Rule: "Release is called once, after Close and after the last work that uses the memory.", Needs: hal.CapImport | hal.CapGate, run: adoptedReleased},
+	{Name: "IdleReleasedInClose", Rule: "Closing imported memory that nothing uses releases it before Close returns, and leaves the owner's memory alone.", Needs: hal.CapImport, run: adoptedIdle},
+	{Name: "NotCounted", Rule: "Imported memory is not counted as held, and keeps its device from closing.", Needs: hal.CapImport, run: adoptedNotCounted},
+	{Name: "UnclosedReported", Rule: "Imported memory that becomes unreachable is reported and released.", Needs: hal.CapImport, run: adoptedLeak},
+	{Name: "BadArgumentsRejected", Rule: "Importing with handle 0, an invalid kind or a size beyond the address space is refused, and Release is not called.", Needs: hal.CapImport, run: adoptRejects},
+	{Name: "StreamInOrder", Rule: "Work enqueued on an imported stream and by its owner runs in one order.", Needs: hal.CapImportStream, run: adoptedStreamInOrder},
+	{Name: "StreamOutlivesClose", Rule: "Closing an imported stream leaves the owner's stream working, and calls release once, after the work so far.", Needs: hal.CapImportStream | hal.CapGate, run: adoptedStreamClose},
+	{Name: "QueryTellsAllocations", Rule: "PointerInfo returns kind, device and range for a pointer into an allocation, and refuses other addresses.", Needs: hal.CapPointerInfo | hal.CapAddress, run: queryTells},
 	{Name: "UnsupportedWithoutBit", Rule: "On a device without the capability importing fails as unsupported.", run: adoptUnsupported},
 }
 
@@ -214,10 +213,10 @@ func adoptRejects(t *trial) {
 	for _, size := range []uint64{math.MaxUint64, math.MaxUint64 - 63, 1 << 63} {
 		t.refuses(hal.ErrOutOfRange, fmt.Sprintf("import %d bytes", size), taken(no(func(f *hal.ExternalMemory) { f.Size = size })), owner)
 	}
-	if !t.dev.Caps().Has(driver.CapShared) {
+	if !t.dev.Caps().Has(hal.CapShared) {
 		t.refuses(hal.ErrUnsupported, "import shared memory", taken(no(func(f *hal.ExternalMemory) { f.Kind = hal.KindShared })), owner)
 	}
-	if t.dev.Caps().Has(driver.CapPointerInfo) {
+	if t.dev.Caps().Has(hal.CapPointerInfo) {
 		if !t.dev.Info().SharesHostMemory {
 			t.refuses(hal.ErrInvalidArgument, "import device memory as page-locked memory", taken(no(func(f *hal.ExternalMemory) { f.Kind = hal.KindHost })), owner)
 		}
@@ -245,7 +244,7 @@ func adoptedStreamInOrder(t *trial) {
 	out := t.hostBytes(4096)
 	for i := range 8 {
 		var g *hal.Gate
-		if i%2 == 0 && t.dev.Caps().Has(driver.CapGate) {
+		if i%2 == 0 && t.dev.Caps().Has(hal.CapGate) {
 			g = t.shut([]*hal.Stream{own, s}[i/2%2])
 		}
 		t.must(own.Fill(owner.All(), hal.Pattern8(uint8(2*i+1))), "fill by the owner")
@@ -334,22 +333,22 @@ func queryTells(t *trial) {
 func adoptUnsupported(t *trial) {
 	caps := t.dev.Caps()
 	m := t.filled(t.dev, t.random(64))
-	if !caps.Has(driver.CapImport) {
+	if !caps.Has(hal.CapImport) {
 		t.refuses(hal.ErrUnsupported, "import", func() error {
 			return made(t.dev.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: m.Handle(), Size: 64}))
 		}, m)
 	}
-	if !caps.Has(driver.CapImportStream) {
+	if !caps.Has(hal.CapImportStream) {
 		s := t.stream(t.dev)
 		t.refuses(hal.ErrUnsupported, "import a stream", func() error { return made(t.dev.ImportStream(s.Handle(), nil)) }, m)
 	}
 	query := func() error { _, err := t.dev.PointerInfo(m.Handle()); return err }
-	if !caps.Has(driver.CapPointerInfo) {
+	if !caps.Has(hal.CapPointerInfo) {
 		t.refuses(hal.ErrUnsupported, "query a pointer", query, m)
 	} else {
-		t.want(!errors.Is(query(), hal.ErrUnsupported), "the device has %v, and refuses to query a pointer as unsupported", driver.CapPointerInfo)
+		t.want(!errors.Is(query(), hal.ErrUnsupported), "the device has %v, and refuses to query a pointer as unsupported", hal.CapPointerInfo)
 	}
-	if !caps.Has(driver.CapIPC) {
+	if !caps.Has(hal.CapIPC) {
 		t.refuses(hal.ErrUnsupported, "export", func() error { _, err := m.IPCHandle(); return err }, m)
 		h := hal.IPCHandle{Backend: t.dev.Info().Backend, Device: t.dev.Info().UUID, Kind: hal.KindDevice, PID: 1, Size: 64, Handle: make([]byte, 64)}
 		t.refuses(hal.ErrUnsupported, "open an IPC handle", func() error { return made(t.dev.OpenIPC(h)) }, m)

@@ -9,51 +9,50 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
 )
 
 var kernelChecks = []Check{
-	{Name: "LoadsAndFindsByName", Rule: "Every kernel of loaded code is found by its name.", Needs: driver.CapKernels, run: kernelsByName},
-	{Name: "UnknownKernelIsRefused", Rule: "The name of a kernel that does not exist is not found, and the module still works.", Needs: driver.CapKernels, run: unknownKernel},
-	{Name: "BadImageIsRefused", Rule: "An image that is of another format, is empty or is not code is refused.", Needs: driver.CapKernels, run: badImage},
-	{Name: "TruncatedImageIsRefused", Rule: "Compiled code whose end is missing is refused.", Needs: driver.CapKernels | driver.CapCompile, run: truncatedImage},
-	{Name: "ParametersAreReported", Rule: "The number of a kernel's parameters is reported, and each reported kind and size is right.", Needs: driver.CapKernels, run: parametersReported},
-	{Name: "TooFewArgumentsAreRefused", Rule: "A launch with too few arguments is refused.", Needs: driver.CapKernels, run: tooFewArguments},
-	{Name: "TooManyArgumentsAreRefused", Rule: "A launch with too many arguments is refused.", Needs: driver.CapKernels, run: tooManyArguments},
-	{Name: "WrongSizeIsRefused", Rule: "A value of another size than the parameter's is refused.", Needs: driver.CapKernels, run: wrongSize},
-	{Name: "ScalarsOfEveryWidthArrive", Rule: "A kernel receives numbers of 1, 2, 4 and 8 bytes as they were passed.", Needs: driver.CapKernels, run: scalarsArrive},
-	{Name: "StructArrivesWithPadding", Rule: "A structure arrives with the layout that Go gives it.", Needs: driver.CapKernels, run: structArrives},
-	{Name: "ArgumentsAreCopiedAtLaunch", Rule: "What is passed by value may change as soon as Launch has returned.", Needs: driver.CapKernels | driver.CapGate, run: argumentsCopied},
-	{Name: "EveryThreadRunsOnce", Rule: "In grids of one to three dimensions each thread runs once, with its own index.", Needs: driver.CapKernels, run: everyThread},
-	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs; memory of no bytes can be an argument.", Needs: driver.CapKernels, run: emptyGrid},
-	{Name: "GridBeyondLimitIsRefused", Rule: "More blocks than the device can run are refused.", Needs: driver.CapKernels, run: gridBeyond},
-	{Name: "BlockBeyondKernelLimitIsRefused", Rule: "A block of more threads than the kernel can have is refused.", Needs: driver.CapKernels, run: blockBeyond},
-	{Name: "SharedMemoryIsThere", Rule: "Each block has its own shared memory of the size that the launch asked for.", Needs: driver.CapKernels, run: sharedMemory},
-	{Name: "SharedBeyondLimitIsRefused", Rule: "A launch that asks for more shared memory than the kernel's limit is refused.", Needs: driver.CapKernels, run: sharedBeyond},
-	{Name: "BarrierHolds", Rule: "No thread of a block passes a barrier before all have arrived.", Needs: driver.CapKernels, run: barrierHolds},
-	{Name: "ReadBeforeBarrierIsKept", Rule: "A value that a thread reads before a barrier does not change when another thread writes there after the barrier, in shared memory and in a buffer.", Needs: driver.CapKernels, run: readBeforeBarrier},
-	{Name: "AtomicsCount", Rule: "No atomic addition of any thread is lost.", Needs: driver.CapKernels, run: atomicsCount},
-	{Name: "LaunchIsInStreamOrder", Rule: "A kernel sees the copies and kernels before it on its stream, and those after it see what it wrote.", Needs: driver.CapKernels, run: launchInOrder},
-	{Name: "LaunchDoesNotWait", Rule: "A launch behind a shut gate returns at once, and runs when the gate is opened.", Needs: driver.CapKernels | driver.CapGate, run: launchDoesNotWait},
-	{Name: "LaunchWaitsForEvents", Rule: "A kernel runs after the events of other streams that its stream waits for.", Needs: driver.CapKernels | driver.CapGate, run: launchWaits},
-	{Name: "OneKernelFromManyGoroutines", Rule: "Several goroutines may launch one kernel at once, each with its own arguments.", Needs: driver.CapKernels, run: oneKernelManyGoroutines},
-	{Name: "ModuleClosedUnderWorkFinishes", Rule: "If a module is closed while its kernels run or wait, they still finish.", Needs: driver.CapKernels | driver.CapGate, run: moduleClosedUnderWork},
-	{Name: "ClosedModuleIsRefused", Rule: "A closed module and its kernels are refused as closed.", Needs: driver.CapKernels, run: closedModule},
-	{Name: "MemoryOfAnotherDeviceIsRefused", Rule: "Memory that the device cannot access, and a kernel of another device, are refused.", Needs: driver.CapKernels, run: foreignArguments},
-	{Name: "ClosedMemoryIsRefused", Rule: "Closed memory is refused as an argument.", Needs: driver.CapKernels, run: closedArgument},
-	{Name: "OffsetsArrive", Rule: "A kernel receives the address of the first byte of a region, unless the launch is refused as misaligned.", Needs: driver.CapKernels, run: offsetsArrive},
-	{Name: "BuildErrorCarriesTheLog", Rule: "Source that does not compile is refused with the compiler's log.", Needs: driver.CapKernels | driver.CapCompile, run: buildError},
-	{Name: "RefusedLaunchChangesNothing", Rule: "A launch that is refused changes no memory, and the stream still works.", Needs: driver.CapKernels, run: refusedLaunch},
-	{Name: "LaunchBringsWhatItReads", Rule: "A launch on buffers copies what is stale on its device, and nothing else.", Needs: driver.CapKernels, run: launchBrings},
-	{Name: "LaunchMakesOthersStale", Rule: "What a launch on buffers writes is current on its device alone.", Needs: driver.CapKernels, run: launchMakesStale},
-	{Name: "OutCopiesNothingIn", Rule: "A buffer passed with Out is not copied to the device.", Needs: driver.CapKernels, run: outCopiesNothing},
-	{Name: "SameBufferTwice", Rule: "One buffer may be passed for reading and for writing.", Needs: driver.CapKernels, run: sameBufferTwice},
-	{Name: "LaunchReadsBesideTheHost", Rule: "A kernel may read a buffer that the host and the device are reading already.", Needs: driver.CapKernels, run: readsBesideTheHost},
-	{Name: "OverlappingSlices", Rule: "Slices that overlap may be passed together.", Needs: driver.CapKernels, run: overlappingSlices},
-	{Name: "RefusedLaunchKeepsContents", Rule: "A launch on buffers that is refused changes no byte and makes no replica stale.", Needs: driver.CapKernels, run: refusedKeeps},
-	{Name: "FailedKernelLosesWhatItWrote", Rule: "Reading the bytes that a failed kernel should have written is an error, and the bytes that it only read are kept.", Needs: driver.CapKernels, run: failedKernel},
-	{Name: "OpposedLaunchesDoNotDeadlock", Rule: "Launches that take the same buffers in different order do not deadlock.", Needs: driver.CapKernels, run: opposedLaunches},
+	{Name: "LoadsAndFindsByName", Rule: "Every kernel of loaded code is found by its name.", Needs: hal.CapKernels, run: kernelsByName},
+	{Name: "UnknownKernelIsRefused", Rule: "The name of a kernel that does not exist is not found, and the module still works.", Needs: hal.CapKernels, run: unknownKernel},
+	{Name: "BadImageIsRefused", Rule: "An image that is of another format, is empty or is not code is refused.", Needs: hal.CapKernels, run: badImage},
+	{Name: "TruncatedImageIsRefused", Rule: "Compiled code whose end is missing is refused.", Needs: hal.CapKernels | hal.CapCompile, run: truncatedImage},
+	{Name: "ParametersAreReported", Rule: "The number of a kernel's parameters is reported, and each reported kind and size is right.", Needs: hal.CapKernels, run: parametersReported},
+	{Name: "TooFewArgumentsAreRefused", Rule: "A launch with too few arguments is refused.", Needs: hal.CapKernels, run: tooFewArguments},
+	{Name: "TooManyArgumentsAreRefused", Rule: "A launch with too many arguments is refused.", Needs: hal.CapKernels, run: tooManyArguments},
+	{Name: "WrongSizeIsRefused", Rule: "A value of another size than the parameter's is refused.", Needs: hal.CapKernels, run: wrongSize},
+	{Name: "ScalarsOfEveryWidthArrive", Rule: "A kernel receives numbers of 1, 2, 4 and 8 bytes as they were passed.", Needs: hal.CapKernels, run: scalarsArrive},
+	{Name: "StructArrivesWithPadding", Rule: "A structure arrives with the layout that Go gives it.", Needs: hal.CapKernels, run: structArrives},
+	{Name: "ArgumentsAreCopiedAtLaunch", Rule: "What is passed by value may change as soon as Launch has returned.", Needs: hal.CapKernels | hal.CapGate, run: argumentsCopied},
+	{Name: "EveryThreadRunsOnce", Rule: "In grids of one to three dimensions each thread runs once, with its own index.", Needs: hal.CapKernels, run: everyThread},
+	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs; memory of no bytes can be an argument.", Needs: hal.CapKernels, run: emptyGrid},
+	{Name: "GridBeyondLimitIsRefused", Rule: "More blocks than the device can run are refused.", Needs: hal.CapKernels, run: gridBeyond},
+	{Name: "BlockBeyondKernelLimitIsRefused", Rule: "A block of more threads than the kernel can have is refused.", Needs: hal.CapKernels, run: blockBeyond},
+	{Name: "SharedMemoryIsThere", Rule: "Each block has its own shared memory of the size that the launch asked for.", Needs: hal.CapKernels, run: sharedMemory},
+	{Name: "SharedBeyondLimitIsRefused", Rule: "A launch that asks for more shared memory than the kernel's limit is refused.", Needs: hal.CapKernels, run: sharedBeyond},
+	{Name: "BarrierHolds", Rule: "No thread of a block passes a barrier before all have arrived.", Needs: hal.CapKernels, run: barrierHolds},
+	{Name: "ReadBeforeBarrierIsKept", Rule: "A value that a thread reads before a barrier does not change when another thread writes there after the barrier, in shared memory and in a buffer.", Needs: hal.CapKernels, run: readBeforeBarrier},
+	{Name: "AtomicsCount", Rule: "No atomic addition of any thread is lost.", Needs: hal.CapKernels, run: atomicsCount},
+	{Name: "LaunchIsInStreamOrder", Rule: "A kernel sees the copies and kernels before it on its stream, and those after it see what it wrote.", Needs: hal.CapKernels, run: launchInOrder},
+	{Name: "LaunchDoesNotWait", Rule: "A launch behind a shut gate returns at once, and runs when the gate is opened.", Needs: hal.CapKernels | hal.CapGate, run: launchDoesNotWait},
+	{Name: "LaunchWaitsForEvents", Rule: "A kernel runs after the events of other streams that its stream waits for.", Needs: hal.CapKernels | hal.CapGate, run: launchWaits},
+	{Name: "OneKernelFromManyGoroutines", Rule: "Several goroutines may launch one kernel at once, each with its own arguments.", Needs: hal.CapKernels, run: oneKernelManyGoroutines},
+	{Name: "ModuleClosedUnderWorkFinishes", Rule: "If a module is closed while its kernels run or wait, they still finish.", Needs: hal.CapKernels | hal.CapGate, run: moduleClosedUnderWork},
+	{Name: "ClosedModuleIsRefused", Rule: "A closed module and its kernels are refused as closed.", Needs: hal.CapKernels, run: closedModule},
+	{Name: "MemoryOfAnotherDeviceIsRefused", Rule: "Memory that the device cannot access, and a kernel of another device, are refused.", Needs: hal.CapKernels, run: foreignArguments},
+	{Name: "ClosedMemoryIsRefused", Rule: "Closed memory is refused as an argument.", Needs: hal.CapKernels, run: closedArgument},
+	{Name: "OffsetsArrive", Rule: "A kernel receives the address of the first byte of a region, unless the launch is refused as misaligned.", Needs: hal.CapKernels, run: offsetsArrive},
+	{Name: "BuildErrorCarriesTheLog", Rule: "Source that does not compile is refused with the compiler's log.", Needs: hal.CapKernels | hal.CapCompile, run: buildError},
+	{Name: "RefusedLaunchChangesNothing", Rule: "A launch that is refused changes no memory, and the stream still works.", Needs: hal.CapKernels, run: refusedLaunch},
+	{Name: "LaunchBringsWhatItReads", Rule: "A launch on buffers copies what is stale on its device, and nothing else.", Needs: hal.CapKernels, run: launchBrings},
+	{Name: "LaunchMakesOthersStale", Rule: "What a launch on buffers writes is current on its device alone.", Needs: hal.CapKernels, run: launchMakesStale},
+	{Name: "OutCopiesNothingIn", Rule: "A buffer passed with Out is not copied to the device.", Needs: hal.CapKernels, run: outCopiesNothing},
+	{Name: "SameBufferTwice", Rule: "One buffer may be passed for reading and for writing.", Needs: hal.CapKernels, run: sameBufferTwice},
+	{Name: "LaunchReadsBesideTheHost", Rule: "A kernel may read a buffer that the host and the device are reading already.", Needs: hal.CapKernels, run: readsBesideTheHost},
+	{Name: "OverlappingSlices", Rule: "Slices that overlap may be passed together.", Needs: hal.CapKernels, run: overlappingSlices},
+	{Name: "RefusedLaunchKeepsContents", Rule: "A launch on buffers that is refused changes no byte and makes no replica stale.", Needs: hal.CapKernels, run: refusedKeeps},
+	{Name: "FailedKernelLosesWhatItWrote", Rule: "Reading the bytes that a failed kernel should have written is an error, and the bytes that it only read are kept.", Needs: hal.CapKernels, run: failedKernel},
+	{Name: "OpposedLaunchesDoNotDeadlock", Rule: "Launches that take the same buffers in different order do not deadlock.", Needs: hal.CapKernels, run: opposedLaunches},
 }
 
 // mixed is a structure with padding inside and at its end.
@@ -155,7 +154,7 @@ var kernelsGo = kernel.Functions{
 			y[i] = v
 		}
 	}),
-	"add": {Params: []driver.Param{{Kind: driver.ParamPointer, Const: true}, {Kind: driver.ParamPointer}, {Kind: driver.ParamValue, Size: 4}, {Kind: driver.ParamValue, Size: 4}},
+	"add": {Params: []hal.Param{{Kind: hal.ParamPointer, Const: true}, {Kind: hal.ParamPointer}, {Kind: hal.ParamValue, Size: 4}, {Kind: hal.ParamValue, Size: 4}},
 		Run: func(b *kernel.Block) {
 			x, y, v := kernel.Slice[uint32](b, 0), kernel.Slice[uint32](b, 1), kernel.Number[uint32](b, 2)
 			from, to := kernel.Threads(b, 0, int(kernel.Number[uint32](b, 3)))
@@ -370,7 +369,7 @@ func parametersReported(t *trial) {
 	t.want(len(info.Params) == 4, "%d parameters are reported, want 4", len(info.Params))
 	for i, p := range info.Params {
 		pointer := i < 2
-		t.want(p.Kind == driver.ParamUnknown || p.Kind == driver.ParamPointer == pointer, "the kind of parameter %d is reported as %v", i, p.Kind)
+		t.want(p.Kind == hal.ParamUnknown || p.Kind == hal.ParamPointer == pointer, "the kind of parameter %d is reported as %v", i, p.Kind)
 		t.want(p.Size == 0 || p.Size == 4 && !pointer || p.Size == 8 && pointer, "parameter %d is reported with %d bytes", i, p.Size)
 	}
 	t.want(!info.Params[1].Const, "a parameter that the kernel writes through is reported as const")
@@ -791,7 +790,7 @@ func offsetsArrive(t *trial) {
 	for _, off := range []uint64{0, 4, 64, 128, 1024, 2048, room - 4*n} {
 		t.must(s.Fill(x.Region(off, 4*n), hal.Pattern32(uint32(off))), "fill")
 		err := s.Launch(k, hal.Over(n), hal.At(x.Region(off, 4*n)), hal.At(y.Region(off, 4*n)), hal.Value(uint32(1)), hal.Value(uint32(n)))
-		if err != nil && off != 0 && !t.dev.Caps().Has(driver.CapAddress) && errors.Is(err, hal.ErrMisaligned) {
+		if err != nil && off != 0 && !t.dev.Caps().Has(hal.CapAddress) && errors.Is(err, hal.ErrMisaligned) {
 			continue
 		}
 		t.must(err, "launch at offset %d", off)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // measure is a number that work must not make grow by least each time that it is done.
@@ -129,7 +128,7 @@ func closedObjectsForgotten(t *trial) {
 			t.must(o.Close(), "close memory")
 		}
 	}
-	if t.dev.Caps().Has(driver.CapGate) {
+	if t.dev.Caps().Has(hal.CapGate) {
 		cycles["gates"] = func() {
 			g, err := s.Gate()
 			t.must(err, "gate")

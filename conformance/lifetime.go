@@ -7,20 +7,19 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var lifetimeChecks = []Check{
-	{Name: "CloseDoesNotWait", Rule: "Closing an idle object does not wait for a stream behind a shut gate.", Needs: driver.CapGate, run: closeDoesNotWait},
-	{Name: "CloseMemoryInFlight", Rule: "Memory that is closed while work uses it is freed after the last use, and not reused before.", Needs: driver.CapGate, run: closeMemoryInFlight},
-	{Name: "CloseBytesInFlight", Rule: "Host memory that is closed while a copy uses its bytes is not freed until the copy is done.", Needs: driver.CapGate, run: closeBytesInFlight},
-	{Name: "CloseStreamInFlight", Rule: "Closing a stream neither waits for its work nor stops it.", Needs: driver.CapGate, run: closeStreamInFlight},
-	{Name: "CloseEventPending", Rule: "Closing an event does not change waits that are already enqueued.", Needs: driver.CapGate, run: closeEventPending},
-	{Name: "CloseEverythingInFlight", Rule: "All objects can be closed while work is under way; the device closes when it is done.", Needs: driver.CapGate, run: closeEverythingInFlight},
-	{Name: "CancelledSyncLeavesUsable", Rule: "After a cancelled wait the stream, the event and the memory can still be used.", Needs: driver.CapGate, run: cancelledSync},
+	{Name: "CloseDoesNotWait", Rule: "Closing an idle object does not wait for a stream behind a shut gate.", Needs: hal.CapGate, run: closeDoesNotWait},
+	{Name: "CloseMemoryInFlight", Rule: "Memory that is closed while work uses it is freed after the last use, and not reused before.", Needs: hal.CapGate, run: closeMemoryInFlight},
+	{Name: "CloseBytesInFlight", Rule: "Host memory that is closed while a copy uses its bytes is not freed until the copy is done.", Needs: hal.CapGate, run: closeBytesInFlight},
+	{Name: "CloseStreamInFlight", Rule: "Closing a stream neither waits for its work nor stops it.", Needs: hal.CapGate, run: closeStreamInFlight},
+	{Name: "CloseEventPending", Rule: "Closing an event does not change waits that are already enqueued.", Needs: hal.CapGate, run: closeEventPending},
+	{Name: "CloseEverythingInFlight", Rule: "All objects can be closed while work is under way; the device closes when it is done.", Needs: hal.CapGate, run: closeEverythingInFlight},
+	{Name: "CancelledSyncLeavesUsable", Rule: "After a cancelled wait the stream, the event and the memory can still be used.", Needs: hal.CapGate, run: cancelledSync},
 	{Name: "CloseGivesContextsBack", Rule: "Closing the last handle on a device releases its contexts.", run: closeGivesContextsBack},
 	{Name: "GoSliceMovesOrStays", Rule: "A Go slice handed to an asynchronous copy survives garbage collection until the copy is done.", run: goSliceStays},
-	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyPeer completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: driver.CapGate, run: stagedCopyOutlives},
+	{Name: "StagedCopyOutlivesItsStreams", Rule: "CopyPeer completes although streams and memories are closed right after it.", NeedsPeer: true, Needs: hal.CapGate, run: stagedCopyOutlives},
 	{Name: "IdleStreamsTakeNoGoroutine", Rule: "A stream or event whose work is done takes no goroutine.", run: idleStreamsTakeNoGoroutine},
 	{Name: "ClosedObjectsAreForgotten", Rule: "Nothing of a stream, an event, a memory or a device stays in the process once it is closed.", run: closedObjectsForgotten},
 	{Name: "ClosedMemoryLeavesTheProcess", Rule: "The bytes of closed memory of every kind go back to the machine, or are used again.", run: closedMemoryLeaves},
@@ -64,7 +63,7 @@ func closeDoesNotWait(t *trial) {
 		t.must(idle.Fill(m.All(), hal.Zero), "fill")
 		mems = append(mems, m)
 	}
-	if t.dev.Caps().Has(driver.CapRegister) {
+	if t.dev.Caps().Has(hal.CapRegister) {
 		m, err := t.dev.Register(make([]byte, 10_000))
 		t.must(err, "register")
 		mems = append(mems, m)
@@ -234,7 +233,7 @@ func goSliceStays(t *trial) {
 		want := t.large(n)
 		// Without CapOrderedPageable, CopyIn may read the slice during the call and wait for the gate, which nothing would open.
 		letGo := func() {}
-		if t.dev.Caps().Has(driver.CapGate | driver.CapOrderedPageable) {
+		if t.dev.Caps().Has(hal.CapGate | hal.CapOrderedPageable) {
 			g := t.shut(s)
 			letGo = func() { t.letGo(g) }
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/model"
 )
 
@@ -13,7 +12,7 @@ const simplifications = 200
 
 func seededModel(t *trial) {
 	f := model.Fleet{Devices: t.company()[1:]}
-	if slices.ContainsFunc(f.Devices, func(d *hal.Device) bool { return !d.Caps().Has(driver.CapGate) }) {
+	if slices.ContainsFunc(f.Devices, func(d *hal.Device) bool { return !d.Caps().Has(hal.CapGate) }) {
 		f.Devices = f.Devices[:1] // copies between devices would have to be waited for, and the model has operations that do not wait
 	}
 	for _, d := range f.Devices {

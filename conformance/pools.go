@@ -5,15 +5,14 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
 var poolChecks = []Check{
-	{Name: "ReusedOnTheStreamAtOnce", Rule: "Memory freed to a pool is given out on the same stream at once, and its next use runs after its last one.", Needs: driver.CapGate, run: poolReuses},
-	{Name: "ElsewhereAfterTheWork", Rule: "While work uses a freed block, another stream gets other memory.", Needs: driver.CapGate, run: poolElsewhere},
-	{Name: "ShortageMakesStreamsWait", Rule: "At its limit a pool gives out memory that another stream still uses, and the new stream waits for that work.", Needs: driver.CapGate, run: poolWaits},
-	{Name: "RecordedUseIsKept", Rule: "A block whose use on another stream was recorded is not given out before that use has finished.", Needs: driver.CapGate, run: poolRecordedUse},
+	{Name: "ReusedOnTheStreamAtOnce", Rule: "Memory freed to a pool is given out on the same stream at once, and its next use runs after its last one.", Needs: hal.CapGate, run: poolReuses},
+	{Name: "ElsewhereAfterTheWork", Rule: "While work uses a freed block, another stream gets other memory.", Needs: hal.CapGate, run: poolElsewhere},
+	{Name: "ShortageMakesStreamsWait", Rule: "At its limit a pool gives out memory that another stream still uses, and the new stream waits for that work.", Needs: hal.CapGate, run: poolWaits},
+	{Name: "RecordedUseIsKept", Rule: "A block whose use on another stream was recorded is not given out before that use has finished.", Needs: hal.CapGate, run: poolRecordedUse},
 	{Name: "LiveBlocksDoNotOverlap", Rule: "No two live blocks of a pool share a byte, on one stream and on several.", run: poolBlocksApart},
 	{Name: "ContentsIsolated", Rule: "Writing a block of a pool to its edges changes no other block.", run: poolIsolated},
 	{Name: "TrimGivesBack", Rule: "A pool without live blocks gives all its memory back to the device.", run: poolTrims},
@@ -42,7 +41,7 @@ func (t *trial) block(p *pool.Pool, s *hal.Stream, k hal.Kind, size int) (pool.B
 	t.must(err, "region of a block")
 	t.want(r.Len == uint64(size) && b.Size() == r.Len && b.Kind() == k && r.Mem.Kind() == k, "a region of %d bytes for %d", r.Len, size)
 	t.want(b.Capacity() >= r.Len && r.Off+b.Capacity() <= r.Mem.Size(), "%d bytes at %d do not lie inside %d", b.Capacity(), r.Off, r.Mem.Size())
-	if align := t.dev.Info().Alignment; t.dev.Caps().Has(driver.CapAddress) {
+	if align := t.dev.Info().Alignment; t.dev.Caps().Has(hal.CapAddress) {
 		t.want((uint64(r.Mem.Handle())+r.Off)%align == 0, "%v memory of a pool at %#x+%d is not aligned to %d", k, r.Mem.Handle(), r.Off, align)
 	}
 	return b, r

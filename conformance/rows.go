@@ -5,12 +5,11 @@ import (
 	"math"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var rowsChecks = []Check{
 	{Name: "MatchRowByRow", Rule: "Copies of rows to, from and on the device are exact, and the bytes between the rows do not change.", run: rowsMatch},
-	{Name: "InStreamOrder", Rule: "A copy of rows runs in stream order.", Needs: driver.CapGate, run: rowsInOrder},
+	{Name: "InStreamOrder", Rule: "A copy of rows runs in stream order.", Needs: hal.CapGate, run: rowsInOrder},
 	{Name: "WithinOneMemory", Rule: "Rows can be copied within one memory if they do not overlap; copies that overlap are refused.", run: rowsWithin},
 	{Name: "BoundsRejected", Rule: "Rows that end beyond a memory, or whose extent overflows, are out of range; rows that overlap each other are an invalid argument.", run: rowsBounds},
 	{Name: "Peer", Rule: "Rows are copied to and from the memory of another device only if it can be accessed.", NeedsPeer: true, run: rowsPeer},

@@ -6,14 +6,13 @@ import (
 	"os"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var sharingChecks = []Check{
-	{Name: "TokenDescribesMemory", Rule: "A memory's IPC handle has its size, kind, device and process, and is the same after conversion to bytes or text and back.", Needs: driver.CapIPC, run: tokenDescribes},
-	{Name: "OwnTokenRejected", Rule: "A process cannot open an IPC handle that it exported.", Needs: driver.CapIPC, run: ownToken},
-	{Name: "BadTokensRejected", Rule: "An IPC handle of another backend or other hardware is refused as wrong device, and an invalid one as an invalid argument.", Needs: driver.CapIPC, run: badTokens},
-	{Name: "OnlyPlainMemory", Rule: "Exporting memory that cannot be shared is refused as unsupported, and closed memory as closed.", Needs: driver.CapIPC, run: onlyPlain},
+	{Name: "TokenDescribesMemory", Rule: "A memory's IPC handle has its size, kind, device and process, and is the same after conversion to bytes or text and back.", Needs: hal.CapIPC, run: tokenDescribes},
+	{Name: "OwnTokenRejected", Rule: "A process cannot open an IPC handle that it exported.", Needs: hal.CapIPC, run: ownToken},
+	{Name: "BadTokensRejected", Rule: "An IPC handle of another backend or other hardware is refused as wrong device, and an invalid one as an invalid argument.", Needs: hal.CapIPC, run: badTokens},
+	{Name: "OnlyPlainMemory", Rule: "Exporting memory that cannot be shared is refused as unsupported, and closed memory as closed.", Needs: hal.CapIPC, run: onlyPlain},
 }
 
 func (t *trial) export(m *hal.Memory) hal.IPCHandle {

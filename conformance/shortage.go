@@ -5,14 +5,13 @@ import (
 	"errors"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var shortageChecks = []Check{
 	{Name: "ExhaustMapsToOutOfMemory", Rule: "When the device's memory is used up, allocation fails as out of memory, with the figures.", run: exhaust},
 	{Name: "RecoverAfterOutOfMemory", Rule: "After an allocation ran out of memory the device works, and freed memory can be allocated again.", run: recoverAfterShortage},
-	{Name: "FreedBlocksComeBack", Rule: "Closed memory whose last use has finished is freed before an allocation fails.", Needs: driver.CapGate, run: freedBlocksComeBack},
-	{Name: "FailedAllocationTakesNothing", Rule: "An allocation that fails takes nothing of the device's free memory.", Needs: driver.CapMemInfo, run: failedAllocation},
+	{Name: "FreedBlocksComeBack", Rule: "Closed memory whose last use has finished is freed before an allocation fails.", Needs: hal.CapGate, run: freedBlocksComeBack},
+	{Name: "FailedAllocationTakesNothing", Rule: "An allocation that fails takes nothing of the device's free memory.", Needs: hal.CapMemInfo, run: failedAllocation},
 	{Name: "EveryNthCallFails", Rule: "Whichever driver call fails, the error names the call, nothing leaks and the device works afterwards.", run: everyNthCallFails},
 }
 

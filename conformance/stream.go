@@ -9,26 +9,25 @@ import (
 	"time"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 var streamOrderChecks = []Check{
 	{Name: "FIFO", Rule: "A stream runs its work in the order in which it was enqueued.", run: fifo},
 	{Name: "FillCopyFillChain", Rule: "Fills and copies of one stream see each other's results in order.", run: fillCopyFillChain},
 	{Name: "SyncDrains", Rule: "When Sync returns, all work that was enqueued before the call has finished.", run: syncDrains},
-	{Name: "SyncHonoursContext", Rule: "Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: driver.CapGate, run: syncHonoursContext},
-	{Name: "QueryBusyThenIdle", Rule: "Done reports false while work is held by a gate and true when it has finished.", Needs: driver.CapGate, run: queryBusyThenIdle},
-	{Name: "GateHoldsWork", Rule: "Work behind a shut gate does not start; work before it does.", Needs: driver.CapGate, run: gateHoldsWork},
-	{Name: "GatesInAnyOrder", Rule: "Gates can be opened before the stream reaches them, in any order, and more than once.", Needs: driver.CapGate, run: gatesInAnyOrder},
-	{Name: "TwoStreamsIndependent", Rule: "A stream behind a shut gate does not delay another stream.", Needs: driver.CapGate, run: twoStreamsIndependent},
-	{Name: "NoImplicitDefaultStreamSync", Rule: "A stream behind a shut gate does not delay new streams, events or blocking copies.", Needs: driver.CapGate, run: noImplicitSync},
-	{Name: "AllocDoesNotWait", Rule: "A stream behind a shut gate does not delay an allocation.", Needs: driver.CapGate, run: allocDoesNotWait},
+	{Name: "SyncHonoursContext", Rule: "Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: syncHonoursContext},
+	{Name: "QueryBusyThenIdle", Rule: "Done reports false while work is held by a gate and true when it has finished.", Needs: hal.CapGate, run: queryBusyThenIdle},
+	{Name: "GateHoldsWork", Rule: "Work behind a shut gate does not start; work before it does.", Needs: hal.CapGate, run: gateHoldsWork},
+	{Name: "GatesInAnyOrder", Rule: "Gates can be opened before the stream reaches them, in any order, and more than once.", Needs: hal.CapGate, run: gatesInAnyOrder},
+	{Name: "TwoStreamsIndependent", Rule: "A stream behind a shut gate does not delay another stream.", Needs: hal.CapGate, run: twoStreamsIndependent},
+	{Name: "NoImplicitDefaultStreamSync", Rule: "A stream behind a shut gate does not delay new streams, events or blocking copies.", Needs: hal.CapGate, run: noImplicitSync},
+	{Name: "AllocDoesNotWait", Rule: "A stream behind a shut gate does not delay an allocation.", Needs: hal.CapGate, run: allocDoesNotWait},
 	{Name: "Burst", Rule: "Thousands of operations that are enqueued without a wait in between run in order.", run: burst},
-	{Name: "EveryKindInOrder", Rule: "Copies and fills of every kind of memory, and of few bytes, begin when their turn has come, and not earlier.", Needs: driver.CapGate, run: everyKindInOrder},
-	{Name: "LongQueueDoesNotWait", Rule: "Thousands of operations can be enqueued behind a shut gate.", Needs: driver.CapGate, run: longQueue},
-	{Name: "OneBlockedSyncBlocksNobodyElse", Rule: "A goroutine that waits in Sync does not block calls on its stream or on another one.", Needs: driver.CapGate, run: oneBlockedSync},
-	{Name: "SyncCoversEarlierWorkOnly", Rule: "Event.Sync does not wait for work that is enqueued after the event was recorded.", Needs: driver.CapGate, run: syncCoversEarlierWork},
-	{Name: "StreamSyncCoversEarlierWorkOnly", Rule: "Stream.Sync does not wait for work that is enqueued after the call.", Needs: driver.CapGate, run: streamSyncCoversEarlierWork},
+	{Name: "EveryKindInOrder", Rule: "Copies and fills of every kind of memory, and of few bytes, begin when their turn has come, and not earlier.", Needs: hal.CapGate, run: everyKindInOrder},
+	{Name: "LongQueueDoesNotWait", Rule: "Thousands of operations can be enqueued behind a shut gate.", Needs: hal.CapGate, run: longQueue},
+	{Name: "OneBlockedSyncBlocksNobodyElse", Rule: "A goroutine that waits in Sync does not block calls on its stream or on another one.", Needs: hal.CapGate, run: oneBlockedSync},
+	{Name: "SyncCoversEarlierWorkOnly", Rule: "Event.Sync does not wait for work that is enqueued after the event was recorded.", Needs: hal.CapGate, run: syncCoversEarlierWork},
+	{Name: "StreamSyncCoversEarlierWorkOnly", Rule: "Stream.Sync does not wait for work that is enqueued after the call.", Needs: hal.CapGate, run: streamSyncCoversEarlierWork},
 	{Name: "PrioritiesClamped", Rule: "Streams of any priority can be made and work.", run: prioritiesClamped},
 }
 
@@ -42,7 +41,7 @@ func fifo(t *trial) {
 	type read struct{ got, want []byte }
 	var reads []read
 	for _, gated := range []bool{false, true} {
-		if gated && !t.dev.Caps().Has(driver.CapGate) {
+		if gated && !t.dev.Caps().Has(hal.CapGate) {
 			continue
 		}
 		letGo := func() {}
@@ -238,7 +237,7 @@ func noImplicitSync(t *trial) {
 		t.must(o.WaitEvent(t.recorded(idle)), "wait")
 		t.must(t.recorded(o).Sync(t.ctx), "sync with an event")
 		t.sync(o, idle)
-		if t.dev.Caps().Has(driver.CapMemInfo) {
+		if t.dev.Caps().Has(hal.CapMemInfo) {
 			_, _, err := t.dev.MemInfo()
 			t.must(err, "memory information")
 		}

@@ -14,7 +14,6 @@ import (
 	_ "github.com/go-halyard/halyard/backends/cuda"
 	_ "github.com/go-halyard/halyard/backends/hip"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
@@ -97,7 +96,7 @@ func TestAcrossDriversInAnyOrder(t *testing.T) {
 					a, b := ends[0], ends[1]
 					for _, e := range ends {
 						lacks := i&1 != 0 && e.d.Info().Backend == "cuda" || i&2 != 0 && e.d.Info().Backend == "hip"
-						require.Equal(t, !lacks, e.d.Caps().Has(driver.CapOrderedPageable))
+						require.Equal(t, !lacks, e.d.Caps().Has(hal.CapOrderedPageable))
 					}
 					require.NoError(t, a.s.CopyIn(a.m.All(), want))
 					require.NoError(t, b.s.Fill(b.m.All(), hal.Pattern8(3)))

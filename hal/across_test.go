@@ -274,7 +274,7 @@ func TestAcrossLegsOverlap(t *testing.T) {
 // Whatever call fails, the error is reported or the bytes are right, and nothing is left behind: in the first copy, in one
 // through memory that is kept from before, and in one to or from memory that the host can touch.
 func TestAcrossEveryCallFails(t *testing.T) {
-	for _, lacks := range []driver.Caps{0, driver.CapOrderedPageable} {
+	for _, lacks := range []driver.Caps{0, hal.CapOrderedPageable} {
 		for _, places := range [][2]int{{1, 2}, {0, 1}, {1, 0}} {
 			for _, warm := range []bool{false, true} {
 				for n := int64(1); ; n++ {

@@ -27,7 +27,7 @@ type closings struct {
 
 func newClosings(inside, leave chan struct{}) *closings {
 	b := &closings{Backend: hooked.Backend{Backend: host.New(host.Options{})}, inside: inside, leave: leave}
-	b.Info = func(i driver.Info) driver.Info { i.Caps |= driver.CapMemInfo | driver.CapImportStream; return i }
+	b.Info = func(i driver.Info) driver.Info { i.Caps |= hal.CapMemInfo | hal.CapImportStream; return i }
 	b.MemInfo = func(*hooked.Device) (free, total uint64, err error) {
 		if b.inside != nil {
 			b.inside <- struct{}{}

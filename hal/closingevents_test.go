@@ -8,13 +8,12 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 )
 
 // An event that was closed before anybody asked for its result, which is an error, is given back like any other.
 func TestReclaimAfterAFailedKernel(t *testing.T) {
-	dev, s, m := goKernels(t, map[string]driver.Function{"fails": {Run: func(*driver.Block) { panic("no") }}})
+	dev, s, m := goKernels(t, map[string]hal.Function{"fails": {Run: func(*hal.Block) { panic("no") }}})
 	require.NoError(t, s.Launch(kernelNamed(t, m, "fails"), hal.Blocks(1)))
 	e, err := s.Record()
 	require.NoError(t, err)

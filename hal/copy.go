@@ -323,7 +323,7 @@ func (st *streamState) busy(op string) error {
 }
 
 // Prefetch enqueues the migration of shared memory to the stream's device, or to the host if
-// toHost is true. The contents do not change. It needs driver.CapPrefetch and memory of KindShared.
+// toHost is true. The contents do not change. It needs CapPrefetch and memory of KindShared.
 func (s *Stream) Prefetch(r Region, toHost bool) error {
 	const op = "prefetch"
 	st, err := s.enter(op, r.Mem)
@@ -335,7 +335,7 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 	switch {
 	case r.Mem.s.dev != st.dev:
 		return st.foreign(op, r.Mem)
-	case !ok || !st.dev.Info.Caps.Has(driver.CapPrefetch) || r.Mem.s.kind != KindShared:
+	case !ok || !st.dev.Info.Caps.Has(CapPrefetch) || r.Mem.s.kind != KindShared:
 		return st.dev.Failure(op, ErrUnsupported, "prefetching %s memory is not supported", r.Mem.s.kind)
 	case !r.inside():
 		return r.outside(op)
@@ -348,7 +348,7 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 
 // AllocAsync allocates size bytes of device memory in stream order: work of this stream may use
 // the memory at once, other work after an event recorded on this stream. align is as for
-// [Device.Alloc]. The memory is closed like any other. It needs driver.CapStreamAlloc.
+// [Device.Alloc]. The memory is closed like any other. It needs CapStreamAlloc.
 func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	const op = "stream-ordered alloc"
 	st := s.state()
@@ -357,7 +357,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	}
 	defer st.Leave()
 	a, ok := st.Drv.(driver.StreamAllocator)
-	if !ok || !st.dev.Info.Caps.Has(driver.CapStreamAlloc) {
+	if !ok || !st.dev.Info.Caps.Has(CapStreamAlloc) {
 		return nil, st.dev.Failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
 	}
 	m, err := s.Device().alloc(op, KindDevice, size, align, func() (driver.Memory, error) { return a.AllocAsync(size, align) })

@@ -237,8 +237,8 @@ func closeBlocks(blocks []*block) {
 // allocate allocates memory, page-locked for the devices that benefit from it, if they support it.
 func (b *block) allocate(dst, src *Stream, n uint64) {
 	in, out := gainsByLock(b.dst), gainsByLock(b.src)
-	b.ordered.in = b.dst.Info.Caps.Has(driver.CapOrderedPageable)
-	b.ordered.out = b.src.Info.Caps.Has(driver.CapOrderedPageable)
+	b.ordered.in = b.dst.Info.Caps.Has(CapOrderedPageable)
+	b.ordered.out = b.src.Info.Caps.Has(CapOrderedPageable)
 	b.keep = true
 	// If one device's streams can wait for the other's events, both belong to one driver: memory that it page-locks for
 	// one of its devices is page-locked for all.
@@ -263,12 +263,12 @@ func (b *block) allocate(dst, src *Stream, n uint64) {
 
 // gainsByLock reports whether page-locked memory makes the device's copies faster, or keeps them in stream order.
 func gainsByLock(s *deviceState) bool {
-	return !s.Info.Caps.Has(driver.CapOrderedPageable) || !s.Info.SharesHostMemory && s.Info.PCI != ""
+	return !s.Info.Caps.Has(CapOrderedPageable) || !s.Info.SharesHostMemory && s.Info.PCI != ""
 }
 
 // register page-locks memory of the Go heap for both devices, and reports whether it could.
 func (b *block) register(dst, src *Stream, n uint64) bool {
-	if !b.dst.Info.Caps.Has(driver.CapRegister) || !b.src.Info.Caps.Has(driver.CapRegister) {
+	if !b.dst.Info.Caps.Has(CapRegister) || !b.src.Info.Caps.Has(CapRegister) {
 		return false
 	}
 	b.bytes = make([]byte, n)

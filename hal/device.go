@@ -125,7 +125,7 @@ func (d *Device) String() string {
 func (s *deviceState) on(x life.Thing) string { return x.Describe() + " on " + s.Info.Name() }
 
 // Caps returns the device's capabilities.
-func (d *Device) Caps() driver.Caps {
+func (d *Device) Caps() Caps {
 	if d == nil || d.s == nil {
 		return 0
 	}
@@ -141,7 +141,7 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 		return 0, 0, err
 	}
 	defer d.s.end()
-	if !d.s.Info.Caps.Has(driver.CapMemInfo) {
+	if !d.s.Info.Caps.Has(CapMemInfo) {
 		return 0, 0, d.s.Failure(op, ErrUnsupported, "free memory is not reported by the driver")
 	}
 	free, total, err = d.s.Drv.MemInfo()

@@ -36,7 +36,7 @@ func newCounting(name string) *counting {
 	b := &counting{Backend: hooked.Backend{Backend: host.New(host.Options{Name: name, Discrete: 1})}}
 	b.Info = func(i driver.Info) driver.Info {
 		if b.gateless {
-			i.Caps &^= driver.CapGate
+			i.Caps &^= hal.CapGate
 		}
 		return i
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Gate enqueues a gate that is shut: work enqueued after it does not start before the gate is
-// opened. It needs driver.CapGate. On CUDA and HIP, whose frees may wait for the device, it first waits
+// opened. It needs CapGate. On CUDA and HIP, whose frees may wait for the device, it first waits
 // for the frees under way.
 func (s *Stream) Gate() (*Gate, error) {
 	const op = "gate"

@@ -54,8 +54,8 @@ func (g Grid) Of(threads ...int) Grid {
 	return g
 }
 
-// Unchecked returns the same grid for a kernel whose parameters are not known ([driver.KernelInfo]): the launch passes its arguments to the
-// driver as they are. Wrong ones may end the process.
+// Unchecked returns the same grid for a kernel whose parameters are not known ([KernelInfo]): the launch passes its arguments to the driver
+// as they are. Wrong ones may end the process.
 func (g Grid) Unchecked() Grid {
 	g.unchecked = true
 	return g
@@ -69,7 +69,7 @@ func (g Grid) given() (n [3]int, over, shaped bool) { return g.n, g.over, g.shap
 
 // suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
 // block is the longest; on a device whose threads run in step the block is closer to a square.
-func (g *Grid) suggest(k *driver.KernelInfo, c *driver.Compute) (block [3]uint32) {
+func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	block = [3]uint32{1, 1, 1}
 	if k.RequiredBlock != [3]uint32{} {
 		return k.RequiredBlock

@@ -96,7 +96,7 @@ func TestNoDeviceHasTheReasonOfEachBackend(t *testing.T) {
 
 func TestHardwareIsListedOnce(t *testing.T) {
 	device := func(backend string, ordinal int, id byte, bus uint32) hal.Info {
-		i := hal.Info{Backend: backend, Ordinal: ordinal, Class: driver.ClassGPU, UUID: driver.UUID{id}}
+		i := hal.Info{Backend: backend, Ordinal: ordinal, Class: hal.ClassGPU, UUID: hal.UUID{id}}
 		if bus > 0 {
 			i.PCI = fmt.Sprintf("0000:%02x:00.0", bus)
 		}
@@ -119,8 +119,8 @@ func TestHardwareIsListedOnce(t *testing.T) {
 }
 
 func TestDefaultTakesTheBestDevice(t *testing.T) {
-	gpu := func(backend string) hal.Info { return hal.Info{Backend: backend, Class: driver.ClassGPU} }
-	cpu := func(backend string) hal.Info { return hal.Info{Backend: backend, Class: driver.ClassCPU} }
+	gpu := func(backend string) hal.Info { return hal.Info{Backend: backend, Class: hal.ClassGPU} }
+	cpu := func(backend string) hal.Info { return hal.Info{Backend: backend, Class: hal.ClassCPU} }
 	few := func(i hal.Info) hal.Info { i.Compute.NoInt64 = true; return i }
 	for _, c := range []struct {
 		devices []hal.Info

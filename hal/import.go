@@ -44,13 +44,13 @@ type ExternalMemory struct {
 // Import does not know of the owner's own work on the memory: make streams wait for that work first.
 //
 // A part of the program's own memory may be imported too, to get a Memory for an address in it: the handle plus an offset, where a
-// handle is an address (driver.CapAddress). [Device.PointerInfo] finds the allocation. The owner must then be closed after the part.
+// handle is an address (CapAddress). [Device.PointerInfo] finds the allocation. The owner must then be closed after the part.
 //
-// The arguments are checked against the vendor's records, if the vendor has them (driver.CapPointerInfo). The error is of kind
+// The arguments are checked against the vendor's records, if the vendor has them (CapPointerInfo). The error is of kind
 // ErrInvalidArgument for a handle of 0 unless the size is 0 too, memory of another kind, or an address unknown to the vendor;
 // ErrWrongDevice for memory of another device or context; ErrOutOfRange if the size exceeds the allocation;
 // ErrMisaligned for an address that is not a multiple of 8 where fills need that (OpenCL); and ErrUnsupported on
-// a device without driver.CapImport. After an error Release is not called.
+// a device without CapImport. After an error Release is not called.
 //
 // Elsewhere Import believes the caller. On OpenCL without unified shared memory, and on the host, it checks that the first and the last
 // byte can be read, if the device shares the host's memory, and the host knows which memory belongs to its discrete devices. Of a cl_mem
@@ -66,15 +66,15 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	a, ok := s.Drv.(driver.Importer)
 	info := &s.Info
 	switch {
-	case !ok || !info.Caps.Has(driver.CapImport):
+	case !ok || !info.Caps.Has(CapImport):
 		return nil, s.Failure(op, ErrUnsupported, "importing memory is not supported")
 	case f.Kind != KindDevice && f.Kind != KindHost && f.Kind != KindShared:
 		return nil, s.Failure(op, ErrInvalidArgument, "invalid memory kind %v", f.Kind)
 	case f.Handle == 0 && f.Size > 0:
 		return nil, s.Failure(op, ErrInvalidArgument, "handle 0")
-	case f.Kind == KindShared && !info.Caps.Has(driver.CapShared):
+	case f.Kind == KindShared && !info.Caps.Has(CapShared):
 		return nil, s.Failure(op, ErrUnsupported, "shared memory is not supported")
-	case f.Size > math.MaxInt || f.Size > 0 && info.Caps.Has(driver.CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
+	case f.Size > math.MaxInt || f.Size > 0 && info.Caps.Has(CapAddress) && f.Size-1 > uint64(^uintptr(0)-f.Handle):
 		return nil, s.Failure(op, ErrOutOfRange, "%d bytes at %#x exceed the address space", f.Size, f.Handle)
 	}
 	var drv driver.Memory = noBytes{}
@@ -100,8 +100,8 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 //
 // The error is of kind ErrInvalidArgument if the vendor knows no such stream, or for an OpenCL queue that is not
 // in-order; ErrWrongDevice for a stream of another device or context; and ErrUnsupported on a device without
-// driver.CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA, the host), and on OpenCL if its
-// first word is not that of an object of the same driver; elsewhere a stale handle may end the process, as it does in C.
+// CapImportStream. A number that is no handle at all is refused where the driver can tell (CUDA, the host), and on OpenCL if its first word
+// is not that of an object of the same driver; elsewhere a stale handle may end the process, as it does in C.
 func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	const op = "import a stream"
 	s := d.state()
@@ -110,7 +110,7 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	}
 	defer s.end()
 	a, ok := s.Drv.(driver.StreamImporter)
-	if !ok || !s.Info.Caps.Has(driver.CapImportStream) {
+	if !ok || !s.Info.Caps.Has(CapImportStream) {
 		return nil, s.Failure(op, ErrUnsupported, "importing streams is not supported")
 	}
 	drv, err := a.ImportStream(handle)
@@ -123,20 +123,20 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 }
 
 // PointerInfo describes the memory at an address of a device or of the host. The error is of kind ErrInvalidArgument
-// if the vendor does not know the address, and ErrUnsupported on a device without driver.CapPointerInfo.
-func (d *Device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
+// if the vendor does not know the address, and ErrUnsupported on a device without CapPointerInfo.
+func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 	const op = "query a pointer"
 	s := d.state()
 	if err := d.begin(op); err != nil {
-		return driver.PointerInfo{}, err
+		return PointerInfo{}, err
 	}
 	defer s.end()
 	q, ok := s.Drv.(driver.PointerQuerier)
 	switch {
-	case !ok || !s.Info.Caps.Has(driver.CapPointerInfo):
-		return driver.PointerInfo{}, s.Failure(op, ErrUnsupported, "pointer queries are not supported")
+	case !ok || !s.Info.Caps.Has(CapPointerInfo):
+		return PointerInfo{}, s.Failure(op, ErrUnsupported, "pointer queries are not supported")
 	case ptr == 0:
-		return driver.PointerInfo{}, s.Failure(op, ErrInvalidArgument, "pointer 0")
+		return PointerInfo{}, s.Failure(op, ErrInvalidArgument, "pointer 0")
 	}
 	info, err := q.PointerInfo(ptr)
 	return info, s.Check(err)
@@ -145,13 +145,13 @@ func (d *Device) PointerInfo(ptr uintptr) (driver.PointerInfo, error) {
 // IPCHandle identifies a memory for another process on the same machine, which opens it with [Device.OpenIPC]. It is
 // a plain value: send it as bytes, as text or as a field of a larger message.
 type IPCHandle struct {
-	Backend string      // the backend's name, at most 16 bytes
-	Device  driver.UUID // the hardware that holds the memory
-	Kind    Kind        // the kind of memory
-	PID     uint32      // the process that exported it; informative only
-	Offset  uint64      // bytes from the start of the vendor's allocation
-	Size    uint64      // bytes
-	Handle  []byte      // the vendor's handle of the allocation, 1 to 256 bytes
+	Backend string // the backend's name, at most 16 bytes
+	Device  UUID   // the hardware that holds the memory
+	Kind    Kind   // the kind of memory
+	PID     uint32 // the process that exported it; informative only
+	Offset  uint64 // bytes from the start of the vendor's allocation
+	Size    uint64 // bytes
+	Handle  []byte // the vendor's handle of the allocation, 1 to 256 bytes
 
 	process uint64 // random number of the process, since a PID can be reused; 0 if not known
 }
@@ -253,7 +253,7 @@ func (t *IPCHandle) UnmarshalBinary(b []byte) error {
 		return bad("reserved bytes are not zero")
 	}
 	fresh := IPCHandle{
-		Backend: string(name), Device: driver.UUID(b[24:40]), Kind: Kind(b[5]), PID: le.Uint32(b[40:]),
+		Backend: string(name), Device: UUID(b[24:40]), Kind: Kind(b[5]), PID: le.Uint32(b[40:]),
 		process: le.Uint64(b[48:]), Offset: le.Uint64(b[56:]), Size: le.Uint64(b[64:]),
 		Handle: bytes.Clone(b[ipcHandle:end]),
 	}
@@ -264,7 +264,7 @@ func (t *IPCHandle) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// IPCHandle exports the memory to other processes. It needs driver.CapIPC. At present only memory of KindDevice from
+// IPCHandle exports the memory to other processes. It needs CapIPC. At present only memory of KindDevice from
 // [Device.Alloc] can be shared; for other memory the error is of kind ErrUnsupported.
 //
 // Only the memory itself is shared. The processes have to synchronise themselves: one waits for its work on the
@@ -278,7 +278,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	}
 	defer s.Leave()
 	d, ok := s.dev.Drv.(driver.IPCSharer)
-	if !ok || !s.dev.Info.Caps.Has(driver.CapIPC) || s.Size == 0 {
+	if !ok || !s.dev.Info.Caps.Has(CapIPC) || s.Size == 0 {
 		return IPCHandle{}, s.dev.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := s.dev.begin(op); err != nil {
@@ -301,7 +301,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 //
 // The error is of kind ErrWrongDevice for a handle of another backend or of other hardware; ErrInvalidArgument for an
 // invalid handle, and for one that this process exported, which the vendors refuse to open; ErrOutOfRange if the range
-// exceeds the exporter's allocation; and ErrUnsupported on a device without driver.CapIPC.
+// exceeds the exporter's allocation; and ErrUnsupported on a device without CapIPC.
 func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	const op = "open ipc handle"
 	s := d.state()
@@ -310,7 +310,7 @@ func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	}
 	defer s.end()
 	sharer, ok := s.Drv.(driver.IPCSharer)
-	if !ok || !s.Info.Caps.Has(driver.CapIPC) {
+	if !ok || !s.Info.Caps.Has(CapIPC) {
 		return nil, s.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")
 	}
 	if err := t.validate(op); err != nil {

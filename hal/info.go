@@ -1,13 +1,26 @@
 package hal
 
-import "github.com/go-halyard/halyard/hal/driver"
+import (
+	"github.com/go-halyard/halyard/hal/driver"
+)
 
-// Types that hal shares with its drivers, as programs name them most. The others, and the abilities of devices, have their names in package
-// driver alone.
+// Types that hal shares with its drivers.
 type (
 	Info    = driver.Info    // description of a device
+	Class   = driver.Class   // type of device: a GPU, for example
 	Kind    = driver.Kind    // device, host or shared memory
+	Caps    = driver.Caps    // set of capabilities
+	UUID    = driver.UUID    // identity of the hardware
 	Pattern = driver.Pattern // the bytes that a fill repeats
+
+	PointerInfo = driver.PointerInfo // description of the memory at an address
+)
+
+// The types of device.
+const (
+	ClassCPU         = driver.ClassCPU
+	ClassGPU         = driver.ClassGPU
+	ClassAccelerator = driver.ClassAccelerator
 )
 
 // The kinds of memory.
@@ -17,13 +30,44 @@ const (
 	KindShared = driver.KindShared // one address for both sides
 )
 
+// The capabilities; see package driver for what each one promises.
+const (
+	CapAsyncCopy        = driver.CapAsyncCopy
+	CapTiming           = driver.CapTiming
+	CapGate             = driver.CapGate
+	CapHostCallback     = driver.CapHostCallback
+	CapRegister         = driver.CapRegister
+	CapPeerCopy         = driver.CapPeerCopy
+	CapStreamAlloc      = driver.CapStreamAlloc
+	CapPrefetch         = driver.CapPrefetch
+	CapMustMap          = driver.CapMustMap
+	CapIPC              = driver.CapIPC
+	CapShared           = driver.CapShared
+	CapMemInfo          = driver.CapMemInfo
+	CapPriority         = driver.CapPriority
+	CapAddress          = driver.CapAddress
+	CapConcurrentShared = driver.CapConcurrentShared
+	CapImport           = driver.CapImport
+	CapImportStream     = driver.CapImportStream
+	CapPointerInfo      = driver.CapPointerInfo
+	CapCopy2D           = driver.CapCopy2D
+	CapKernels          = driver.CapKernels
+	CapCompile          = driver.CapCompile
+
+	CapOrderedPageable = driver.CapOrderedPageable
+)
+
 // Types for kernels, which hal shares with its drivers.
 type (
 	Image      = driver.Image      // code that a device can load
 	Format     = driver.Format     // format of code
+	Param      = driver.Param      // one parameter of a kernel
+	KernelInfo = driver.KernelInfo // description of a kernel
 	Language   = driver.Language   // language that a device's compiler takes
 	Source     = driver.Source     // text to compile
 	BuildError = driver.BuildError // a compiler's report on code that does not build
+	Function   = driver.Function   // a kernel that is a Go function
+	Block      = driver.Block      // one block of a launch of a Go function
 )
 
 // The formats of code; see package driver for each.
@@ -44,6 +88,14 @@ const (
 	LanguageOpenCLC = driver.LanguageOpenCLC
 	LanguageCUDA    = driver.LanguageCUDA
 	LanguageHIP     = driver.LanguageHIP
+)
+
+// The kinds of parameter.
+const (
+	ParamUnknown = driver.ParamUnknown
+	ParamValue   = driver.ParamValue
+	ParamPointer = driver.ParamPointer
+	ParamShared  = driver.ParamShared
 )
 
 // Zero is the pattern that clears memory.

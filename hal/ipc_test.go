@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
-var someToken = hal.IPCHandle{Backend: "cuda", Device: driver.UUID{1, 2, 3}, Kind: hal.KindDevice, PID: 4321, Offset: 512, Size: 1 << 40,
+var someToken = hal.IPCHandle{Backend: "cuda", Device: hal.UUID{1, 2, 3}, Kind: hal.KindDevice, PID: 4321, Offset: 512, Size: 1 << 40,
 	Handle: bytes.Repeat([]byte{0xAB}, 64)}
 
 func TestTokensSurvive(t *testing.T) {

@@ -71,7 +71,7 @@ func Struct[T any](v *T) Arg {
 }
 
 // At passes the address of the region's first byte. A Go function on the host gets the whole region. A region of length 0 also passes its
-// address. On a device without driver.CapAddress the offset must be 0 or a multiple of an alignment that the device sets.
+// address. On a device without CapAddress the offset must be 0 or a multiple of an alignment that the device sets.
 func At(r Region) Arg {
 	return Arg{kind: driver.ParamPointer, size: 8, ptr: unsafe.Pointer(r.Mem), bits: [2]uint64{r.Off, r.Len}}
 }
@@ -127,7 +127,7 @@ func (l *launch) give() {
 	launches.Put(l)
 }
 
-// Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs driver.CapKernels. Values are copied
+// Launch enqueues a kernel, once for each thread of the grid, and does not wait for it. It needs CapKernels. Values are copied
 // before it returns. On the host a launch of a few microseconds may have run by then. If the kernel's memory or module is closed while the
 // kernel runs, it is given back only after the kernel has finished.
 //
@@ -365,7 +365,7 @@ func (k *kernelState) takesShared(n int) bool {
 func (k *kernelState) sharedByParam() bool { return k.of.dev.Info.Compute.SharedByParam }
 
 // fits reports whether the argument may be given for the parameter.
-func fits(a *Arg, p *driver.Param) bool {
+func fits(a *Arg, p *Param) bool {
 	return (p.Kind == driver.ParamUnknown || p.Kind == a.kind) && (p.Size == 0 || p.Size == a.size || a.kind == driver.ParamShared)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -21,12 +20,12 @@ func floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
-var saxpyParams = []driver.Param{
-	{Name: "a", Kind: driver.ParamValue, Size: 4}, {Name: "x", Kind: driver.ParamPointer, Size: 8, Const: true},
-	{Name: "y", Kind: driver.ParamPointer, Size: 8}, {Name: "n", Kind: driver.ParamValue, Size: 8},
+var saxpyParams = []hal.Param{
+	{Name: "a", Kind: hal.ParamValue, Size: 4}, {Name: "x", Kind: hal.ParamPointer, Size: 8, Const: true},
+	{Name: "y", Kind: hal.ParamPointer, Size: 8}, {Name: "n", Kind: hal.ParamValue, Size: 8},
 }
 
-func saxpy(b *driver.Block) {
+func saxpy(b *hal.Block) {
 	a, n := *(*float32)(b.Args[0].Value()), *(*uint64)(b.Args[3].Value())
 	x, y := floats(b.Bytes[1]), floats(b.Bytes[2])
 	from := uint64(b.Index[0]) * uint64(b.Size[0])
@@ -36,7 +35,7 @@ func saxpy(b *driver.Block) {
 }
 
 // goKernels loads Go functions on the host's first device.
-func goKernels(t testing.TB, functions map[string]driver.Function) (*hal.Device, *hal.Stream, *hal.Module) {
+func goKernels(t testing.TB, functions map[string]hal.Function) (*hal.Device, *hal.Stream, *hal.Module) {
 	dev, err := hal.Open(context.Background(), "host:0")
 	require.NoError(t, err)
 	s, err := dev.NewStream()
@@ -65,7 +64,7 @@ func kernelNamed(t testing.TB, m *hal.Module, name string) *hal.Kernel {
 
 func TestLaunchOfAGoFunction(t *testing.T) {
 	const n = 100_003
-	dev, s, m := goKernels(t, map[string]driver.Function{"saxpy": {Params: saxpyParams, Run: saxpy}})
+	dev, s, m := goKernels(t, map[string]hal.Function{"saxpy": {Params: saxpyParams, Run: saxpy}})
 	xm, xb := memoryOf(t, dev, 4*n)
 	ym, yb := memoryOf(t, dev, 4*n)
 	x, y := floats(xb), floats(yb)
@@ -88,9 +87,9 @@ func TestArgumentsAreCheckedAtEachLaunch(t *testing.T) {
 	}
 	big := [9]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	var sum atomic.Uint64
-	dev, s, m := goKernels(t, map[string]driver.Function{
+	dev, s, m := goKernels(t, map[string]hal.Function{
 		"saxpy": {Params: saxpyParams, Run: saxpy},
-		"sum": {Params: []driver.Param{{Name: "v", Kind: driver.ParamValue, Size: 72}}, Run: func(b *driver.Block) {
+		"sum": {Params: []hal.Param{{Name: "v", Kind: hal.ParamValue, Size: 72}}, Run: func(b *hal.Block) {
 			for _, v := range (*[9]uint64)(b.Args[0].Value()) {
 				sum.Add(v)
 			}
@@ -159,7 +158,7 @@ func TestArgumentsAreCheckedAtEachLaunch(t *testing.T) {
 // Every thread runs once, whatever the shape of the grid and of the block.
 func TestEveryBlockRunsOnce(t *testing.T) {
 	var counts []atomic.Int32
-	_, s, m := goKernels(t, map[string]driver.Function{"count": {Run: func(b *driver.Block) {
+	_, s, m := goKernels(t, map[string]hal.Function{"count": {Run: func(b *hal.Block) {
 		n := [3]uint32{b.Grid[0] * b.Size[0], b.Grid[1] * b.Size[1], b.Grid[2] * b.Size[2]}
 		for z := range b.Size[2] {
 			for y := range b.Size[1] {
@@ -196,7 +195,7 @@ func TestFunctionThatFails(t *testing.T) {
 		"Goexit": {func() { assert.FailNow(&fakeT{}, "") }, "the function ended its goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, s, m := goKernels(t, map[string]driver.Function{"fails": {Run: func(*driver.Block) { c.fail() }}, "works": {Run: func(*driver.Block) {}}})
+			_, s, m := goKernels(t, map[string]hal.Function{"fails": {Run: func(*hal.Block) { c.fail() }}, "works": {Run: func(*hal.Block) {}}})
 			before, err := s.Record()
 			require.NoError(t, err)
 			require.NoError(t, s.Launch(kernelNamed(t, m, "fails"), hal.Blocks(3).Of(1)))
@@ -230,7 +229,7 @@ func (*fakeT) FailNow()              { goexit() }
 func goexit() { runtime.Goexit() }
 
 func TestModuleClosedUnderItsLaunch(t *testing.T) {
-	dev, s, m := goKernels(t, map[string]driver.Function{"saxpy": {Params: saxpyParams, Run: saxpy}})
+	dev, s, m := goKernels(t, map[string]hal.Function{"saxpy": {Params: saxpyParams, Run: saxpy}})
 	g, err := s.Gate()
 	require.NoError(t, err)
 	ym, yb := memoryOf(t, dev, 64)
@@ -250,7 +249,7 @@ func TestModuleClosedUnderItsLaunch(t *testing.T) {
 }
 
 func TestLoadRefuses(t *testing.T) {
-	dev, _, _ := goKernels(t, map[string]driver.Function{"f": {Run: func(*driver.Block) {}}})
+	dev, _, _ := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) {}}})
 	for name, c := range map[string]struct {
 		image hal.Image
 		kind  error
@@ -258,8 +257,8 @@ func TestLoadRefuses(t *testing.T) {
 		"another format":         {hal.Image{Format: hal.FormatPTX, Data: []byte(".version")}, hal.ErrUnsupported},
 		"no format":              {hal.Image{}, hal.ErrUnsupported},
 		"no function":            {hal.Image{Format: hal.FormatGo}, hal.ErrInvalidArgument},
-		"nil function":           {hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"f": {}}}, hal.ErrInvalidArgument},
-		"parameter without kind": {hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"f": {Params: []driver.Param{{}}, Run: saxpy}}}, hal.ErrInvalidArgument},
+		"nil function":           {hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {}}}, hal.ErrInvalidArgument},
+		"parameter without kind": {hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Params: []hal.Param{{}}, Run: saxpy}}}, hal.ErrInvalidArgument},
 	} {
 		_, err := dev.Load(c.image)
 		assert.ErrorIs(t, err, c.kind, name)
@@ -272,7 +271,7 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("pools forget at random under the race detector")
 	}
-	dev, s, m := goKernels(t, map[string]driver.Function{"saxpy": {Params: saxpyParams, Run: saxpy}})
+	dev, s, m := goKernels(t, map[string]hal.Function{"saxpy": {Params: saxpyParams, Run: saxpy}})
 	mem, _ := memoryOf(t, dev, 64)
 	k := kernelNamed(t, m, "saxpy")
 	a, at, n := float32(math.Pi), mem.All(), uint64(16)
@@ -291,7 +290,7 @@ func TestLaunchDoesNotAllocate(t *testing.T) {
 func TestModulesOfCommonCloseWithTheDevice(t *testing.T) {
 	dev, err := hal.Open(context.Background(), "host:0")
 	require.NoError(t, err)
-	m, err := layer.Common(dev).Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"f": {Run: func(*driver.Block) {}}}})
+	m, err := layer.Common(dev).Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Run: func(*hal.Block) {}}}})
 	require.NoError(t, err)
 	_, err = m.Kernel("f")
 	require.NoError(t, err)
@@ -310,7 +309,7 @@ func TestModulesOfCommonCloseWithTheDevice(t *testing.T) {
 
 // The stream's error says how a kernel failed.
 func TestLaunchThatFails(t *testing.T) {
-	_, s, m := goKernels(t, map[string]driver.Function{"fails": {Run: func(*driver.Block) { panic("no") }}, "works": {Run: func(*driver.Block) {}}})
+	_, s, m := goKernels(t, map[string]hal.Function{"fails": {Run: func(*hal.Block) { panic("no") }}, "works": {Run: func(*hal.Block) {}}})
 	require.NoError(t, s.Launch(kernelNamed(t, m, "fails"), hal.Blocks(1)))
 	require.NoError(t, s.Launch(kernelNamed(t, m, "works"), hal.Blocks(1)))
 	err := s.Sync(context.Background())
@@ -322,7 +321,7 @@ func TestLaunchThatFails(t *testing.T) {
 // A launch of no grid makes all checks and runs nothing.
 func TestLaunchOfNothingMakesAllChecks(t *testing.T) {
 	ran := false
-	_, s, m := goKernels(t, map[string]driver.Function{"f": {Run: func(*driver.Block) { ran = true }}})
+	_, s, m := goKernels(t, map[string]hal.Function{"f": {Run: func(*hal.Block) { ran = true }}})
 	k := kernelNamed(t, m, "f")
 	require.True(t, layer.Empty(layer.None(hal.Over(64))) && layer.Empty(hal.Over(4, 0)) && !layer.Empty(hal.Over(64)))
 	require.NoError(t, s.Launch(k, layer.None(hal.Over(64))))
@@ -336,7 +335,7 @@ func TestLaunchOfNothingMakesAllChecks(t *testing.T) {
 
 // An empty region at the end of the program's own memory is no pointer to what follows the memory.
 func TestLaunchWithAnEmptyRegionAtTheEnd(t *testing.T) {
-	dev, s, mod := goKernels(t, map[string]driver.Function{"f": {Run: func(b *driver.Block) {
+	dev, s, mod := goKernels(t, map[string]hal.Function{"f": {Run: func(b *hal.Block) {
 		if len(b.Bytes[0]) != 0 {
 			panic("not empty")
 		}

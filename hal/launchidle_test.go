@@ -57,9 +57,9 @@ func BenchmarkLaunchChecks(b *testing.B) {
 	require.NoError(b, err)
 	s, err := dev.NewStream()
 	require.NoError(b, err)
-	number, pointer := driver.Param{Kind: driver.ParamValue, Size: 4}, driver.Param{Kind: driver.ParamPointer, Size: 8}
-	m, err := dev.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"f": {Run: func(*driver.Block) {},
-		Params: []driver.Param{pointer, pointer, pointer, number, number, number}}}})
+	number, pointer := hal.Param{Kind: hal.ParamValue, Size: 4}, hal.Param{Kind: hal.ParamPointer, Size: 8}
+	m, err := dev.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Run: func(*hal.Block) {},
+		Params: []hal.Param{pointer, pointer, pointer, number, number, number}}}})
 	require.NoError(b, err)
 	k, err := m.Kernel("f")
 	require.NoError(b, err)
@@ -99,15 +99,15 @@ func TestLaunchesForgetEarlierArguments(t *testing.T) {
 	s, err := dev.NewStream()
 	require.NoError(t, err)
 	const many = 20
-	large, few := make([]driver.Param, many), []driver.Param{{Kind: driver.ParamPointer, Size: 8}, {Kind: driver.ParamValue, Size: 8}, {Kind: driver.ParamValue, Size: 8}}
+	large, few := make([]hal.Param, many), []hal.Param{{Kind: hal.ParamPointer, Size: 8}, {Kind: hal.ParamValue, Size: 8}, {Kind: hal.ParamValue, Size: 8}}
 	args := make([]hal.Arg, many)
 	var value [4]uint64
 	for i := range large {
-		large[i] = driver.Param{Kind: driver.ParamValue, Size: 32}
+		large[i] = hal.Param{Kind: hal.ParamValue, Size: 32}
 		args[i] = hal.Struct(&value)
 	}
-	none := func(*driver.Block) {}
-	m, err := dev.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"large": {Params: large, Run: none}, "few": {Params: few, Run: none}}})
+	none := func(*hal.Block) {}
+	m, err := dev.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"large": {Params: large, Run: none}, "few": {Params: few, Run: none}}})
 	require.NoError(t, err)
 	mem, err := dev.Alloc(hal.KindDevice, 64, 0)
 	require.NoError(t, err)

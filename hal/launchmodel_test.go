@@ -321,7 +321,7 @@ func TestRandomLaunches(t *testing.T) {
 				if mod != nil {
 					require.NoError(t, mod.Close())
 				}
-				mod, err = dev.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]driver.Function{"f": {Run: func(*driver.Block) {}}}})
+				mod, err = dev.Load(hal.Image{Format: hal.FormatGo, Functions: map[string]hal.Function{"f": {Run: func(*hal.Block) {}}}})
 				require.NoError(t, err)
 				m.kernel.info = m.anyKernel()
 				k, err = mod.Kernel("f")

@@ -60,7 +60,7 @@ func (d *Device) value(key any, init func() any) any {
 // sharesHostMemory reports whether the device uses host memory in place, without copies. It does not if the host has to map the memory.
 func (d *Device) sharesHostMemory() bool {
 	s := d.state()
-	return s != nil && s.Info.SharesHostMemory && !s.Info.Caps.Has(driver.CapMustMap)
+	return s != nil && s.Info.SharesHostMemory && !s.Info.Caps.Has(CapMustMap)
 }
 
 func (s *Stream) keepsFailures() bool {

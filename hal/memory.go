@@ -84,7 +84,7 @@ func (d *Device) alloc(op string, kind Kind, size, align uint64, make func() (dr
 		return nil, s.Failure(op, ErrInvalidArgument, "alignment %d is not a power of two", align)
 	case info.MaxAlign != 0 && align > info.MaxAlign:
 		return nil, s.Failure(op, ErrMisaligned, "alignment %d exceeds the device's maximum of %d", align, info.MaxAlign)
-	case kind == KindShared && !info.Caps.Has(driver.CapShared):
+	case kind == KindShared && !info.Caps.Has(CapShared):
 		return nil, s.Failure(op, ErrUnsupported, "shared memory is not supported")
 	case info.MaxAlloc != 0 && size > info.MaxAlloc:
 		return nil, s.shortage(op, kind, size, fmt.Sprintf("a single allocation is limited to %d bytes", info.MaxAlloc), nil)
@@ -104,7 +104,7 @@ func (d *Device) alloc(op string, kind Kind, size, align uint64, make func() (dr
 // Register makes existing host memory page-locked and usable by the device, as memory
 // of KindHost. The Memory keeps the slice reachable until it is
 // closed. The error is of kind ErrBusy if the range overlaps a registered one, and of
-// kind ErrUnsupported on a device without driver.CapRegister.
+// kind ErrUnsupported on a device without CapRegister.
 func (d *Device) Register(b []byte) (*Memory, error) {
 	const op = "register"
 	if err := d.begin(op); err != nil {
@@ -112,7 +112,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	}
 	defer d.s.end()
 	r, ok := d.s.Drv.(driver.Registerer)
-	if !ok || !d.s.Info.Caps.Has(driver.CapRegister) {
+	if !ok || !d.s.Info.Caps.Has(CapRegister) {
 		return nil, d.s.Failure(op, ErrUnsupported, "registering host memory is not supported")
 	}
 	if len(b) == 0 {
@@ -220,7 +220,7 @@ func (m *Memory) Size() uint64 {
 }
 
 // Handle returns the value to pass to the vendor's kernel launches: an address if the
-// device has driver.CapAddress, otherwise a cl_mem. The value must not be used after Close.
+// device has CapAddress, otherwise a cl_mem. The value must not be used after Close.
 // Handle returns 0 once the memory is closed, and for memory of 0 bytes.
 func (m *Memory) Handle() uintptr {
 	if m.state() == nil || m.s.Closed() {
@@ -333,7 +333,7 @@ func (s *memoryState) GiveBack() error {
 func (s *deviceState) shortage(op string, kind Kind, size uint64, detail string, cause error) error {
 	e := &Error{Op: op, Backend: s.Info.Backend, Device: s.Info.Ordinal, Kind: ErrOutOfMemory, Detail: detail}
 	e.Shortage = &driver.Shortage{Request: size, Kind: kind, Held: s.Owner.Usage().Held}
-	if s.Info.Caps.Has(driver.CapMemInfo) {
+	if s.Info.Caps.Has(CapMemInfo) {
 		if free, total, err := s.Drv.MemInfo(); err == nil {
 			e.Shortage.Free, e.Shortage.Total, e.Shortage.FreeKnown = free, total, true
 		}

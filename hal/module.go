@@ -25,7 +25,7 @@ type moduleState struct {
 	life.Uses
 	dev    *deviceState
 	drv    driver.Module
-	params map[string][]driver.Param
+	params map[string][]Param
 
 	finding sync.Mutex // held while a kernel is looked for
 	kernels map[string]*kernelState
@@ -41,7 +41,7 @@ type Kernel struct {
 type kernelState struct {
 	of   *moduleState
 	drv  driver.Kernel
-	info driver.KernelInfo
+	info KernelInfo
 
 	wrong   error // Image.Params contradicts the code
 	renamed bool  // see rename
@@ -52,7 +52,7 @@ func (k *kernelState) failure(op string, kind error, format string, args ...any)
 	return k.of.dev.Failure(op, kind, "kernel %s: %s", k.info.Name, fmt.Sprintf(format, args...))
 }
 
-// Load loads code on the device. It needs driver.CapKernels. An image may be loaded several times; each module is closed on its own.
+// Load loads code on the device. It needs CapKernels. An image may be loaded several times; each module is closed on its own.
 //
 // The error is of kind ErrBuild if the code does not compile or link, and then errors.As finds a [*BuildError]; of kind ErrUnsupported if
 // the image is of a format or architecture that the device does not take, and ErrInvalidArgument if it is empty or damaged.
@@ -64,7 +64,7 @@ func (d *Device) Load(img Image) (*Module, error) {
 	}
 	defer s.end()
 	l, ok := s.Drv.(driver.Loader)
-	if !ok || !s.Info.Caps.Has(driver.CapKernels) {
+	if !ok || !s.Info.Caps.Has(CapKernels) {
 		return nil, s.Failure(op, ErrUnsupported, "kernels are not supported")
 	}
 	formats := l.Formats()
@@ -85,7 +85,7 @@ func (d *Device) Load(img Image) (*Module, error) {
 	if err != nil {
 		return nil, s.Check(err)
 	}
-	params := make(map[string][]driver.Param, len(img.Params)) // a copy, since the program may change its map
+	params := make(map[string][]Param, len(img.Params)) // a copy, since the program may change its map
 	for name, list := range img.Params {
 		params[name] = slices.Clone(list)
 	}
@@ -110,10 +110,10 @@ func listFormats(formats []Format) string {
 	return strings.Join(names, ", ")
 }
 
-// Formats lists the formats of code that the device loads, the best first. It is nil on a device without driver.CapKernels.
+// Formats lists the formats of code that the device loads, the best first. It is nil on a device without CapKernels.
 func (d *Device) Formats() []Format {
 	s := d.state()
-	if s == nil || !s.Info.Caps.Has(driver.CapKernels) {
+	if s == nil || !s.Info.Caps.Has(CapKernels) {
 		return nil
 	}
 	if l, ok := s.Drv.(driver.Loader); ok {
@@ -198,7 +198,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 }
 
 // declare completes the parameters that the code describes with those that the program has declared.
-func (k *kernelState) declare(op string, declared []driver.Param) error {
+func (k *kernelState) declare(op string, declared []Param) error {
 	info := &k.info
 	if !info.Known {
 		info.Params, info.Known = declared, true
@@ -210,11 +210,11 @@ func (k *kernelState) declare(op string, declared []driver.Param) error {
 	params := slices.Clone(info.Params)
 	for i := range params {
 		p, d := &params[i], &declared[i]
-		if p.Kind != driver.ParamUnknown && d.Kind != driver.ParamUnknown && p.Kind != d.Kind || p.Size != 0 && d.Size != 0 && p.Size != d.Size {
+		if p.Kind != ParamUnknown && d.Kind != ParamUnknown && p.Kind != d.Kind || p.Size != 0 && d.Size != 0 && p.Size != d.Size {
 			return k.failure(op, ErrInvalidArgument, "parameter %d is declared as a %v of %d bytes, in the code it is a %v of %d",
 				i, d.Kind, d.Size, p.Kind, p.Size)
 		}
-		if p.Kind == driver.ParamUnknown {
+		if p.Kind == ParamUnknown {
 			p.Kind = d.Kind
 		}
 		if p.Size == 0 {
@@ -252,9 +252,9 @@ func (k *Kernel) String() string {
 }
 
 // Info describes the kernel.
-func (k *Kernel) Info() driver.KernelInfo {
+func (k *Kernel) Info() KernelInfo {
 	if k == nil || k.s == nil {
-		return driver.KernelInfo{}
+		return KernelInfo{}
 	}
 	info := k.s.info
 	info.Params = slices.Clone(info.Params)
@@ -284,7 +284,7 @@ func (s *moduleState) Pending() func() bool { return s.Over() }
 // GiveBack implements life.Vendored.
 func (s *moduleState) GiveBack() error { return s.dev.Check(s.drv.Close()) }
 
-// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs driver.CapCompile. Nothing
+// Compile compiles source text in the device's own language and returns an image for [Device.Load]. It needs CapCompile. Nothing
 // is cached here; package kernel has a cache. The error is of kind ErrBuild if the text does not compile, and then errors.As finds a
 // [*BuildError]; of kind ErrUnavailable if the vendor's compiler is not installed.
 func (d *Device) Compile(src Source) (Image, error) {
@@ -324,7 +324,7 @@ func (d *Device) compilerID() (string, error) {
 
 func (s *deviceState) compiler(op string) (driver.Compiler, error) {
 	c, ok := s.Drv.(driver.Compiler)
-	if !ok || !s.Info.Caps.Has(driver.CapCompile) {
+	if !ok || !s.Info.Caps.Has(CapCompile) {
 		return nil, s.Failure(op, ErrUnsupported, "the device has no compiler")
 	}
 	return c, nil

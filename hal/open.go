@@ -218,7 +218,7 @@ func Default(ctx context.Context) (*Device, error) {
 
 // best returns the index of the device that Default opens.
 func best(infos []Info) int {
-	first := slices.IndexFunc(infos, func(i Info) bool { return i.Class == driver.ClassGPU && !i.Compute.NoInt64 })
+	first := slices.IndexFunc(infos, func(i Info) bool { return i.Class == ClassGPU && !i.Compute.NoInt64 })
 	if first < 0 {
 		first = slices.IndexFunc(infos, func(i Info) bool { return i.Backend != "host" && !i.Compute.NoInt64 })
 	}
@@ -232,8 +232,8 @@ func best(infos []Info) int {
 type deviceName struct {
 	text    string
 	backend driver.Backend
-	class   driver.Class // 0 if the name has none
-	ordinal int          // among the devices of the class; -1 if the name has none
+	class   Class // 0 if the name has none
+	ordinal int   // among the devices of the class; -1 if the name has none
 }
 
 // parseName parses "cuda", "cuda:1", "opencl:gpu" or "opencl:gpu:1".
@@ -241,7 +241,7 @@ func parseName(text string) (deviceName, error) {
 	n := deviceName{text: text, ordinal: -1}
 	backend, rest, more := strings.Cut(text, ":")
 	class, after, numbered := strings.Cut(rest, ":")
-	for _, c := range [...]driver.Class{driver.ClassCPU, driver.ClassGPU, driver.ClassAccelerator} {
+	for _, c := range [...]Class{ClassCPU, ClassGPU, ClassAccelerator} {
 		if class == c.String() {
 			n.class, rest, more = c, after, numbered
 		}

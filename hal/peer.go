@@ -18,8 +18,8 @@ import (
 // the bytes pass through three pieces of host memory of at most 4 MiB each, so that both sides work at once. This memory
 // is page-locked for the devices that support it. Up to 12 MiB of it are kept for later copies between the two devices in
 // this direction, until [Device.Reclaim], or until one of them is closed or runs out of memory. The call waits for the
-// other device, piece by piece, in two cases: if a device lacks driver.CapOrderedPageable and no page-locked memory is
-// available; and if a device lacks driver.CapGate, for the reason given at [Stream.WaitEvent].
+// other device, piece by piece, in two cases: if a device lacks CapOrderedPageable and no page-locked memory is
+// available; and if a device lacks CapGate, for the reason given at [Stream.WaitEvent].
 //
 // After a driver's error the contents of dst are unspecified.
 func CopyPeer(dstStream *Stream, dst Region, srcStream *Stream, src Region) error {
@@ -168,12 +168,12 @@ func (r *Region) hostFor(dev *deviceState) bool {
 	switch {
 	case m.needsMap || m.drv.HostPointer() == nil:
 		return false
-	case m.kind == KindShared && !m.dev.Info.Caps.Has(driver.CapConcurrentShared):
+	case m.kind == KindShared && !m.dev.Info.Caps.Has(CapConcurrentShared):
 		return false // other work of the device may be under way
 	case m.kind == KindHost && dev.Links(&m.dev.Device, driver.PeerWait):
 		return true // page-locked for every device of its driver
 	}
-	return dev.Info.Caps.Has(driver.CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
+	return dev.Info.Caps.Has(CapOrderedPageable) && (r.Len <= acrossLeast || !gainsByLock(dev))
 }
 
 // host returns the region as a slice on the host.

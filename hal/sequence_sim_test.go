@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
@@ -27,8 +26,8 @@ func TestPreparedLaunchesAreAGraph(t *testing.T) {
 }
 
 func preparedLaunches(t *testing.T, cuda, hip *simgpu.Control, hasGraphs bool) {
-	number := driver.Param{Kind: driver.ParamValue, Size: 4}
-	pointer := driver.Param{Kind: driver.ParamPointer, Size: 8}
+	number := hal.Param{Kind: hal.ParamValue, Size: 4}
+	pointer := hal.Param{Kind: hal.ParamPointer, Size: 8}
 	for _, v := range []struct {
 		sim           *simgpu.Control
 		device        string
@@ -39,7 +38,7 @@ func preparedLaunches(t *testing.T, cuda, hip *simgpu.Control, hasGraphs bool) {
 		{hip, "hip:0", hal.Image{Format: hal.FormatCodeObject, Data: simgpu.CodeObject(simgpu.Kernels...)}, "hipGraphLaunch",
 			"hipModuleLaunchKernel"},
 	} {
-		v.image.Params = map[string][]driver.Param{"saxpy": {pointer, pointer, number, number}}
+		v.image.Params = map[string][]hal.Param{"saxpy": {pointer, pointer, number, number}}
 		d, err := hal.Open(t.Context(), v.device)
 		require.NoError(t, err)
 		s, err := d.NewStream()

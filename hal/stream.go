@@ -38,7 +38,7 @@ type streamState struct {
 type StreamOption func(*driver.StreamOptions)
 
 // WithPriority gives the stream a priority: 0 is normal, and work of streams with lower numbers runs first. It is clamped to the range from
-// Info.HighPriority to Info.LowPriority, and has no effect on a device without driver.CapPriority.
+// Info.HighPriority to Info.LowPriority, and has no effect on a device without CapPriority.
 func WithPriority(n int) StreamOption { return func(o *driver.StreamOptions) { o.Priority = n } }
 
 // NewStream returns a new stream.
@@ -173,7 +173,7 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 		set(&o)
 	}
 	timing := o.Timing
-	if timing && !st.dev.Info.Caps.Has(driver.CapTiming) {
+	if timing && !st.dev.Info.Caps.Has(CapTiming) {
 		return nil, st.dev.Failure(op, ErrUnsupported, "event timing is not supported")
 	}
 	e, err := st.Event(timing)
@@ -215,10 +215,10 @@ func (s *Stream) recordShared() (*Event, error) {
 }
 
 // WaitEvent makes later work of s wait for the event's work. It blocks in three cases only, all with an event of another backend whose
-// work has not finished. If the device of s has no driver.CapGate, the call waits for that work. On CUDA and HIP, while the program holds a
-// [Gate] shut, it waits for the frees under way, as [Stream.Gate] does. And it gives short work 0.2 ms to end, because it is then over
-// sooner than the device of s learns of it; if work of another backend has been longer before, it rarely does. Waiting for an event of s
-// itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
+// work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
+// shut, it waits for the frees under way, as [Stream.Gate] does. And it gives short work 0.2 ms to end, because it is then over sooner
+// than the device of s learns of it; if work of another backend has been longer before, it rarely does. Waiting for an event of
+// s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	es, err := e.begin("wait")
 	if err != nil {
@@ -240,8 +240,7 @@ func (s *Stream) wait(e *wait.Event) error {
 }
 
 // WaitStream makes later work of s wait for all work enqueued on t so far. It blocks in the same cases as [Stream.WaitEvent].
-// t may belong to any device. If t is closed, s waits for the work of t that is still under way; without driver.CapGate the call itself
-// does.
+// t may belong to any device. If t is closed, s waits for the work of t that is still under way; without CapGate the call itself does.
 func (s *Stream) WaitStream(t *Stream) error {
 	const op = "wait"
 	if s.state() == nil || t.state() == nil {
@@ -294,7 +293,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 
 // OnDone calls fn on a new goroutine once the work enqueued so far has finished. Later work
 // of the stream does not wait for fn, unless a [Gate] that fn opens is enqueued behind OnDone. fn may block and may use the
-// library. It needs driver.CapHostCallback.
+// library. It needs CapHostCallback.
 func (s *Stream) OnDone(fn func()) error {
 	const op = "host callback"
 	if err := s.state().begin(op); err != nil {
@@ -302,7 +301,7 @@ func (s *Stream) OnDone(fn func()) error {
 	}
 	defer s.s.Leave()
 	c, ok := s.s.Drv.(driver.Notifier)
-	if !ok || !s.s.dev.Info.Caps.Has(driver.CapHostCallback) {
+	if !ok || !s.s.dev.Info.Caps.Has(CapHostCallback) {
 		return s.s.dev.Failure(op, ErrUnsupported, "host callbacks are not supported")
 	}
 	if fn == nil {
@@ -447,7 +446,7 @@ func (e *eventState) Leaked() {
 // EventOption is an option of [Stream.Record].
 type EventOption func(*driver.EventOptions)
 
-// WithTiming asks for a time stamp, for [Event.Elapsed]. It needs driver.CapTiming.
+// WithTiming asks for a time stamp, for [Event.Elapsed]. It needs CapTiming.
 func WithTiming() EventOption { return timed }
 
 func timed(o *driver.EventOptions) { o.Timing = true }

@@ -119,7 +119,7 @@ func (a asked) Done() <-chan struct{} {
 
 // An event that is recorded while the library waits for the stream reports what is not yet reported to the program.
 func TestEventsDuringADrainReportWhatIsUnreported(t *testing.T) {
-	_, s, m := goKernels(t, map[string]driver.Function{"fail": {Run: func(*driver.Block) { panic("no") }}})
+	_, s, m := goKernels(t, map[string]hal.Function{"fail": {Run: func(*hal.Block) { panic("no") }}})
 	require.NoError(t, s.Launch(kernelNamed(t, m, "fail"), hal.Blocks(1)))
 	var err error
 	require.Eventually(t, func() bool { _, err = layer.Idle(s); return err != nil }, 10*time.Second, time.Millisecond)

@@ -17,7 +17,7 @@ func TestCopyPeerInTheDriverHoldsNobodyUp(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	b := &hooked.Backend{
 		Backend: host.New(host.Options{Name: "waiting", Discrete: 1}),
-		Info:    func(i driver.Info) driver.Info { i.Caps = driver.CapGate | driver.CapAddress; return i },
+		Info:    func(i driver.Info) driver.Info { i.Caps = hal.CapGate | hal.CapAddress; return i },
 		Alloc: func(d *hooked.Device, k driver.Kind, size, align uint64) (*hooked.Memory, error) {
 			if k == driver.KindHost {
 				return nil, &driver.Error{Op: "alloc", Kind: driver.ErrOutOfMemory, Detail: "no page-locked memory"}

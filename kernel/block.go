@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal"
 )
 
 // Block is one block of a launch of a Go function: its Index in the Grid of blocks, and the Size of a block in threads, each a [3]uint32 by
@@ -23,17 +23,17 @@ import (
 //	}
 //
 // If it panics, the launch fails: the error names the kernel and the block, and what the kernel was to write is lost.
-type Block = driver.Block
+type Block = hal.Block
 
 // Go makes a kernel of a Go function. On the host an argument is checked when the function asks for it, by [Slice] or [Number]: arguments
 // that it does not ask for may be wrong, missing or too many without an error. All other devices check every argument.
-func Go(run func(*Block)) driver.Function { return driver.Function{Run: run} }
+func Go(run func(*Block)) hal.Function { return hal.Function{Run: run} }
 
 // Bounded is [Go] with a bound on the work of run. Files that the command "halyard kernels" writes call it. A thread takes at most steps[0]
 // steps, about as many operations, plus steps[1+i] for each unit of argument i; with nil steps no bound is known. run must not block or
 // end its goroutine. The host runs a launch of few steps on the caller's goroutine, before Launch returns, if the stream is idle.
-func Bounded(steps []uint32, run func(*Block)) driver.Function {
-	return driver.Function{Run: run, Steps: steps}
+func Bounded(steps []uint32, run func(*Block)) hal.Function {
+	return hal.Function{Run: run, Steps: steps}
 }
 
 // Threads returns the range [from, to) of the block's threads in dimension d, as indexes in the grid. Threads with an index of n or more
@@ -52,7 +52,7 @@ func Slice[T any](b *Block, i int) []T {
 	switch {
 	case i < 0 || i >= len(b.Args):
 		panic(fmt.Sprintf("there is no argument %d; the launch has %d", i, len(b.Args)))
-	case b.Args[i].Kind != driver.ParamPointer:
+	case b.Args[i].Kind != hal.ParamPointer:
 		panic(fmt.Sprintf("argument %d is a %v, not a buffer", i, b.Args[i].Kind))
 	case size == 0 || uintptr(len(b.Bytes[i]))%size != 0:
 		panic(fmt.Sprintf("argument %d has %d bytes, not a multiple of the size of %T", i, len(b.Bytes[i]), zero))
@@ -67,7 +67,7 @@ func Number[T any](b *Block, i int) T {
 	switch {
 	case i < 0 || i >= len(b.Args):
 		panic(fmt.Sprintf("there is no argument %d; the launch has %d", i, len(b.Args)))
-	case b.Args[i].Kind != driver.ParamValue || uintptr(b.Args[i].Size) != unsafe.Sizeof(zero):
+	case b.Args[i].Kind != hal.ParamValue || uintptr(b.Args[i].Size) != unsafe.Sizeof(zero):
 		panic(fmt.Sprintf("argument %d is a %v of %d bytes, not a %T", i, b.Args[i].Kind, b.Args[i].Size, zero))
 	}
 	return *(*T)(b.Args[i].Value())

@@ -19,7 +19,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -43,8 +42,8 @@ func fill(b *kernel.Block) {
 }
 
 var functions = kernel.Functions{
-	"saxpy": {Run: saxpy, Params: []driver.Param{
-		{Name: "a", Kind: driver.ParamValue, Size: 4}, {Name: "x", Kind: driver.ParamPointer, Const: true}, {Name: "y", Kind: driver.ParamPointer}, {Name: "n", Kind: driver.ParamValue, Size: 8},
+	"saxpy": {Run: saxpy, Params: []hal.Param{
+		{Name: "a", Kind: hal.ParamValue, Size: 4}, {Name: "x", Kind: hal.ParamPointer, Const: true}, {Name: "y", Kind: hal.ParamPointer}, {Name: "n", Kind: hal.ParamValue, Size: 8},
 	}},
 	"fill":  kernel.Go(fill),
 	"fails": kernel.Go(func(b *kernel.Block) { panic("no") }),

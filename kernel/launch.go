@@ -14,7 +14,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/parts"
 )
@@ -70,7 +69,7 @@ type Kernel struct {
 type onDevice struct {
 	dev    *hal.Device // the device's own handle
 	kernel *hal.Kernel
-	info   driver.KernelInfo
+	info   hal.KernelInfo
 	round  uint64   // Program.round when the kernel was loaded
 	passes bool     // shared memory is a parameter
 	sites  []string // Source.Indexes if the kernel checks its indexes, else nil

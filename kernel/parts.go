@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -76,9 +76,9 @@ func (a *Arg) integer(typ string) int64 {
 }
 
 // ofParts returns a function that runs blocks of a part of a grid as f runs those of the whole.
-func ofParts(f driver.Function) driver.Function {
+func ofParts(f hal.Function) hal.Function {
 	if f.Params != nil {
-		f.Params = append(slices.Clone(f.Params), driver.Param{Kind: driver.ParamValue, Size: 24})
+		f.Params = append(slices.Clone(f.Params), hal.Param{Kind: hal.ParamValue, Size: 24})
 	}
 	run := f.Run
 	f.Run = func(b *Block) {

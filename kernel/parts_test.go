@@ -11,7 +11,6 @@ import (
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -68,7 +67,7 @@ func TestBoxesAreTheWhole(t *testing.T) {
 	for _, s := range everyStream(t, 1) {
 		t.Run(s.Device().Name(), func(t *testing.T) {
 			seeds := uint64(12)
-			if s.Device().Info().Class != driver.ClassCPU || s.Device().Caps().Has(driver.CapCompile) {
+			if s.Device().Info().Class != hal.ClassCPU || s.Device().Caps().Has(hal.CapCompile) {
 				seeds = 3 // compilers compile anew for each size of a block
 			}
 			for seed := range seeds {

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/kernelcache"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -70,7 +69,7 @@ type Written struct {
 }
 
 // Functions are kernels as Go functions, by name.
-type Functions map[string]driver.Function
+type Functions map[string]hal.Function
 
 // Program is a [Source] and the code that was compiled from it. It can be a package-level variable: making one compiles nothing.
 type Program struct {
@@ -242,7 +241,7 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 		refused = err
 	}
 	language := info.Compute.Language
-	if !dev.Caps().Has(driver.CapCompile) && takes(hal.FormatOpenCLC) {
+	if !dev.Caps().Has(hal.CapCompile) && takes(hal.FormatOpenCLC) {
 		language = hal.LanguageOpenCLC
 	}
 	text, options := src.text(language)
@@ -255,7 +254,7 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 			lacks += vulkanTakes
 		}
 		return nil, p.failure("load", dev, hal.ErrUnsupported, "%s has no body for the device: %s", src.Name, lacks)
-	case dev.Caps().Has(driver.CapCompile):
+	case dev.Caps().Has(hal.CapCompile):
 		return p.compile(dev, hal.Source{Name: src.Name, Text: text, Headers: src.Headers, Options: options})
 	case takes(hal.FormatOpenCLC):
 		return dev.Load(hal.Image{Format: hal.FormatOpenCLC, Data: []byte(text), Options: strings.Join(options, " ")})

@@ -64,7 +64,7 @@ func stepStory(t *testing.T, s, other *hal.Stream, seed uint64, record bool) (se
 		defer buffer.SetBudget(dev, math.MaxUint64)
 	}
 	aligned := 1 // parts begin at multiples of it
-	if !dev.Caps().Has(driver.CapAddress) || !other.Device().Caps().Has(driver.CapAddress) {
+	if !dev.Caps().Has(hal.CapAddress) || !other.Device().Caps().Has(hal.CapAddress) {
 		aligned = 32 // a kernel's argument begins at a multiple of 128 bytes there
 	}
 	whole := func() *buffer.Buffer[float32] { return list[rng.IntN(len(list))] }
@@ -293,7 +293,7 @@ func TestKernelFailsInARun(t *testing.T) {
 func TestStepReadsWhatIsLost(t *testing.T) {
 	for _, s := range everyStream(t, 1) {
 		t.Run(s.Device().Name(), func(t *testing.T) {
-			if !s.Device().Caps().Has(driver.CapGate) {
+			if !s.Device().Caps().Has(hal.CapGate) {
 				t.Skip("no gates")
 			}
 			for _, record := range []bool{true, false} {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // trial is a launch whose parts are timed.
@@ -36,7 +35,7 @@ func (s *Split) due(t *team) bool {
 	if s.count < s.wait || s.trial != nil || s.fixed || s.closed {
 		return false
 	}
-	return !slices.ContainsFunc(t.streams, func(s *hal.Stream) bool { return !s.Device().Caps().Has(driver.CapTiming) })
+	return !slices.ContainsFunc(t.streams, func(s *hal.Stream) bool { return !s.Device().Caps().Has(hal.CapTiming) })
 }
 
 // begin counts a launch, and returns a trial if it is to be timed, else nil.

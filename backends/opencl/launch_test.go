@@ -709,7 +709,7 @@ func TestLaunchThroughHal(t *testing.T) {
 			wantWords(t, err.Error(), "saxpy", "sums")
 
 			// The module is closed before its launches are done.
-			if d.Info().Caps.Has(driver.CapGate) {
+			if d.Info().Caps.Has(hal.CapGate) {
 				g, err := s.Gate()
 				ok(t, err)
 				ok(t, s.Fill(mem.All(), hal.Pattern32(5)))

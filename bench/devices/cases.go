@@ -14,7 +14,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -134,7 +133,7 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	all := ladder(most, 16)
 	few := upTo(most, 4, 16<<10, 256<<10, 4<<20, 64<<20)
 	blocks := upTo(most, 4<<10, 1<<20, 64<<20)
-	shared := info.Caps.Has(driver.CapShared)
+	shared := info.Caps.Has(hal.CapShared)
 	none := []uint64{0}
 	var list []*family
 	add := func(name string, sizes []uint64, about string, open func(s, to *site, most uint64) (*fixture, error)) {
@@ -167,7 +166,7 @@ func familiesOf(info hal.Info, others []hal.Info, most uint64) []*family {
 	add("buffer/acquire-read", none, "Acquire and Release of a current replica to read", openAcquire(coherence.Read))
 	add("buffer/acquire-readwrite", none, "Acquire and Release of a current replica to read and write", openAcquire(coherence.ReadWrite))
 	add("buffer/view", none, "View of a current host replica", openView)
-	if info.Caps.Has(driver.CapKernels) {
+	if info.Caps.Has(hal.CapKernels) {
 		add("launch/hal", none, "Stream.Launch of a kernel with 6 arguments; one of 64 with one wait", openLaunch)
 		add("launch/kernel", none, "Launch of package kernel on 5 buffers; one of 64 with one wait", openKernelLaunch)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -240,7 +239,7 @@ func locate(op string, r hal.Region, offset uintptr, t *cTensor) error {
 		return at(onHost, 0, uintptr(mem.HostPointer()))
 	case "opencl":
 		switch {
-		case !dev.Caps().Has(driver.CapAddress):
+		case !dev.Caps().Has(hal.CapAddress):
 			t.device = abi.Device{Type: abi.OpenCL, ID: int32(info.Ordinal)}
 			t.data, t.byteOffset = mem.Handle(), r.Off+uint64(offset)
 			return nil

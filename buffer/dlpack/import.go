@@ -10,7 +10,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/array"
 	"github.com/go-halyard/halyard/buffer/dlpack/internal/abi"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -179,7 +178,7 @@ func (t *Tensor) onHost(op string, dev *hal.Device) (bool, error) {
 		return false, hal.Errorf(op, hal.ErrWrongDevice, "memory of %v needs the option WithDevice with that device", t.device)
 	}
 	info := dev.Info()
-	addresses := dev.Caps().Has(driver.CapAddress)
+	addresses := dev.Caps().Has(hal.CapAddress)
 	numbered := !t.device.Type.Host() && t.device.Type != abi.CUDAManaged
 	if info.Backend != backend || numbered && info.Ordinal != int(t.device.ID) || t.device.Type == abi.OpenCL && addresses ||
 		t.device.Type == abi.OneAPI && info.MemoryModel != "usm" {
@@ -203,7 +202,7 @@ func adopted[T buffer.Number](dev *hal.Device, t *Tensor, p part, owner *owner) 
 		f.Handle, f.Size = t.data, p.start+p.size
 		p.first += int(p.start / (p.size / uint64(p.n)))
 	default:
-		if dev.Caps().Has(driver.CapPointerInfo) {
+		if dev.Caps().Has(hal.CapPointerInfo) {
 			info, err := dev.PointerInfo(f.Handle)
 			if err != nil {
 				return nil, 0, err

@@ -26,7 +26,7 @@
 //
 // Without a trace, an access reads one more variable. With a trace, every copy and every
 // lease needs a host callback on its stream, which records its end. On a device without
-// driver.CapHostCallback a copy is shown without a duration, at the time when it was enqueued. The recorded end is the time of the
+// [hal.CapHostCallback] a copy is shown without a duration, at the time when it was enqueued. The recorded end is the time of the
 // callback: some microseconds after the copy was done, or more if goroutines wait for a processor. Short copies
 // after a copy whose callback was late then seem to take no time. Bytes, causes and order are exact. Each event is written to the file
 // while the buffer is locked.

@@ -270,7 +270,7 @@ func deviceEntryOf(info hal.Info) deviceEntry {
 		Alignment: info.Alignment, MaxAlign: info.MaxAlign, Unified: info.SharesHostMemory, Simulated: info.Simulated,
 		Capabilities: info.Caps.Names(), LowPriority: info.LowPriority, HighPriority: info.HighPriority,
 	}
-	if info.UUID != (driver.UUID{}) {
+	if info.UUID != (hal.UUID{}) {
 		d.UUID = info.UUID.String()
 	}
 	if d.Capabilities == nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 )
 
 // row is the line of a table that begins with the name, with its columns.
@@ -48,8 +47,8 @@ func TestDevicesListsDevicesAndReasons(t *testing.T) {
 
 func TestDevicesTellsOfTheSameHardware(t *testing.T) {
 	reports := []hal.Report{
-		{Backend: "cuda", Devices: []hal.Info{{Backend: "cuda", UUID: driver.UUID{1}}, {Backend: "cuda", Ordinal: 1, UUID: driver.UUID{2}}}},
-		{Backend: "vulkan", Devices: []hal.Info{{Backend: "vulkan", UUID: driver.UUID{2}}}},
+		{Backend: "cuda", Devices: []hal.Info{{Backend: "cuda", UUID: hal.UUID{1}}, {Backend: "cuda", Ordinal: 1, UUID: hal.UUID{2}}}},
+		{Backend: "vulkan", Devices: []hal.Info{{Backend: "vulkan", UUID: hal.UUID{2}}}},
 	}
 	var out bytes.Buffer
 	printDevices(t.Context(), &out, reports)
@@ -93,7 +92,7 @@ func TestDevicesJSONHasAll(t *testing.T) {
 			assert.Equal(t, info.TotalMemory, d.TotalMemory)
 			assert.Equal(t, info.SharesHostMemory, d.Unified)
 			assert.Equal(t, info.Simulated, d.Simulated)
-			if info.UUID != (driver.UUID{}) {
+			if info.UUID != (hal.UUID{}) {
 				assert.Equal(t, info.UUID.String(), d.UUID)
 			}
 			assert.ElementsMatch(t, info.Caps.Names(), d.Capabilities)

@@ -24,7 +24,6 @@ import (
 
 	"github.com/go-halyard/halyard/conformance"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -410,7 +409,7 @@ func TestEveryCapabilityIsExplained(t *testing.T) {
 		}
 		return true
 	})
-	assert.Equal(t, len(driver.Caps(^uint32(0)).Names()), count)
+	assert.Equal(t, len(hal.Caps(^uint32(0)).Names()), count)
 
 	driver, err := loaded(t).Import(module + "hal/driver")
 	require.NoError(t, err)

@@ -10,7 +10,6 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
@@ -54,7 +53,7 @@ func BenchmarkAllocFree(b *testing.B) {
 			{hal.KindDevice, 4 * kib, 64, 1}, {hal.KindDevice, 4 * kib, 64, 64},
 			{hal.KindShared, 4 * kib, 1, 1}, {hal.KindShared, 4 * kib, 64, 64},
 		} {
-			if row.kind == hal.KindShared && !info.Caps.Has(driver.CapShared) {
+			if row.kind == hal.KindShared && !info.Caps.Has(hal.CapShared) {
 				continue
 			}
 			name := fmt.Sprintf("%s/%s/%d bytes/%d goroutines, %d streams", info.Name(), row.kind, row.size, row.goroutines, row.streams)

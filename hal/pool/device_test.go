@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 )
 
@@ -25,7 +24,7 @@ func TestEveryDevice(t *testing.T) {
 			p := newPool(t, d)
 			a, b := newStream(t, d), newStream(t, d)
 			for _, kind := range []hal.Kind{hal.KindDevice, hal.KindHost, hal.KindShared} {
-				if kind == hal.KindShared && !info.Caps.Has(driver.CapShared) {
+				if kind == hal.KindShared && !info.Caps.Has(hal.CapShared) {
 					_, err := p.Alloc(a, kind, 1)
 					require.ErrorIs(t, err, hal.ErrUnsupported)
 					continue
@@ -37,7 +36,7 @@ func TestEveryDevice(t *testing.T) {
 						x, err := p.Alloc(a, kind, size)
 						require.NoError(t, err)
 						r := region(t, x)
-						if info.Caps.Has(driver.CapAddress) {
+						if info.Caps.Has(hal.CapAddress) {
 							require.Zero(t, (uint64(r.Mem.Handle())+r.Off)%info.Alignment)
 						} else {
 							require.Zero(t, r.Off)

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -66,9 +65,9 @@ const (
 func newHeap(p *Pool, kind hal.Kind) *heap {
 	h := &heap{pool: p, kind: kind}
 	switch caps := p.dev.Caps(); {
-	case !caps.Has(driver.CapAddress):
+	case !caps.Has(hal.CapAddress):
 		h.sharing = sharingNever
-	case !caps.Has(driver.CapMustMap):
+	case !caps.Has(hal.CapMustMap):
 		h.sharing = sharingOK
 	}
 	return h

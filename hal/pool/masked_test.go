@@ -11,7 +11,7 @@ import (
 )
 
 // masked opens a device that has lost, or won, a capability, and whose memory the host may have to map.
-func masked(t *testing.T, change driver.Caps, needsMap bool) *hal.Device {
+func masked(t *testing.T, change hal.Caps, needsMap bool) *hal.Device {
 	t.Helper()
 	d := fixture.Device(t, &hooked.Backend{
 		Backend:  host.New(host.Options{Discrete: 1}),

@@ -81,7 +81,7 @@ func New(dev *hal.Device, opts ...Option) (*Pool, error) {
 	}
 	p := &Pool{dev: dev, source: &direct{dev: dev}, opts: o, unit: unit, batch: batchBytes,
 		maxAlloc: info.MaxAlloc, idle: newDomain(nil, false)}
-	if info.Caps.Has(driver.CapStreamAlloc) && !o.noStreamAlloc {
+	if info.Caps.Has(hal.CapStreamAlloc) && !o.noStreamAlloc {
 		p.ordered = &direct{dev: dev, async: true}
 	}
 	for p.unit>>p.shift > 1 {
@@ -300,7 +300,7 @@ func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64) (Block,
 func (p *Pool) exhausted(op string, kind hal.Kind, size uint64, cause error) error {
 	info := p.dev.Info()
 	s := &driver.Shortage{Request: size, Kind: kind, Held: p.reserved.Load()}
-	if info.Caps.Has(driver.CapMemInfo) {
+	if info.Caps.Has(hal.CapMemInfo) {
 		if free, total, err := p.dev.MemInfo(); err == nil {
 			s.Free, s.Total, s.FreeKnown = free, total, true
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -62,7 +61,7 @@ func TestAllocRefusesWhatMakesNoSense(t *testing.T) {
 	_, err := p.Alloc(foreign, hal.KindDevice, 256)
 	require.ErrorIs(t, err, hal.ErrWrongDevice)
 
-	none := masked(t, driver.CapShared, false)
+	none := masked(t, hal.CapShared, false)
 	q := newPool(t, none)
 	_, err = q.Alloc(nil, hal.KindShared, 1)
 	require.ErrorIs(t, err, hal.ErrUnsupported)
@@ -408,8 +407,8 @@ func TestStats(t *testing.T) {
 // Memory without addresses, and memory that is mapped as a whole, is not shared.
 func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 	for name, d := range map[string]*hal.Device{
-		"no address": masked(t, driver.CapAddress, false),
-		"mapped":     masked(t, driver.CapMustMap, true),
+		"no address": masked(t, hal.CapAddress, false),
+		"mapped":     masked(t, hal.CapMustMap, true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, d)
@@ -436,7 +435,7 @@ func TestBlocksDoNotShareWhatCannotBeShared(t *testing.T) {
 		})
 	}
 	// Where memory is not mapped after all, it is shared from the second block on.
-	p := newPool(t, masked(t, driver.CapMustMap, false))
+	p := newPool(t, masked(t, hal.CapMustMap, false))
 	x, y, z := alloc(t, p, nil, 300), alloc(t, p, nil, 300), alloc(t, p, nil, 300)
 	require.NotEqual(t, region(t, x).Mem, region(t, y).Mem)
 	require.Equal(t, region(t, y).Mem, region(t, z).Mem)

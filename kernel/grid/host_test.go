@@ -12,7 +12,6 @@ import (
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
@@ -66,7 +65,7 @@ var program = kernel.New(kernel.Source{Go: kernel.Functions{
 	}),
 }})
 
-func together(f func(t grid.Thread, x []int32)) driver.Function {
+func together(f func(t grid.Thread, x []int32)) hal.Function {
 	return kernel.Go(func(b *kernel.Block) {
 		x := kernel.Slice[int32](b, 0)
 		grid.RunTogether(b, func(t grid.Thread) { f(t, x) })
@@ -100,9 +99,9 @@ func launch(t *testing.T, name string, over hal.Grid) ([]int32, error) {
 // What goes wrong in a kernel is an error of its stream that names the kernel, the block and the line.
 func TestFailuresNameTheKernel(t *testing.T) {
 	for name, want := range map[string]string{
-		"outside":          `kernel outside, block 4,0,0: the function panicked: runtime error: index out of range \[64\] with length 64 \(host_test.go:22\)$`,
-		"outside together": `kernel outside together, block 4,0,0: the function panicked: runtime error: index out of range \[\d+\] with length 64 \(host_test.go:22\)$`,
-		"early":            `kernel early, block \d,0,0: the function let thread 1,0,0 end while thread \d+,0,0 waited at a barrier \(host_test.go:30\)$`,
+		"outside":          `kernel outside, block 4,0,0: the function panicked: runtime error: index out of range \[64\] with length 64 \(host_test.go:21\)$`,
+		"outside together": `kernel outside together, block 4,0,0: the function panicked: runtime error: index out of range \[\d+\] with length 64 \(host_test.go:21\)$`,
+		"early":            `kernel early, block \d,0,0: the function let thread 1,0,0 end while thread \d+,0,0 waited at a barrier \(host_test.go:29\)$`,
 	} {
 		_, err := launch(t, name, hal.Blocks(5).Of(16))
 		require.Error(t, err, name)

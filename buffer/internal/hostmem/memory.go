@@ -13,7 +13,6 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/layer"
 )
@@ -134,7 +133,7 @@ func (m *Memory) On(dev *hal.Device) *hal.Memory {
 
 // Share makes the memory one that a device uses in place, and returns it as memory of the device, or nil if the device cannot.
 func (m *Memory) Share(dev *hal.Device) *hal.Memory {
-	if !dev.Caps().Has(driver.CapRegister) {
+	if !dev.Caps().Has(hal.CapRegister) {
 		return nil
 	}
 	s, err := dev.Register(m.Bytes)
@@ -193,7 +192,7 @@ func (m *Memory) UsedOn(stream *hal.Stream, share *hal.Memory) error {
 }
 
 // MustMap reports whether the host would have to map memory of the device before each use. Such memory cannot be the host's replica.
-func MustMap(dev *hal.Device) bool { return dev.Caps().Has(driver.CapMustMap) }
+func MustMap(dev *hal.Device) bool { return dev.Caps().Has(hal.CapMustMap) }
 
 // pagelock is a device's page-lock on the replica.
 type pagelock struct {
@@ -203,7 +202,7 @@ type pagelock struct {
 
 // LockedFor reports whether copies of a device are known to access the replica in stream order.
 func (m *Memory) LockedFor(dev *hal.Device) bool {
-	if dev.Caps().Has(driver.CapOrderedPageable) {
+	if dev.Caps().Has(hal.CapOrderedPageable) {
 		return true
 	}
 	for _, l := range m.locks {
@@ -225,7 +224,7 @@ func (m *Memory) PageLock(stream *hal.Stream) (ordered bool) {
 	if m.home != nil && stream.RecordUse(m.home) != nil {
 		return false
 	}
-	if dev.Caps()&driver.CapOrderedPageable != 0 {
+	if dev.Caps()&hal.CapOrderedPageable != 0 {
 		return true
 	}
 	known, locked := false, false
@@ -243,7 +242,7 @@ func (m *Memory) PageLock(stream *hal.Stream) (ordered bool) {
 	if m.home != nil {
 		return m.home.Device().Same(dev)
 	}
-	if m.size < worthLocking || !dev.Caps().Has(driver.CapRegister) || MustMap(dev) {
+	if m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev) {
 		return false
 	}
 	lock, err := dev.Register(m.Bytes)

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 )
 
@@ -247,7 +246,7 @@ func (w *Work) Deferred(stream *hal.Stream) bool {
 	if event := w.recorded(); event != nil {
 		return layer.CanDefer(stream, event)
 	}
-	return stream.Device().Caps().Has(driver.CapGate) // else WaitStream may wait for the work of a closed stream itself
+	return stream.Device().Caps().Has(hal.CapGate) // else WaitStream may wait for the work of a closed stream itself
 }
 
 // recorded returns the event. If there is none, it records one now, and returns nil if that fails.

@@ -130,7 +130,7 @@ func benchSize(b *testing.B, dev *hal.Device, s *hal.Stream, raw Raw, size int) 
 		}
 		return m.Close()
 	})
-	if dev.Caps().Has(driver.CapStreamAlloc) {
+	if dev.Caps().Has(hal.CapStreamAlloc) {
 		timed("alloc-stream/halyard", 0, synced(func() error {
 			m, err := s.AllocAsync(n, 0)
 			if err != nil {

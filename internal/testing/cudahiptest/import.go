@@ -82,7 +82,7 @@ func importOldDriver(h *Harness, t *testing.T) {
 	h = &old
 	h.reset(t, 1)
 	other, d := h.open(t, 0), h.openHal(t, 0)
-	if d.Caps().Has(driver.CapPointerInfo) {
+	if d.Caps().Has(hal.CapPointerInfo) {
 		t.Error("the device has CapPointerInfo, but the library lacks the call for it")
 	}
 	_, err := d.PointerInfo(1 << 20)
@@ -129,7 +129,7 @@ func importDefaultStream(h *Harness, t *testing.T) {
 func queryPointers(h *Harness, t *testing.T) {
 	h.reset(t, 0)
 	d := h.openHal(t, 0)
-	if !d.Caps().Has(driver.CapPointerInfo) {
+	if !d.Caps().Has(hal.CapPointerInfo) {
 		if h.sim != nil {
 			t.Fatal("the simulated device lacks CapPointerInfo")
 		}
@@ -140,11 +140,11 @@ func queryPointers(h *Harness, t *testing.T) {
 	if h.sim != nil {
 		p, err := d.PointerInfo(m.Handle() + 4999)
 		ok(t, err)
-		if want := (driver.PointerInfo{Kind: hal.KindDevice, Device: 0, Base: m.Handle(), Size: 5000}); p != want {
+		if want := (hal.PointerInfo{Kind: hal.KindDevice, Device: 0, Base: m.Handle(), Size: 5000}); p != want {
 			t.Errorf("%+v, want %+v", p, want)
 		}
 	}
-	if d.Caps().Has(driver.CapRegister) {
+	if d.Caps().Has(hal.CapRegister) {
 		b := make([]byte, 4096)
 		r, err := d.Register(b)
 		ok(t, err)
