@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 GO ?= go
 TAGS := cuda opencl hip vulkan
-STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REPORT := $(GO) run ./internal/testing/testreport
 # The packages of all modules: of this one, and of those that go.work names, whose paths begin with its own.
 ALL := github.com/go-halyard/halyard/...
@@ -52,24 +52,21 @@ moving: ## run tests with stacks that move at every call and freed memory that f
 
 check: lint test cross ## everything that needs nothing but Go
 
+# Without cgo as the binaries are built; what has files for cgo again, with it.
 lint: vet ## gofmt, go vet under every set of tags, staticcheck
-	$(STATICCHECK) -tags "$(TAGS)" $(ALL)
-	$(STATICCHECK) ./backends/... ./buffer/... ./cmd/... ./hal/... # the others have no files that depend on tags
+	$(GO) run -exec "env CGO_ENABLED=0" $(STATICCHECK) -tags "$(TAGS)" $(ALL)
+	$(GO) run -exec "env CGO_ENABLED=1" $(STATICCHECK) ./buffer/... ./cmd/... ./hal/... $(CGO) # the others have no files that depend on tags or cgo
 
 # Where files depend on tags, by themselves, and on cgo.
 TAGGED := ./backends/... ./bench/devices ./bench/torture/... ./buffer/... ./cmd/... ./comm/nccl ./hal ./internal/testing/... ./kernel ./scripts/...
-CGO := ./backends/... ./internal/dl/... ./internal/testing/dlpacktest/...
+CGO := ./backends/... ./examples/python/... ./internal/dl/... ./internal/testing/cgobench/... ./internal/testing/dlpacktest/...
+# All packages as tests run them: with cgo and no tags, and without cgo and with all. Each set more compiles again what is above a package that differs.
 vet:
 	@unformatted=$$(gofmt -l backends bench buffer cmd coherence comm conformance docs examples hal internal kernel scripts); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	@set -e; for tags in "" "$(TAGS)"; do \
-		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(ALL)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(ALL); \
-	done; for tags in cuda opencl hip vulkan; do \
-		echo "CGO_ENABLED=0 $(GO) vet -tags '$$tags' $(TAGGED)"; CGO_ENABLED=0 $(GO) vet -tags "$$tags" $(TAGGED); \
-	done
-	@set -e; for tags in "" "$(TAGS)"; do \
-		echo "CGO_ENABLED=1 $(GO) vet -tags '$$tags' $(CGO)"; CGO_ENABLED=1 $(GO) vet -tags "$$tags" $(CGO); \
-	done
+	@set -e; vet() { echo "CGO_ENABLED=$$1 $(GO) vet -tags '$$2' $$3"; CGO_ENABLED=$$1 $(GO) vet -tags "$$2" $$3; }; \
+	vet 1 "" "$(ALL)"; vet 0 "" "$(CGO)"; vet 0 "$(TAGS)" "$(ALL)"; vet 1 "$(TAGS)" "$(CGO)"; \
+	for tags in cuda opencl hip vulkan; do vet 0 $$tags "$(TAGGED)"; done
 	@set -e; for module in . $(MODULES); do \
 		echo "GOWORK=off $(GO) vet ./... in $$module"; (cd "$$module" && GOWORK=off CGO_ENABLED=0 $(GO) vet -tags "$(TAGS)" ./...); \
 	done # each module alone
