@@ -105,6 +105,7 @@ type laneLine struct {
 	head bool   // it begins a loop, too
 	keep bool   // it is needed if no other line uses the variable, and only then
 	raw  bool   // it is several lines, with line numbers of their own
+	sets string // the text's beginning, with variables of the kernel for which the function's of the same name are not used
 }
 
 // laneView is a part of a slice, of one element for each thread from the first on.
@@ -451,7 +452,7 @@ func (l *laneWriter) needed() []laneLine {
 	for {
 		unused := map[string]bool{}
 		for _, t := range lines {
-			if t.name != "" && !t.keep && !t.head && !slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && mentions(o.text, t.name) }) {
+			if t.name != "" && !t.keep && !t.head && !slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && o.mentions(t.name) }) {
 				unused[t.name] = true
 			}
 		}
@@ -462,8 +463,16 @@ func (l *laneWriter) needed() []laneLine {
 		}
 	}
 	return slices.DeleteFunc(lines, func(t laneLine) bool {
-		return t.keep && slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && mentions(o.text, t.name) })
+		return t.keep && slices.ContainsFunc(lines, func(o laneLine) bool { return o.name != t.name && o.mentions(t.name) })
 	})
+}
+
+// mentions reports whether the line has the name. Statements of the kernel as they are have none of the function's: see island.
+func (t laneLine) mentions(name string) bool {
+	if t.sets != "" {
+		return mentions(strings.TrimPrefix(t.text, t.sets), name)
+	}
+	return !t.raw && mentions(t.text, name)
 }
 
 // places returns the lines that declare the place of a vector's first thread, and those of all its threads, where lines use them.
@@ -491,7 +500,7 @@ func (l *laneWriter) before(lines []laneLine) (text string) {
 }
 
 func mentioned(lines []laneLine, name string) bool {
-	return slices.ContainsFunc(lines, func(t laneLine) bool { return mentions(t.text, name) })
+	return slices.ContainsFunc(lines, func(t laneLine) bool { return t.mentions(name) })
 }
 
 // mentions reports whether a name is a word of a text.

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -485,50 +486,68 @@ func (l *laneWriter) bounded(s *ast.ForStmt) func() {
 // isSmall reports whether a variable of type int only ever has the values of constants and of the numbers of a loop's rounds, which fit in 32 bits, so
 // that a lane of 32 bits can hold it.
 func (l *laneWriter) isSmall(obj types.Object, around []types.Object) bool {
+	return !l.whole64[obj] && l.part == nil && l.staysIn(obj, -1<<31, 1<<31, true, around)
+}
+
+// staysIn reports whether a variable of type int only ever has values from lo to hi-1: those of constants and of the numbers of a loop's rounds. With small
+// the other variables that it is assigned are small, too.
+func (l *laneWriter) staysIn(obj types.Object, lo, hi int64, small bool, around []types.Object) bool {
 	if slices.Contains(around, obj) {
 		return true
 	}
 	b, ok := obj.Type().(*types.Basic)
 	body := l.w.f.decl.Body
-	if !ok || b.Kind() != types.Int || l.whole64[obj] || l.part != nil || obj.Pos() < body.Pos() || obj.Pos() >= body.End() {
+	if !ok || b.Kind() != types.Int || obj.Pos() < body.Pos() || obj.Pos() >= body.End() {
 		return false
 	}
 	is, fits := func(e ast.Expr) bool { return l.objectOf(e) == obj }, func(e ast.Expr) bool {
 		if v := l.p.info.Types[e].Value; v != nil {
 			n, exact := constant.Int64Val(constant.ToInt(v))
-			return exact && n >= -1<<31 && n < 1<<31
+			return exact && n >= lo && n < hi
 		}
 		id := l.objectOf(e)
-		return id != nil && l.isSmall(id, append(around, obj))
+		switch around := append(around, obj); {
+		case id == nil:
+			return false
+		case small:
+			return l.isSmall(id, around)
+		}
+		return l.staysIn(id, lo, hi, small, around)
 	}
-	small := true
+	stays := true
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			for i, to := range n.Lhs {
 				if is(to) {
-					small = small && (n.Tok == token.ASSIGN || n.Tok == token.DEFINE) && len(n.Lhs) == len(n.Rhs) && fits(n.Rhs[i])
+					stays = stays && (n.Tok == token.ASSIGN || n.Tok == token.DEFINE) && len(n.Lhs) == len(n.Rhs) && fits(n.Rhs[i])
 				}
 			}
 		case *ast.IncDecStmt:
-			small = small && !is(n.X)
+			stays = stays && !is(n.X)
 		case *ast.UnaryExpr:
-			small = small && (n.Op != token.AND || !is(n.X))
+			stays = stays && (n.Op != token.AND || !is(n.X))
 		case *ast.ValueSpec:
 			for i, id := range n.Names {
 				if is(id) && len(n.Values) > 0 {
-					small = small && len(n.Values) == len(n.Names) && fits(n.Values[i])
+					stays = stays && len(n.Values) == len(n.Names) && fits(n.Values[i])
 				}
 			}
 		case *ast.RangeStmt:
 			if n.Key != nil && is(n.Key) || n.Value != nil && is(n.Value) {
 				v := l.p.info.Types[n.X].Value
-				small = small && n.Tok == token.DEFINE && v != nil && v.Kind() == constant.Int && fits(n.X)
+				rounds, exact := int64(0), v != nil && v.Kind() == constant.Int
+				if exact {
+					rounds, exact = constant.Int64Val(v)
+				} else if a, ok := l.p.info.TypeOf(n.X).Underlying().(*types.Array); ok && is(n.Key) {
+					rounds, exact = a.Len(), true
+				}
+				stays = stays && n.Tok == token.DEFINE && exact && lo <= 0 && rounds <= hi
 			}
 		}
-		return small
+		return stays
 	})
-	return small
+	return stays
 }
 
 // small returns a value for a variable that is small.
@@ -610,6 +629,14 @@ func (l *laneWriter) island(list []ast.Stmt) (n int) {
 				if node.Op == token.AND {
 					refuse(node.Pos(), "beside stores to places that differ between threads, this does not become vector code")
 				}
+			case *ast.BinaryExpr:
+				l.neverPanics(node.Op, node.Y)
+			case *ast.AssignStmt:
+				l.neverPanics(node.Tok, node.Rhs[0])
+			case *ast.IndexExpr:
+				l.isInside(node)
+			case *ast.SliceExpr, *ast.StarExpr, *ast.TypeAssertExpr:
+				refuse(node.Pos(), "beside stores to places that differ between threads, this does not become vector code")
 			case *ast.Ident:
 				obj, ok := l.p.info.Uses[node].(*types.Var)
 				if !ok || obj.IsField() || inside(obj) || obj == l.w.thread {
@@ -692,12 +719,65 @@ func (l *laneWriter) island(list []ast.Stmt) (n int) {
 		names, values = append(names, place), append(values, l.x+" + "+lane)
 	}
 	if len(names) > 0 {
-		l.write("%s := %s", strings.Join(names, ", "), strings.Join(values, ", "))
+		sets := strings.Join(names, ", ") + " := "
+		l.lines = append(l.lines, laneLine{text: sets + strings.Join(values, ", "), pos: l.pos, sets: sets})
 	}
 	l.lines = append(l.lines, laneLine{text: body, pos: from, raw: true})
 	l.write("}")
 	l.write("}")
 	return n
+}
+
+const panicsInside = "beside stores to places that differ between threads, this does not become vector code, because it could panic"
+
+// neverPanics refuses a division of integers whose divisor is no constant, and a shift by a number that could be negative. Where they are written thread by
+// thread, the threads before one that panics would not be at their ends.
+func (l *laneWriter) neverPanics(op token.Token, y ast.Expr) {
+	b, ok := l.p.info.TypeOf(y).Underlying().(*types.Basic)
+	if !ok || b.Info()&types.IsInteger == 0 || l.p.info.Types[y].Value != nil {
+		return
+	}
+	switch op {
+	case token.QUO, token.REM, token.QUO_ASSIGN, token.REM_ASSIGN:
+		refuse(y.Pos(), panicsInside)
+	case token.SHL, token.SHR, token.SHL_ASSIGN, token.SHR_ASSIGN:
+		if b.Info()&types.IsUnsigned == 0 {
+			refuse(y.Pos(), panicsInside)
+		}
+	}
+}
+
+// isInside refuses an index that could be out of range, or leaves the threads for which it is to the loop.
+func (l *laneWriter) isInside(e *ast.IndexExpr) {
+	index := l.objectOf(e.Index)
+	if a, ok := l.p.info.TypeOf(e.X).Underlying().(*types.Array); ok {
+		if l.p.info.Types[e.Index].Value == nil && (index == nil || !l.staysIn(index, 0, a.Len(), false, nil)) {
+			refuse(e.Index.Pos(), panicsInside)
+		}
+		return
+	}
+	slice := l.objectOf(e.X)
+	if slice == nil {
+		refuse(e.Pos(), panicsInside)
+	}
+	a, ok := l.w.affine(e.Index)
+	switch {
+	case ok && a.place:
+		l.leaveOut(fmt.Sprintf("%[1]s, %[2]s = grid.Within(%[1]s, %[2]s, %[3]s, len(%[4]s))\n", l.from, l.to, a.text(), slice.Name()))
+	case ok:
+		l.leaveIf(fmt.Sprintf("uint(%s) >= uint(len(%s))", a.text(), slice.Name()))
+	case l.isBelow(e.Index, "len("+slice.Name()+")"):
+	default:
+		const most = 1 << 16
+		n := most
+		if index != nil {
+			n = sort.Search(most, func(n int) bool { return l.staysIn(index, 0, int64(n), false, nil) })
+		}
+		if n == most {
+			refuse(e.Index.Pos(), panicsInside)
+		}
+		l.leaveIf(fmt.Sprintf("len(%s) < %d", slice.Name(), n))
+	}
 }
 
 // spill writes a vector to an array, and returns its name.

@@ -242,6 +242,8 @@ func TestArraysInVectors(t *testing.T) {
 		{"for k := i; k < len(p); k += wide {\n for _, x := range p[k] {\n a += float32(float32(x*x)*float32(x*x)) / (x + 1)\n }\n}\ny[i][0] = a", "lanes.FourFloat32s", ""},
 		{nearest + "z[i] = int32(best)", ".IfElse(on, best)", ""},
 		{nearest + "s[i][best]++", "for lane := range", ""},
+		{nearest + "s[i][best] += float32(5 / wide)", "", "because it could panic"},
+		{nearest + "s[i][best] += p[int(a)][1]", "", "because it could panic"},
 		{nearest + "for d, x := range p[i] {\n s[i][best] += float32(x * y[d][1])\n}\ns[i][best] *= float32(math.Abs(float64(t.Global(0))))", "for lane := range", ""},
 		{nearest + "s[i][best]++\ns[i+1][0]++", "", "threads may share elements of s, which is used in another way, too"},
 		{nearest + "s[0][best]++", "", "the stores of the threads are not to neighbours"},
