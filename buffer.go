@@ -10,7 +10,6 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
-	"github.com/go-halyard/halyard/kernel"
 )
 
 // Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go
@@ -207,17 +206,53 @@ func (x *Buffer[T]) Slice(i, j int) *Buffer[T] {
 	return part
 }
 
-// InRows returns a view of x as rows of cols elements, row after row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the
-// kernel. The length of x must be a multiple of cols.
-func (x *Buffer[T]) InRows(cols int) kernel.Matrix[T] {
+// Matrix is a buffer seen as rows and columns, row after row: what a launcher takes for a grid.Matrix or a grid.OutMatrix of the kernel.
+// Calls on a nil Matrix do what they do on a nil Buffer.
+type Matrix[T buffer.Element] struct {
+	*Buffer[T]
+	cols int
+}
+
+// InRows returns a view of x as rows of cols elements. The length of x must be a multiple of cols.
+func (x *Buffer[T]) InRows(cols int) *Matrix[T] {
 	if x.begin("InRows") {
 		if cols <= 0 || x.n%cols != 0 {
 			x.q.keep(hal.Errorf("InRows", hal.ErrInvalidArgument, "%d elements are not whole rows of %d columns", x.n, cols))
 		}
 		x.end()
 	}
-	return kernel.InRows(x, cols)
+	return &Matrix[T]{x, cols}
 }
+
+// Rows is the number of rows.
+func (m *Matrix[T]) Rows() int { return m.Len() / max(m.Cols(), 1) }
+
+// Cols is the number of columns.
+func (m *Matrix[T]) Cols() int {
+	if m == nil {
+		return 0
+	}
+	return m.cols
+}
+
+// Len is the number of elements.
+func (m *Matrix[T]) Len() int {
+	if m == nil {
+		return 0
+	}
+	return m.Buffer.Len()
+}
+
+// Want makes the matrix an argument of kernels, as that of a buffer does.
+func (m *Matrix[T]) Want(mode coherence.Mode) buffer.Want {
+	if m == nil {
+		return (*Buffer[T])(nil).Want(mode)
+	}
+	return m.Buffer.Want(mode)
+}
+
+// Element returns the zero value of the element type.
+func (m *Matrix[T]) Element() (zero T) { return zero }
 
 // As returns a view of the bytes of x as elements of another type.
 func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {

@@ -20,17 +20,16 @@ import (
 // A launch takes buffers of every kind as rows and columns.
 func TestMatrices(t *testing.T) {
 	q := open(t)
-	from, to := halyard.From(q, []float32{1, 2, 3, 4, 5, 6}), halyard.New[float32](q, 6)
-	x, y := from.InRows(3), to.InRows(3)
+	x, y := halyard.From(q, []float32{1, 2, 3, 4, 5, 6}).InRows(3), halyard.New[float32](q, 6).InRows(3)
 	require.Equal(t, []int{2, 3, 6}, []int{x.Rows(), x.Cols(), x.Len()})
 	small.Mirror(q, x, y)
-	require.Equal(t, []float32{3, 2, 1, 6, 5, 4}, to.Values())
+	require.Equal(t, []float32{3, 2, 1, 6, 5, 4}, y.Values())
 	b, err := buffer.New[float32](6)
 	require.NoError(t, err)
 	small.Mirror(q, y, kernel.InRows(b, 3))
 	a, err := array.New[float32](3, 2)
 	require.NoError(t, err)
-	small.Mirror(q, from.Slice(0, 6).InRows(2), kernel.InRows(a, a.Shape()[1]))
+	small.Mirror(q, x.Slice(0, 6).InRows(2), kernel.InRows(a, a.Shape()[1]))
 	got, err := a.Values(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []float32{2, 1, 4, 3, 6, 5}, got)
@@ -50,7 +49,7 @@ func TestMatricesThatAreNone(t *testing.T) {
 		"InRows: invalid argument: 6 elements are not whole rows of 0 columns": func(x *halyard.Buffer[float32]) matrix { return x.InRows(0) },
 		"argument from: 6 elements are not whole rows of 4 columns":            func(x *halyard.Buffer[float32]) matrix { return kernel.InRows(x, 4) },
 		"argument from: 6 elements are not whole rows of -3 columns":           func(x *halyard.Buffer[float32]) matrix { return kernel.InRows(x, -3) },
-		"argument from: nil or zero buffer":                                    func(x *halyard.Buffer[float32]) matrix { return (*halyard.Buffer[float32])(nil).InRows(3) },
+		"argument from: nil or zero buffer":                                    func(x *halyard.Buffer[float32]) matrix { return (*halyard.Matrix[float32])(nil) },
 		"argument from is a nil buffer":                                        func(x *halyard.Buffer[float32]) matrix { return nil },
 		"argument from: nil or zero buffer ":                                   func(x *halyard.Buffer[float32]) matrix { return kernel.InRows[float32](nil, 3) },
 	} {

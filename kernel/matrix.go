@@ -6,8 +6,8 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Matrix is what a launcher takes for a grid.Matrix[T] or a grid.OutMatrix[T] of the kernel: elements as rows and columns, row by row.
-// [InRows] makes one. Its length is the product of rows and columns.
+// Matrix is what a launcher takes for a grid.Matrix[T] or a grid.OutMatrix[T] of the kernel: elements as rows and columns, row by row. A
+// *halyard.Matrix[T] is one; [InRows] makes one of other vectors. Its length is the product of rows and columns.
 type Matrix[T any] interface {
 	Vector[T]
 	Rows() int

@@ -81,7 +81,7 @@ func main() {
 		dev := must(hal.Open(ctx, info.Name()))
 		s := must(dev.NewStream())
 		if k, err := rightKernel.Of(ctx, dev); err == nil {
-			fmt.Print("PARAMS ", k.Name(), ":")
+			fmt.Print("PARAMS ", k.Info().Name, ":")
 			for _, p := range k.Info().Params {
 				fmt.Print(" ", p.Name)
 			}
