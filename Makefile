@@ -52,7 +52,7 @@ moving: ## run tests with stacks that move at every call and freed memory that f
 
 check: lint test cross ## everything that needs nothing but Go
 
-# Without cgo as the binaries are built; what has files for cgo again, with it.
+# First without cgo, as releases are built; then with cgo the packages whose files depend on it or on tags.
 lint: vet ## gofmt, go vet under every set of tags, staticcheck
 	$(GO) run -exec "env CGO_ENABLED=0" $(STATICCHECK) -tags "$(TAGS)" $(ALL)
 	$(GO) run -exec "env CGO_ENABLED=1" $(STATICCHECK) ./buffer/... ./cmd/... ./hal/... $(CGO) # the others have no files that depend on tags or cgo
@@ -71,8 +71,8 @@ vet:
 		echo "GOWORK=off $(GO) vet ./... in $$module"; (cd "$$module" && GOWORK=off CGO_ENABLED=0 $(GO) vet -tags "$(TAGS)" ./...); \
 	done # each module alone
 
-# How .ci/run goes on with each: docs/support.md. Packages are compiled; of the programs the command alone is linked. What Linux's compiler makes here
-# tests use again; for the others it is to say that all compiles, which it does sooner without optimisation.
+# How .ci/run goes on with each: docs/support.md. Packages are compiled; of the programs the command alone is linked. Later steps reuse what is compiled
+# for Linux on amd64 and arm64. The rest only has to compile, which takes less time without optimisation.
 SOONER := -gcflags=all=-N -l -dwarf=false
 cross: ## compile for each system without cgo
 	@set -e; export CGO_ENABLED=0; packages() { $(GO) list -tags "$(TAGS)" -f '{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}' $(ALL); }; \
