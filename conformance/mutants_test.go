@@ -649,8 +649,8 @@ func TestMutants(t *testing.T) {
 const killedBy = " killed by "
 
 // slow are the checks that take longest, more than all others together. They come last here.
-var slow = []string{"Copy/Large", "Copy/FarOffsets", "Copy/LengthsAroundPowersOfTwo", "Lifetime/ClosedObjectsAreForgotten", "Lifetime/ClosedMemoryLeavesTheProcess",
-	"Lifetime/GoSliceMovesOrStays", "Pools/TrimGivesBack"}
+var slow = []string{"Copy/Large", "Copy/FarOffsets", "Copy/LengthsAroundPowersOfTwo", "Lifetime/ClosedObjectsAreForgotten",
+	"Lifetime/ClosedMemoryLeavesTheProcess", "Lifetime/GoSliceMovesOrStays", "Pools/TrimGivesBack"}
 
 // killMutants kills every so many-th mutant, by checks that are not sick.
 func killMutants(t *testing.T, part int, sick []string) {

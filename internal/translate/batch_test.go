@@ -331,7 +331,8 @@ type batch struct {
 }
 
 func newBatch(t *testing.T) *batch {
-	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), spent: map[string]time.Duration{}, compared: map[string]int{}, compiler: "-dwarf=false"}
+	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), compiler: "-dwarf=false",
+		spent: map[string]time.Duration{}, compared: map[string]int{}}
 }
 
 // program runs the program that was built, and returns the lines of its output.
@@ -386,7 +387,8 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 			return err
 		}
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-gcflags", b.compiler, "-ldflags", "-s -w", "-o", "kernels", ".")
+	build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-tags", "opencl cuda hip vulkan", "-gcflags", b.compiler,
+		"-ldflags", "-s -w", "-o", "kernels", ".")
 	build.Dir, build.Env = b.dir, append(os.Environ(), "CGO_ENABLED=0")
 	if *randomWidth != "" {
 		build.Env = append(build.Env, withVectors...)
@@ -416,7 +418,8 @@ func (b *batch) run(ctx context.Context, kernels []text, devices []string) ([]fo
 	return b.runApart(ctx, [][]text{kernels}, devices)
 }
 
-// runApart is run for lists of kernels that are one program in Go, and one program for each list on a device. The result is that of all lists, in their order.
+// runApart is run for lists of kernels that are one program in Go, and one program for each list on a device. The result is that of all
+// lists, in their order.
 func (b *batch) runApart(ctx context.Context, apart [][]text, devices []string) ([]found, error) {
 	kernels := slices.Concat(apart...)
 	if err := b.build(ctx, kernels); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// agreed are lists of kernels that compilers were wrong about once, by the name of their test. All are one program in Go, which takes longer to build than to
-// run; on a device each list is a program of its own.
+// agreed are lists of kernels that compilers were wrong about once, by the name of their test. All are one program in Go, which takes
+// longer to build than to run; on a device each list is a program of its own.
 var agreed = map[string]func() [][]text{
 	"TestComplements":               complements,
 	"TestLoopsThatSomeThreadsLeave": loopsThatSomeThreadsLeave,
