@@ -151,7 +151,7 @@ func (l *laneWriter) leaveIf(condition string) {
 	}
 }
 
-// named1 returns the variable that an expression is, or nil.
+// objectOf returns the variable that an expression is, or nil.
 func (l *laneWriter) objectOf(e ast.Expr) types.Object {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		return l.p.info.ObjectOf(id)
@@ -891,7 +891,7 @@ func (l *laneWriter) rounds(s *ast.RangeStmt) int {
 	return 8
 }
 
-// within1 multiplies a weight by the rounds of the loops around a place.
+// often multiplies a weight by the rounds of the loops around a place.
 func (l *laneWriter) often(weight int, pos token.Pos) int {
 	ast.Inspect(l.w.f.decl.Body, func(n ast.Node) bool {
 		if n == nil || pos < n.Pos() || pos >= n.End() {
