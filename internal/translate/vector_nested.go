@@ -876,7 +876,7 @@ func (l *laneWriter) weight(n ast.Node) (sum int) {
 		}
 		return true
 	})
-	return min(sum, 1<<40)
+	return min(sum, 1<<20)
 }
 
 func (l *laneWriter) rounds(s *ast.RangeStmt) int {

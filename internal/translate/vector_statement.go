@@ -370,7 +370,7 @@ func (l *laneWriter) loop(s ast.Stmt, begin func(), head func(scope *leaving), b
 		rounds = l.rounds(r)
 	}
 	defer func(times int) { l.times = times }(l.times)
-	l.times = min(l.times*rounds, 1<<40)
+	l.times = min(l.times*rounds, 1<<20)
 	leave, depth := l.differs[scope.key], len(l.depth)
 	if active != "" && !leave { // without a lane that runs it, the loop might not end
 		l.write("if %s {", l.any(active))
