@@ -186,9 +186,9 @@ func (b *Buffer[T]) access(ctx context.Context, op string, a protocol.Action, fn
 // mode is coherence.Read, ReadWrite, or Overwrite if that work writes every element and reads none. The copies that are needed are
 // enqueued; TryAcquire does not wait for them. If another access excludes this one, the error is a [ConflictError]. If another device has
 // not finished copying or computing the bytes, and the stream cannot be made to wait for that (its device has no [hal.CapGate], or reads
-// the host's memory during the call that enqueues a copy), the error is of kind ErrNotReady. So it is if there is room on the device only
-// when copies of evicted replicas have ended (see [SetBudget]), and if a device that shares host memory can use the host's replica only
-// when work on it has ended and it has moved. Acquire waits in all these cases.
+// the host's memory during the call that enqueues a copy), the error is of kind ErrNotReady. It is of the same kind if the device has no
+// room before copies of evicted replicas have ended (see [SetBudget]), and if a device that shares host memory cannot use the host's
+// replica before work on it has ended and it has moved. Acquire waits in all these cases.
 //
 // Accesses are served in the order in which they come. If an earlier access shares an element with this one and one of the two writes, the
 // earlier one excludes this one, even while the earlier one itself still waits.

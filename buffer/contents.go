@@ -264,8 +264,8 @@ func (b *Buffer[T]) cloneInto(ctx context.Context, op string, c *Buffer[T]) erro
 	return b.copyRuns(ctx, op, c, x, runs)
 }
 
-// copyRuns copies runs of b, which the access x holds still, to c, whose first byte is b's. A copy on a device may be under way when
-// copyRuns returns.
+// copyRuns copies runs of b to the same offsets of c, which is as long as b. x is the access of holdStill, and runs are what that returned.
+// A copy on a device may be under way when copyRuns returns.
 func (b *Buffer[T]) copyRuns(ctx context.Context, op string, c *Buffer[T], x *access, runs []run) error {
 	for _, r := range runs {
 		to := Want{s: c.s, own: c.own, part: part{Lo: r.lo - b.lo, Hi: r.hi - b.lo, Mode: protocol.Overwrite}}
@@ -290,8 +290,8 @@ type run struct {
 	dev    *hal.Device
 }
 
-// holdStill begins an access at no place, during which other accesses cannot write to the range, and returns the places where its bytes are
-// current. Bytes that were never written are left out. The caller ends the access with abandon.
+// holdStill begins an access that only keeps others from writing to the range: it copies nothing and has no place. For each run of bytes
+// holdStill returns where they are current. Bytes that were never written are left out. The caller ends the access with abandon.
 func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
 	s.mu.Lock()
 	defer s.unlock()

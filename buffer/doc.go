@@ -70,7 +70,7 @@
 // first served ([ConflictError]). So an access to elements inside another access to the same elements may wait until its context ends.
 // If work fails, the accesses that would read the bytes that it wrote fail with its error. All methods of all types are safe for
 // concurrent use. [Observe] reports what buffers do. The full rules about waits, failures and unified devices stand below the
-// package clause of doc.go.
+// package clause of doc.go. The head of storage.go says how a buffer works.
 package buffer
 
 // The full rules. The scripts in testdata show, step by step, what an observer sees in each of these cases.

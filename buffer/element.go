@@ -11,8 +11,8 @@ import (
 // Element is the constraint on the elements of a buffer: numbers of fixed size, real and complex, bool, and arrays and structures of
 // them, nested as one likes. Such a type has the same layout in Go and in C on every device. [New] and the other functions that make a
 // buffer refuse other types with an error of kind ErrInvalidArgument that names the part: strings, pointers, slices and so on, int, uint
-// and uintptr, whose size depends on the platform, and types without bytes. So is, on systems of 32 bits, a structure in which devices
-// put a field of 8 bytes elsewhere.
+// and uintptr, whose size depends on the platform, and types without bytes. On systems of 32 bits they also refuse a structure in which
+// devices put a field of 8 bytes at another offset.
 //
 // Bytes of padding between fields may have any values.
 type Element any

@@ -14,8 +14,8 @@ import (
 )
 
 // evict frees a replica: bytes that are current only there are copied elsewhere, and the memory is freed when all copies of its bytes are
-// known to have succeeded. Until then a device's replica is leaving, and for the host's the error is an unready; so it is where a copy
-// cannot be enqueued yet.
+// known to have succeeded. Until then a device's replica is leaving. For the host's replica, and if a copy cannot be enqueued yet, the
+// error is an unready with the work that has to end first.
 func (s *storage) evict(r *replica, c cause) error {
 	begin := now()
 	if r.place != protocol.Host {

@@ -61,8 +61,8 @@ func (b *Buffer[T]) locked(op string, writes bool) (*storage, error) {
 // Evict frees the memory of the whole buffer's replica at a device, or at the host if dev is nil. Bytes that are current nowhere else are
 // first copied: from a device to the host, and from the host to a device that has a replica. If there is no such device the error is of
 // kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the host device does, Evict frees the host's
-// replica. Evict waits until ctx ends for accesses at the replica's place, and for leases that are not committed yet (see [ReserveAll])
-// if their work overwrites the bytes at the place to which these would have to be copied. It waits for the copies only if it frees the
+// replica. Evict waits until ctx ends for accesses at the replica's place. If it has to copy bytes to a place where an uncommitted lease
+// (see [ReserveAll]) writes them, it waits for that lease, too. It waits for the copies only if it frees the
 // host's memory. At a place without a replica it does nothing. Evict of a slice is an error of kind ErrInvalidArgument, and Evict of
 // adopted memory one of kind ErrUnsupported, because that memory stays until the buffer is closed.
 //

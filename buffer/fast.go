@@ -15,8 +15,8 @@ import (
 var shortcuts = true
 
 // canBeginAtOnce reports whether an access can begin at once: admit would find no other access, freeze or closed buffer, place would find
-// the memory of the last access or the host's, decide nothing to copy, and orderWork nothing to wait for. An access passes the same asked
-// for all its storages.
+// the memory of the last access or the host's, decide nothing to copy, and orderWork nothing to wait for. A group passes the same asked
+// for all of its storages.
 func (s *storage) canBeginAtOnce(q *request, asked *order.Asked) bool {
 	reads, writes := q.Reads(), q.Writes()
 	if !shortcuts || s.accesses.taken > 0 || s.closed || writes && s.frozen > 0 || s.lost.Len() > 0 || s.watcher != nil ||

@@ -22,7 +22,7 @@ type Want struct {
 	part  part
 	under *access // the access of the same storage that this is a part of, or nil
 	parts []part  // several parts, whose hull is part; nil if there is one
-	of    *part   // the elements that Regions returns, if these are more; else nil
+	of    *part   // if Regions returns more elements than part has: these, else nil
 	in    int32   // index of its member in the group
 	elem  uint32  // bytes of an element
 	err   error   // the reason if the elements cannot be acquired

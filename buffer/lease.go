@@ -8,7 +8,7 @@ import (
 )
 
 // Lease is the right to use elements of a buffer on one stream, from Acquire to Release. It is a small
-// value that may be copied; after Release every copy of it is stale.
+// value that may be copied. After Release every copy of it is stale, which for a lease means: of no further use.
 type Lease struct {
 	x      *access // nil in the zero Lease
 	gen    uint64

@@ -139,8 +139,8 @@ func following(list []part) (parts []part) {
 	pieces := make([]struct { // between two cuts
 		mode    protocol.Action // of the first access
 		used    bool
-		free    int    // if used: no piece from here to there is free
-		written uint64 // to where accesses write that begin here
+		free    int    // if used: all pieces from this one up to piece free are used
+		written uint64 // the end of the longest write that begins here
 	}, len(cuts))
 	free := func(i int) int { // the first piece from i on that no access has had
 		for ; pieces[i].used; i = pieces[i].free {

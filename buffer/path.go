@@ -17,9 +17,9 @@ import (
 	"github.com/go-halyard/halyard/internal/span"
 )
 
-// This file is the path of every access, in the order of the calls: begin; its steps admit and prepare; the steps of prepare, which are
-// place, decide, move (copy.go), orderWork, makeReady and commit; the waits between them; release, which records the access's work; and
-// end. The storage is locked throughout, except during waits.
+// This file is the path of every access, in the order of the calls: begin; its steps admit and prepare; bring, which prepare repeats, and
+// its steps place, decide, move (copy.go), orderWork and makeReady; commit, which ends prepare; the waits between them; release, which
+// records the access's work; and end. The storage is locked throughout, except during waits.
 
 // validMode reports whether mode is a mode of access; modeError is the error if it is not.
 func validMode(mode protocol.Action) bool {

@@ -68,9 +68,9 @@ func (s *storage) newReplica(dev *hal.Device, p protocol.Place) *replica {
 	return r
 }
 
-// cost ranks the sources of a copy to a device, the best first: a device whose memory the destination can access (1), the host (2),
-// another device if no call has to wait for the copy (3), the host if work on its replica has to end first (4), any other device (5).
-// For a copy to the host all devices are equal.
+// cost ranks copies by their source and destination; the lowest is best. The sources of a copy to a device are: a device whose memory the
+// destination can access (1), the host (2), another device if no call has to wait for the copy (3), the host if work on its replica has to
+// end first (4), any other device (5). Copies to the host all cost 1. It also ranks the places to which evicted bytes are copied.
 func (s *storage) cost(from, to protocol.Place) int {
 	h, dst := &s.host, s.at[to].dev
 	switch {

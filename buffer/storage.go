@@ -34,11 +34,13 @@
 //     failed by now, fails if bytes are lost, and plans copies with protocol.Map; cost (replica.go) says from which place to copy. move
 //     (copy.go) makes the streams of the copies wait for the Works that they depend on, enqueues each copy, records it as a Work and
 //     applies it to protocol.Map. At last orderWork makes the access's own stream wait.
-//  3. commit makes the bytes that the access writes stale at the other places. Written bytes are no longer lost.
+//  3. commit makes the bytes that the access writes stale at the other places. Written bytes are no longer lost. prepare ends with commit,
+//     unless the caller commits (request.reserve): a group does so when all of its accesses are prepared.
 //
 // The program then enqueues its work. Lease.Release calls storage.release, which records the program's work as a Work and ends
-// the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. A launch on
-// several devices (parts.go) has an access that only excludes others, and below it one of each device, which is not kept waiting by it.
+// the access. AcquireAll (group.go) does each step for all of its storages before the next, and records its work as one Work. For a launch
+// on several devices, parts.go begins one access that only excludes others. The accesses of the devices are parts of it (request.under), so
+// they do not wait for it.
 //
 // # One View
 //
@@ -48,12 +50,13 @@
 //
 // # How a failure is found
 //
-// No callback reports failed work. Work.End asks the driver whether a Work and its sources have ended. If one of the sources has failed,
-// the Work has failed too. learn (copy.go) calls End of the Works that wrote a range. What a failed Work wrote is stale at its place,
-// all of it. If it is then current nowhere, it is lost until it is written again; a copy of it that is still under way does not count
-// (learnDoomed). The access that finds the failure fails if bytes that it reads were current there, also where another place has them; so
-// does every later access of lost bytes. An access of stale bytes asks all places, so it reports a failure anywhere, once; one of current
-// bytes asks its own place. failedError makes the error of both.
+// No callback reports failed work. Work.Ended asks the driver whether a Work and its sources have ended. If one of the sources has failed,
+// the Work has failed too. learn (copy.go) calls Ended of the Works that wrote a range, by Order.Failed. What a failed Work wrote is stale
+// at its place, all of it. If it is then current nowhere, it is lost until it is written again; a copy of it that is still under way does
+// not count (learnDoomed). The access that finds the failure fails if bytes that it reads were current at the place of the failed Work,
+// even if another place has them too. Every later access that reads lost bytes fails as well. If the bytes are current at the access's
+// place, it asks only the Works there, else those of all places. failedError makes the error. decide calls learn before it plans copies. An
+// awaited access waits for the Works and calls learn once more, in makeReady.
 //
 // # How a replica leaves
 //
@@ -65,12 +68,15 @@
 //
 // # Where a rule stands
 //
-//	what each mode copies and makes stale           the table of internal/protocol (state.go); the modes are those of package coherence
+//	which modes there are, and which are refused    package coherence; validMode (path.go), Action and actionNames of internal/protocol
+//	what each mode copies and makes stale           the table of internal/protocol (state.go)
 //	which accesses exclude each other               Reads and Writes of queue.Part, and excluding (internal/queue)
-//	which mode several wants of the same bytes get  same and merged (group.go)
-//	from which place and on which streams to copy   cost (replica.go) and route (copy.go)
+//	which mode several wants of the same bytes get  same, merged and hull (group.go), following (parts.go)
+//	from which place to copy                        cost (replica.go); of equal ones the lowest: source and refuge (internal/protocol)
+//	from which place Clone and CopyFrom copy        holdStill and deviceWith (contents.go), which do not ask cost
+//	on which streams to copy                        route (copy.go)
 //	in which order to copy                          protocol.Map.Plan: ascending by byte, in each range; in a group by storage
-//	how much memory replicas on a device may have   Entry.count and Pressure.room (internal/resident)
+//	how much memory replicas on a device may have   Entry.count (internal/resident); room, hopeless and Exhausted of Pressure there
 //
 // # Locks, from the outermost to the innermost
 //
@@ -199,7 +205,7 @@ type access struct {
 
 	// The fields that every access uses come first.
 	ready   bool // the bytes are ready, and the program may use them
-	awaited bool // of the host, or of a device for a caller that uses the bytes without the stream: no work is recorded at its end
+	awaited bool // of the host, or of a device for SyncTo: the bytes are there when begin returns, and no Work is recorded at its end
 	place   protocol.Place
 	storage *storage
 	gen     uint64 // distinguishes a lease from later ones with the same access
