@@ -26,7 +26,7 @@ func (o *Order) Settled() bool {
 // Quiet reports whether an access on the stream can begin at once. It can if the replica's only work is the program's own earlier work on
 // the same stream and, for an access that only reads, reads by other streams. For an access that reads, no write of the own work may be
 // known to have failed. Quiet forgets other work that has ended well. It is a quick test for the most common case: false does not mean
-// that an access has to wait. An access passes the same Asked for all its replicas.
+// that an access has to wait. A caller that begins several accesses together passes the same Asked for all.
 func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool {
 	if o.barrier != nil && o.barrier.Stream != stream && o.Barrier() != nil || len(o.uses) > len(o.last) {
 		return false
@@ -50,7 +50,7 @@ func (o *Order) Quiet(stream *hal.Stream, reads, writes bool, asked *Asked) bool
 	return true
 }
 
-// Asked saves an access questions to the driver. A stream does its work in order, so if one Work has not ended, no later Work of the stream
+// Asked avoids questions to the driver. A stream does its work in order, so if one Work has not ended, no later Work of the stream
 // has. The zero Asked knows of no such Work.
 type Asked struct {
 	under uint64 // the smallest seq of a Work that has not ended, 0 if none is known

@@ -6,8 +6,8 @@ import (
 )
 
 // Order has the Works that later accesses of one replica wait for. A write is ordered behind all earlier work on its bytes, and so replaces
-// that work. Once there are more than a few Works, each Add asks two of them whether they have ended, and removes those that have. So an
-// Order contains the Works that have not ended, about as many that have, and the failed writes whose failure has not been reported yet.
+// that work. Once there are more than a few Works, each Add asks two of them whether they have ended, and removes those that have. So at
+// most about half of the Works in an Order have ended, besides the failed writes whose failure has not been reported yet.
 //
 // Its methods do not wait. They are not safe for concurrent use.
 type Order struct {
@@ -167,8 +167,8 @@ func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
 	return list
 }
 
-// Doomed returns all bytes that Works write which write bytes of the range, and which have not ended but are sure to fail, because a source
-// has failed. They stay: later accesses have to wait for them.
+// Doomed finds the Works that write bytes of the range, have not ended, and are sure to fail because a source has failed. It returns all
+// bytes that these Works write, also those outside the range. The Works stay: later accesses have to wait for them.
 func (o *Order) Doomed(lo, hi uint64) (list []Failure) {
 	o.found = o.writes.Meeting(lo, hi, o.found[:0])
 	for _, n := range o.found {

@@ -145,7 +145,7 @@ func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
 	return last
 }
 
-// Wait waits until e is opened, or, if e has not joined, until the other entry has ended; unlocked runs a function while other goroutines
+// Wait waits until e is opened, or, if e has not entered, until the other entry has ended; unlocked runs a function while other goroutines
 // may use the queue. If ctx ends first, Wait returns its error, and the caller ends e.
 func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func())) error {
 	admit := make(chan struct{})
@@ -253,7 +253,7 @@ func (q *Queue[V]) strike(e *Entry[V]) {
 }
 
 // examine opens a waiting entry if no earlier one excludes it any more. Otherwise it finds the entry to wait for next. An entry that has
-// not joined only waited for one other.
+// not entered waited for that one entry only.
 func (q *Queue[V]) examine(e *Entry[V]) {
 	if e.enlisted {
 		if other := q.excluding(e, e.seq); other != nil {

@@ -271,7 +271,7 @@ func (e *Entry) SetSole(sole bool) {
 	}
 	e.sole.Store(sole)
 	if sole {
-		return // first moves it to the other ranking when it is on top
+		return // the method first moves it to the other ranking when it is on top
 	}
 	a := e.account
 	a.mu.Lock()

@@ -23,9 +23,9 @@ func (p *Pressure) Error() string { return "no room on " + p.Dev.Name() }
 var errLater = errors.New("there is room later")
 
 // Relieve makes room for a new replica of the buffer number client; op is the call that needs it. No owner of a replica is locked. It
-// waits for copies under way until ctx ends, or fails if try is set. If wait is true and the allocation fails again, work under way may
-// still use memory that was freed: the caller waits for it. The error is that of ctx if ctx has ended, and satisfies IsLater if try was set
-// and there will be room when copies have ended.
+// waits for copies under way until ctx ends, or fails if try is set. The caller then allocates again. If that fails and wait is true, work
+// under way may still use memory that was freed: the caller waits for it. The error is that of ctx if ctx has ended, and satisfies IsLater
+// if try was set and there will be room when copies have ended.
 func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bool) (wait bool, err error) {
 	a := Of(p.Dev)
 	c := Cause{op, client, "budget"}
