@@ -137,7 +137,8 @@ func (a Action) String() string {
 	return "Action(" + strconv.Itoa(int(a)) + ")"
 }
 
-// Writes reports whether the action gives the range new contents at a place.
+// Writes reports whether the action gives the range new contents at a place. Which accesses exclude each other is another question: Evict
+// and Reset exclude all others, too.
 func (a Action) Writes() bool { return a == ReadWrite || a == Overwrite || a == MarkModified }
 
 // Placed reports whether the action is done at a place. Only Reset is not, and ignores the place that it is given.
