@@ -105,9 +105,9 @@ func (c *crossing) freeIdle() bool {
 	return len(idle) > 0
 }
 
-// reserve returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy makes its
-// source stream wait for its destination stream in any case. If so, and if a new block would exceed crossingBytes, reserve may
-// return a block that the previous copy between the same two streams still uses; its field read is the event of that copy's end.
+// reserve returns a block of at least n bytes, which the caller owns until put or close. waits says that the copy itself
+// makes its source stream wait for its destination stream. Then reserve, rather than exceed crossingBytes with a new block, may
+// return one that the previous copy between the same two streams still uses; its field read is the event of that copy's end.
 func (c *crossing) reserve(dst, src *Stream, n uint64, waits bool) *block {
 	n = blockSize(n)
 	if b := c.reserveKept(dst.s, src.s, n, waits); b != nil {

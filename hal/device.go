@@ -242,8 +242,8 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	return nil
 }
 
-// collect frees closed objects that are no longer in use. It reports whether anything has been freed since the caller read since from
-// Reaper.Count.
+// collect frees closed objects that are no longer in use, and idle memory that is kept. It reports whether it has freed such memory, or any
+// object has been freed since Reaper.Count was equal to since.
 func (s *deviceState) collect(since uint64) bool {
 	idle := s.freeKept()
 	s.Sweep()

@@ -52,8 +52,8 @@ type ExternalMemory struct {
 // ErrMisaligned for an address that is not a multiple of 8 where fills need that (OpenCL); and ErrUnsupported on
 // a device without CapImport. After an error Release is not called.
 //
-// Elsewhere Import believes the caller. On OpenCL without unified shared memory, and on the host, it checks that the first and the last
-// byte can be read, if the device shares the host's memory, and the host knows which memory belongs to its discrete devices. Of a cl_mem
+// Elsewhere Import believes the caller. Only the backend host, and OpenCL without unified shared memory if the device shares the host's
+// memory, check that the first and the last byte can be read; the host knows which memory belongs to its discrete devices. Of a cl_mem
 // it checks that the first word is that of an object of the same driver; whether the driver survives a handle that is stale, or of
 // another kind of object, is up to the driver. On HIP without pointer queries it checks nothing of device memory.
 func (d *Device) Import(f ExternalMemory) (*Memory, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-halyard/halyard/internal/layer/slot"
 )
 
-// The functions that package internal/layer calls are documented there. Those that stand on no other function of hal follow.
+// The functions that package internal/layer calls are documented there. Those that belong to no other file of hal stand below.
 func init() {
 	slot.Hal = map[string]any{
 		"RecordShared":     (*Stream).recordShared,

@@ -19,15 +19,15 @@ type Memory struct {
 }
 
 type memoryState struct {
-	life.Object
-	life.Uses
-	dev      *deviceState
-	drv      driver.Memory
-	kind     Kind
-	origin   origin
-	needsMap bool           // the host may touch it only while it is mapped
-	mapped   atomic.Uint32  // a mapping
-	keep     unsafe.Pointer // registered host memory, kept reachable
+	life.Object // how it opens and closes
+	life.Uses   // the streams whose work uses it: Note
+	dev         *deviceState
+	drv         driver.Memory
+	kind        Kind
+	origin      origin
+	needsMap    bool           // the host may touch it only while it is mapped
+	mapped      atomic.Uint32  // a mapping
+	keep        unsafe.Pointer // registered host memory, kept reachable
 
 	view    atomic.Pointer[view] // set while the program may hold a slice that Bytes returned
 	pending atomic.Int32         // unfinished events given to keepUntil

@@ -117,7 +117,7 @@ func devices(reports []Report) ([]Info, error) {
 	return slices.DeleteFunc(slices.Clone(all), shown), nil
 }
 
-// choice is small for a backend whose device is taken where several show the same hardware.
+// choice ranks backends: if several show the same hardware, the device of the one with the smallest choice is listed.
 func choice(i Info) int {
 	order := []string{"cuda", "hip", "", "opencl", "vulkan"} // "" are backends of others
 	if at := slices.Index(order, i.Backend); at >= 0 {

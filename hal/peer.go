@@ -100,8 +100,8 @@ func (b *passage) loops(n uint64) bool { return n > acrossPieces*b.piece }
 
 // inPlace makes the copy without staging if the host can access one of the memories, and reports whether it did.
 //
-// The source's stream then waits for all work of the destination's stream. In a short staged copy it does not, which matters
-// to other users of the stream; so short copies are staged unless the destination is idle.
+// A copy in place makes the source's stream wait for all work of the destination's stream. A short staged copy does not, which spares
+// other users of the source's stream that wait; so a short copy is made in place only if the destination is idle.
 func (b *passage) inPlace(dst, src Region) (taken bool, err error) {
 	if !dst.Mem.s.Enter() {
 		return false, nil // the staged copy returns the error

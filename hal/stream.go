@@ -20,16 +20,16 @@ type Stream struct {
 }
 
 type streamState struct {
-	life.Object
-	life.User
-	wait.Stream
-	dev  *deviceState
-	seen atomic.Pointer[view] // the memory that the stream last used through its bytes
+	life.Object // how it opens and closes
+	life.User   // by which the memories that its work uses know it
+	wait.Stream // the driver's stream, and how it is waited for: Done, Sync, Keep
+	dev         *deviceState
+	seen        atomic.Pointer[view] // set by noteBytes: the memory whose Bytes the stream's copies used last
 
 	imported bool // work that the program enqueues on its handle may keep it busy for ever
 
-	left    life.Latch // open when the stream is closed and no call or bridge uses it
-	drained life.Latch // open when it is Gone
+	left    life.Latch // open when the stream is closed and no call or bridge (see package wait) uses it
+	drained life.Latch // opened by GiveBack, when the stream's work has finished and the driver's stream is closed
 
 	launched recentLaunches
 }
@@ -216,8 +216,8 @@ func (s *Stream) recordShared() (*Event, error) {
 
 // WaitEvent makes later work of s wait for the event's work. It blocks in three cases only, all with an event of another backend whose
 // work has not finished. If the device of s has no CapGate, the call waits for that work. On CUDA and HIP, while the program holds a [Gate]
-// shut, it waits for the frees under way, as [Stream.Gate] does. And it gives short work 0.2 ms to end, because it is then over sooner
-// than the device of s learns of it; if work of another backend has been longer before, it rarely does. Waiting for an event of
+// shut, it waits for the frees under way, as [Stream.Gate] does. And it first gives the work 0.2 ms to end, because short work ends sooner
+// than the device of s could be told of its end; the more often in a row that was in vain, the more rarely it does. Waiting for an event of
 // s itself, or for finished work, costs nothing. WaitEvent does not report whether the event's work failed; [Event.Done] does.
 func (s *Stream) WaitEvent(e *Event) error {
 	es, err := e.begin("wait")
@@ -319,7 +319,7 @@ func (s *Stream) Close() error {
 	return s.s.Close(&s.lookout)
 }
 
-// Pending implements life.Vendored: a stream that the program's own work may keep busy for ever is given back after the work so far.
+// Pending implements life.Vendored. An imported stream is given back after the work so far, because its owner may keep it busy for ever.
 func (st *streamState) Pending() func() bool {
 	if st.Idle() {
 		return nil
@@ -420,10 +420,10 @@ type Event struct {
 
 // eventState is what an Event refers to. A device uses it again after its last reference is released.
 type eventState struct {
-	*wait.Event
-	life.Child       // in the list of the device's handle while the program has its reference
-	shared     Event // what other packages of this module get (layer.RecordShared): it is in no list
-	dev        *deviceState
+	*wait.Event       // the driver's event, and how it is waited for: Done, Wait, OnDone
+	life.Child        // in the list of the device's handle while the program has its reference
+	shared      Event // what other packages of this module get (layer.RecordShared): it is in no list
+	dev         *deviceState
 }
 
 // newEvent makes the eventState of a new event of the device.
