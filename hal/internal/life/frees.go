@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Frees keeps the frees of one driver that may block apart from the gates on its streams: a free on one device may wait for work of
-// another. The page at the head of package wait says which rules it keeps, and why.
+// Frees sees to it that frees of one driver, which may block, and gates on the driver's streams do not meet: a free on one device may wait
+// for work of another. The page at the head of package wait says which rules it keeps, and why.
 type Frees struct {
 	gates   atomic.Int64 // shut gates of the program
 	bridges atomic.Int64 // shut gates of the library's own

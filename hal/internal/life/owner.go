@@ -93,8 +93,8 @@ func (o *Owner) Join(gone func() bool) *Holder {
 // Closed reports whether the handle is closed.
 func (h *Holder) Closed() bool { return h.closed.Load() }
 
-// CloseHolder closes a handle. If something is still open on it, the handle stays open, and the error is what refuse returns for the names
-// of that. Before the last handle is closed, refuse is called with "", and may return an error that keeps it open. refuse must not block.
+// CloseHolder closes a handle. If objects are still open on it, the handle stays open, and the error is the one that refuse makes of their
+// names. Before the last handle is closed, refuse is called with "", and may return an error that keeps it open. refuse must not block.
 // last says that this was the last handle: the device accepts no calls any more, and the caller closes it.
 func (o *Owner) CloseHolder(h *Holder, refuse func(open string) error) (last bool, err error) {
 	o.mu.Lock()

@@ -48,7 +48,7 @@
 //  1. A free begins only if its driver has no shut gate of the program, and no shut bridge while any driver has one ([life.Frees.Begin]).
 //  2. A gate of the program is made only while no free is under way ([life.Frees.GateComes]).
 //  3. A bridge is made, while a gate of the program is shut, only while no free is under way ([life.Frees.BridgeComes]). While none is
-//     shut, the work before the bridge is behind none, and rule 2 keeps it so.
+//     shut, none holds up the work that the bridge waits for, and by rule 2 none is made before the free has ended.
 //
 // A free never waits for its turn: it is left to the reaper. A gate or bridge waits for the frees under way, and no free begins
 // meanwhile. What opens bridges (the goroutines of the watch, and those that help) takes no lock that is held during these waits:

@@ -29,8 +29,8 @@ type Event struct {
 	ended  atomic.Uint64
 	err    error
 
-	// early is a failure of the stream's work that the driver reported to this package before the record, and this package not yet to the
-	// program. The driver's event does not report it again (ForgetsToldFailures of driver.FailureKeeper).
+	// early is a failure of the stream's work that the driver reported to this package before the record, and that the program has not been
+	// told yet. The driver's event does not report it again (ForgetsToldFailures of driver.FailureKeeper).
 	early error
 
 	users atomic.Int64 // references; stays 1 while the event is spare, which saves atomic operations

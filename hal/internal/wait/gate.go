@@ -78,7 +78,7 @@ func (s *Stream) WaitLatch(l *life.Latch) error {
 }
 
 // Wait makes later work of the stream wait for the event's work. The call blocks only if the event is of another driver and has not
-// finished: without gates until it has, and with gates briefly, and, while the program holds one shut, for the frees under way.
+// finished: without gates until it has, with gates for a moment (endsSoon), and also for the frees under way if the program holds one shut.
 func (s *Stream) Wait(e *Event) error {
 	if e.stream == s || e.Known() && e.err == nil {
 		return nil
@@ -107,15 +107,16 @@ func (s *Stream) Wait(e *Event) error {
 	return s.bridge(e)
 }
 
-// A bridge costs several calls of the driver and two wake-ups, and then the next one cannot be without. So the work is waited for first,
-// briefly: short work ends meanwhile. Where that was in vain, some bridges are made without it, more each time.
+// A bridge costs several calls of the driver and two wake-ups. In a chain of short steps one bridge makes the step so late that the next
+// wait needs a bridge as well. So endsSoon first waits briefly: short work ends meanwhile. Each time in a row that this is in vain, more of
+// the bridges after it are made without waiting.
 const (
 	brief      = 200 * time.Microsecond
 	mostAsked  = 1 << 14 // if the clock stands still, as in package synctest
-	mostInVain = 6       // then one bridge in 64 waits
+	mostInVain = 6       // from then on, 64 bridges are made without waiting after each wait in vain
 )
 
-// briefly is how often work of other drivers has not ended soon.
+// briefly counts the waits of endsSoon that were in vain, and the bridges that are made without such a wait.
 type briefly struct {
 	inVain atomic.Uint32 // in a row
 	skip   atomic.Int32  // bridges that are made without waiting

@@ -249,8 +249,8 @@ func (s *Stream) Peek() (bool, error) {
 	return done, err
 }
 
-// Sync waits until all work enqueued before the call has finished, and reports an error of it. failed is an error of a driver's call that
-// says nothing about the work.
+// Sync waits until all work enqueued before the call has finished, and returns in err an error of that work. failed is an error of the
+// driver's call itself, not of the work.
 func (s *Stream) Sync(ctx context.Context, op string) (err, failed error) {
 	upTo := s.held.mark()
 	s.bridges.help(ctx, s.bridges.made.Load())
