@@ -30,10 +30,10 @@ type heap struct {
 
 // few is the number of streams whose finished blocks an allocation looks at before it asks the device for memory. Each
 // search begins where the last one stopped, so that the cost does not grow with the number of streams. A table is at least a
-// sixteenth full, so few streams are found in about 16*few slots.
+// sixteenth full, so about 16*few slots have as many streams.
 const few = 16
 
-// nearby visits the idle domain and those of up to few streams; h.mu is held.
+// nearby visits the idle domain and the domains of at most 16 streams, the constant few; h.mu is held.
 func (h *heap) nearby(yield func(*domain) bool) {
 	if !yield(h.pool.idle) {
 		return

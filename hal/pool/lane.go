@@ -136,7 +136,7 @@ func (s *shelf) lockTaken(lanes []*lane, i uint64) *lane {
 	return lanes[i]
 }
 
-// widen doubles the number of lanes, unless it is no longer from.
+// widen doubles the number of lanes if it is still equal to from, is below the limit, and the shelf is not dead.
 func (s *shelf) widen(from int) {
 	s.spread.Lock()
 	defer s.spread.Unlock()
