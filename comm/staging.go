@@ -26,7 +26,7 @@ type staging struct {
 	mu    sync.Mutex
 	free  [64][]unsafe.Pointer // by size, a power of two
 	comms int                  // open communicators
-	lost  []loss               // a few for each communicator at most: after the first loss of a request it refuses operations
+	lost  []loss               // a few for each communicator at most, because a communicator refuses operations after its first loss
 }
 
 // loss is a request that was given up, and the memory that the engine may still use for it.
