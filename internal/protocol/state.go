@@ -102,7 +102,7 @@ func (s Set) String() string {
 }
 
 // Action is what is done to a range of bytes at a place. The first three are the modes of an access: a
-// [coherence.Mode] converts to the action of the same name.
+// [coherence.Mode] converts to the action of the same name. A new mode stands before MarkModified, whose iota is the number of modes.
 type Action uint8
 
 const (
