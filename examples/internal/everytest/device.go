@@ -4,12 +4,12 @@ package everytest
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/go-halyard/halyard/examples/internal/every"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/emulator"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -70,7 +70,7 @@ func inCheckingMode(t *testing.T) {
 	t.Helper()
 	// The variable is read when a process starts, so this takes another process.
 	if os.Getenv(kernel.EnvCheck) == "" {
-		checked := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+		checked := emulator.Command(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
 		checked.Env = append(os.Environ(), kernel.EnvCheck+"=kernels")
 		if out, err := checked.CombinedOutput(); err != nil {
 			t.Errorf("in checking mode: %v\n%s", err, out)
