@@ -39,8 +39,15 @@ func (st status) known() known {
 // failure returns the error for a status. device is an ordinal or -1.
 func failure(op string, device int, api string, st status) *driver.Error {
 	k := st.known()
-	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: k.kind,
+	return &driver.Error{Op: op, Backend: backendName, Device: device, Kind: k.kind, Detail: missing[st],
 		Vendor: driver.Vendor{API: api, Name: k.name, Code: int64(st)}}
+}
+
+// missing says what a status of kind ErrUnavailable means.
+var missing = map[status]string{
+	-3: "a Vulkan driver could not be initialized",
+	-6: "the Vulkan loader does not find a layer that VK_INSTANCE_LAYERS names",
+	-9: "the Vulkan loader finds no driver; install the device's, or mesa-vulkan-drivers for processors, or name a driver's file in VK_DRIVER_FILES",
 }
 
 // refusal returns an error that the backend itself detected.

@@ -202,6 +202,9 @@ func TestHostileEnumeration(t *testing.T) {
 			if len(infos) != c.devices || !errors.Is(err, c.kind) || c.kind != nil && !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("%d devices, %v", len(infos), err)
 			}
+			if e := (*driver.Error)(nil); errors.As(err, &e) && e.Kind == driver.ErrUnavailable && e.Detail == "" {
+				t.Errorf("%v gives no reason", err)
+			}
 			if c.kind != nil {
 				if p := b.Problems(t.Context()); len(p) != 1 || !strings.Contains(p[0], c.says) {
 					t.Errorf("problems: %q", p)
