@@ -68,7 +68,8 @@ func (g Grid) dimensions() int { return int(max(g.dims, g.shape)) }
 func (g Grid) given() (n [3]int, over, shaped bool) { return g.n, g.over, g.shaped }
 
 // suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
-// block is the longest; on a device whose threads run in step the block is closer to a square.
+// block is the longest. On a device whose threads run in step a row of the block is one warp, and the blocks of a small grid are smaller,
+// so that each processor has some.
 func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	block = [3]uint32{1, 1, 1}
 	if k.RequiredBlock != [3]uint32{} {
@@ -80,6 +81,12 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 			left = min(left, most)
 		}
 	}
+	if g.over && c.Warp > 1 {
+		all := float64(g.n[0]) * float64(g.n[1]) * float64(g.n[2])
+		for left/2 >= c.Warp && all < float64(left)*float64(blocksPerUnit*c.Units) {
+			left /= 2
+		}
+	}
 	last := int(g.dims) - 1
 	for d := range block[:g.dims] {
 		want := left
@@ -87,7 +94,7 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 			want = uint32(min(uint64(want), uint64(nextPower(g.n[d]))))
 		}
 		if c.Warp > 1 && d < last { // a tile: neighbours in each dimension share a block
-			want = min(want, max(c.Warp/2, 8))
+			want = min(want, max(c.Warp, 8))
 		}
 		if c.MaxBlock[d] != 0 {
 			want = min(want, c.MaxBlock[d])
@@ -100,6 +107,9 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	}
 	return block
 }
+
+// blocksPerUnit is how many blocks each processor of a device should get before a block has as many threads as the kernel suggests.
+const blocksPerUnit = 2
 
 // nextPower returns the smallest power of two that is at least n, for n up to 2^30, else 2^30.
 func nextPower(n int) int {

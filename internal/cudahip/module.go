@@ -35,7 +35,7 @@ const (
 	kernelRegisters    = 4
 	kernelDynamic      = 8      // largest number of bytes of shared memory that a launch may add; can be set
 	kernelParamsBound  = 1 << 9 // more parameters than kernels have in practice
-	usualThreads       = 256    // threads in a block, if nothing better is known
+	usualThreads       = 256    // most threads in a block that is not asked for: a kernel keeps as many threads on a processor in several such blocks as in a large one, and a processor begins the next block sooner
 	translatorLogBytes = 16 << 10
 )
 
@@ -308,7 +308,7 @@ func (k *Kernel) suggest(op string) error {
 		threads, code := d.api.Occupancy(d.ctx, k.handle)
 		switch {
 		case code == Success && threads > 0:
-			info.Suggested = uint32(threads)
+			info.Suggested = min(uint32(threads), usualThreads)
 		case code != Success:
 			if e := d.fail(op, CallOccupancy, code); e.Kind != driver.ErrUnsupported && e.Kind != driver.ErrInvalidArgument {
 				return e

@@ -226,7 +226,7 @@ func kernelsAreDescribed(h *Harness, t *testing.T) {
 			t.Errorf("parameters of %d bytes", sizes)
 		}
 	}
-	if info := kernel(t, m, "nothing").Info(); info.Known && len(info.Params) != 0 || info.Suggested != 512 || info.MaxThreads != 1024 {
+	if info := kernel(t, m, "nothing").Info(); info.Known && len(info.Params) != 0 || info.Suggested != 256 || info.MaxThreads != 1024 {
 		t.Errorf("a kernel without parameters is %+v", info)
 	}
 	native := d.(driver.Native).Handles()
