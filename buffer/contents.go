@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/memcopy"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
@@ -205,12 +206,11 @@ func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Actio
 		return err
 	}
 	defer b.s.leave(x)
-	own := b.elements(b.lo, b.hi)
+	to, from := unsafe.SliceData(b.elements(b.lo, b.hi)), unsafe.SliceData(data)
 	if mode == protocol.Read {
-		copy(data, own)
-	} else {
-		copy(own, data)
+		to, from = from, to
 	}
+	memcopy.Move(unsafe.Pointer(to), unsafe.Pointer(from), b.hi-b.lo)
 	return nil
 }
 
