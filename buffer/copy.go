@@ -83,7 +83,7 @@ func (s *storage) route(planned protocol.Transfer, stream *hal.Stream) (t transf
 	case err != nil || t.src == nil || to == nil:
 		return t, err
 	case t.src.dev == nil:
-		t.ordered = s.host.PageLock(t.into)
+		t.ordered = s.host.PageLock(t.into, t.Hi-t.Lo)
 		return t, nil
 	case to.CanAccessPeer(t.src.dev):
 		return t, nil
@@ -167,7 +167,7 @@ func (s *storage) enqueue(t *transfer, mem *hal.Memory) error {
 		return t.into.CopyIn(t.dst.region(nil, t.Lo, t.Hi), bytes)
 	}
 	s.host.Clean = false
-	s.host.PageLock(t.into)
+	s.host.PageLock(t.into, t.Hi-t.Lo)
 	return t.into.CopyOut(bytes, t.src.region(nil, t.Lo, t.Hi))
 }
 

@@ -38,9 +38,7 @@ func (m *Memory) Free(work *order.Order, keep func(error)) (u *LastUse) {
 		}
 	}
 	for _, l := range m.locks {
-		if l.mem != nil {
-			keep(u.close(l.mem))
-		}
+		keep(l.close(u.close))
 	}
 	if pooled {
 		home := resident.Memory{Mem: m.home, Block: m.block}

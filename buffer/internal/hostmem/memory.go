@@ -8,6 +8,7 @@ package hostmem
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
@@ -33,6 +34,7 @@ type Memory struct {
 
 	shares []*hal.Memory // the same bytes as memory of devices, including home
 	locks  []pagelock
+	copied uint64 // bytes, by devices for which it is not page-locked
 }
 
 const (
@@ -162,9 +164,7 @@ func (m *Memory) Move(dev *hal.Device, fill func(move func(lo, hi uint64))) *hal
 	m.setBytes(home.HostPointer())
 	fill(func(lo, hi uint64) { copy(m.Bytes[lo:hi], old[lo:hi]) })
 	for _, l := range m.locks {
-		if l.mem != nil {
-			_ = l.mem.Close()
-		}
+		_ = l.close((*hal.Memory).Close)
 	}
 	m.locks, m.heap = nil, false
 	m.home, m.base, m.shares = home, 0, []*hal.Memory{home}
@@ -196,8 +196,20 @@ func MustMap(dev *hal.Device) bool { return dev.Caps().Has(hal.CapMustMap) }
 
 // pagelock is a device's page-lock on the replica.
 type pagelock struct {
-	dev *hal.Device
-	mem *hal.Memory // nil if the device refused
+	dev     *hal.Device
+	mem     *hal.Memory // nil if the device refused
+	counted bool        // in lockedBytes, if mem is not nil
+}
+
+// close ends the page-lock, by a function that closes the memory.
+func (l *pagelock) close(by func(*hal.Memory) error) error {
+	if l.mem == nil {
+		return nil
+	}
+	if l.counted {
+		lockedBytes.Add(-int64(l.mem.Size()))
+	}
+	return by(l.mem)
 }
 
 // LockedFor reports whether copies of a device are known to access the replica in stream order.
@@ -213,20 +225,31 @@ func (m *Memory) LockedFor(dev *hal.Device) bool {
 	return m.home != nil && m.home.Device().Same(dev)
 }
 
-// worthLocking is the smallest size in bytes for which the replica is page-locked for a device that
-// copies asynchronously only from such memory.
+// worthLocking is the smallest size in bytes for which the replica is page-locked for a device that copies asynchronously only from such
+// memory.
 const worthLocking = 64 << 10
 
-// PageLock prevents the memory from being freed during copies on the stream. It also page-locks the memory if the replica is large enough
-// and the device copies memory that is not page-locked out of stream order. It reports whether copies access the replica in stream order.
-func (m *Memory) PageLock(stream *hal.Stream) (ordered bool) {
+// A device that copies memory that is not page-locked in stream order, but through memory of the driver, takes several times as long for it.
+// Page-locking takes about as long as such a copy. So the replica is page-locked for such a device when it has been copied before, between
+// gainsFrom and gainsTo bytes, as long as no more than lockedMost bytes are page-locked for this reason.
+const (
+	gainsFrom  = 1 << 20
+	gainsTo    = 1 << 30
+	lockedMost = 4 << 30
+	copiesOf   = 2 // copies of the whole replica, in bytes, before it is page-locked
+)
+
+var lockedBytes atomic.Int64 // page-locked for devices that would copy in stream order anyway
+
+// PageLock prevents the memory from being freed during a copy of n bytes on the stream. It also page-locks the memory if the replica is
+// large enough, and either the device copies memory that is not page-locked out of stream order or the lock makes further copies faster. It
+// reports whether copies access the replica in stream order.
+func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 	dev := layer.Common(stream.Device())
 	if m.home != nil && stream.RecordUse(m.home) != nil {
 		return false
 	}
-	if dev.Caps()&hal.CapOrderedPageable != 0 {
-		return true
-	}
+	ordered = dev.Caps()&hal.CapOrderedPageable != 0
 	known, locked := false, false
 	for _, l := range m.locks {
 		if l.mem != nil && stream.RecordUse(l.mem) != nil { // also of another device: page-locked for one, it may be for all of the driver
@@ -236,19 +259,34 @@ func (m *Memory) PageLock(stream *hal.Stream) (ordered bool) {
 			known, locked = true, l.mem != nil
 		}
 	}
-	if known {
-		return locked
-	}
-	if m.home != nil {
-		return m.home.Device().Same(dev)
-	}
-	if m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev) {
-		return false
+	switch {
+	case known:
+		return ordered || locked
+	case m.home != nil:
+		return ordered || m.home.Device().Same(dev)
+	case m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev):
+		return ordered
+	case ordered:
+		if !m.gains(dev, n) {
+			return true
+		}
 	}
 	lock, err := dev.Register(m.Bytes)
 	if err != nil {
 		lock = nil
+	} else if ordered {
+		lockedBytes.Add(int64(m.size))
 	}
-	m.locks = append(m.locks, pagelock{dev, lock})
-	return lock != nil && stream.RecordUse(lock) == nil
+	m.locks = append(m.locks, pagelock{dev, lock, ordered})
+	return ordered || lock != nil && stream.RecordUse(lock) == nil
+}
+
+// gains counts a copy of n bytes and reports whether page-locking makes copies of the device faster and pays.
+func (m *Memory) gains(dev *hal.Device, n uint64) bool {
+	if m.size < gainsFrom || m.size > gainsTo || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
+		return false
+	}
+	copied := m.copied
+	m.copied += n
+	return copied >= copiesOf*m.size && lockedBytes.Load()+int64(m.size) <= lockedMost
 }

@@ -1,0 +1,104 @@
+//go:build cuda && hip && linux
+
+package buffer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/cudahiptest"
+)
+
+// calls returns how many calls the simulated driver has had whose names contain one of the words.
+func calls(sim cudahiptest.Simulated, words ...string) (n int) {
+	for name, count := range sim.Calls() {
+		for _, w := range words {
+			if strings.Contains(name, w) {
+				n += count
+			}
+		}
+	}
+	return n
+}
+
+// A replica that has been copied before is page-locked, once, until the buffer is closed. One that is small, or copied once, is not.
+func TestCopiedReplicaIsPageLocked(t *testing.T) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
+		require.NoError(t, sim.Reset(1))
+		d, err := hal.Open(ctx, sim.Device)
+		require.NoError(t, err)
+		s, err := d.NewStream()
+		require.NoError(t, err)
+		use := func(b *buffer.Buffer[uint32], value uint32) {
+			require.NoError(t, b.Overwrite(ctx, func(x []uint32) error {
+				for i := range x {
+					x[i] = value
+				}
+				return nil
+			}))
+			l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+			require.NoError(t, err)
+			require.NoError(t, l.Release())
+			require.NoError(t, b.View(ctx, func(x []uint32) error {
+				for _, v := range x {
+					if v != value {
+						t.Fatalf("%d, not %d", v, value)
+					}
+				}
+				return nil
+			}))
+		}
+		locked := func() int { return calls(sim, "HostRegister") }
+		small, large := newBuffer(t, make([]uint32, 1<<15)), newBuffer(t, make([]uint32, 1<<18))
+		use(small, 1)
+		use(large, 1)
+		require.Zero(t, locked(), "copied there and back")
+		for i := range uint32(4) {
+			use(small, i)
+			use(large, i)
+			require.Equal(t, 1, locked(), "copied again")
+		}
+		part, err := large.Slice(0, 1<<17)
+		require.NoError(t, err)
+		use(part, 7)
+		require.NoError(t, hal.CloseAll(large, small))
+		require.Equal(t, 1, calls(sim, "HostUnregister"))
+		require.NoError(t, s.Close())
+		require.NoError(t, d.Close())
+	})
+}
+
+// Work that repeats earlier work on the same stream costs the driver its own call and an event. A device after whose failures nothing works
+// is not asked whether the earlier work has failed.
+func TestRepeatedWorkAsksNothing(t *testing.T) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
+		require.NoError(t, sim.Reset(1))
+		d, err := hal.Open(ctx, sim.Device)
+		require.NoError(t, err)
+		s, err := d.NewStream()
+		require.NoError(t, err)
+		a, b := newBuffer(t, make([]uint32, 64)), newBuffer(t, make([]uint32, 64))
+		work := func() {
+			for _, b := range []*buffer.Buffer[uint32]{a, b} {
+				l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+				require.NoError(t, err)
+				require.NoError(t, s.Fill(l.Region(), hal.Zero))
+				require.NoError(t, l.Release())
+			}
+		}
+		work()
+		before := calls(sim, "EventQuery")
+		for range 100 {
+			work()
+		}
+		require.Equal(t, before, calls(sim, "EventQuery"))
+		require.NoError(t, hal.CloseAll(a, b))
+		require.NoError(t, s.Close())
+		require.NoError(t, d.Close())
+	})
+}
