@@ -31,6 +31,7 @@ func init() {
 		"Prepare":          (*Stream).prepare,
 		"Rename":           (*Kernel).rename,
 		"KeepsFailures":    (*Stream).keepsFailures,
+		"FailsForGood":     (*Stream).failsForGood,
 		"Idle":             (*Stream).idle,
 		"Drain":            (*Stream).drain,
 		"Err":              (*Stream).err,
@@ -66,6 +67,11 @@ func (d *Device) sharesHostMemory() bool {
 func (s *Stream) keepsFailures() bool {
 	st := s.state()
 	return st != nil && st.dev.KeepsFailures
+}
+
+func (s *Stream) failsForGood() bool {
+	st := s.state()
+	return st != nil && st.dev.FailsForGood()
 }
 
 func (s *Stream) canDefer(e *Event) bool {

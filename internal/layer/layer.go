@@ -84,6 +84,10 @@ var Rename = function[func(k *hal.Kernel, name string, params []string)]("Rename
 // that. Otherwise it may report only how the last command has ended, as in OpenCL.
 var KeepsFailures = function[func(*hal.Stream) bool]("KeepsFailures")
 
+// FailsForGood reports whether an event of the stream reports the failure of any work before it, however often the program has been told of
+// that: after a failure nothing works on the device, as in CUDA. It is false when that has happened.
+var FailsForGood = function[func(*hal.Stream) bool]("FailsForGood")
+
 // Idle is like Stream.Done, but on a closed stream it reports whether the work that was under way has finished, and its error. It leaves an
 // error to the program's next Done or Sync.
 var Idle = function[func(*hal.Stream) (bool, error)]("Idle")

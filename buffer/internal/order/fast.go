@@ -56,10 +56,11 @@ type Asked struct {
 	under uint64 // the smallest seq of a Work that has not ended, 0 if none is known
 }
 
-// fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended.
+// fine reports whether the work is not known to have failed. It asks the driver until the work is known to have ended, unless the next
+// event would tell of a failure as well.
 func (u *use) fine(asked *Asked) bool {
 	w := u.work
-	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under {
+	if u.good || !u.write || asked.under != 0 && w.seq >= asked.under || w.tellsLater() {
 		return true
 	}
 	done, err := false, error(nil)
@@ -92,7 +93,7 @@ func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool
 // replaceable reports whether the event of later work on the same bytes may take the place of the work's own. reads says whether the
 // later work reads the bytes: then they are bad if the work fails, and the event must tell that.
 func (u *use) replaceable(reads bool) bool {
-	if !u.write || u.good {
+	if !u.write || u.good || u.work.tellsLater() {
 		return true
 	}
 	done, err := u.work.Ended()
@@ -225,6 +226,17 @@ func (w *Work) extend(holders int32, reads, writes bool) bool {
 		w.depth = 0
 	}
 	return true
+}
+
+// tellsLater reports whether the next event of the work's stream tells of a failure of the work, too, so that the driver need not be asked
+// about this one.
+func (w *Work) tellsLater() bool {
+	if !w.keeps || !layer.FailsForGood(w.Stream) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.passed.Load() && w.check == nil && len(w.sources) == 0 && w.err == nil
 }
 
 // alone reports whether the caller has the only reference to the work, no other goroutine can get one, and the end of the work depends on

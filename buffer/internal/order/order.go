@@ -113,7 +113,7 @@ func MakeWait(waits []Wait, list []*Work) (left []*Work, err error) {
 }
 
 // SetSources makes the Works that wrote bytes of the ranges, and are not known to have ended without an error, the sources of w, which
-// reads the ranges. The caller must have the only reference to w.
+// reads the ranges. Those of which the event of w tells as well are left out. The caller must have the only reference to w.
 func (o *Order) SetSources(w *Work, ranges ...span.Range) {
 	if o.writes.Len() == 0 {
 		return
@@ -122,7 +122,7 @@ func (o *Order) SetSources(w *Work, ranges ...span.Range) {
 	for _, r := range ranges {
 		o.found = o.writes.Meeting(r.Lo, r.Hi, o.found[:0])
 		for _, n := range o.found {
-			if u := n.Value; u.round != o.round && !u.work.EndedWell() {
+			if u := n.Value; u.round != o.round && !u.work.EndedWell() && !(u.work.Stream == w.Stream && u.work.tellsLater()) {
 				u.round = o.round
 				w.AddSource(u.work.Retain())
 			}
@@ -138,7 +138,7 @@ type Failure struct {
 }
 
 // Failed asks the Works that wrote bytes of the range whether they have failed, and returns all bytes that the failed ones wrote, also
-// those outside the range. The caller removes them with Forget. Failed itself removes Works that have ended without an error. If keep is
+// those outside the range. It does not ask those of which a later event tells as well. The caller removes them with Forget. Failed itself removes Works that have ended without an error. If keep is
 // set and the Order has few Works, the program's own stay, so that Renew finds them.
 func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
 	if o.writes.Len() == 0 {
@@ -153,6 +153,9 @@ func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
 			continue
 		}
 		u.round = o.round
+		if u.work.tellsLater() {
+			continue
+		}
 		switch done, err := u.work.Ended(); {
 		case !done:
 		case err != nil:

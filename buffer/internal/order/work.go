@@ -21,6 +21,7 @@ import (
 // the event. It is safe for concurrent use.
 type Work struct {
 	Stream *hal.Stream
+	keeps  bool // events of the stream keep failures (tellsLater)
 
 	refs   atomic.Int32
 	passed atomic.Bool // the stream has come to the end of the work
@@ -47,7 +48,7 @@ var spare = sync.Pool{New: func() any { return new(Work) }}
 // be recorded, the Work ends when the whole stream is idle.
 func NewWork(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
-	w.Stream, w.seq = stream, lastSeq.Add(1)
+	w.Stream, w.seq, w.keeps = stream, lastSeq.Add(1), layer.FailsForGood(stream)
 	w.refs.Add(1)
 	w.event, _ = layer.RecordShared(stream)
 	return w

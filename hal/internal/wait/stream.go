@@ -43,6 +43,10 @@ func (d *Device) Init(drv driver.Device, info driver.Info, f *life.Frees) {
 	d.watch.init()
 }
 
+// FailsForGood reports whether each event also reports the failure of any earlier work, even one that the program has been told of, and
+// nothing is known to have failed.
+func (d *Device) FailsForGood() bool { return d.KeepsFailures && !d.forgets && d.lost.Load() == nil }
+
 // Failure returns an error of the given kind that belongs to the device.
 func (d *Device) Failure(op string, kind error, format string, args ...any) error {
 	return &driver.Error{Op: op, Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: kind, Detail: fmt.Sprintf(format, args...)}
