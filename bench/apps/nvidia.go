@@ -24,7 +24,7 @@ func toNVIDIA() {
 		"pathtracer": {384, 16, "384×384 points of a picture of spheres, 16 rays each"},
 	} {
 		a := &apps[slices.IndexFunc(apps, func(a app) bool { return a.Name == name })]
-		a.N, a.Steps, a.What = size.n, size.steps, size.what
+		a.N, a.Steps, a.Repeats, a.What = size.n, size.steps, 9, size.what
 	}
 }
 

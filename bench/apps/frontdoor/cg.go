@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	group = 64 // threads of a block that adds up, and the most such blocks
+	group = 64 // threads of a block that adds up
 	few   = 8  // of these threads add up what the others have
 )
 
@@ -81,10 +81,11 @@ func cg() error {
 	q := halyard.Open(ctx, devices...)
 	vector := func(n int) *halyard.Buffer[float32] { return halyard.New[float32](q, n) }
 	x, r, p, ap := vector(n*n), vector(n*n), vector(n*n), vector(n*n)
-	sums, ones, rr, next, pq := vector(group), vector(group), vector(1), vector(1), vector(1)
+	blocks := max(group, 2*q.Device().Info().Compute.Units)
+	sums, ones, rr, next, pq := vector(blocks), vector(blocks), vector(1), vector(1), vector(1)
 	ones.Fill(1)
 	product := func(a, b, to *halyard.Buffer[float32]) {
-		Dot(q.Grid(hal.Blocks(group).Of(group)), a, b, sums)
+		Dot(q.Grid(hal.Blocks(blocks).Of(group)), a, b, sums)
 		Dot(q.Grid(hal.Blocks(1).Of(group)), sums, ones, to)
 	}
 	right := read(q)

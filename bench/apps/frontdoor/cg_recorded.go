@@ -10,10 +10,11 @@ func cgRecorded() error {
 	q := halyard.Open(ctx, devices...)
 	vector := func(n int) *halyard.Buffer[float32] { return halyard.New[float32](q, n) }
 	x, r, p, ap := vector(n*n), vector(n*n), vector(n*n), vector(n*n)
-	sums, ones, rr, next, pq := vector(group), vector(group), vector(1), vector(1), vector(1)
+	blocks := max(group, 2*q.Device().Info().Compute.Units)
+	sums, ones, rr, next, pq := vector(blocks), vector(blocks), vector(1), vector(1), vector(1)
 	ones.Fill(1)
 	product := func(q *halyard.Queue, a, b, to *halyard.Buffer[float32]) {
-		Dot(q.Grid(hal.Blocks(group).Of(group)), a, b, sums)
+		Dot(q.Grid(hal.Blocks(blocks).Of(group)), a, b, sums)
 		Dot(q.Grid(hal.Blocks(1).Of(group)), sums, ones, to)
 	}
 	twice := q.Record(func(q *halyard.Queue) {

@@ -84,7 +84,10 @@ def dot(a, b, out):
 
 
 def run():
-    x, r, p, q = cuda.to_device(np.zeros_like(b)), cuda.to_device(b), cuda.to_device(b), cuda.device_array_like(b)
+    r = cuda.to_device(b)
+    x, p, q = (cuda.device_array_like(r) for _ in range(3))
+    x[:] = 0
+    p.copy_to_device(r)
     rr, after, pq = (cuda.device_array(1, np.float32) for _ in range(3))
     dot(r, r, rr)
     for _ in range(steps):
