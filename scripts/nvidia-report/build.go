@@ -27,7 +27,7 @@ type product struct {
 // The commands say which commit they are of, whatever GOFLAGS has.
 var products = []product{
 	{name: "nvidia-report", args: []string{"build", "-trimpath", "-buildvcs=auto"}, path: "./scripts/nvidia-report"},
-	{name: "halyard", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda vulkan"}, path: "./cmd/halyard"},
+	{name: "halyard", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda opencl vulkan"}, path: "./cmd/halyard"},
 	{name: "bench", args: []string{"build", "-trimpath", "-buildvcs=auto", "-tags", "cuda"}, path: "./bench/devices"},
 	{name: "cuda.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./backends/cuda"},
 	{name: "saxpy.test", args: []string{"test", "-c", "-trimpath", "-tags", "cuda"}, path: "./examples/saxpy"},

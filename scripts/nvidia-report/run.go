@@ -130,6 +130,8 @@ var steps = []step{
 	{name: "nccl", args: tests("parts.test", "^TestTwoRanksOnOneDevice$", time.Minute), read: readTestsOrSkip, limit: time.Minute},
 	{name: "nccl-devices", args: tests("nccl.test", "^TestOnHardware$", time.Minute), read: readTestsOrSkip, limit: time.Minute, hardware: true},
 	{name: "vulkan", args: tests("vulkan.test", "^TestConformance$", 2*time.Minute), read: readTestsOrSkip, limit: 2 * time.Minute, hardware: true},
+	{name: "opencl", args: []string{"halyard", "check", "--json", "--backend", "opencl", "--require", "opencl", "--timeout", "30s"}, read: readJSON, limit: 2 * time.Minute,
+		hardware: true},
 	{name: "backend-linked", args: tests(linkedTest, "^TestHardware(Model|QueueDepth)?$", time.Minute), read: readTests, limit: time.Minute, maybe: true},
 	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
 	{name: "bench", args: []string{"bench", "-json", "-backend", "cuda", "-time", "20ms"}, read: readJSON, limit: 90 * time.Second},
