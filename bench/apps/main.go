@@ -274,14 +274,8 @@ func (o *options) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.json != "" {
-		text, err := json.MarshalIndent(r, "", "\t")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.json, append(text, '\n'), 0o644); err != nil {
-			return err
-		}
+	if err := r.keep(o.json); err != nil {
+		return err
 	}
 	if o.picture != "" {
 		if err := r.draw(o.picture); err != nil {
@@ -295,6 +289,18 @@ func (o *options) run(ctx context.Context) error {
 		err = os.WriteFile(o.document, []byte(text), 0o644)
 	}
 	return errors.Join(err, r.failures())
+}
+
+// keep writes what was measured to a file, unless that has no name.
+func (r *results) keep(file string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
 // load reads what an earlier run measured. Rows that it did not measure are left out.
@@ -350,7 +356,7 @@ func (o *options) measureAll(ctx context.Context, r *results) error {
 			continue
 		}
 		r.rows = append(r.rows, row)
-		if err := o.measure(ctx, r, row, with, dir); err != nil {
+		if err := errors.Join(o.measure(ctx, r, row, with, dir), r.keep(o.json)); err != nil { // kept even if it is interrupted
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func folder(t *testing.T, programs map[string]string) string {
 var sound = map[string]string{
 	"halyard": `case "$1" in
 devices) echo '{"backends":[{"backend":"cuda","devices":[{"device":"cuda:0"}]}]}' ;;
-check) [ "$2 $3 $4" = "--json --backend cuda" ] && echo '{"passed":99}' ;;
+check) case "$2 $3 $4" in "--json --backend cuda"|"--json --backend opencl") echo '{"passed":99}' ;; *) exit 1 ;; esac ;;
 esac`,
 	"apps":  `[ "$1" = -nvidia ] && echo '' && echo '| program | on |'`,
 	"bench": `[ "$1 $2 $3" = "-json -backend cuda" ] && echo '{"results":[]}'`,
@@ -194,7 +194,7 @@ func TestShapeOfTheReport(t *testing.T) {
 		}
 	}
 	const parts = "devices conformance backend kernel kernel-formats gokernels-radix gokernels-matmul gokernels-nbody gokernels-cg benchmarks " +
-		"cupy torch rmm nccl nccl-devices vulkan backend-linked benchmarks-linked bench apps"
+		"cupy torch rmm nccl nccl-devices vulkan opencl backend-linked benchmarks-linked bench apps"
 	if got := strings.Join(names, " "); got != parts {
 		t.Errorf("the parts are %s", got)
 	}

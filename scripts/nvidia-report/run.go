@@ -135,8 +135,8 @@ var steps = []step{
 	{name: "backend-linked", args: tests(linkedTest, "^TestHardware(Model|QueueDepth)?$", time.Minute), read: readTests, limit: time.Minute, maybe: true},
 	{name: "benchmarks-linked", args: benchmarks(linkedTest), read: readBenchmarks, limit: 90 * time.Second, maybe: true},
 	{name: "bench", args: []string{"bench", "-json", "-backend", "cuda", "-time", "20ms"}, read: readJSON, limit: 90 * time.Second},
-	{name: "apps", args: []string{"apps", "-nvidia", "-rounds", "3", "-built", "..", "-programs", "../" + appsFolder, "-json", "apps.json"},
-		read: readTable, limit: 2 * time.Minute, hardware: true},
+	{name: "apps", args: []string{"apps", "-nvidia", "-rounds", "2", "-built", "..", "-programs", "../" + appsFolder, "-json", "apps.json"},
+		read: readTable, limit: 4 * time.Minute, hardware: true},
 }
 
 const compareFile = "compare.py"
