@@ -35,7 +35,7 @@ const (
 	kernelRegisters    = 4
 	kernelDynamic      = 8      // largest number of bytes of shared memory that a launch may add; can be set
 	kernelParamsBound  = 1 << 9 // more parameters than kernels have in practice
-	usualThreads       = 256    // most threads in a block that is not asked for: a kernel keeps as many threads on a processor in several such blocks as in a large one, and a processor begins the next block sooner
+	usualThreads       = 256    // most threads in a block that is not asked for: several small blocks share a processor
 	translatorLogBytes = 16 << 10
 )
 

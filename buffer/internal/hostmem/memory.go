@@ -198,7 +198,7 @@ func MustMap(dev *hal.Device) bool { return dev.Caps().Has(hal.CapMustMap) }
 type pagelock struct {
 	dev     *hal.Device
 	mem     *hal.Memory // nil if the device refused
-	counted bool        // in lockedBytes, if mem is not nil
+	counted bool        // in lockedBytes if mem is not nil
 }
 
 // close ends the page-lock, by a function that closes the memory.
@@ -229,9 +229,9 @@ func (m *Memory) LockedFor(dev *hal.Device) bool {
 // memory.
 const worthLocking = 64 << 10
 
-// A device that copies memory that is not page-locked in stream order, but through memory of the driver, takes several times as long for it.
-// Page-locking takes about as long as such a copy. So the replica is page-locked for such a device when it has been copied before, between
-// gainsFrom and gainsTo bytes, as long as no more than lockedMost bytes are page-locked for this reason.
+// A device that copies memory that is not page-locked in stream order does that through memory of the driver, and takes several times as
+// long. Page-locking takes as long as one or two such copies. So a replica of gainsFrom to gainsTo bytes is page-locked for such a device
+// when it has been copied before, as long as all that is page-locked for this reason has at most lockedMost bytes.
 const (
 	gainsFrom  = 1 << 20
 	gainsTo    = 1 << 30
@@ -266,27 +266,37 @@ func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 		return ordered || m.home.Device().Same(dev)
 	case m.size < worthLocking || !dev.Caps().Has(hal.CapRegister) || MustMap(dev):
 		return ordered
-	case ordered:
-		if !m.gains(dev, n) {
-			return true
-		}
+	case ordered && !m.gains(dev, n):
+		return true
 	}
 	lock, err := dev.Register(m.Bytes)
 	if err != nil {
 		lock = nil
-	} else if ordered {
-		lockedBytes.Add(int64(m.size))
+		if ordered {
+			lockedBytes.Add(-int64(m.size))
+		}
 	}
 	m.locks = append(m.locks, pagelock{dev, lock, ordered})
-	return ordered || lock != nil && stream.RecordUse(lock) == nil
+	if lock != nil && stream.RecordUse(lock) != nil {
+		return false
+	}
+	return ordered || lock != nil
 }
 
-// gains counts a copy of n bytes and reports whether page-locking makes copies of the device faster and pays.
+// gains counts a copy of n bytes and reports whether page-locking makes copies of the device faster and pays. If so, the bytes count in
+// lockedBytes.
 func (m *Memory) gains(dev *hal.Device, n uint64) bool {
 	if m.size < gainsFrom || m.size > gainsTo || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
 		return false
 	}
 	copied := m.copied
 	m.copied += n
-	return copied >= copiesOf*m.size && lockedBytes.Load()+int64(m.size) <= lockedMost
+	if copied < copiesOf*m.size {
+		return false
+	}
+	if lockedBytes.Add(int64(m.size)) > lockedMost {
+		lockedBytes.Add(-int64(m.size))
+		return false
+	}
+	return true
 }

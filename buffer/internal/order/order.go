@@ -137,9 +137,9 @@ type Failure struct {
 	Err error
 }
 
-// Failed asks the Works that wrote bytes of the range whether they have failed, and returns all bytes that the failed ones wrote, also
-// those outside the range. It does not ask those of which a later event tells as well. The caller removes them with Forget. Failed itself removes Works that have ended without an error. If keep is
-// set and the Order has few Works, the program's own stay, so that Renew finds them.
+// Failed asks the Works that wrote bytes of the range whether they have failed, but for those of which a later event tells as well. It
+// returns all bytes that the failed ones wrote, also those outside the range. The caller removes them with Forget. Failed itself removes
+// Works that have ended without an error. If keep is set and the Order has few Works, the program's own stay, so that Renew finds them.
 func (o *Order) Failed(lo, hi uint64, keep bool) (list []Failure) {
 	if o.writes.Len() == 0 {
 		return nil
