@@ -270,16 +270,20 @@ func (s *storage) failedError(x *access, op string, lo, hi uint64, err error) er
 
 // learn finds out whether work that wrote bytes of [lo, hi) has failed, at one place or, if at is nil, at any, and applies failures to the
 // state. It returns the error of such work if bytes of the range were current there. It does not wait. self is the access that asks, or
-// nil.
+// nil. It does not ask work of its own stream of which a later event of that tells as well.
 //
 // Bytes that another open access writes are left out: when it ends, its own Work takes the place of the failed one, and fails if it reads
 // the bad bytes.
 func (s *storage) learn(self *access, at *replica, lo, hi uint64) (failed error) {
+	var stream *hal.Stream
+	if self != nil {
+		stream = self.stream
+	}
 	for _, r := range s.at {
 		if at != nil && r != at {
 			continue
 		}
-		for _, f := range r.order.Failed(lo, hi, at != nil) {
+		for _, f := range r.order.Failed(stream, lo, hi, at != nil) {
 			for _, u := range s.unwritten(self, r.place, f.Lo, f.Hi) {
 				for _, bad := range r.taint(u.Lo, u.Hi, f.Err) {
 					if failed == nil && bad.Lo < hi && lo < bad.Hi {

@@ -69,11 +69,6 @@ func (s *Stream) keepsFailures() bool {
 	return st != nil && st.dev.KeepsFailures
 }
 
-func (s *Stream) failsForGood() bool {
-	st := s.state()
-	return st != nil && st.dev.FailsForGood()
-}
-
 func (s *Stream) canDefer(e *Event) bool {
 	st := s.state()
 	if st == nil {

@@ -107,6 +107,12 @@ func (s *Stream) Device() *Device {
 	return s.dev
 }
 
+// failsForGood is for package layer.
+func (s *Stream) failsForGood() bool {
+	st := s.state()
+	return st != nil && st.dev.FailsForGood()
+}
+
 // state returns the stream behind s, nil for a nil or zero Stream.
 func (s *Stream) state() *streamState {
 	if s == nil {

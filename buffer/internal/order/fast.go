@@ -228,17 +228,6 @@ func (w *Work) extend(holders int32, reads, writes bool) bool {
 	return true
 }
 
-// tellsLater reports whether the next event of the work's stream tells of a failure of the work, too, so that the driver need not be asked
-// about this one.
-func (w *Work) tellsLater() bool {
-	if !w.keeps || !layer.FailsForGood(w.Stream) {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.passed.Load() && w.check == nil && len(w.sources) == 0 && w.err == nil
-}
-
 // alone reports whether the caller has the only reference to the work, no other goroutine can get one, and the end of the work depends on
 // its event only.
 func (w *Work) alone() bool {

@@ -164,6 +164,17 @@ func (w *Work) doomed() error {
 	return err
 }
 
+// tellsLater reports whether the next event of the work's stream tells of a failure of the work, too, so that the driver need not be asked
+// about this one.
+func (w *Work) tellsLater() bool {
+	if !w.keeps || !layer.FailsForGood(w.Stream) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.passed.Load() && w.check == nil && len(w.sources) == 0 && w.err == nil
+}
+
 // EndedWell reports whether the work is known to have ended without an error. It does not ask the driver.
 func (w *Work) EndedWell() bool { return w.ended.Load() && w.err == nil }
 
