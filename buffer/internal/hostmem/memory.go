@@ -286,7 +286,7 @@ func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 // gains counts a copy of n bytes and reports whether page-locking makes copies of the device faster and pays. If so, the bytes count in
 // lockedBytes.
 func (m *Memory) gains(dev *hal.Device, n uint64) bool {
-	if m.size < gainsFrom || m.size > gainsTo || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
+	if m.size < gainsFrom || m.size > gainsTo || m.guard != nil || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
 		return false
 	}
 	copied := m.copied
