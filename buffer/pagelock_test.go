@@ -27,6 +27,16 @@ func calls(sim cudahiptest.Simulated, words ...string) (n int) {
 	return n
 }
 
+// begun resets the driver and returns a device with a stream. The test closes both, because it looks at what is left.
+func begun(t *testing.T, sim cudahiptest.Simulated) (*hal.Device, *hal.Stream) {
+	require.NoError(t, sim.Reset(1))
+	d, err := hal.Open(ctx, sim.Device)
+	require.NoError(t, err)
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	return d, s
+}
+
 func guarded() bool { return strings.Contains(os.Getenv("HALYARD_DEBUG"), "guard") }
 
 // A replica that has been copied before is page-locked, once, until the buffer is closed. One that is small, or copied once, is not.
@@ -35,11 +45,7 @@ func TestCopiedReplicaIsPageLocked(t *testing.T) {
 		t.Skip("guarded memory, whose pages are made inaccessible, is not page-locked to be faster")
 	}
 	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
-		require.NoError(t, sim.Reset(1))
-		d, err := hal.Open(ctx, sim.Device)
-		require.NoError(t, err)
-		s, err := d.NewStream()
-		require.NoError(t, err)
+		d, s := begun(t, sim)
 		use := func(b *buffer.Buffer[uint32], value uint32) {
 			require.NoError(t, b.Overwrite(ctx, func(x []uint32) error {
 				for i := range x {
@@ -86,11 +92,7 @@ func TestRepeatedWorkAsksNothing(t *testing.T) {
 		t.Skip("guarded memory asks about the work of copies")
 	}
 	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
-		require.NoError(t, sim.Reset(1))
-		d, err := hal.Open(ctx, sim.Device)
-		require.NoError(t, err)
-		s, err := d.NewStream()
-		require.NoError(t, err)
+		d, s := begun(t, sim)
 		a, b := newBuffer(t, make([]uint32, 64)), newBuffer(t, make([]uint32, 64))
 		work := func() {
 			for _, b := range []*buffer.Buffer[uint32]{a, b} {
