@@ -75,10 +75,11 @@ func TestCommSurvivesALibraryThatExits(t *testing.T) {
 	}
 }
 
-// onEachMPI runs a test for each library that HALYARD_TEST_MPI names, with the command under the library's launcher.
+// onEachMPI runs a test for each library that HALYARD_TEST_MPI names, at least one in each folder, with the command under the library's launcher.
 func onEachMPI(t *testing.T, test func(t *testing.T, abi, path string, command func(ranks int, args ...string) *exec.Cmd)) {
 	found := 0
 	for _, dir := range filepath.SplitList(os.Getenv("HALYARD_TEST_MPI")) {
+		others := found
 		env, _ := os.ReadFile(filepath.Join(dir, "environment"))
 		for lib, abi := range map[string]string{"libmpi.so.40": "openmpi", "libmpi.so.12": "mpich", "libmpi_abi.so.1": "standard"} {
 			path := filepath.Join(dir, "lib", lib)
@@ -94,6 +95,9 @@ func onEachMPI(t *testing.T, test func(t *testing.T, abi, path string, command f
 					return cmd
 				})
 			})
+		}
+		if found == others {
+			t.Fatalf("HALYARD_TEST_MPI names %s, whose folder lib has no library", dir)
 		}
 	}
 	if found == 0 {

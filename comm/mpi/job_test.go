@@ -74,12 +74,13 @@ func required() bool {
 	return slices.Contains(strings.FieldsFunc(os.Getenv("HALYARD_REQUIRE"), func(r rune) bool { return r == ',' || r == ' ' }), "mpi")
 }
 
-// installed finds the libraries that HALYARD_TEST_MPI names. Without one the test is skipped, or fails if HALYARD_REQUIRE has "mpi"; then all
-// three ABIs have to be there.
+// installed finds the libraries that HALYARD_TEST_MPI names, at least one in each folder. Without one the test is skipped, or fails if
+// HALYARD_REQUIRE has "mpi"; then all three ABIs have to be there.
 func installed(t *testing.T) []installation {
 	t.Helper()
 	var found []installation
 	for _, dir := range filepath.SplitList(os.Getenv(envInstalled)) {
+		others := len(found)
 		for _, c := range []installation{
 			{library: "libmpi.so.40", header: "mpi.h", abi: abiOpenMPI},
 			{library: "libmpi.so.12", header: "mpi.h", abi: abiMPICH},
@@ -96,6 +97,9 @@ func installed(t *testing.T) []installation {
 				c.header = filepath.Join(dir, "include", c.header)
 				found = append(found, c)
 			}
+		}
+		if len(found) == others {
+			t.Fatalf("%s names %s, whose folder lib has no library", envInstalled, dir)
 		}
 	}
 	switch {
