@@ -187,6 +187,87 @@ func TestProgramsOfStarPUAreRight(t *testing.T) {
 	assert.Equal(t, 6, programs)
 }
 
+// What gogpu/wgpu computes is right but for rounding, where its modules and lavapipe are.
+func TestProgramsInWGSLAreRight(t *testing.T) {
+	dir := t.TempDir()
+	in := func(args ...string) *exec.Cmd {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = "wgpu", append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+		return cmd
+	}
+	if text, err := in("mod", "download").CombinedOutput(); err != nil {
+		t.Skipf("gogpu/wgpu is missing: %v: %s", err, text)
+	}
+	text, err := in("build", "-o", filepath.Join(dir, "wgpu"), ".").CombinedOutput()
+	require.NoError(t, err, string(text))
+	v := &variants[slices.IndexFunc(variants, func(v variant) bool { return v.rounded })]
+	o, programs := options{built: dir, vulkan: filepath.Join(dir, "environment")}, 0
+	require.NoError(t, os.WriteFile(o.vulkan, nil, 0o600)) // the test's has what is needed
+	for _, w := range rows() {
+		if !v.has(w) {
+			continue
+		}
+		programs++
+		t.Run(w.name(), func(t *testing.T) {
+			a := small(*w.App)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "in"), a.input(a.N), 0o600))
+			check := a.reference
+			if a.rounded != nil {
+				check = a.rounded
+			}
+			f := &figure{}
+			err := o.once(t.Context(), f, &row{&a, w.Devices, 1}, v, dir, check(&a))
+			if err != nil && (missing(err) || strings.Contains(err.Error(), "no adapter")) {
+				t.Skip("lavapipe is missing: ", err)
+			}
+			require.NoError(t, err)
+			require.Len(t, f.Rounds, 1)
+			assert.Len(t, f.Rounds[0]["run"], a.Repeats)
+		})
+	}
+	assert.Equal(t, 6, programs)
+}
+
+// Where a driver rounds as it likes, few points may differ, and no part of a picture.
+func TestRoundedResultsAreCompared(t *testing.T) {
+	a := small(apps[slices.IndexFunc(apps, func(a app) bool { return a.Name == "mandelbrot" })])
+	points := make([]byte, 2*a.N*a.N)
+	limit, err := mandelbrotReference(1)(&a)(points) // the part that a picture of zeros has wrong
+	require.NoError(t, err)
+	require.Greater(t, limit, 0.5)
+	_, err = a.rounded(&a)(points)
+	require.Error(t, err)
+
+	a = small(apps[slices.IndexFunc(apps, func(a app) bool { return a.Name == "pathtracer" })])
+	picture := traced(&a)
+	check := a.rounded(&a)
+	off, err := check(picture)
+	require.NoError(t, err)
+	require.Zero(t, off)
+	picture[4*(5*a.N+7)] ^= 0xff // one ray may go elsewhere
+	_, err = check(picture)
+	require.NoError(t, err)
+	for i := range 16 * a.N { // but no row of squares
+		picture[4*i+1] = picture[4*i+1]/2 + 100
+	}
+	_, err = check(picture)
+	require.Error(t, err)
+	_, err = check(picture[1:])
+	require.Error(t, err)
+}
+
+// Rows that have no program by hand have ratios to kernels in Go, and no place in the picture.
+func TestRowsWithoutAProgramByHand(t *testing.T) {
+	a := app{Title: "X", Cases: []string{"run"}}
+	w := &row{&a, []string{"host"}, 1}
+	rounds := func(ns float64) []map[string][]float64 { return []map[string][]float64{{"run": {ns}}} }
+	r := results{rows: []*row{w}, Figures: []*figure{{Row: w.name(), Variant: "Halyard, kernels in Go", Rounds: rounds(100)}, {Row: w.name(), Variant: "numba", Rounds: rounds(50)}}}
+	numba := &variants[slices.IndexFunc(variants, func(v variant) bool { return v.Name == "numba" })]
+	assert.Equal(t, "50 ns (×0.50)", r.cell(w, numba, "run"))
+	assert.Equal(t, "100 ns", r.cell(w, w.base(), "run"))
+	assert.Empty(t, r.times().Rows)
+}
+
 // Counted is the source of what is measured, all of it, and of nothing else.
 func TestSourceOfEveryProgramIsCounted(t *testing.T) {
 	for _, w := range rows() {

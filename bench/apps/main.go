@@ -78,26 +78,27 @@ type variant struct {
 	// missing says why a system that the script run installs is not there, or "". It is nil if the script ends without the system.
 	missing func(o *options, app string) string
 	on      string // the device, if it is another than the row's
+	rounded bool   // its language leaves rounding to the driver
 }
 
 var variants = []variant{
 	{"OpenCL C by hand", "by hand", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, r.App.Name)}, nil
-	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, ""},
+	}, func(app string) []string { return []string{"c/device.h", "c/" + app + ".c", "c/" + app + "_kernels.h"} }, (*row).opencl, nil, "", false},
 	{"Halyard, kernels in C", "C", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "halyard"), r.App.Name, "c"}, nil
 	}, func(app string) []string { return append(inHalyard(app), "halyard/"+app+"_c.go") },
-		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil, ""},
+		func(r *row) bool { return r.opencl() && ofExample[r.App.Name] == "" }, nil, "", false},
 	{"Halyard, kernels in Go", "Go", func(o *options, r *row) ([]string, []string) {
 		if r.Ranks > 1 {
 			return []string{filepath.Join(o.built, "halyard"), r.App.Name, "go"}, nil
 		}
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name}, nil
-	}, inFrontdoor, func(*row) bool { return true }, nil, ""},
+	}, inFrontdoor, func(*row) bool { return true }, nil, "", false},
 	{"Halyard, kernels in Go, recorded", "recorded", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "frontdoor"), r.App.Name + "-recorded"}, nil
 	}, func(app string) []string { return []string{"frontdoor/" + app + "_recorded.go"} },
-		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil, ""},
+		func(r *row) bool { return r.App.Ranks && len(r.Devices) == 1 && r.Ranks == 1 }, nil, "", false},
 	{"PyOpenCL", "PyOpenCL", inPython("pyopencl"), func(app string) []string {
 		if ofExample[app] != "" {
 			return nil
@@ -105,7 +106,7 @@ var variants = []variant{
 		return []string{"pyopencl/cl.py", "pyopencl/" + app + ".py"}
 	}, func(r *row) bool {
 		return len(r.Devices) == 1 && r.Ranks == 1 && r.opencl() && ofExample[r.App.Name] == ""
-	}, module("pyopencl"), ""},
+	}, module("pyopencl"), "", false},
 	{"StarPU", "StarPU", func(o *options, r *row) ([]string, []string) {
 		home := filepath.Join(o.built, "starpu-"+strings.Join(r.Devices, "-")) // where it keeps what it has measured of the devices
 		// StarPU's threads share the processors with the devices' threads. It is faster if they are not bound, and do not poll for the end of copies.
@@ -119,16 +120,24 @@ var variants = []variant{
 	}, func(r *row) bool { return inStarPU(r.App.Name) && r.Ranks == 1 && r.opencl() }, func(o *options, app string) string {
 		_, err := os.Stat(filepath.Join(o.built, "starpu-"+app))
 		return because(err)
-	}, ""},
+	}, "", false},
 	{"numba", "numba", inPython("numba"), func(app string) []string { return []string{"numba/" + app + ".py"} },
-		func(r *row) bool { return r.Devices[0] == "host" }, module("numba"), ""},
+		func(r *row) bool { return r.Devices[0] == "host" }, module("numba"), "", false},
 	{"Halyard, kernels in Go as vectors", "vectors", func(o *options, r *row) ([]string, []string) {
 		// Go 1.27 compiles some operations on vectors of 512 bits wrongly, and Halyard uses none.
 		return []string{filepath.Join(o.built, "frontdoor-simd"), r.App.Name}, []string{"GODEBUG=simd=256"}
 	}, inFrontdoor, func(r *row) bool { return r.Devices[0] == "host" }, func(o *options, _ string) string {
 		_, err := os.Stat(filepath.Join(o.built, "frontdoor-simd"))
 		return because(err)
-	}, ""},
+	}, "", false},
+	// Another way from Go to Vulkan without cgo.
+	{"gogpu/wgpu, kernels in WGSL", "wgpu", func(o *options, r *row) ([]string, []string) {
+		return []string{filepath.Join(o.built, "wgpu"), r.App.Name}, nil
+	}, func(app string) []string { return []string{"wgpu/device.go", "wgpu/" + app + ".go"} },
+		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, func(o *options, _ string) string {
+			_, err := os.Stat(filepath.Join(o.built, "wgpu"))
+			return because(err)
+		}, "", true},
 }
 
 func because(err error) string {
@@ -150,7 +159,15 @@ func module(name string) func(o *options, app string) string {
 	}
 }
 
-// measured reports whether a variant is to be measured in a row. OpenCL C by hand is measured in every row that has it, because all ratios are to it.
+// base is the variant to which the ratios of a row are: OpenCL C by hand, or Halyard with kernels in Go where there is no such program.
+func (r *row) base() *variant {
+	if variants[0].has(r) {
+		return &variants[0]
+	}
+	return &variants[2]
+}
+
+// measured reports whether a variant is to be measured in a row. OpenCL C by hand is measured in every row that has it.
 func (v *variant) measured(r *row, with *regexp.Regexp) bool {
 	return v.has(r) && (v == &variants[0] || with.MatchString(v.Name))
 }
@@ -178,6 +195,9 @@ func inFrontdoor(app string) []string {
 
 // inStarPU reports whether there is a program with StarPU. There is one where a step needs a part of what another device has written.
 func inStarPU(app string) bool { return app == "cg" || app == "heat" }
+
+// inWGSL reports whether there is a program in WGSL, which has no numbers of 64 bits.
+func inWGSL(app string) bool { return app != "stream" }
 
 // inPython returns the command of a program in Python.
 func inPython(folder string) func(o *options, r *row) (args, env []string) {
@@ -380,6 +400,10 @@ func (o *options) measure(ctx context.Context, r *results, row *row, with *regex
 		return err
 	}
 	check := row.App.reference(row.App)
+	rounded := check
+	if row.App.rounded != nil && slices.ContainsFunc(variants, func(v variant) bool { return v.rounded && v.measured(row, with) }) {
+		rounded = row.App.rounded(row.App)
+	}
 	for round := range o.rounds {
 		for i := range variants {
 			// Each round begins with another variant, so that none is always the first.
@@ -399,7 +423,11 @@ func (o *options) measure(ctx context.Context, r *results, row *row, with *regex
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "%s, round %d of %d: %s\n", row.name(), round+1, o.rounds, v.Name)
-			if err := o.once(ctx, f, row, v, dir, check); err != nil {
+			compare := check
+			if v.rounded {
+				compare = rounded
+			}
+			if err := o.once(ctx, f, row, v, dir, compare); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}

@@ -16,7 +16,7 @@ func (r *results) times() chart.Panel {
 		for k := len(row.App.Cases) - 1; k >= 0; k-- {
 			name, any := row.App.Cases[k], false
 			for v := 1; v < len(variants); v++ {
-				if x := r.ratio(row, &variants[v], name); !math.IsNaN(x) {
+				if x := r.ratio(row, &variants[v], name); row.base() == &variants[0] && !math.IsNaN(x) {
 					mark(&p.Lines[v], x, len(p.Rows))
 					any = true
 				}

@@ -23,10 +23,10 @@ func (f *figure) medians(name string) (list []float64) {
 
 func (f *figure) measured() bool { return f.Failed == "" && f.Missing == "" }
 
-// ratio divides a program's time by that of the first variant in the same round, and returns the median over the rounds. If one of them has no time, it
+// ratio divides a program's time by that of the row's base in the same round, and returns the median over the rounds. If one of them has no time, it
 // is NaN.
 func (r *results) ratio(row *row, v *variant, name string) float64 {
-	ours, theirs := r.figure(row.name(), v.Name), r.figure(row.name(), variants[0].Name)
+	ours, theirs := r.figure(row.name(), v.Name), r.figure(row.name(), row.base().Name)
 	if ours == nil || theirs == nil || !ours.measured() || !theirs.measured() {
 		return math.NaN()
 	}
@@ -48,7 +48,7 @@ func (r *results) cell(row *row, v *variant, name string) string {
 		return "not installed"
 	}
 	text := timing.Duration(timing.Summarize(f.medians(name)).Median)
-	if ratio := r.ratio(row, v, name); v != &variants[0] && !math.IsNaN(ratio) {
+	if ratio := r.ratio(row, v, name); v != row.base() && !math.IsNaN(ratio) {
 		text += fmt.Sprintf(" (×%.2f)", ratio)
 	}
 	return text
@@ -80,7 +80,7 @@ OpenCL C, with Halyard, and with other systems.
 - **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance.
 - **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of
   these over the rounds. In parentheses is the ratio to OpenCL C by hand in the same round, as the median over the rounds: ×0.9 is faster, ×1.1
-  slower.
+  slower. In rows that have no program by hand, on Vulkan and on the host, the ratio is to Halyard's kernels in Go, without vectors.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The first run, in
   which kernels are compiled, does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels
@@ -99,7 +99,10 @@ OpenCL C, with Halyard, and with other systems.
   later stream until a goroutine sees that the event is done. Where each step is short, these goroutines compete with the devices for the same
   processors.
 - **On Vulkan** the programs with kernels in Go run on lavapipe, Mesa's driver for processors, which computes on the same processors as the others.
-  Nothing in these rows is by hand.
+  **gogpu/wgpu** is WebGPU in Go without cgo. Its programs are written beside Halyard's with kernels in WGSL, and all launches of a run are in one
+  submission. It copies what the host writes and reads through buffers of its own, checks each launch, and puts a barrier after each. WGSL has
+  numbers of 32 bits only, so there is no BabelStream of it, and it leaves the rounding of operations to the driver: the Mandelbrot set may differ in
+  1 of 100 points, and the path tracer's picture is compared by the means of squares of 16×16 points. It does not divide work among devices or ranks.
 - **Kernels for Halyard** compare their index with the number of elements, because the last block of a launch may reach beyond it. Those by hand do
   not, because they are launched on exactly as many threads.
 - **With 4 ranks**, all of them on one device, MPI carries what they exchange. Only programs whose ranks exchange something in each of many steps have
