@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -189,9 +191,14 @@ func TestProgramsOfStarPUAreRight(t *testing.T) {
 
 // What gogpu/wgpu computes is right but for rounding, where its modules and lavapipe are.
 func TestProgramsInWGSLAreRight(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the go command is missing")
+	}
 	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a network may not answer
+	defer cancel()
 	in := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("go", args...)
+		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir, cmd.Env = "wgpu", append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 		return cmd
 	}
