@@ -76,7 +76,8 @@ const about = `# Whole programs
 ` + "`make bench-apps`" + ` writes this page. It installs the systems for the comparison, and measures whole programs that do the same work: written by hand in
 OpenCL C, with Halyard, and with other systems.
 
-- **Slowest** beside OpenCL C by hand are programs of many short steps (conjugate gradient, heat), above all on two devices and with 4 ranks.
+- **Slowest** beside OpenCL C by hand are programs of many short steps (conjugate gradient, heat), above all on two devices and with 4 ranks, and
+  k-means on PoCL. On Vulkan k-means is slower than gogpu/wgpu's. By hand and in WGSL a point is kept in vectors of eight or four numbers.
 - **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance.
 - **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of
   these over the rounds. In parentheses is the ratio to OpenCL C by hand in the same round, as the median over the rounds: ×0.9 is faster, ×1.1
