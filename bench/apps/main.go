@@ -133,7 +133,12 @@ var variants = []variant{
 	// Another way from Go to Vulkan without cgo.
 	{"gogpu/wgpu, kernels in WGSL", "wgpu", func(o *options, r *row) ([]string, []string) {
 		return []string{filepath.Join(o.built, "wgpu"), r.App.Name}, nil
-	}, func(app string) []string { return []string{"wgpu/device.go", "wgpu/" + app + ".go"} },
+	}, func(app string) []string {
+		if !inWGSL(app) {
+			return nil
+		}
+		return []string{"wgpu/device.go", "wgpu/" + app + ".go"}
+	},
 		func(r *row) bool { return r.Devices[0] == lavapipe && inWGSL(r.App.Name) }, func(o *options, _ string) string {
 			_, err := os.Stat(filepath.Join(o.built, "wgpu"))
 			return because(err)

@@ -77,19 +77,21 @@ const about = `# Whole programs
 OpenCL C, with Halyard, and with other systems.
 
 - **Slowest** beside OpenCL C by hand are programs of many short steps (conjugate gradient, heat), above all on two devices and with 4 ranks, and
-  k-means on PoCL. On Vulkan k-means is slower than gogpu/wgpu's. By hand and in WGSL a point is kept in vectors of eight or four numbers.
-- **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance.
+  k-means on PoCL. On Vulkan k-means and n-body are slower than gogpu/wgpu's. By hand and in WGSL their numbers are kept in vectors of eight or four.
+  On the host, kernels without vectors take up to six times as long as numba's.
+- **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance. Exceptions are
+  named below.
 - **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of
   these over the rounds. In parentheses is the ratio to OpenCL C by hand in the same round, as the median over the rounds: ×0.9 is faster, ×1.1
-  slower. In rows that have no program by hand, on Vulkan and on the host, the ratio is to Halyard's kernels in Go, without vectors.
+  slower. So it need not be the quotient of the two figures, above all where rounds differ much. In rows that have no program by hand, on Vulkan and on the host, the ratio is to Halyard's kernels in Go, without vectors.
 - **From host to host.** Except for BabelStream, a run begins with the input in the host's memory and ends with the result there. The first run, in
   which kernels are compiled, does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels
   from Python.
 - **Kernels in Go** are launched by package halyard, as a user would write it, and the lines of code are those of these programs. With ranks these
   programs use packages hal and buffer, as those with kernels in C do.
-- **k-means and the path tracer** launch kernels that are in Go in Halyard's examples, and their lines are counted. In C and for numba they are
-  written by hand; there are no other programs of them. A few points of the path tracer's picture may differ: where a compiler rounds otherwise, a ray
+- **k-means and the path tracer** launch kernels that are in Go in Halyard's examples, and their lines are counted. In C, in WGSL and for numba
+  they are written by hand; there are none for PyOpenCL and StarPU. A few points of the path tracer's picture may differ: where a compiler rounds otherwise, a ray
   goes elsewhere.
 - **Recorded** is the same program with the launches of two steps recorded once and repeated, by Queue.Record. The lines are those of a recorded
   program without its kernels. Only programs of many short steps have it.
