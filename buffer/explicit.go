@@ -63,7 +63,8 @@ func (b *Buffer[T]) locked(op string, writes bool) (*storage, error) {
 // kind coherence.ErrSoleCopy. If the device works on the host's replica in place, as the host device does, Evict frees the host's
 // replica. Evict waits until ctx ends for accesses at the replica's place. If it has to copy bytes to a place where an uncommitted lease
 // (see [ReserveAll]) writes them, it waits for that lease, too. It waits for the copies only if it frees the
-// host's memory. At a place without a replica it does nothing. Evict of a slice is an error of kind ErrInvalidArgument, and Evict of
+// host's memory. At a place without a replica it does nothing. It also ends a page-lock that the device has on the host's memory, so that
+// the buffer no longer keeps the device from closing. Evict of a slice is an error of kind ErrInvalidArgument, and Evict of
 // adopted memory one of kind ErrUnsupported, because that memory stays until the buffer is closed.
 //
 // A failed copy loses nothing: a device's memory is kept until the copies of its bytes are known to have succeeded, and
@@ -91,7 +92,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 		}
 		r := s.replicaOn(dev)
 		if r == nil || !s.m.Allocated().Has(r.place) || r.Leaving() {
-			return nil
+			return s.host.Unlock(dev)
 		}
 		if r.adopted {
 			return hal.Errorf(op, hal.ErrUnsupported, "adopted memory stays until the buffer is closed")
@@ -115,6 +116,11 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 				}
 				if err == nil {
 					continue
+				}
+			}
+			if busy == nil {
+				if failed := s.host.Unlock(dev); err == nil {
+					err = failed
 				}
 			}
 			if err != nil || busy == nil {

@@ -113,3 +113,100 @@ func TestRepeatedWorkAsksNothing(t *testing.T) {
 		require.NoError(t, d.Close())
 	})
 }
+
+// A buffer that has been page-locked for a device does not keep it from closing once its replica there is evicted, whether the device works or
+// is lost.
+func TestPageLockEndsWithEviction(t *testing.T) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
+		for _, lost := range []bool{false, true} {
+			d, s := begun(t, sim)
+			b, err := buffer.New[uint32](1 << 18)
+			require.NoError(t, err)
+			for i := range uint32(4) {
+				require.NoError(t, b.Fill(ctx, i))
+				l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+				require.NoError(t, err)
+				require.NoError(t, l.Release())
+				_, err = b.At(ctx, 0)
+				require.NoError(t, err)
+			}
+			if !guarded() {
+				require.Equal(t, 1, calls(sim, "HostRegister"))
+			}
+			require.NoError(t, b.View(ctx, nothing))
+			if lost {
+				sim.Sticky(700)
+				_, err := s.Done()
+				require.Error(t, err)
+			}
+			err = b.Evict(ctx, d)
+			if lost {
+				_ = s.Close()
+				require.NotErrorIs(t, d.Close(), hal.ErrBusy)
+				sim.Sticky(0)
+			} else {
+				require.NoError(t, err)
+				require.NoError(t, s.Close())
+				require.NoError(t, d.Close())
+				require.Equal(t, calls(sim, "HostRegister"), calls(sim, "HostUnregister"))
+			}
+			v, err := b.At(ctx, 1<<18-1)
+			require.NoError(t, err)
+			require.Equal(t, uint32(3), v)
+			require.NoError(t, b.Close())
+			require.NoError(t, sim.Reset(1))
+		}
+	})
+}
+
+// Copies of small parts do not page-lock the whole, and memory that the program gave is not page-locked to be faster.
+func TestWhatIsNotPageLocked(t *testing.T) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
+		d, s := begun(t, sim)
+		whole := newBuffer(t, make([]uint32, 1<<18))
+		part, err := whole.Slice(0, 1<<15)
+		require.NoError(t, err)
+		given, err := buffer.AdoptSlice(make([]uint32, 1<<18), nil)
+		require.NoError(t, err)
+		for _, b := range []*buffer.Buffer[uint32]{part, given} {
+			for i := range uint32(40) {
+				require.NoError(t, b.Fill(ctx, i))
+				l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+				require.NoError(t, err)
+				require.NoError(t, l.Release())
+				_, err = b.At(ctx, 0)
+				require.NoError(t, err)
+			}
+		}
+		require.Zero(t, calls(sim, "HostRegister"))
+		require.NoError(t, hal.CloseAll(d, s, given, whole))
+	})
+}
+
+// A write after a copy of its own stream that has failed is refused, and what the host has stays current, also where an event of the write would
+// tell of the failure.
+func TestFailedCopyKeepsItsSource(t *testing.T) {
+	cudahiptest.EachSimulated(t, func(t *testing.T, sim cudahiptest.Simulated) {
+		d, s := begun(t, sim)
+		b, err := buffer.New[uint32](1 << 10)
+		require.NoError(t, err)
+		require.NoError(t, b.Fill(ctx, 7))
+		left, err := b.Slice(0, 512)
+		require.NoError(t, err)
+		right, err := b.Slice(512, 1024)
+		require.NoError(t, err)
+		other, err := right.Acquire(ctx, s, coherence.Read) // so that the buffer is not quiet
+		require.NoError(t, err)
+		require.NoError(t, left.Prefetch(s)) // the host stays current
+		sim.Sticky(700)
+		_, err = left.Acquire(ctx, s, coherence.ReadWrite)
+		require.Error(t, err)
+		v, err := b.At(ctx, 5)
+		require.NoError(t, err)
+		require.Equal(t, uint32(7), v)
+		_ = other.Release()
+		_ = hal.CloseAll(d, s, b)
+		sim.Sticky(0)
+		require.NoError(t, sim.Reset(1))
+	})
+}

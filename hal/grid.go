@@ -22,7 +22,7 @@ type Grid struct {
 }
 
 // Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a
-// block has the size that the kernel suggests. The last block of a dimension may reach beyond n, so a kernel compares its index with
+// block has about the size that the kernel suggests: fewer threads if the grid is small, more if it has too many blocks. The last block of a dimension may reach beyond n, so a kernel compares its index with
 // n. If a dimension is 0, the launch does nothing.
 func Over(n ...int) Grid { return makeGrid(n, true) }
 
@@ -83,7 +83,7 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	}
 	if g.over && c.Warp > 1 {
 		all := float64(g.n[0]) * float64(g.n[1]) * float64(g.n[2])
-		for left/2 >= c.Warp && all < float64(left)*float64(blocksPerUnit*c.Units) {
+		for left/2 >= c.Warp && left/2%c.Warp == 0 && all < float64(left)*float64(blocksPerUnit*c.Units) {
 			left /= 2
 		}
 	}
@@ -105,7 +105,29 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 			left /= want
 		}
 	}
+	if g.over {
+		g.fit(&block, least(k.MaxThreads, c.MaxThreads), c)
+	}
 	return block
+}
+
+// fit makes a block longer where the grid would have more blocks than the device takes, in the first dimension shorter instead if a block has
+// at most that many threads.
+func (g *Grid) fit(block *[3]uint32, most uint64, c *driver.Compute) {
+	for d, n := range g.n[:g.dims] {
+		for c.MaxGrid[d] != 0 && uint64(max(n, 0)) > uint64(c.MaxGrid[d])*uint64(block[d]) {
+			if c.MaxBlock[d] != 0 && 2*block[d] > c.MaxBlock[d] {
+				return
+			}
+			if 2*uint64(block[0])*uint64(block[1])*uint64(block[2]) > most {
+				if d == 0 || block[0] == 1 {
+					return
+				}
+				block[0] /= 2
+			}
+			block[d] *= 2
+		}
+	}
 }
 
 // blocksPerUnit is how many blocks each processor of a device should get before a block has as many threads as the kernel suggests.

@@ -8,6 +8,7 @@ package hostmem
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -231,12 +232,14 @@ const worthLocking = 64 << 10
 
 // A device that copies memory that is not page-locked in stream order does that through memory of the driver, and takes several times as
 // long. Page-locking takes as long as one or two such copies. So a replica of gainsFrom to gainsTo bytes is page-locked for such a device
-// when it has been copied before, as long as all that is page-locked for this reason has at most lockedMost bytes.
+// when it has been copied before, as long as all that is page-locked for this reason has at most lockedMost bytes. Copies of small parts do
+// not count, since all of it is page-locked. Memory that the program gave is not page-locked for this reason: its pages are the program's.
 const (
 	gainsFrom  = 1 << 20
 	gainsTo    = 1 << 30
 	lockedMost = 4 << 30
 	copiesOf   = 2 // copies of the whole replica, in bytes, before it is page-locked
+	smallPart  = 4 // a copy of less than one part of so many does not count
 )
 
 var lockedBytes atomic.Int64 // page-locked for devices that would copy in stream order anyway
@@ -283,10 +286,27 @@ func (m *Memory) PageLock(stream *hal.Stream, n uint64) (ordered bool) {
 	return ordered || lock != nil
 }
 
+// Unlock ends the page-lock of a device, so that the device can be closed, when the work that uses it has finished. That of memory with a
+// release function stays until the memory is freed, because the function is called after it.
+func (m *Memory) Unlock(dev *hal.Device) (err error) {
+	if dev == nil || m.release != nil {
+		return nil
+	}
+	m.locks = slices.DeleteFunc(m.locks, func(l pagelock) bool {
+		if !l.dev.Same(dev) {
+			return false
+		}
+		err = l.close((*hal.Memory).Close)
+		return true
+	})
+	m.copied = 0
+	return err
+}
+
 // gains counts a copy of n bytes and reports whether page-locking makes copies of the device faster and pays. If so, the bytes count in
 // lockedBytes.
 func (m *Memory) gains(dev *hal.Device, n uint64) bool {
-	if m.size < gainsFrom || m.size > gainsTo || m.guard != nil || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
+	if m.size < gainsFrom || m.size > gainsTo || n < m.size/smallPart || m.guard != nil || m.adopted || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
 		return false
 	}
 	copied := m.copied
