@@ -114,6 +114,18 @@ func TestRepeatedWorkAsksNothing(t *testing.T) {
 	})
 }
 
+// toAndFro copies a buffer to the stream's device and back, so many times. In the end all elements are times-1.
+func toAndFro(t *testing.T, b *buffer.Buffer[uint32], s *hal.Stream, times uint32) {
+	for i := range times {
+		require.NoError(t, b.Fill(ctx, i))
+		l, err := b.Acquire(ctx, s, coherence.ReadWrite)
+		require.NoError(t, err)
+		require.NoError(t, l.Release())
+		_, err = b.At(ctx, 0)
+		require.NoError(t, err)
+	}
+}
+
 // A buffer that has been page-locked for a device does not keep it from closing once its replica there is evicted, whether the device works or
 // is lost.
 func TestPageLockEndsWithEviction(t *testing.T) {
@@ -122,14 +134,7 @@ func TestPageLockEndsWithEviction(t *testing.T) {
 			d, s := begun(t, sim)
 			b, err := buffer.New[uint32](1 << 18)
 			require.NoError(t, err)
-			for i := range uint32(4) {
-				require.NoError(t, b.Fill(ctx, i))
-				l, err := b.Acquire(ctx, s, coherence.ReadWrite)
-				require.NoError(t, err)
-				require.NoError(t, l.Release())
-				_, err = b.At(ctx, 0)
-				require.NoError(t, err)
-			}
+			toAndFro(t, b, s, 4)
 			if !guarded() {
 				require.Equal(t, 1, calls(sim, "HostRegister"))
 			}
@@ -169,14 +174,7 @@ func TestWhatIsNotPageLocked(t *testing.T) {
 		given, err := buffer.AdoptSlice(make([]uint32, 1<<18), nil)
 		require.NoError(t, err)
 		for _, b := range []*buffer.Buffer[uint32]{part, given} {
-			for i := range uint32(40) {
-				require.NoError(t, b.Fill(ctx, i))
-				l, err := b.Acquire(ctx, s, coherence.ReadWrite)
-				require.NoError(t, err)
-				require.NoError(t, l.Release())
-				_, err = b.At(ctx, 0)
-				require.NoError(t, err)
-			}
+			toAndFro(t, b, s, 40)
 		}
 		require.Zero(t, calls(sim, "HostRegister"))
 		require.NoError(t, hal.CloseAll(d, s, given, whole))

@@ -21,9 +21,9 @@ type Grid struct {
 	among     any  // what divides launches among several devices, nil for one (layer: Among)
 }
 
-// Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a
-// block has about the size that the kernel suggests: fewer threads if the grid is small, more if it has too many blocks. The last block of a dimension may reach beyond n, so a kernel compares its index with
-// n. If a dimension is 0, the launch does nothing.
+// Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a block
+// has about the size that the kernel suggests: fewer threads if the grid is small, more if the device does not take that many blocks. The
+// last block of a dimension may reach beyond n, so a kernel compares its index with n. If a dimension is 0, the launch does nothing.
 func Over(n ...int) Grid { return makeGrid(n, true) }
 
 // Blocks returns a grid of n blocks in each dimension. Unless [Grid.Of] says otherwise, a block has the size that the kernel suggests. If a
@@ -111,8 +111,8 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	return block
 }
 
-// fit makes a block longer where the grid would have more blocks than the device takes, in the first dimension shorter instead if a block has
-// at most that many threads.
+// fit makes the block longer in each dimension in which the grid would have more blocks than the device takes. If the block would then have
+// more than most threads, it becomes shorter in the first dimension.
 func (g *Grid) fit(block *[3]uint32, most uint64, c *driver.Compute) {
 	for d, n := range g.n[:g.dims] {
 		for c.MaxGrid[d] != 0 && uint64(max(n, 0)) > uint64(c.MaxGrid[d])*uint64(block[d]) {

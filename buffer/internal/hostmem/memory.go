@@ -306,7 +306,10 @@ func (m *Memory) Unlock(dev *hal.Device) (err error) {
 // gains counts a copy of n bytes and reports whether page-locking makes copies of the device faster and pays. If so, the bytes count in
 // lockedBytes.
 func (m *Memory) gains(dev *hal.Device, n uint64) bool {
-	if m.size < gainsFrom || m.size > gainsTo || n < m.size/smallPart || m.guard != nil || m.adopted || dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
+	if m.size < gainsFrom || m.size > gainsTo || n < m.size/smallPart || m.guard != nil || m.adopted {
+		return false
+	}
+	if dev.Info().PCI == "" || layer.SharesHostMemory(dev) {
 		return false
 	}
 	copied := m.copied

@@ -137,10 +137,10 @@ type Failure struct {
 	Err error
 }
 
-// Failed asks the Works that wrote bytes of the range whether they have failed, but for the program's own of the stream, unless it is nil, of
-// which its next event tells as well. Copies are always asked: the bytes are current elsewhere, too, until the access makes those stale. It returns all bytes that the failed ones wrote, also those outside the range. The caller removes them with
-// Forget. Failed itself removes Works that have ended without an error. If keep is set and the Order has few Works, the program's own stay,
-// so that Renew finds them.
+// Failed asks the Works that wrote bytes of the range whether they have failed, but for the program's own of the stream, unless it is nil,
+// of which its next event tells as well. Copies are always asked: the bytes are current elsewhere, too, until the access makes those stale.
+// It returns all bytes that the failed ones wrote, also those outside the range. The caller removes them with Forget. Failed itself removes
+// Works that have ended without an error. If keep is set and the Order has few Works, the program's own stay, so that Renew finds them.
 func (o *Order) Failed(stream *hal.Stream, lo, hi uint64, keep bool) (list []Failure) {
 	if o.writes.Len() == 0 {
 		return nil
