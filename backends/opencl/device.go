@@ -26,6 +26,7 @@ type sharedContext struct {
 	cl   uintptr
 	refs int           // guarded by lib.mu
 	held atomic.Uint64 // bytes that count against the device's memory
+	late *lateFrees    // nil unless the driver needs it
 
 	mu         sync.Mutex
 	registered []span               // sorted
@@ -63,7 +64,7 @@ func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*devic
 		if st != success {
 			return nil, failure(op, ordinal, "clCreateContext", st)
 		}
-		ctx = &sharedContext{lib: l, key: key, cl: cl}
+		ctx = &sharedContext{lib: l, key: key, cl: cl, late: lateFreesOn(h, chosen, cl)}
 		l.contexts[key] = ctx
 		h.callbacksTried.Do(func() { h.tryCallback(cl) })
 	}
@@ -99,6 +100,7 @@ func (d *device) Close() error {
 		return nil
 	}
 	delete(l.contexts, d.ctx.key)
+	d.ctx.late.close()
 	if d.ctx.unmaps != 0 {
 		_ = d.t.releaseQueue(d.ctx.unmaps)
 	}

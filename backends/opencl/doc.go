@@ -37,6 +37,10 @@
 // registered and is used in place: by its address where the device can access all of the process's memory, and through
 // CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases host memory cannot be registered.
 //
+// With versions of PoCL that have unified shared memory, freed memory goes back to PoCL 50 ms later. Of what waits, 64 MiB are kept at most and the
+// last block; an allocation that fails is tried again without them. PoCL 7.1 ends the process when it allocates an address that it gave
+// back a moment before, because it forgets addresses after it has freed them.
+//
 // # Contexts, streams and events
 //
 // All handles on one device in one tier share a cl_context, so they can wait for each other's events and copy each other's memory. Devices

@@ -134,7 +134,11 @@ func (m *memory) allocSVM(op string, align uint64) error {
 		flags |= memSVMFineGrained
 	}
 	size, ask := wanted(m.size, align)
-	base := d.t.svmAlloc(d.ctx.cl, flags, size, ask)
+	var base uintptr
+	d.ctx.late.allocate(func() bool {
+		base = d.t.svmAlloc(d.ctx.cl, flags, size, ask)
+		return base != 0
+	})
 	if base == 0 {
 		return m.shortOf(op, "clSVMAlloc returned no memory")
 	}
@@ -148,17 +152,20 @@ func (m *memory) allocUSM(op string, align uint64) error {
 	var base uintptr
 	var st status
 	var api string
-	switch {
-	case m.kind == driver.KindShared:
-		api = "clSharedMemAllocINTEL"
-		base, st = d.hw.usm.sharedAlloc(d.ctx.cl, d.hw.id, size, ask)
-	case m.visible():
-		api = "clHostMemAllocINTEL"
-		base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
-	default:
-		api = "clDeviceMemAllocINTEL"
-		base, st = d.hw.usm.deviceAlloc(d.ctx.cl, d.hw.id, size, ask)
-	}
+	d.ctx.late.allocate(func() bool {
+		switch {
+		case m.kind == driver.KindShared:
+			api = "clSharedMemAllocINTEL"
+			base, st = d.hw.usm.sharedAlloc(d.ctx.cl, d.hw.id, size, ask)
+		case m.visible():
+			api = "clHostMemAllocINTEL"
+			base, st = d.hw.usm.hostAlloc(d.ctx.cl, size, ask)
+		default:
+			api = "clDeviceMemAllocINTEL"
+			base, st = d.hw.usm.deviceAlloc(d.ctx.cl, d.hw.id, size, ask)
+		}
+		return st == success
+	})
 	if st != success {
 		return m.allocationFailure(op, api, st)
 	}
@@ -177,6 +184,16 @@ func (m *memory) allocUSM(op string, align uint64) error {
 // disguised reports whether the memory is of KindDevice and the vendor calls it host memory, because the device shares the host's.
 func (m *memory) disguised() bool {
 	return m.dev.tier == tierUSM && m.kind == driver.KindDevice && m.visible() && !m.foreign && !m.registered
+}
+
+// reveal ends that the context knows the memory as disguised.
+func (m *memory) reveal() {
+	if m.disguised() {
+		c := m.dev.ctx
+		c.mu.Lock()
+		delete(c.disguised, m.mem)
+		c.mu.Unlock()
+	}
 }
 
 // visible reports whether the host can access the memory. It can access all but KindDevice memory of a discrete device.
@@ -252,12 +269,11 @@ func (m *memory) Free() error {
 			}
 		}
 	case m.registered || m.foreign:
+	case d.ctx.late != nil:
+		m.reveal()
+		d.ctx.late.put(m.mem, m.size)
 	case d.tier == tierUSM:
-		if m.disguised() {
-			d.ctx.mu.Lock()
-			delete(d.ctx.disguised, m.mem)
-			d.ctx.mu.Unlock()
-		}
+		m.reveal()
 		err = d.check(op, "clMemFreeINTEL", d.hw.usm.free(d.ctx.cl, m.mem))
 	default:
 		d.t.svmFree(d.ctx.cl, m.mem)
