@@ -41,7 +41,7 @@ func Example_buffers() {
 	defer closeAll()
 
 	x := halyard.From(q, []float32{1, 2, 3, 4})
-	small.Saxpy(q, 2, x, x) // y += 2x, on the device: 16 bytes go there
+	small.Saxpy(q, 2, x, x) // x += 2x, on the device: 16 bytes go there
 	small.Saxpy(q, 2, x, x) // again: nothing is copied
 	fmt.Println(x.At(0))    // one element comes back
 	x.Set(0, 5)             // and is changed on the host
