@@ -27,17 +27,18 @@
 //
 // # Access on a device
 //
-// [Buffer.TryAcquire] makes the elements current on the stream's device and returns a [Lease], which gives access to the memory. It
-// enqueues the copies that are needed and does not wait for them. Where [Buffer.Acquire] waits, for other accesses, for work or for room,
-// TryAcquire fails. If it has to allocate or evict, the driver's own calls may still block. [Lease.Release] marks the end of the program's
-// own work on the stream. Until then a lease for reading admits other readers, and a lease for writing excludes all other accesses.
-// [AcquireAll] acquires leases on several buffers together: it acquires none before it can acquire all, and two such calls cannot deadlock.
+// [Buffer.TryAcquire] makes the elements current on the stream's device and returns a [Lease], which gives access to the memory. It enqueues
+// the copies that are needed and does not wait for them. Where [Buffer.Acquire] waits (for other accesses, for work, or until evictions have
+// freed memory), TryAcquire fails. If it has to allocate or evict, the driver's own calls may still block. [Lease.Release] marks the end of
+// the program's own work on the stream. Until then a lease for reading admits other readers, and a lease for writing excludes all other
+// accesses. [AcquireAll] acquires leases on several buffers together: it acquires none before it can acquire all, and two such calls cannot
+// deadlock.
 //
 // # Ranges
 //
-// A [Buffer.Slice] is a view of part of a buffer. Everything that can be done with a buffer can be done
-// with a slice, and affects only the slice's elements: no other elements are copied or become
-// stale. Only Close, Evict and Freeze apply to the whole buffer.
+// A [Buffer.Slice] is a view of part of a buffer. Everything that can be done with a buffer can be done with a slice, and affects only the
+// slice's elements: no other elements are copied or become stale. Close and Evict are refused on a slice; Freeze and Unfreeze act on the
+// whole buffer.
 //
 // A buffer or a slice may be empty, as Go's slices may. It is used like any other, and functions get an empty slice. Its lease has
 // a region of length 0; [Lease.Pointer] is 0 for an empty buffer, and the address of its place for an empty slice of another.
@@ -49,19 +50,19 @@
 //
 // # Memory
 //
-// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]). [SetBudget]
-// limits the memory on a device: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of
-// existing device memory, and [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes unreachable without Close
-// is reported to [hal.SetLeakHandler], and closed. A lease that is never released keeps its buffer, so such a buffer is not reported: it
+// A replica's memory comes from its device, or from an allocator of package hal/pool ([SetAllocator], [WithAllocator]). [SetBudget] limits
+// the memory on a device: the least recently used replicas are then evicted to make room for others. [Adopt] makes a buffer of existing
+// device memory, and [AdoptSlice] of a slice. [Buffer.Close] frees everything. A buffer that becomes unreachable without Close is reported
+// to the handler of [hal.SetLeakHandler], and closed. A lease that is never released keeps its buffer, so such a buffer is not reported: it
 // does not close ([ConflictError]), and neither does the device.
 //
 // # Errors of calls that wait
 //
 // If the context ends first, the error is of kind hal.ErrNotReady, and errors.Is finds the context's cause: context.Canceled, or another
-// error if the program gave one to a context.CancelCauseFunc. If another access was in the way, errors.As finds the ConflictError that
-// names it. No access waits for room that other leases take: if replicas that cannot be evicted leave too little memory on a device, it
-// fails with kind hal.ErrOutOfMemory, and may succeed later. A server should limit how many of its requests use a device's memory at the
-// same time, or try again.
+// error if the program gave one to a context.CancelCauseFunc. If another access was in the way, errors.As finds the ConflictError that names
+// it. No access waits for memory that other leases keep: if replicas that cannot be evicted leave too little on a device, it fails with kind
+// hal.ErrOutOfMemory, and may succeed later. A server should limit how many of its requests use a device's memory at the same time, or try
+// again.
 //
 // # Other rules
 //

@@ -11,22 +11,22 @@
 // holds the bytes that were written last; documents and errors also call such a replica current. Seen from a place p, a range
 // is in one of four states. The right column has the usual words for caches:
 //
-//	here       means                                              elsewhere
+//	state      means                                              usual name
 //	sole       p is the only valid place                          Exclusive
 //	shared     p is valid, and so is another place                Shared
 //	stale      p is not valid, another place is                   Invalid
 //	unwritten  no place is valid: never written, or reset         Uninitialized
 //
-// An unwritten range reads as zeros. There is no state Modified, because no memory is a cache of another: a sole
-// replica is the data, whether it was written there or the other replicas were evicted.
+// An unwritten range reads as zeros, except after a failed write: then reads are an error (package buffer). There is no state Modified,
+// because no memory is a cache of another: a sole replica is the data, whether it was written there or the other replicas were evicted.
 //
-// Systems with one host and one device use other names for states, which buffer.State shows too: UNINITIALIZED, HOST_ONLY,
-// DEVICE_ONLY, SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. The name, and the version that a place holds, are computed from
-// the two sets when they are asked for. Neither is stored, so neither can disagree with the state.
+// Systems with one host and one device use other names for states, which buffer.State shows too: UNINITIALIZED, HOST_ONLY, DEVICE_ONLY,
+// SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. The name is computed from the two sets when it is asked for, and so is whether a place holds
+// the buffer's newest version. Neither is stored, so neither can disagree with the state.
 //
 // # Rules
 //
-// An action is an access at p in one of the three modes, or a call of a buffer's method MarkModified, Evict or Reset. Each
+// An action is an access at p in one of the three modes, or a call of a buffer's method MarkModified, Evict or Reset. For each range an
 // action needs at most one transfer, and leads to the next state:
 //
 //	action           p is                          transfer first                    Valid becomes       Allocated becomes
@@ -43,9 +43,9 @@
 //	                 shared or stale or unwritten  none                              Valid \ {p}         Allocated \ {p}
 //	Reset            always                        none                              ∅                   unchanged
 //
-// The place that a transfer fills joins both sets before the effect shown. An eviction that finds no other
-// place is refused with ErrSoleCopy. Besides these rules, accesses of package buffer exclude each other while they are
-// under way: if two share an element and one of them writes, the later one waits, or is refused with ErrConflict.
+// The place that a transfer fills is first added to both sets; then the sets change as shown. An eviction that finds no other place is
+// refused with ErrSoleCopy. Besides these rules, accesses of package buffer exclude each other while they are under way: if two share an
+// element and one of them writes, the later one waits, or is refused with ErrConflict.
 //
 // State is kept for each range of bytes on its own: a write marks exactly the bytes that it was given, and a copy
 // moves exactly the bytes that are not valid at its destination.

@@ -14,7 +14,7 @@
 //	err = other.WaitEvent(event)                   // later work of another stream waits
 //	err = stream.CopyOut(out, mem.All())
 //	err = stream.Sync(ctx)                         // waits; now out may be read
-//	err = dev.Read(ctx, out, mem.All())            // waits, and is ordered with no stream; so is Write
+//	err = dev.Read(ctx, out, mem.All())            // waits, and is not ordered with any stream; Write does the same
 //	err = hal.CloseAll(dev, stream, mem, event)    // in reverse order
 //
 // # Lifetime

@@ -4,7 +4,7 @@
 //	import _ "github.com/go-halyard/halyard/backends" // links what the build tags select
 //
 //	var program = kernel.New(kernel.Source{
-//		// for devices: the portable text, or OpenCL, CUDA and HIP with text in the device's own language
+//		// for devices: Portable, or the fields OpenCL, CUDA and HIP with text in that language
 //		Portable: `KERNEL void scale(GLOBAL f32 *x, f32 a, u64 n) { u64 i = INDEX(0); if (i < n) x[i] *= a; }`,
 //		// for the host, which compiles nothing
 //		Go: kernel.Functions{"scale": kernel.Go(func(b *kernel.Block) {
@@ -33,9 +33,10 @@
 //
 // [Value] and [Struct] pass numbers, [Shared] gives each block memory that its threads share, and [In], [InOut] and [Out] pass buffers: the
 // kernel gets the address of their first element on the stream's device. In is for elements that are only read. InOut is for those that may
-// be written, and the right choice if in doubt. Out promises that the kernel writes every element, so that none is copied to the
-// device before. This package cannot see what a kernel does with its arguments. A kernel that writes to an In, or does not write all
-// elements of an Out, gives wrong results without an error, unless the environment variable HALYARD_CHECK contains "kernels" ([EnvCheck]).
+// be written, and the right choice if in doubt. Out promises that the kernel writes every element, so that none is copied to the device
+// before. This package cannot see what a kernel does with its arguments. A kernel that writes to an In, or does not write all elements of an
+// Out, gives wrong results without an error. With "kernels" in the environment variable HALYARD_CHECK most such kernels are found
+// ([EnvCheck]).
 //
 // The same buffer, or slices of it that overlap, may be passed several times.
 //

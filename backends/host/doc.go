@@ -12,9 +12,9 @@
 //
 // A stream is a queue that one goroutine at a time works through, in order. The goroutine exists only while there is work to do: an idle
 // stream, one behind a shut gate and one that waits for another stream have none. Copies and fills of up to 32 KiB on an idle stream are
-// done at once on the caller's goroutine, which is cheaper than starting another one and has the same effect. So is a launch of some
-// microseconds, of a kernel whose work is bounded (driver.Function.Steps). Larger copies use several processors. So does
-// a launch of several blocks; its goroutines look for the next launch for 10 us before they end. Enqueueing allocates nothing once the
+// done at once on the caller's goroutine, which is cheaper than starting another one and has the same effect. A launch that takes some
+// microseconds is done there too, if the kernel's work is bounded (driver.Function.Steps). Larger copies, and launches of several blocks,
+// use several processors; the goroutines of a launch look for the next one for 10 us before they end. Enqueueing allocates nothing once the
 // queue has grown to its final size.
 //
 // An event is a stream and a sequence number, so recording one costs no work in the

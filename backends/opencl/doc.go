@@ -37,9 +37,9 @@
 // registered and is used in place: by its address where the device can access all of the process's memory, and through
 // CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases host memory cannot be registered.
 //
-// With versions of PoCL that have unified shared memory, freed memory goes back to PoCL 50 ms later. Of what waits, 64 MiB are kept at most and the
-// last block; an allocation that fails is tried again without them. PoCL 7.1 ends the process when it allocates an address that it gave
-// back a moment before, because it forgets addresses after it has freed them.
+// PoCL 7.1 takes a freed address from its list too late, and ends the process if an allocation gets that address meanwhile. So with versions
+// of PoCL that have unified shared memory the backend frees memory 50 ms later. It keeps back at most 64 MiB and 4096 blocks, but always the
+// last block; if an allocation fails, it frees all of them and tries again.
 //
 // # Contexts, streams and events
 //

@@ -14,10 +14,10 @@
 //
 // # Models of memory
 //
-// Info.MemoryModel is "unified" on processors and integrated GPUs whose memory the host sees, coherent and cached: there the host
-// accesses all memory in place, and buffers copy nothing. On all others it is "discrete". With
-// HALYARD_VULKAN_MEMORY=discrete a unified device is used as a discrete one with memory of its own, 1 GiB of it, and reported as simulated: so
-// that programs and tests meet a discrete device on any machine.
+// Info.MemoryModel is "unified" on processors and integrated GPUs whose memory the host sees, coherent and cached: there the host accesses
+// all memory in place, and buffers copy nothing. On all others it is "discrete". With HALYARD_VULKAN_MEMORY=discrete a unified device is
+// used as a discrete one with memory of its own, 1 GiB of it, and reported as simulated. So programs and tests have a discrete device on any
+// machine.
 //
 // Memory.Handle is the device's address (vkGetBufferDeviceAddress). For host memory it need not be the host's address. Large memory
 // is a VkDeviceMemory of its own, with one VkBuffer; memory of up to 64 KiB is a part of a block of 1 MiB. Host memory is
@@ -25,14 +25,13 @@
 //
 // # Streams
 //
-// Streams take turns with the VkQueues of a device, of which up to 4 are used: those of one family, which compute. The work of
-// one queue is done in the order of submission, so that only streams of different queues overlap on the device. Each submission
-// to a queue has a number, up to which a timeline semaphore of the queue counts. An event is such a number. A stream waits for an
-// event of another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the
-// call that enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up itself, or by a copy
-// that the host makes in stream order. Work that is held up is submitted when its turn has come, so it never holds up other
-// streams. While a queue has four submissions to do, up to 16 short launches gather before they are submitted as one: gather.go says
-// why none of them waits for ever.
+// Streams take turns with the VkQueues of a device, of which up to 4 are used: those of one family, which compute. The work of one queue is
+// done in the order of submission, so that only streams of different queues overlap on the device. Each submission to a queue has a number,
+// which is the value of the queue's timeline semaphore when the submission is done. An event is such a number. A stream waits for an event
+// of another queue by a submission without commands, which waits for that semaphore on the device. Work is submitted by the call that
+// enqueues it, unless its stream is held up: by a gate, by an event of a stream that is held up itself, or by a copy that the host makes in
+// stream order. Work that is held up is submitted when its turn has come, so it never holds up other streams. While a queue has four
+// submissions to do, up to 16 short launches gather before they are submitted as one: gather.go says why none of them waits for ever.
 //
 // The device copies between its own memories, and from and to host memory that was allocated or registered with it. Other host
 // memory it does not see. On a unified device the host copies it; on others it goes through page-locked blocks of 1 MiB, at most 16

@@ -77,8 +77,8 @@ const about = `# Whole programs
 OpenCL C, with Halyard, and with other systems.
 
 - **Slowest** beside OpenCL C by hand are programs of many short steps (conjugate gradient, heat), above all on two devices and with 4 ranks, and
-  k-means on PoCL. On Vulkan k-means and n-body are slower than gogpu/wgpu's. By hand and in WGSL their numbers are kept in vectors of eight or four.
-  On the host, kernels without vectors take up to six times as long as numba's.
+  k-means on PoCL. On Vulkan k-means and n-body are slower than gogpu/wgpu's. The programs in OpenCL C and WGSL keep a point or a body in vectors of eight or four floats.
+  On the host, kernels without vectors take several times as long as numba's: the column "numba" has the ratio.
 - **Checked.** Every run's result is compared with that of plain Go: the Mandelbrot set to the bit, the others to a tolerance. Exceptions are
   named below.
 - **In turns.** The programs of a row run in turns, each in a process of its own. Each process takes the median of its runs; a figure is the median of
@@ -88,22 +88,22 @@ OpenCL C, with Halyard, and with other systems.
   which kernels are compiled, does not count. BabelStream waits for each of its kernels, as its description requires.
 - **By hand** is OpenCL 1.2 with buffers, reads and writes, without Halyard; with several ranks it calls MPI. **PyOpenCL** launches the same kernels
   from Python.
-- **Kernels in Go** are launched by package halyard, as a user would write it, and the lines of code are those of these programs. With ranks these
+- **Kernels in Go** are launched by package halyard, in programs as a user would write them, and the lines of code are those of these programs. With ranks these
   programs use packages hal and buffer, as those with kernels in C do.
-- **k-means and the path tracer** launch kernels that are in Go in Halyard's examples, and their lines are counted. In C, in WGSL and for numba
+- **k-means and the path tracer** use the kernels in Go of Halyard's examples, and the lines of these kernels are counted. In C, in WGSL and for numba
   they are written by hand; there are none for PyOpenCL and StarPU. A few points of the path tracer's picture may differ: where a compiler rounds otherwise, a ray
   goes elsewhere.
-- **Recorded** is the same program with the launches of two steps recorded once and repeated, by Queue.Record. The lines are those of a recorded
-  program without its kernels. Only programs of many short steps have it.
+- **Recorded** is the same program with the launches of two steps recorded once and repeated, by Queue.Record. In the table of lines this column
+  counts the recorded program without its kernels. Only programs of many short steps have it.
 - **On two devices** each device has a part of the rows, of the arrays, or of the bodies. The programs with kernels in Go are the same as on one
   device, with a queue that is opened on both: it measures what a part takes on each, and may decide to use only one. The host adds up the sums of
-  BabelStream's dot. In the n-body program each device needs, before each step, the places that the other has written. The programs of PyOpenCL use
+  BabelStream's dot. In the n-body program each device needs, before each step, the positions that the other has written. The programs of PyOpenCL use
   one device: on two they would make the calls of OpenCL C by hand. Streams of two platforms cannot wait for each other's events, so Halyard holds the
   later stream until a goroutine sees that the event is done. Where each step is short, these goroutines compete with the devices for the same
   processors.
 - **On Vulkan** the programs with kernels in Go run on lavapipe, Mesa's driver for processors, which computes on the same processors as the others.
   **gogpu/wgpu** is WebGPU in Go without cgo. Its programs are written beside Halyard's with kernels in WGSL, and all launches of a run are in one
-  submission. It copies what the host writes and reads through buffers of its own, checks each launch, and puts a barrier after each. WGSL has
+  submission. It uses staging buffers of its own for what the host writes or reads, checks each launch, and puts a barrier after each. WGSL has
   numbers of 32 bits only, so there is no BabelStream of it, and it leaves the rounding of operations to the driver: the Mandelbrot set may differ in
   1 of 100 points, and the path tracer's picture is compared by the means of squares of 16×16 points. It does not divide work among devices or ranks.
 - **Kernels for Halyard** compare their index with the number of elements, because the last block of a launch may reach beyond it. Those by hand do
@@ -116,7 +116,7 @@ OpenCL C, with Halyard, and with other systems.
   processors. There are StarPU programs of conjugate gradient and heat. In the others, a step needs nothing that another device has written, or all of
   it, and StarPU has no choice of what to copy.
 - **On the host** Go kernels run as Go, and are compared with numba's parallel loops, on all processors. numba's compiler makes vector instructions.
-  Go's makes them of the functions that "halyard kernels" writes for them, in builds with GOEXPERIMENT=simd: these are measured as vectors.
+  Go's compiler makes them from the vector functions that "halyard kernels" writes, in builds with GOEXPERIMENT=simd: these are measured as vectors.
 
 `
 

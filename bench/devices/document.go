@@ -180,7 +180,7 @@ func (r *report) slower(b *strings.Builder) {
 			e.most, e.costs = row.Ratio.Median, row.Ours.Median-row.Raw.Median
 		}
 	}
-	fmt.Fprintf(b, "\n### Where we are slower\n\nEverything above whose ratio is over %.1f in three quarters of the pairs; \"adds\" is the difference at the worst size.\n", slowerFrom)
+	fmt.Fprintf(b, "\n### Where we are slower\n\nEverything above whose ratio is over %.1f in three quarters of the pairs; \"adds\" is our time less the raw time, at the size with the worst ratio.\n", slowerFrom)
 	if len(list) == 0 {
 		b.WriteString("\nNothing.\n")
 		return

@@ -25,7 +25,7 @@ func markdown(all []curve, picture string) string {
 	if picture != "" {
 		fmt.Fprintf(&b, "![What a rank sends, and its share of the time](%s)\n\n", picture)
 	}
-	b.WriteString("| layout | ranks | messages of a rank | bytes of a rank | making it | moving | clean exchange | clean bytes |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| layout | ranks | messages of a rank | bytes of a rank | making it | first exchange | exchange of nothing new | its bytes |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, c := range all {
 		for _, p := range c.points {
 			fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s | %s | %d |\n", c.name, p.ranks, p.messages, p.bytes,

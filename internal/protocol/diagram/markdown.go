@@ -25,9 +25,9 @@ means that it is valid nowhere, because it was never written or was reset. A tra
 `
 
 const sets = `
-*to* is the place that a transfer fills. It joins both sets before the effect shown.
+A transfer fills p, or in Evict the place *to*. That place is first added to both sets; then the sets change as the table says.
 Of several possible sources, or destinations of a sole copy, the one with the lowest cost is taken. The cost is a function of the
-caller's; without it the host is preferred, and then the lowest device. A sole copy may be saved to any place that has memory, and to
+caller's; without it the host is preferred, and then the lowest device. A sole copy may be saved to any other place in Allocated, and to
 the host in any case. If there is no such place the eviction is refused with ErrSoleCopy.
 
 ## The classic names
@@ -106,7 +106,7 @@ func markdown() string {
 			b.WriteString(" " + outcome(n, c) + " |")
 		}
 	}
-	b.WriteString("\n\nIf a cell has two names, the second applies when the other side has memory although nothing is valid, as after a Reset.\n")
+	b.WriteString("\n\nIf a cell has two names, the second applies if the other place has memory although nothing is valid, as after a Reset.\n")
 	b.WriteString(tail)
 	return b.String()
 }
