@@ -58,6 +58,12 @@ func (s *summary) goroutines() {
 	}
 }
 
+// idle reports whether the scenario ran and did nothing.
+func (t *tally) idle() bool { return t.Runs > 0 && t.Actions == 0 }
+
+// whyIdle is about scenarios with kernels, which simulated devices run if NVIDIA's compiler is there.
+const whyIdle = "what it needs is missing, such as NVRTC for kernels on simulated devices"
+
 // add adds what another run did and found.
 func (t *tally) add(o *tally) {
 	t.Runs += o.Runs
@@ -128,6 +134,9 @@ func (s *summary) text() string {
 	b.WriteString(s.table().Render())
 	fmt.Fprintf(&b, "\n%s, seeds %d to %d%s, on %s\n", s.time(), s.FirstSeed, s.FirstSeed+s.Seeds-1, s.Also, strings.Join(s.Devices, ", "))
 	for _, t := range s.Scenarios {
+		if t.idle() {
+			fmt.Fprintf(&b, "SKIPPED  %s: %s\n", t.Name, whyIdle)
+		}
 		for _, f := range t.Failures {
 			fmt.Fprintf(&b, "FAILED  %s: %s\n", t.Name, f)
 		}
@@ -164,6 +173,9 @@ func (s *summary) markdown() string {
 	b.WriteString("\n" + s.table().RenderMarkdown() + "\n\n")
 	for _, t := range s.Scenarios {
 		fmt.Fprintf(&b, "- **%s**: %s.", t.Name, t.What)
+		if t.idle() {
+			fmt.Fprintf(&b, " **Not run: %s.**", whyIdle)
+		}
 		if len(t.Errors) > 0 {
 			var kinds []string
 			for k, n := range t.Errors {

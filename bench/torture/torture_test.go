@@ -119,14 +119,17 @@ func TestMergeAddsUp(t *testing.T) {
 }
 
 func TestSummaryNamesFailures(t *testing.T) {
-	s := summary{Date: "2026-01-01", Machine: "a machine", Halyard: "a commit", FirstSeed: 7, Seeds: 2, Scenarios: []*tally{{Name: "a", What: "does this", Actions: 3}, {Name: "b", What: "does that",
+	s := summary{Date: "2026-01-01", Machine: "a machine", Halyard: "a commit", FirstSeed: 7, Seeds: 2, Scenarios: []*tally{{Name: "a", What: "does this", Runs: 1, Actions: 3}, {Name: "c", Runs: 2}, {Name: "b", What: "does that",
 		Faults: 1, Leaks: 2, Errors: map[string]uint64{"busy": 4}, Failures: []string{"seed 8: two\nlines"}}}}
 	assert.Contains(t, s.text(), "FAILED  b: seed 8: two\nlines\n")
 	assert.NotContains(t, s.text(), "FAILED  a")
+	assert.Contains(t, s.text(), "SKIPPED  c: what it needs is missing")
+	assert.NotContains(t, s.text(), "SKIPPED  a")
 	text := s.markdown()
 	assert.Contains(t, text, "- When and where: 2026-01-01, a machine, Halyard at a commit.\n")
 	assert.Contains(t, text, "**3 actions, 1 faults made on purpose, 0 wrong bytes, 2 leaks, ")
 	assert.Contains(t, text, "busy (4)")
+	assert.Equal(t, 1, strings.Count(text, "Not run: "))
 	assert.Contains(t, text, "failed: seed 8: two lines")
 	assert.Contains(t, text, "Seeds: 7 to 8.")
 	assert.True(t, slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, "| b | 0 | 0 | 1 | 0 | 2 |") }))
