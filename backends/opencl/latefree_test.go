@@ -16,17 +16,22 @@ func TestMemoryOfPoCLIsFreedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var freed []uintptr
 		l := &lateFrees{free: func(base uintptr) { freed = append(freed, base) }}
+		seen := func() []uintptr {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return slices.Clone(freed)
+		}
 		l.put(1, 100)
 		time.Sleep(keepFreed / 2)
 		l.put(2, 100)
 		synctest.Wait()
-		require.Empty(t, freed)
+		require.Empty(t, seen())
 		time.Sleep(keepFreed / 2)
 		synctest.Wait()
-		require.Equal(t, []uintptr{1}, freed, "freed when its time has passed, with no further call")
+		require.Equal(t, []uintptr{1}, seen(), "freed when its time has passed, with no further call")
 		time.Sleep(keepFreed / 2)
 		synctest.Wait()
-		require.Equal(t, []uintptr{1, 2}, freed)
+		require.Equal(t, []uintptr{1, 2}, seen())
 
 		tries := 0
 		l.put(3, 100)
@@ -38,11 +43,11 @@ func TestMemoryOfPoCLIsFreedLater(t *testing.T) {
 		require.Equal(t, 4, tries, "and not where none was")
 
 		l.put(4, keepFreedBytes+1)
-		require.NotContains(t, freed, uintptr(4), "the last one is kept")
+		require.NotContains(t, seen(), uintptr(4), "the last one is kept")
 		l.put(5, 1)
-		require.Contains(t, freed, uintptr(4), "too many bytes")
+		require.Contains(t, seen(), uintptr(4), "too many bytes")
 		l.close()
-		require.Equal(t, []uintptr{1, 2, 3, 4, 5}, freed)
+		require.Equal(t, []uintptr{1, 2, 3, 4, 5}, seen())
 
 		freed = nil
 		for i := range keepFreedBlocks + 10 {
