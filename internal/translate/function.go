@@ -310,8 +310,9 @@ func (f *function) parameter(v *types.Var, i int, spaces []space) {
 	f.vars[v] = w
 }
 
-// mostPassed is how many bytes of arguments CUDA passes to a kernel. With more, no kernel of the package could be loaded.
-const mostPassed = 4096
+// mostPassed is how many bytes of arguments a kernel may have. CUDA passes 4096, and HALYARD_CHECK=bounds needs 8 of them. With more, no
+// kernel of the package could be loaded.
+const mostPassed = 4096 - 8
 
 // passed counts the bytes of a kernel's arguments.
 func (f *function) passed(m *param) {
@@ -324,10 +325,10 @@ func (f *function) passed(m *param) {
 	case value:
 		n = sizes.Sizeof(m.typ)
 	}
-	if n > mostPassed-8 {
+	if n > mostPassed {
 		refuse(m.pos, "%s has %d bytes, and a kernel's arguments have at most %d in all; pass it in a slice", m.name, n, mostPassed)
 	}
-	if f.bytes += (n + 7) &^ 7; f.bytes > mostPassed-8 { // 8 for HALYARD_CHECK=bounds
+	if f.bytes += (n + 7) &^ 7; f.bytes > mostPassed {
 		refuse(m.pos, "the arguments up to %s have %d bytes, and a kernel's arguments have at most %d in all; pass some in a slice", m.name, f.bytes, mostPassed)
 	}
 }
