@@ -208,6 +208,10 @@ func BenchmarkAllocAndFreeTogether(b *testing.B) {
 // rawAllocAndFree makes the vendor's calls that allocate and free the same memory as the driver's
 // Alloc and Free.
 func rawAllocAndFree(p place, n uint64) {
+	if late := p.ctx.late; late != nil && p.tier != tierBuffer { // the context's other memory is freed by a timer
+		late.mu.Lock()
+		defer late.mu.Unlock()
+	}
 	switch p.tier {
 	case tierBuffer:
 		m, _ := p.t.createBuffer(p.ctx.cl, memReadWrite, n, 0)

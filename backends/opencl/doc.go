@@ -37,9 +37,10 @@
 // registered and is used in place: by its address where the device can access all of the process's memory, and through
 // CL_MEM_USE_HOST_PTR in the buffer tier. In all other cases host memory cannot be registered.
 //
-// PoCL 7.1 takes a freed address from its list too late, and ends the process if an allocation gets that address meanwhile. So with versions
-// of PoCL that have unified shared memory the backend frees memory 50 ms later. It keeps back at most 64 MiB and 4096 blocks, but always the
-// last block; if an allocation fails, it frees all of them and tries again.
+// PoCL 7.1 takes a freed address from its list too late, and ends the process if an allocation gets that address meanwhile. So with
+// versions of PoCL that have unified shared memory the backend frees memory of the tiers with addresses up to 100 ms later. It keeps back
+// at most 64 MiB and 256 blocks, but always the last block, and frees all of them if an allocation would fail otherwise. A program that
+// allocates such memory itself, in the context that Handles returns, is not protected: it should do so in a context of its own.
 //
 // # Contexts, streams and events
 //

@@ -97,6 +97,7 @@ type hardware struct {
 	class                              driver.Class
 	unified, cpu, emulated             bool
 	freeMemory                         bool // it reports its free memory
+	deviceAddress                      bool // the device may pass addresses of buffers to kernels
 	timer                              bool // its time stamps can be used
 	blocking                           bool // clFlush returns only when the work is done
 	unifiedSVM                         bool // cl_khr_unified_svm
@@ -167,6 +168,7 @@ func describe(t *table, p *platform, id uintptr, usm func() *usmTable) (*hardwar
 	}
 	h.unifiedSVM = extensions["cl_khr_unified_svm"]
 	h.freeMemory = extensions["cl_amd_device_attribute_query"]
+	h.deviceAddress = extensions["cl_ext_buffer_device_address"]
 	if extensions["cl_khr_device_uuid"] {
 		copy(h.uuid[:], f.bytes(deviceUUID))
 	}

@@ -153,6 +153,11 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 		return d.hw.usm.allocInfo(d.ctx.cl, ptr, param, value)
 	}
 	p := driver.PointerInfo{Device: -1}
+	late := d.ctx.late
+	if late != nil { // memory that is kept is freed, and must not be given back between two queries
+		late.mu.Lock()
+		defer late.mu.Unlock()
+	}
 	kind, err := d.word(op, api, get, ptr, usmAllocType, 4)
 	if err != nil {
 		return p, err
@@ -170,6 +175,9 @@ func (d *device) pointer(op string, ptr uintptr) (driver.PointerInfo, error) {
 	base, err := d.word(op, api, get, ptr, usmAllocBase, wordSize)
 	if err != nil {
 		return p, err
+	}
+	if late != nil && late.keeps(uintptr(base)) {
+		return driver.PointerInfo{Device: -1}, d.refuse(op, driver.ErrInvalidArgument, "the memory at %#x is freed", ptr)
 	}
 	if p.Size, err = d.word(op, api, get, ptr, usmAllocSize, wordSize); err != nil {
 		return p, err

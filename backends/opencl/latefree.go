@@ -3,6 +3,7 @@
 package opencl
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,12 +12,12 @@ import (
 //
 // PoCL 7.1 lists the addresses of its memory, and an assertion ends the process if an allocation gets an address that is still in the list. It takes
 // an address out after it has freed the bytes (clMemFreeINTEL), and only when no command holds the memory, which a thread of PoCL lets go after
-// the program can see that the command has ended. No call waits for that thread. So freed memory is kept until the thread must have passed, and no
-// allocation runs beside a free.
+// the program can see that the command has ended. No call waits for that thread. So freed memory is kept until the thread has had time to pass, and
+// no allocation runs beside a free.
 type lateFrees struct {
 	free func(base uintptr) // the driver's call
 
-	mu    sync.Mutex // held during calls that allocate or free
+	mu    sync.Mutex // held during calls that allocate or free; locked before a context's mu
 	kept  []lateFree // in the order of their frees
 	bytes uint64     // of them
 	timer *time.Timer
@@ -29,17 +30,20 @@ type lateFree struct {
 	at   time.Time // when the backend freed it
 }
 
-// Memory is kept for keepFreed at least, but for what exceeds a number of blocks or bytes. The last block is kept whatever its size.
+// Memory is kept for keepFreed. It is freed sooner, but not before keepFreedLeast, if an allocation needs it, or if more than a number of blocks or
+// bytes are kept. The last block is kept whatever its size.
 const (
-	keepFreed       = 50 * time.Millisecond
-	keepFreedBlocks = 4096
+	keepFreed       = 100 * time.Millisecond
+	keepFreedLeast  = 2 * time.Millisecond
+	keepFreedBlocks = 256 // PoCL searches its list from one end to the other at each free
 	keepFreedBytes  = 64 << 20
 )
 
-// lateFreesOn returns what frees memory on a device in a tier, or nil where memory may be freed at once.
+// lateFreesOn returns what frees memory of a tier, or nil where memory may be freed at once. Versions of PoCL without unified shared memory and
+// without addresses of buffers have no such list.
 func lateFreesOn(h *hardware, t tier, cl uintptr) *lateFrees {
 	switch {
-	case h.platformText != pocl || !h.tiers.has(tierUSM) || t == tierBuffer: // older versions have no such list
+	case h.platformText != pocl || !h.tiers.has(tierUSM) && !h.deviceAddress || t == tierBuffer:
 		return nil
 	case t == tierUSM:
 		return &lateFrees{free: func(base uintptr) { _ = h.usm.free(cl, base) }} // fails for unknown addresses alone
@@ -47,18 +51,27 @@ func lateFreesOn(h *hardware, t tier, cl uintptr) *lateFrees {
 	return &lateFrees{free: func(base uintptr) { h.t.svmFree(cl, base) }}
 }
 
-// allocate makes an allocation by try, which reports whether it succeeded. A failed one is tried again when all freed memory is free.
-func (l *lateFrees) allocate(try func() bool) {
+// allocate makes an allocation by try, which reports whether it succeeded. held is how many bytes of the device's total are in use with this
+// allocation. What is kept is freed first if the device would have too little with it, and if the allocation fails, which is then tried again.
+func (l *lateFrees) allocate(held, total uint64, try func() bool) {
 	if l == nil {
 		try()
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if total != 0 && held+l.bytes > total {
+		l.freeAll()
+	}
 	if !try() && len(l.kept) > 0 {
-		l.freeThrough(time.Now())
+		l.freeAll()
 		try()
 	}
+}
+
+// keeps reports whether the memory that begins at base is freed, and only kept. l is locked.
+func (l *lateFrees) keeps(base uintptr) bool {
+	return slices.ContainsFunc(l.kept, func(f lateFree) bool { return f.base == base })
 }
 
 // put takes memory that is to be freed.
@@ -66,12 +79,13 @@ func (l *lateFrees) put(base uintptr, size uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	l.freeThrough(now.Add(-keepFreed))
 	l.kept = append(l.kept, lateFree{base, size, now})
 	l.bytes += size
 	for len(l.kept) > 1 && (len(l.kept) > keepFreedBlocks || l.bytes > keepFreedBytes) {
+		l.ripen(l.kept[0])
 		l.freeFirst()
 	}
-	l.freeThrough(now.Add(-keepFreed))
 	if l.timer == nil {
 		l.timer = time.AfterFunc(keepFreed, l.expire)
 	}
@@ -90,7 +104,7 @@ func (l *lateFrees) expire() {
 	l.timer.Reset(keepFreed - now.Sub(l.kept[0].at))
 }
 
-// close frees everything. The context has no memory then.
+// close frees everything. The context has no memory then, and makes none.
 func (l *lateFrees) close() {
 	if l == nil {
 		return
@@ -102,6 +116,17 @@ func (l *lateFrees) close() {
 	}
 	l.freeThrough(time.Now())
 }
+
+// freeAll frees everything once the last block has been kept for keepFreedLeast.
+func (l *lateFrees) freeAll() {
+	if n := len(l.kept); n > 0 {
+		l.ripen(l.kept[n-1])
+		l.freeThrough(time.Now())
+	}
+}
+
+// ripen waits until a block has been kept for keepFreedLeast.
+func (l *lateFrees) ripen(f lateFree) { time.Sleep(keepFreedLeast - time.Since(f.at)) }
 
 // freeThrough frees what the backend freed at the time end or before.
 func (l *lateFrees) freeThrough(end time.Time) {

@@ -135,7 +135,7 @@ func (m *memory) allocSVM(op string, align uint64) error {
 	}
 	size, ask := wanted(m.size, align)
 	var base uintptr
-	d.ctx.late.allocate(func() bool {
+	d.ctx.late.allocate(d.ctx.held.Load(), d.info.TotalMemory, func() bool {
 		base = d.t.svmAlloc(d.ctx.cl, flags, size, ask)
 		return base != 0
 	})
@@ -152,7 +152,7 @@ func (m *memory) allocUSM(op string, align uint64) error {
 	var base uintptr
 	var st status
 	var api string
-	d.ctx.late.allocate(func() bool {
+	d.ctx.late.allocate(d.ctx.held.Load(), d.info.TotalMemory, func() bool {
 		switch {
 		case m.kind == driver.KindShared:
 			api = "clSharedMemAllocINTEL"
