@@ -198,13 +198,13 @@ func goroutineMigration(t *trial) {
 
 func freesBesideAllocations(t *trial) {
 	d := t.dev
-	n := min(4<<20, d.Info().TotalMemory/(4*workers))
+	n := min(256<<10, d.Info().TotalMemory/(4*workers))
 	var data [workers][]byte
 	for i := range data {
 		data[i] = t.random(256)
 	}
 	t.together(workers, func(w int) {
-		for i := range t.Size(200, 50) {
+		for i := range t.Size(100, 50) {
 			m, err := d.Alloc(hal.KindDevice, n, 0)
 			t.must(err, "allocate")
 			if i%10 == 0 {
