@@ -13,7 +13,6 @@ var concurrencyChecks = []Check{
 	{Name: "MethodsParallel", Rule: "Every method may be called from many goroutines at once.", run: methodsParallel},
 	{Name: "OneStreamManyGoroutines", Rule: "Many goroutines may enqueue on one stream; each sees its own calls in order.", run: oneStreamManyGoroutines},
 	{Name: "CloseRaces", Rule: "A call that races with Close either works or is refused as closed.", run: closeRaces},
-	{Name: "FreesBesideAllocations", Rule: "Memory can be allocated while other goroutines free memory of the same size.", run: freesBesideAllocations},
 	{Name: "GoroutineMigration", Rule: "Work on one device may move from goroutine to goroutine and from thread to thread at every call.", run: goroutineMigration},
 	{Name: "HandlesParallel", Rule: "Handles on one device can be opened, used and closed at the same time.", run: handlesParallel},
 }
@@ -192,26 +191,6 @@ func goroutineMigration(t *trial) {
 			runtime.Gosched()
 			t.must(own.Sync(t.ctx), "sync")
 			t.same(out, repeated(p, 64), "goroutine %d, step %d", w, i)
-		}
-	})
-}
-
-func freesBesideAllocations(t *trial) {
-	d := t.dev
-	n := min(256<<10, d.Info().TotalMemory/(4*workers))
-	var data [workers][]byte
-	for i := range data {
-		data[i] = t.random(256)
-	}
-	t.together(workers, func(w int) {
-		for i := range t.Size(100, 50) {
-			m, err := d.Alloc(hal.KindDevice, n, 0)
-			t.must(err, "allocate")
-			if i%10 == 0 {
-				t.put(m, 0, data[w])
-				t.same(t.get(m, 0, len(data[w])), data[w], "goroutine %d", w)
-			}
-			t.must(m.Close(), "close memory")
 		}
 	})
 }

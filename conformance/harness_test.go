@@ -38,7 +38,7 @@ var required = map[string]string{
 	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CloseGivesContextsBack CancelledSyncLeavesUsable GoSliceMovesOrStays IdleStreamsTakeNoGoroutine ClosedObjectsAreForgotten ClosedMemoryLeavesTheProcess",
 	"HostMemory":   "PinnedRoundTrip RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
 	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved FailureUnderWayIsTold ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
-	"Concurrency":  "MethodsParallel CloseRaces FreesBesideAllocations GoroutineMigration",
+	"Concurrency":  "MethodsParallel CloseRaces GoroutineMigration",
 	"OutOfMemory":  "ExhaustMapsToOutOfMemory RecoverAfterOutOfMemory EveryNthCallFails",
 	"Capabilities": "BitEqualsInterfaceEqualsBehaviour UnsupportedIsErrUnsupported",
 	"Pools":        "ReusedOnTheStreamAtOnce ElsewhereAfterTheWork ShortageMakesStreamsWait RecordedUseIsKept LiveBlocksDoNotOverlap ContentsIsolated TrimGivesBack LimitHolds CloseWithLiveBlocks",

@@ -623,9 +623,16 @@ func TestMutants(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range mutantParts {
 		wg.Go(func() {
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMutants$", "-test.v", "-test.timeout", "5m")
-			child.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", variable, i, strings.Join(sick, " ")))
-			out, err := child.CombinedOutput()
+			var out []byte
+			var err error
+			// A backend that does not wait for its work may touch memory that is freed. Where that faults, once in many runs, the part begins again.
+			for range 3 {
+				child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestMutants$", "-test.v", "-test.timeout", "5m")
+				child.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", variable, i, strings.Join(sick, " ")))
+				if out, err = child.CombinedOutput(); !strings.Contains(string(out), "unexpected fault address") {
+					break
+				}
+			}
 			said[i] = string(out)
 			if err != nil || !strings.Contains(said[i], "--- PASS: TestMutants") {
 				t.Errorf("part %d: %v\n%s", i, err, out)
