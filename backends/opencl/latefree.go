@@ -10,10 +10,10 @@ import (
 
 // lateFrees frees memory of PoCL some time after the backend has freed it.
 //
-// PoCL 7.1 lists the addresses of its memory, and an assertion ends the process if an allocation gets an address that is still in the list. It takes
-// an address out after it has freed the bytes (clMemFreeINTEL), and only when no command holds the memory, which a thread of PoCL lets go after
-// the program can see that the command has ended. No call waits for that thread. So freed memory is kept until the thread has had time to pass, and
-// no allocation runs beside a free.
+// PoCL 7.1 lists the addresses of its memory, and an assertion ends the process if an allocation gets an address that is still in the
+// list. It takes an address out after it has freed the bytes (clMemFreeINTEL), and only when no command holds the memory, which a thread
+// of PoCL lets go after the program can see that the command has ended. No call waits for that thread. So freed memory is kept until the
+// thread has had time to pass, and no allocation runs beside a free.
 type lateFrees struct {
 	free func(base uintptr) // the driver's call
 
@@ -30,8 +30,8 @@ type lateFree struct {
 	at   time.Time // when the backend freed it
 }
 
-// Memory is kept for keepFreed. It is freed sooner, but not before keepFreedLeast, if an allocation needs it, or if more than a number of blocks or
-// bytes are kept. The last block is kept whatever its size.
+// Memory is kept for keepFreed. It is freed sooner, but not before keepFreedLeast, if an allocation needs it, or if more than a number of
+// blocks or bytes are kept. The last block is kept whatever its size.
 const (
 	keepFreed       = 100 * time.Millisecond
 	keepFreedLeast  = 2 * time.Millisecond
@@ -39,8 +39,8 @@ const (
 	keepFreedBytes  = 64 << 20
 )
 
-// lateFreesOn returns what frees memory of a tier, or nil where memory may be freed at once. Versions of PoCL without unified shared memory and
-// without addresses of buffers have no such list.
+// lateFreesOn returns what frees memory of a tier, or nil where memory may be freed at once. Versions of PoCL without unified shared
+// memory and without addresses of buffers have no such list.
 func lateFreesOn(h *hardware, t tier, cl uintptr) *lateFrees {
 	switch {
 	case h.platformText != pocl || !h.tiers.has(tierUSM) && !h.deviceAddress || t == tierBuffer:
@@ -51,8 +51,9 @@ func lateFreesOn(h *hardware, t tier, cl uintptr) *lateFrees {
 	return &lateFrees{free: func(base uintptr) { h.t.svmFree(cl, base) }}
 }
 
-// allocate makes an allocation by try, which reports whether it succeeded. held is how many bytes of the device's total are in use with this
-// allocation. What is kept is freed first if the device would have too little with it, and if the allocation fails, which is then tried again.
+// allocate makes an allocation by try, which reports whether it succeeded. held is how many bytes of the device's total are in use with
+// this allocation. What is kept is freed first if the device would have too little with it, and if the allocation fails, which is then
+// tried again.
 func (l *lateFrees) allocate(held, total uint64, try func() bool) {
 	if l == nil {
 		try()

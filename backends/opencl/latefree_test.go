@@ -4,7 +4,6 @@ package opencl
 
 import (
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,23 +96,28 @@ func TestMemoryOfPoCLIsFreedSooner(t *testing.T) {
 	})
 }
 
-// A free waits while an allocation is made.
+// Allocations and frees hold one lock.
 func TestNoFreeBesideAnAllocation(t *testing.T) {
-	var freed atomic.Bool
-	l := &lateFrees{free: func(uintptr) { freed.Store(true) }}
-	l.put(1, 1)
-	closed := make(chan struct{})
-	l.allocate(0, 0, func() bool {
-		go func() {
-			l.close()
-			close(closed)
-		}()
-		time.Sleep(keepFreed + keepFreed/2) // for close, and for the timer
-		require.False(t, freed.Load())
-		return true
+	synctest.Test(t, func(t *testing.T) {
+		l := &lateFrees{}
+		calls := 0
+		alone := func() {
+			calls++
+			if l.mu.TryLock() {
+				l.mu.Unlock()
+				t.Error("another call may run")
+			}
+		}
+		l.free = func(uintptr) { alone() }
+		l.put(1, keepFreedBytes)
+		l.put(2, 1)
+		require.Equal(t, 1, calls)
+		l.allocate(0, 0, func() bool { alone(); return calls > 2 })
+		require.Equal(t, 4, calls, "a try, a free and another try")
+		l.put(3, 1)
+		l.close()
+		require.Equal(t, 5, calls)
 	})
-	<-closed
-	require.True(t, freed.Load())
 }
 
 func TestWhereMemoryIsFreedLater(t *testing.T) {
