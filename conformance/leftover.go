@@ -23,6 +23,7 @@ type measure struct {
 // keeps once does not count.
 func (t *trial) leaves(what string, work func(), measures ...measure) {
 	const rounds = 8 // Mesa gives memory back late, some rounds at once
+	const wait, longest = 10 * time.Millisecond, 160 * time.Millisecond
 	read := func() []int64 {
 		runtime.GC()
 		runtime.GC() // the first may find objects that cleanups and pools keep
@@ -38,12 +39,18 @@ func (t *trial) leaves(what string, work func(), measures ...measure) {
 	for round := range rounds {
 		work()
 		after := read()
-		some := false
-		for i, m := range measures {
-			grown[i][round] = after[i] - before[i]
-			some = some || grown[i][round] >= m.least
+		grew := func() (some bool) {
+			for i, m := range measures {
+				grown[i][round] = after[i] - before[i]
+				some = some || grown[i][round] >= m.least
+			}
+			return some
 		}
-		if before = after; !some {
+		for d := wait; grew() && d <= longest; d *= 2 { // the OpenCL backend frees PoCL's memory up to 100 ms later
+			time.Sleep(d)
+			after = read()
+		}
+		if before = after; !grew() {
 			return
 		}
 	}
