@@ -41,6 +41,10 @@ var symbols = cudahip.Symbols{
 	cudahip.CallManagedAlloc:     {Name: "cuMemAllocManaged", Optional: true},
 	cudahip.CallAllocAsync:       {Name: "cuMemAllocAsync", Since: "11.2", Optional: true},
 	cudahip.CallFreeAsync:        {Name: "cuMemFreeAsync", Since: "11.2", Optional: true},
+	cudahip.CallDevicePool:       {Name: "cuDeviceGetMemPool", Since: "11.2", Optional: true},
+	cudahip.CallPoolGet:          {Name: "cuMemPoolGetAttribute", Since: "11.2", Optional: true},
+	cudahip.CallPoolSet:          {Name: "cuMemPoolSetAttribute", Since: "11.2", Optional: true},
+	cudahip.CallPoolTrim:         {Name: "cuMemPoolTrimTo", Since: "11.2", Optional: true},
 	cudahip.CallAddressRange:     {Name: "cuMemGetAddressRange_v2", Optional: true},
 	cudahip.CallPointerAttribute: {Name: "cuPointerGetAttribute", Optional: true},
 	cudahip.CallCopyIn:           {Name: "cuMemcpyHtoDAsync_v2"},
@@ -416,6 +420,43 @@ func (t calls) AllocAsync(ctx cudahip.Context, bytes, stream uintptr) (addr uint
 func (t calls) FreeAsync(ctx cudahip.Context, addr, stream uintptr) cudahip.Code {
 	f := t.Frame(cudahip.CallFreeAsync, ctx)
 	f.Args[0], f.Args[1] = addr, stream
+	code := f.Call()
+	f.Put()
+	return code
+}
+
+func (t calls) DevicePool(ctx cudahip.Context, dev int32) (pool uintptr, code cudahip.Code) {
+	f := t.Frame(cudahip.CallDevicePool, ctx)
+	f.Out[0] = 0
+	f.Args[0], f.Args[1] = f.OutAddr(0), uintptr(dev)
+	code = f.Call()
+	pool = uintptr(f.Out[0])
+	f.Put()
+	return pool, code
+}
+
+func (t calls) PoolGet(ctx cudahip.Context, pool uintptr, number int32) (value uintptr, code cudahip.Code) {
+	f := t.Frame(cudahip.CallPoolGet, ctx)
+	f.Out[0] = 0
+	f.Args[0], f.Args[1], f.Args[2] = pool, uintptr(number), f.OutAddr(0)
+	code = f.Call()
+	value = uintptr(f.Out[0])
+	f.Put()
+	return value, code
+}
+
+func (t calls) PoolSet(ctx cudahip.Context, pool uintptr, number int32, value []byte) cudahip.Code {
+	f := t.Frame(cudahip.CallPoolSet, ctx)
+	f.Args[0], f.Args[1], f.Args[2] = pool, uintptr(number), dl.Address(unsafe.Pointer(unsafe.SliceData(value)))
+	code := f.Call()
+	runtime.KeepAlive(value)
+	f.Put()
+	return code
+}
+
+func (t calls) PoolTrim(ctx cudahip.Context, pool, keep uintptr) cudahip.Code {
+	f := t.Frame(cudahip.CallPoolTrim, ctx)
+	f.Args[0], f.Args[1] = pool, keep
 	code := f.Call()
 	f.Put()
 	return code

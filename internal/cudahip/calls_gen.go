@@ -33,6 +33,10 @@ const (
 	CallManagedAlloc
 	CallAllocAsync
 	CallFreeAsync
+	CallDevicePool
+	CallPoolGet
+	CallPoolSet
+	CallPoolTrim
 	CallAddressRange
 	CallPointerAttribute
 	CallCopyIn
@@ -116,6 +120,12 @@ type Calls interface {
 	ManagedAlloc(ctx Context, bytes uintptr) (addr uintptr, code Code)
 	AllocAsync(ctx Context, bytes, stream uintptr) (addr uintptr, code Code)
 	FreeAsync(ctx Context, addr, stream uintptr) Code
+	// DevicePool returns the pool of AllocAsync. PoolGet and PoolSet take the vendor's number of an attribute.
+	DevicePool(ctx Context, dev int32) (pool uintptr, code Code)
+	PoolGet(ctx Context, pool uintptr, number int32) (value uintptr, code Code)
+	PoolSet(ctx Context, pool uintptr, number int32, value []byte) Code
+	// PoolTrim frees memory of the pool that nothing uses, until at most so many bytes are left of it.
+	PoolTrim(ctx Context, pool, keep uintptr) Code
 	AddressRange(ctx Context, addr uintptr) (base, bytes uintptr, code Code)
 	// PointerAttribute queries an attribute of an address by its number. It returns CodeInvalidValue for an address that the
 	// library does not know.

@@ -32,6 +32,7 @@ type Device struct {
 	calls   hostCalls
 	staging blocks
 	imports imports
+	pool    asyncPool
 
 	leftovers leftovers
 }
@@ -128,6 +129,7 @@ func (d *Device) FreeMayBlock() bool { return true }
 func (d *Device) Trim() {
 	_ = d.leftovers.close(d)
 	d.staging.close(d)
+	d.pool.trim(d)
 }
 
 // Close implements driver.Device. The context is destroyed when nothing else in the program retains it.
@@ -136,6 +138,7 @@ func (d *Device) Close() error {
 	d.signals.close(d)
 	err := d.leftovers.close(d)
 	d.staging.close(d)
+	d.pool.close(d)
 	return cmp.Or(d.release(CallRelease, releaseContext, uintptr(d.dev)), err)
 }
 

@@ -92,6 +92,7 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	if !d.info.Caps.Has(driver.CapStreamAlloc) {
 		return nil, d.refuse(op, driver.ErrUnsupported, "stream-ordered allocation is not supported")
 	}
+	d.pool.once.Do(func() { d.pool.open(d) })
 	m := &Memory{dev: d, size: size, origin: fromStream}
 	alloc := func(total uint64) (base, addr uintptr, failed Call, code Code) {
 		base, code = s.api.AllocAsync(s.ctx, uintptr(total), s.handle)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/testing/simgpu"
 )
 
@@ -98,4 +99,66 @@ func register(h *Harness, t *testing.T, lack simgpu.Lack) {
 	locked := alloc(t, d, driver.KindHost, 4096)
 	_, err = r.Register(unsafe.Add(locked.HostPointer(), 100), 100)
 	kind(t, err, driver.ErrBusy)
+}
+
+// keepsStreamMemory: the vendor's pool keeps memory while the device is open, unless the program has said how much.
+func keepsStreamMemory(h *Harness, t *testing.T) {
+	lib, err := dl.Open("", h.Library)
+	ok(t, err)
+	proc := func(names ...string) dl.Proc {
+		for _, n := range names {
+			if p := lib.Proc(n); p != 0 {
+				return p
+			}
+		}
+		t.Fatalf("the library lacks %q", names)
+		return 0
+	}
+	w := dl.GetWords()
+	defer w.Put()
+	call := func(p dl.Proc, pool uintptr) uint64 {
+		if code := p.Call3(pool, 4, w.At(0)); code != 0 {
+			t.Fatalf("attribute of the pool: %d", code)
+		}
+		return w[0]
+	}
+	get := proc("cuMemPoolGetAttribute", "hipMemPoolGetAttribute")
+	set := proc("cuMemPoolSetAttribute", "hipMemPoolSetAttribute")
+	for _, own := range []uint64{0, 12345} {
+		h.reset(t, 1)
+		d, err := h.backend.Open(t.Context(), 0)
+		ok(t, err)
+		if code := proc("cuDeviceGetMemPool", "hipDeviceGetMemPool").Call2(w.At(0), 0); code != 0 {
+			t.Fatalf("the device's pool: %d", code)
+		}
+		pool := uintptr(w[0])
+		w[0] = own
+		call(set, pool)
+		s, err := d.NewStream(driver.StreamOptions{})
+		ok(t, err)
+		want := own
+		if own == 0 {
+			want = d.Info().TotalMemory / 16
+		}
+		for range 2 {
+			m, err := s.(driver.StreamAllocator).AllocAsync(1000, 0)
+			ok(t, err)
+			if got := call(get, pool); got != want {
+				t.Errorf("the pool keeps %d bytes, want %d", got, want)
+			}
+			ok(t, s.(driver.StreamAllocator).FreeAsync(m))
+		}
+		trims := func() (n int) { return h.sim.Calls()["cuMemPoolTrimTo"] + h.sim.Calls()["hipMemPoolTrimTo"] }
+		d.(driver.Trimmer).Trim()
+		ok(t, s.Close())
+		ok(t, d.Close())
+		if n := trims(); own == 0 && n != 2 || own != 0 && n != 0 {
+			t.Errorf("%d trims after Trim and Close", n)
+		}
+		if got := call(get, pool); got != own {
+			t.Errorf("after Close the pool keeps %d bytes, want %d", got, own)
+		}
+		w[0] = 0
+		call(set, pool)
+	}
 }

@@ -32,6 +32,7 @@ var tests = []struct {
 	{"Memory/OutOfMemory", onlySim, outOfMemory},
 	{"Memory/LessAlignedThanUsual", onlySim, lessAligned},
 	{"Memory/NullAddress", onlySim, nullAddress},
+	{"Memory/KeptInStreamOrder", onlySim, keepsStreamMemory},
 	{"Memory/Register", anywhere, registerMemory},
 	{"Copy/PageableMemoryOfABusyStream", anywhere, copyPageableBusy},
 	{"Copy/PageableMemoryOfAnIdleStream", anywhere, copyPageableIdle},

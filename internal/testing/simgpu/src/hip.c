@@ -488,6 +488,10 @@ int hipDeviceGetDefaultMemPool(hipMemPool_t *out, int dev) {
     END(code);
 }
 
+int hipDeviceGetMemPool(hipMemPool_t *out, int dev) {
+    return hipDeviceGetDefaultMemPool(out, dev);
+}
+
 int hipMemPoolGetAttribute(hipMemPool_t pool, int which, void *value) {
     START(0);
     END(pool_get(num(pool), which, value));
