@@ -41,6 +41,10 @@ type Vendor struct {
 	// function serves as a gate if streams cannot wait for a word of memory.
 	HostGates bool
 
+	// PolledEvents says that waits ask for events again and again. Otherwise a thread sleeps in the vendor's call, for
+	// which the device interrupts the processor at each event that was recorded, whether a thread waits or not.
+	PolledEvents bool
+
 	// LegacyStream is the handle that replaces 0 for the legacy default stream. It is 0 if the
 	// vendor has no other handle for that stream.
 	LegacyStream uintptr

@@ -103,7 +103,10 @@ func (d *Device) NewStream(o driver.StreamOptions) (driver.Stream, error) {
 
 // NewEvent implements driver.Device.
 func (d *Device) NewEvent(o driver.EventOptions) (driver.Event, error) {
-	flags := uint32(eventBlocking)
+	var flags uint32
+	if !d.lib.vendor.PolledEvents {
+		flags = eventBlocking
+	}
 	if !o.Timing {
 		flags |= eventNoTiming
 	}

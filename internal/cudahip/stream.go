@@ -1,11 +1,13 @@
 package cudahip
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/nap"
 )
 
 // Stream implements driver.Stream, driver.Gater, driver.Notifier, driver.StreamAllocator,
@@ -191,15 +193,27 @@ func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 	return err.Kind == driver.ErrDeviceLost, err
 }
 
-// Sync implements driver.Event. The calling thread sleeps until the event is done.
+// Sync implements driver.Event. It sleeps most of the time if the wait is long.
 func (e *Event) Sync() error {
 	d := e.dev
 	if !e.recorded.Load() {
 		return nil
 	}
+	if d.lib.vendor.PolledEvents {
+		return e.outlast()
+	}
 	code := d.api.EventSync(d.ctx, e.handle)
 	d.calls.observe()
 	return d.check("sync event", CallEventSync, code)
+}
+
+// outlast asks until the work is done.
+func (e *Event) outlast() error {
+	for w := (nap.Waiter{}); ; w.Rest(context.Background()) {
+		if done, err := e.Query(); done || err != nil {
+			return err
+		}
+	}
 }
 
 // Close implements driver.Event.

@@ -1,6 +1,12 @@
 package cudahip
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/hal/driver"
+)
 
 // lostAPI is an API whose device is lost while a host call is enqueued: all host calls are abandoned, and then the call fails.
 type lostAPI struct {
@@ -34,5 +40,42 @@ func TestAbandonedWhileEnqueued(t *testing.T) {
 	c.abandon(nil)
 	if len(c.open) != 0 || len(called) != 0 {
 		t.Errorf("refused: %d open, %d called", len(c.open), len(called))
+	}
+}
+
+// eventAPI has events whose work is done at a later question.
+type eventAPI struct {
+	API
+	flags        uint32
+	asked, slept int
+}
+
+func (f *eventAPI) EventCreate(_ Context, flags uint32) (uintptr, Code) {
+	f.flags = flags
+	return 1, Success
+}
+func (f *eventAPI) EventSync(Context, uintptr) Code { f.slept++; return Success }
+
+func (f *eventAPI) EventQuery(Context, uintptr) Code {
+	if f.asked++; f.asked < 100 {
+		return CodeNotReady
+	}
+	return Success
+}
+
+// Only a vendor whose events are not polled gets events on which threads sleep.
+func TestPolledEvents(t *testing.T) {
+	for _, polled := range []bool{true, false} {
+		api := &eventAPI{}
+		d := &Device{lib: &library{vendor: &Vendor{PolledEvents: polled}}, api: api}
+		e, err := d.NewEvent(driver.EventOptions{})
+		require.NoError(t, err)
+		e.(*Event).recorded.Store(true)
+		require.NoError(t, e.Sync())
+		if polled {
+			require.Equal(t, eventAPI{flags: eventNoTiming, asked: 100}, *api)
+		} else {
+			require.Equal(t, eventAPI{flags: eventNoTiming | eventBlocking, slept: 1}, *api)
+		}
 	}
 }
