@@ -207,7 +207,11 @@ func inWGSL(app string) bool { return app != "stream" }
 // inPython returns the command of a program in Python.
 func inPython(folder string) func(o *options, r *row) (args, env []string) {
 	return func(o *options, r *row) ([]string, []string) {
-		return []string{o.python, filepath.Join(o.programs, folder, r.App.Name+".py")}, []string{"PYTHONPATH=" + filepath.Join(o.programs, "python")}
+		path := filepath.Join(o.programs, "python")
+		if more := os.Getenv("PYTHONPATH"); more != "" { // where a machine has numba, for example
+			path += string(filepath.ListSeparator) + more
+		}
+		return []string{o.python, filepath.Join(o.programs, folder, r.App.Name+".py")}, []string{"PYTHONPATH=" + path}
 	}
 }
 
