@@ -149,6 +149,7 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 			ok(t, s.(driver.StreamAllocator).FreeAsync(m))
 		}
 		trims := func() (n int) { return h.sim.Calls()["cuMemPoolTrimTo"] + h.sim.Calls()["hipMemPoolTrimTo"] }
+		ok(t, s.Sync())
 		d.(driver.Trimmer).Trim()
 		ok(t, s.Close())
 		ok(t, d.Close())
