@@ -35,8 +35,12 @@
 //
 // Memory of KindHost is page-locked for all contexts and mapped. Memory of KindShared is
 // managed; on a device without CapConcurrentShared the host must not touch any of it while a
-// kernel runs. Streams are created non-blocking. A thread that waits for an event sleeps
-// (CU_EVENT_BLOCKING_SYNC).
+// kernel runs. Streams are created non-blocking. Events are made without CU_EVENT_BLOCKING_SYNC, which makes
+// the device interrupt a processor at each of them. A wait for an event asks for it again and again, and sleeps
+// between the questions once it has taken a millisecond.
+//
+// Memory in stream order comes from the device's current pool (cuDeviceGetMemPool). If that has the release threshold 0,
+// the first allocation raises it to a 16th of the device's memory, and closing the device sets it back.
 //
 // A gate is cuStreamWaitValue32 on a page-locked word. Drivers before 11.7 lack that call. On them a
 // gate is a host function that blocks. The driver may run host functions one at a time, so such a gate

@@ -10,7 +10,7 @@ import (
 // the host waits, unless the pool's release threshold says how many bytes to keep (CUDA driver API,
 // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD); the next allocation then takes long. HIP takes this over.
 //
-// The pool is the one of the whole process. So a threshold that the program has set stays, and Close sets it back.
+// The pool is the one of the whole process. So a threshold that the program sets stays, and Close sets back only its own.
 type asyncPool struct {
 	once   sync.Once
 	handle atomic.Uintptr // 0 if the pool is left as it is
@@ -32,14 +32,16 @@ func (p *asyncPool) open(d *Device) {
 	if code != Success {
 		return
 	}
-	if bytes, code := d.api.PoolGet(d.ctx, pool, releaseThreshold); code == Success && bytes == 0 &&
-		p.keep(d, pool, d.info.TotalMemory/keptPart) == Success {
+	if p.change(d, pool, 0, d.info.TotalMemory/keptPart) {
 		p.handle.Store(pool)
 	}
 }
 
-func (p *asyncPool) keep(d *Device, pool uintptr, bytes uint64) Code {
-	return d.api.PoolSet(d.ctx, pool, releaseThreshold, binary.NativeEndian.AppendUint64(nil, bytes))
+// change sets the threshold to another if it is as expected, and reports whether it did.
+func (p *asyncPool) change(d *Device, pool uintptr, from, to uint64) bool {
+	is, code := d.api.PoolGet(d.ctx, pool, releaseThreshold)
+	return code == Success && uint64(is) == from &&
+		d.api.PoolSet(d.ctx, pool, releaseThreshold, binary.NativeEndian.AppendUint64(nil, to)) == Success
 }
 
 // trim gives what the pool keeps back to the system.
@@ -49,10 +51,9 @@ func (p *asyncPool) trim(d *Device) {
 	}
 }
 
-// close trims the pool, and makes it keep nothing. The device is closed.
+// close makes the pool keep nothing. The device is closed.
 func (p *asyncPool) close(d *Device) {
-	if pool := p.handle.Load(); pool != 0 {
-		_ = p.keep(d, pool, 0)
+	if pool := p.handle.Load(); pool != 0 && p.change(d, pool, d.info.TotalMemory/keptPart, 0) {
 		p.trim(d)
 	}
 }

@@ -124,7 +124,12 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 	}
 	get := proc("cuMemPoolGetAttribute", "hipMemPoolGetAttribute")
 	set := proc("cuMemPoolSetAttribute", "hipMemPoolSetAttribute")
-	for _, own := range []uint64{0, 12345} {
+	for _, c := range []struct {
+		own   uint64 // the program's threshold
+		later bool   // it is set after the first allocation
+		trims int    // by Trim and Close
+	}{{0, false, 2}, {12345, false, 0}, {12345, true, 1}} {
+		own, later := c.own, c.later
 		h.reset(t, 1)
 		d, err := h.backend.Open(t.Context(), 0)
 		ok(t, err)
@@ -133,11 +138,13 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 		}
 		pool := uintptr(w[0])
 		w[0] = own
-		call(set, pool)
+		if !later {
+			call(set, pool)
+		}
 		s, err := d.NewStream(driver.StreamOptions{})
 		ok(t, err)
 		want := own
-		if own == 0 {
+		if own == 0 || later {
 			want = d.Info().TotalMemory / 16
 		}
 		for range 2 {
@@ -148,13 +155,15 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 			}
 			ok(t, s.(driver.StreamAllocator).FreeAsync(m))
 		}
-		trims := func() (n int) { return h.sim.Calls()["cuMemPoolTrimTo"] + h.sim.Calls()["hipMemPoolTrimTo"] }
+		if w[0] = own; later {
+			call(set, pool)
+		}
 		ok(t, s.Sync())
 		d.(driver.Trimmer).Trim()
 		ok(t, s.Close())
 		ok(t, d.Close())
-		if n := trims(); own == 0 && n != 2 || own != 0 && n != 0 {
-			t.Errorf("%d trims after Trim and Close", n)
+		if n := h.sim.Calls()["cuMemPoolTrimTo"] + h.sim.Calls()["hipMemPoolTrimTo"]; n != c.trims {
+			t.Errorf("%d trims by Trim and Close, want %d", n, c.trims)
 		}
 		if got := call(get, pool); got != own {
 			t.Errorf("after Close the pool keeps %d bytes, want %d", got, own)
