@@ -23,7 +23,6 @@ type measure struct {
 // keeps once does not count.
 func (t *trial) leaves(what string, work func(), measures ...measure) {
 	const rounds = 8 // Mesa gives memory back late, some rounds at once
-	const wait, longest = 10 * time.Millisecond, 160 * time.Millisecond
 	read := func() []int64 {
 		runtime.GC()
 		runtime.GC() // the first may find objects that cleanups and pools keep
@@ -39,18 +38,12 @@ func (t *trial) leaves(what string, work func(), measures ...measure) {
 	for round := range rounds {
 		work()
 		after := read()
-		grew := func() (some bool) {
-			for i, m := range measures {
-				grown[i][round] = after[i] - before[i]
-				some = some || grown[i][round] >= m.least
-			}
-			return some
+		some := false
+		for i, m := range measures {
+			grown[i][round] = after[i] - before[i]
+			some = some || grown[i][round] >= m.least
 		}
-		for d := wait; grew() && d <= longest; d *= 2 { // the OpenCL backend frees PoCL's memory up to 100 ms later
-			time.Sleep(d)
-			after = read()
-		}
-		if before = after; !grew() {
+		if before = after; !some {
 			return
 		}
 	}
@@ -172,7 +165,7 @@ func closedMemoryLeaves(t *trial) {
 			for _, m := range mems {
 				t.must(m.Close(), "close memory")
 			}
-			t.settled()
+			t.must(t.dev.Reclaim(t.ctx), "reclaim") // drivers may cache what is closed
 		}, measure{"the process", int64(size * blocks / 4), resident})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,6 +111,31 @@ func TestReclaimWaitsForStreamsBehindGates(t *testing.T) {
 	require.NoError(t, other.Close())
 	require.NoError(t, elsewhere.Close())
 	require.NoError(t, d.Close())
+}
+
+// Reclaim trims the driver's caches when what was closed has come to them.
+func TestReclaimTrimsLast(t *testing.T) {
+	var mu sync.Mutex
+	var calls []string
+	note := func(what string) { mu.Lock(); calls = append(calls, what); mu.Unlock() }
+	b := &hooked.Backend{Backend: host.New(host.Options{Name: "trimmed", Discrete: 1}),
+		Free: func(m *hooked.Memory) error { note("free"); return m.Memory.Free() },
+		Trim: func(*hooked.Device) { note("trim") }}
+	d, err := hal.OpenWith(t.Context(), b, 0)
+	require.NoError(t, err)
+	s := openStream(t, d)
+	m, err := d.Alloc(hal.KindDevice, 64, 0)
+	require.NoError(t, err)
+	g, err := s.Gate()
+	require.NoError(t, err)
+	require.NoError(t, s.Fill(m.All(), hal.Zero))
+	require.NoError(t, m.Close())
+	time.AfterFunc(10*time.Millisecond, func() { _ = g.Signal() })
+	require.NoError(t, d.Reclaim(t.Context()))
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []string{"free", "trim"}, calls)
+	require.NoError(t, hal.CloseAll(d, s))
 }
 
 // A call that is given up while another closes the device leaves the waiting to that.

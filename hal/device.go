@@ -134,7 +134,7 @@ func (d *Device) Caps() Caps {
 
 // MemInfo returns the free and total memory of the device in bytes. The error is of
 // kind ErrUnsupported if the driver does not report it. Other processes change the
-// figures at any time; treat them as a hint.
+// figures at any time; treat them as a hint. Memory that the driver caches for [Stream.AllocAsync] does not count as free.
 func (d *Device) MemInfo() (free, total uint64, err error) {
 	const op = "memory information"
 	if err := d.begin(op); err != nil {
@@ -221,7 +221,8 @@ func (s *deviceState) closedError(op string) error {
 }
 
 // Reclaim waits until all closed objects have been given back to the driver, or until ctx ends. An object is
-// given back when the work that uses it has finished. Reclaim also frees idle memory that is kept for [CopyPeer].
+// given back when the work that uses it has finished. Reclaim also frees idle memory that is kept for [CopyPeer], and then, unless a gate
+// is shut, memory that the driver caches for [Stream.AllocAsync].
 func (d *Device) Reclaim(ctx context.Context) error {
 	const op = "reclaim"
 	if err := d.begin(op); err != nil {
@@ -232,11 +233,15 @@ func (d *Device) Reclaim(ctx context.Context) error {
 		return wait.Interrupted(op, ctx)
 	}
 	d.s.freeKept()
-	d.s.trim()
 	d.s.TrimEvents()
 	d.s.Sweep()
 	d.s.Reaper.Sweep()
-	if d.s.Reaper.Wait(ctx) != nil {
+	err := d.s.Reaper.Wait(ctx)
+	if err == nil {
+		d.s.trim() // of what has been freed by now, too
+		err = d.s.Reaper.Wait(ctx)
+	}
+	if err != nil {
 		return wait.Interrupted(op, ctx)
 	}
 	return nil

@@ -40,7 +40,7 @@
 // between the questions once it has taken a millisecond.
 //
 // Memory in stream order comes from the device's current pool (cuDeviceGetMemPool). If that has the release threshold 0,
-// the first allocation raises it to a 16th of the device's memory, and closing the device sets it back.
+// the first allocation raises it to 1 GiB, or to a 16th of the device's memory if that is less, and closing the device sets it back.
 //
 // A gate is cuStreamWaitValue32 on a page-locked word. Drivers before 11.7 lack that call. On them a
 // gate is a host function that blocks. The driver may run host functions one at a time, so such a gate

@@ -89,6 +89,9 @@ func (d *device) MemInfo() (free, total uint64, err error) {
 	return binary.NativeEndian.Uint64(value[:]) << 10, d.info.TotalMemory, nil
 }
 
+// Trim implements driver.Trimmer.
+func (d *device) Trim() { d.ctx.late.trim() }
+
 // Close releases the handle.
 func (d *device) Close() error {
 	d.late.Wait()

@@ -39,7 +39,8 @@
 //
 // PoCL 7.1 takes a freed address from its list too late, and ends the process if an allocation gets that address meanwhile. So with
 // versions of PoCL that have unified shared memory the backend frees memory of the tiers with addresses up to 100 ms later. It keeps back
-// at most 64 MiB and 256 blocks, but always the last block, and frees all of them if an allocation would fail otherwise. A program that
+// at most 64 MiB and 256 blocks, but always the last block, and frees all of them for Device.Reclaim, or if an allocation would fail
+// otherwise. A program that
 // allocates such memory itself, in the context that Handles returns, is not protected: it should do so in a context of its own.
 //
 // # Contexts, streams and events

@@ -105,6 +105,23 @@ func (l *lateFrees) expire() {
 	l.timer.Reset(keepFreed - now.Sub(l.kept[0].at))
 }
 
+// trim frees what is kept now, once it has been kept long enough.
+func (l *lateFrees) trim() {
+	if l == nil {
+		return
+	}
+	var last time.Time
+	l.mu.Lock()
+	if n := len(l.kept); n > 0 {
+		last = l.kept[n-1].at
+	}
+	l.mu.Unlock()
+	time.Sleep(time.Until(last.Add(keepFreed)))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.freeThrough(last)
+}
+
 // close frees everything. The context has no memory then, and makes none.
 func (l *lateFrees) close() {
 	if l == nil {

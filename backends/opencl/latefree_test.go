@@ -47,8 +47,16 @@ func TestMemoryOfPoCLIsFreedLater(t *testing.T) {
 		time.Sleep(keepFreed / 2)
 		synctest.Wait()
 		require.Equal(t, []uintptr{1, 2}, l.seen())
+		l.put(3, 100)
+		time.Sleep(keepFreed / 4)
+		start := time.Now()
+		l.trim()
+		require.Equal(t, []uintptr{1, 2, 3}, l.seen())
+		require.Equal(t, keepFreed*3/4, time.Since(start), "not before its time")
+		l.trim()
+		require.Equal(t, keepFreed*3/4, time.Since(start), "nothing is kept")
 		l.close()
-		require.Len(t, l.seen(), 2)
+		require.Len(t, l.seen(), 3)
 	})
 }
 
@@ -196,7 +204,7 @@ func TestFreesThatComeLater(t *testing.T) {
 		ok(t, err)
 		require.Equal(t, 1, frees, "the failed allocation made room")
 		ok(t, m.Free())
-		p.ctx.late.close()
+		driver.Device(p.device).(driver.Trimmer).Trim()
 		require.Equal(t, 2, frees)
 	})
 }

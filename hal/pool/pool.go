@@ -398,7 +398,8 @@ func (p *Pool) trimKind(k hal.Kind, want uint64) uint64 {
 }
 
 // Trim gives memory that nothing uses back to the device, until the pool keeps at most keep bytes of free memory, and
-// returns how many bytes it gave back. Freed memory that work under way still uses stays.
+// returns how many bytes it gave back. Freed memory that work under way still uses stays. The driver may keep some of it
+// ([hal.Stream.AllocAsync]).
 func (p *Pool) Trim(keep uint64) (released uint64) {
 	for _, k := range []hal.Kind{hal.KindDevice, hal.KindShared, hal.KindHost} {
 		if unused := p.unused(); unused > keep {

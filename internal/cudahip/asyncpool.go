@@ -8,18 +8,23 @@ import (
 
 // asyncPool is the vendor's pool of stream-ordered memory. The vendor gives what is free in it back to the system whenever
 // the host waits, unless the pool's release threshold says how many bytes to keep (CUDA driver API,
-// CU_MEMPOOL_ATTR_RELEASE_THRESHOLD); the next allocation then takes long. HIP takes this over.
+// CU_MEMPOOL_ATTR_RELEASE_THRESHOLD); the next allocation then takes long. HIP has the same calls and numbers.
 //
-// The pool is the one of the whole process. So a threshold that the program sets stays, and Close sets back only its own.
+// The pool is the one of the whole process, and the program may change it. So a threshold other than 0 stays, and trim and close
+// look whether the device has this pool, with this threshold, still.
 type asyncPool struct {
 	once   sync.Once
 	handle atomic.Uintptr // 0 if the pool is left as it is
 }
 
 const (
-	releaseThreshold = 4  // the number of the attribute, in CUDA and HIP
-	keptPart         = 16 // the pool keeps up to a 16th of the device's memory
+	releaseThreshold = 4 // the number of the attribute, in CUDA and HIP
+	// The pool keeps at most that much, and at most a 16th of the device's memory.
+	keptMost = 1 << 30
+	keptPart = 16
 )
+
+func kept(d *Device) uint64 { return min(keptMost, d.info.TotalMemory/keptPart) }
 
 // open makes the pool keep memory.
 func (p *asyncPool) open(d *Device) {
@@ -32,28 +37,37 @@ func (p *asyncPool) open(d *Device) {
 	if code != Success {
 		return
 	}
-	if p.change(d, pool, 0, d.info.TotalMemory/keptPart) {
+	if threshold, code := d.api.PoolGet(d.ctx, pool, releaseThreshold); code == Success && threshold == 0 && setKept(d, pool, kept(d)) {
 		p.handle.Store(pool)
 	}
 }
 
-// change sets the threshold to another if it is as expected, and reports whether it did.
-func (p *asyncPool) change(d *Device, pool uintptr, from, to uint64) bool {
-	is, code := d.api.PoolGet(d.ctx, pool, releaseThreshold)
-	return code == Success && uint64(is) == from &&
-		d.api.PoolSet(d.ctx, pool, releaseThreshold, binary.NativeEndian.AppendUint64(nil, to)) == Success
+func setKept(d *Device, pool uintptr, bytes uint64) bool {
+	return d.api.PoolSet(d.ctx, pool, releaseThreshold, binary.NativeEndian.AppendUint64(nil, bytes)) == Success
+}
+
+// own returns the pool if this device still makes it keep memory.
+func (p *asyncPool) own(d *Device) (pool uintptr, ok bool) {
+	if pool = p.handle.Load(); pool == 0 {
+		return 0, false
+	}
+	if is, code := d.api.DevicePool(d.ctx, d.dev); code != Success || is != pool {
+		return 0, false
+	}
+	threshold, code := d.api.PoolGet(d.ctx, pool, releaseThreshold)
+	return pool, code == Success && uint64(threshold) == kept(d)
 }
 
 // trim gives what the pool keeps back to the system.
 func (p *asyncPool) trim(d *Device) {
-	if pool := p.handle.Load(); pool != 0 {
+	if pool, ok := p.own(d); ok {
 		_ = d.api.PoolTrim(d.ctx, pool, 0)
 	}
 }
 
-// close makes the pool keep nothing. The device is closed.
+// close makes the pool keep nothing, as before open.
 func (p *asyncPool) close(d *Device) {
-	if pool := p.handle.Load(); pool != 0 && p.change(d, pool, d.info.TotalMemory/keptPart, 0) {
-		p.trim(d)
+	if pool, ok := p.own(d); ok && setKept(d, pool, 0) {
+		_ = d.api.PoolTrim(d.ctx, pool, 0)
 	}
 }

@@ -2,6 +2,7 @@ package cudahip
 
 import (
 	"cmp"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -33,6 +34,7 @@ type Device struct {
 	staging blocks
 	imports imports
 	pool    asyncPool
+	eager   sync.Mutex // held by the wait for an event that asks without a pause
 
 	leftovers leftovers
 }

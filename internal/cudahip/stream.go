@@ -1,7 +1,7 @@
 package cudahip
 
 import (
-	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -190,7 +190,11 @@ func (d *Device) finished(op string, c Call, code Code) (bool, error) {
 		return false, nil
 	}
 	err := d.fail(op, c, code)
-	return err.Kind == driver.ErrDeviceLost, err
+	lost := err.Kind == driver.ErrDeviceLost
+	if lost {
+		d.calls.observe()
+	}
+	return lost, err
 }
 
 // Sync implements driver.Event. It sleeps most of the time if the wait is long.
@@ -207,11 +211,27 @@ func (e *Event) Sync() error {
 	return d.check("sync event", CallEventSync, code)
 }
 
-// outlast asks until the work is done.
+// eager is how long one wait of a device asks for its event without a pause.
+const eager = 100 * time.Microsecond
+
+// outlast asks until the work is done. Only one wait of a device is eager at a time, so that waits, also those that package hal makes for
+// its own purposes, keep at most one processor busy.
 func (e *Event) outlast() error {
-	for w := (nap.Waiter{}); ; w.Rest(context.Background()) {
-		if done, err := e.Query(); done || err != nil {
+	first := e.dev.eager.TryLock()
+	for start := time.Now(); ; {
+		done, err := e.Query()
+		over, waited := done || err != nil, time.Since(start)
+		if first && (over || waited > eager) {
+			e.dev.eager.Unlock()
+			first = false
+		}
+		switch {
+		case over:
 			return err
+		case first:
+			runtime.Gosched()
+		default:
+			nap.For(nap.Length(waited))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cudahip
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,8 +75,22 @@ func TestPolledEvents(t *testing.T) {
 		require.NoError(t, e.Sync())
 		if polled {
 			require.Equal(t, eventAPI{flags: eventNoTiming, asked: 100}, *api)
+			require.True(t, d.eager.TryLock(), "the next wait may be eager")
 		} else {
 			require.Equal(t, eventAPI{flags: eventNoTiming | eventBlocking, slept: 1}, *api)
 		}
 	}
+}
+
+// While one wait asks without a pause, others sleep between their questions.
+func TestOneEagerWait(t *testing.T) {
+	d := &Device{lib: &library{vendor: &Vendor{PolledEvents: true}}, api: &eventAPI{}}
+	e, err := d.NewEvent(driver.EventOptions{})
+	require.NoError(t, err)
+	e.(*Event).recorded.Store(true)
+	d.eager.Lock()
+	start := time.Now()
+	require.NoError(t, e.Sync())
+	require.GreaterOrEqual(t, time.Since(start), 99*10*time.Microsecond)
+	require.False(t, d.eager.TryLock())
 }

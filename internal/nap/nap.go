@@ -38,7 +38,8 @@ func (w *Waiter) Rest(ctx context.Context) bool {
 		return false
 	}
 	now := time.Now()
-	if d := length(now.Sub(w.start)); d == 0 {
+	waited := now.Sub(w.start)
+	if d := Length(waited); waited < awake {
 		yield()
 	} else if end, ok := ctx.Deadline(); ok {
 		For(min(d, max(end.Sub(now), 0)))
@@ -48,11 +49,8 @@ func (w *Waiter) Rest(ctx context.Context) bool {
 	return false
 }
 
-// length is the length of the next sleep after a time that has been waited, 0 for none.
-func length(waited time.Duration) time.Duration {
-	if waited < awake {
-		return 0
-	}
+// Length is the length of the next sleep after a time that has been waited.
+func Length(waited time.Duration) time.Duration {
 	return min(max(waited/part, least), longest)
 }
 

@@ -8,9 +8,9 @@ import (
 
 func TestLength(t *testing.T) {
 	for _, row := range []struct{ waited, want time.Duration }{
-		{0, 0}, {awake - 1, 0}, {awake, awake / part}, {10 * time.Millisecond, 10 * time.Millisecond / part}, {time.Hour, longest},
+		{0, least}, {awake / 2, least}, {awake, awake / part}, {10 * time.Millisecond, 10 * time.Millisecond / part}, {time.Hour, longest},
 	} {
-		if got := length(row.waited); got != row.want {
+		if got := Length(row.waited); got != row.want {
 			t.Errorf("after %v: %v, not %v", row.waited, got, row.want)
 		}
 	}
@@ -21,7 +21,9 @@ func TestSleepsAreShort(t *testing.T) {
 	var slept []time.Duration
 	short = func(d time.Duration) { slept = append(slept, d) }
 	defer func() { short = brief }()
-	w := Waiter{asked: eager, start: time.Now().Add(-5 * time.Millisecond)}
+	w := Waiter{asked: eager, start: time.Now().Add(time.Hour)}
+	w.Rest(t.Context()) // less than a millisecond has passed
+	w.start = time.Now().Add(-5 * time.Millisecond)
 	w.Rest(t.Context())
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()

@@ -3,7 +3,7 @@
 //
 // # What a wait costs
 //
-// An [Event] stands for the work that was enqueued on a [Stream] up to one point. A driver's call that waits for it costs a thread, so at
+// An [Event] stands for the work that was enqueued on a [Stream] up to one point. A driver's call that waits for it may cost a thread, so at
 // most four such calls are made on a device at once, for the oldest events; one timer polls all others (watch.go). A goroutine that waits
 // with a context blocks on a channel, never in a driver's call, so its wait ends with the context.
 //

@@ -115,7 +115,6 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 		return 0
 	}
 	w := dl.GetWords()
-	defer w.Put()
 	call := func(p dl.Proc, pool uintptr) uint64 {
 		if code := p.Call3(pool, 4, w.At(0)); code != 0 {
 			t.Fatalf("attribute of the pool: %d", code)
@@ -124,11 +123,21 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 	}
 	get := proc("cuMemPoolGetAttribute", "hipMemPoolGetAttribute")
 	set := proc("cuMemPoolSetAttribute", "hipMemPoolSetAttribute")
+	t.Cleanup(func() { // for the tests that follow
+		for dev := range uintptr(2) {
+			if code := proc("cuDeviceGetMemPool", "hipDeviceGetMemPool").Call2(w.At(0), dev); code == 0 {
+				pool := uintptr(w[0])
+				w[0] = 0
+				call(set, pool)
+			}
+		}
+		w.Put()
+	})
 	for _, c := range []struct {
 		own   uint64 // the program's threshold
 		later bool   // it is set after the first allocation
 		trims int    // by Trim and Close
-	}{{0, false, 2}, {12345, false, 0}, {12345, true, 1}} {
+	}{{0, false, 2}, {12345, false, 0}, {12345, true, 0}} {
 		own, later := c.own, c.later
 		h.reset(t, 1)
 		d, err := h.backend.Open(t.Context(), 0)
@@ -137,10 +146,10 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 			t.Fatalf("the device's pool: %d", code)
 		}
 		pool := uintptr(w[0])
-		w[0] = own
-		if !later {
-			call(set, pool)
+		if w[0] = own; later {
+			w[0] = 0
 		}
+		call(set, pool)
 		s, err := d.NewStream(driver.StreamOptions{})
 		ok(t, err)
 		want := own
@@ -168,7 +177,5 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 		if got := call(get, pool); got != own {
 			t.Errorf("after Close the pool keeps %d bytes, want %d", got, own)
 		}
-		w[0] = 0
-		call(set, pool)
 	}
 }

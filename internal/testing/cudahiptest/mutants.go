@@ -226,7 +226,7 @@ func (noStreamDestroy) StreamDestroy(cudahip.Context, uintptr) cudahip.Code { re
 // PlantedBugs runs the shared suite on backends with one bug each. The suite, or the validator of the
 // simulated driver, must find every bug. vendor returns the description of the backends.
 //
-// The same code makes the calls of both backends, so each bug is tried with one of them: every second bug, and those that HIP cannot have, with
+// The same code makes the calls of both backends, but for waits for events, so each bug is tried with one of them: every second bug, and those that HIP cannot have, with
 // CUDA, and the rest with HIP.
 //
 // Every bug gets a process of its own, so that what it leaves behind, such as goroutines that wait for ever, does

@@ -241,6 +241,9 @@ func (d *Device) OpenIPC(share driver.IPCShare) (driver.Memory, error) {
 
 // Trim implements driver.Trimmer.
 func (d *Device) Trim() {
+	if f := d.Layer.Trim; f != nil {
+		f(d)
+	}
 	if t, ok := d.Device.(driver.Trimmer); ok {
 		t.Trim()
 	}

@@ -39,6 +39,7 @@ type Backend struct {
 	ImportStream func(d *Device, handle uintptr) (*Stream, error)
 	NewEvent     func(*Device, driver.EventOptions) (*Event, error)
 	PeerAccess   func(d, other *Device) driver.PeerAccess
+	Trim         func(*Device)
 	CloseDevice  func(*Device) error
 
 	HostPointer  func(*Memory) unsafe.Pointer

@@ -162,7 +162,7 @@ func (c *Control) LostAt(device int, n uint64) error {
 func (c *Control) PeerAccess(bytesPerMilli uint64) { c.fn.PeerAccess.Call1(uintptr(bytesPerMilli)) }
 
 // CallCount returns the number of driver calls since the last Reset that FailCall counts. It counts
-// all calls except those that only name errors or find symbols.
+// all calls except those that only name errors or find symbols, and questions for work that is not done.
 func (c *Control) CallCount() uint64 { return uint64(c.fn.CallCount.Call0()) }
 
 // Calls returns the number of driver calls since the last Reset, by name.

@@ -891,7 +891,7 @@ int cuStreamSynchronize(CUstream stream) {
 int cuStreamQuery(CUstream stream) {
     BEGIN(0);
     STREAM(c, s, stream);
-    END(stream_query(s));
+    END(call_asked(stream_query(s)));
 }
 
 /* 1 is CU_STREAM_CAPTURE_STATUS_ACTIVE. */
@@ -1164,7 +1164,7 @@ int cuEventQuery(CUevent event) {
     BEGIN(0);
     CURRENT(c);
     struct event *e = event_get(c, num(event), false, &state_);
-    END(e ? event_query(e) : state_);
+    END(e ? call_asked(event_query(e)) : state_);
 }
 
 int cuEventSynchronize(CUevent event) {

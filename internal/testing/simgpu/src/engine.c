@@ -284,6 +284,15 @@ int call_begin(struct site *site, unsigned flags) {
     return OK;
 }
 
+int call_asked(int code) {
+    if (code == E_NOT_READY) {
+        E.calls_made--;
+        if (E.fail_call)
+            E.fail_call++;
+    }
+    return code;
+}
+
 int call_end(int code) {
     if (!self.callback) {
         E.inside--;

@@ -405,6 +405,9 @@ bool without(u32 bit);
 enum { CALL_CLEANUP = 1, CALL_BEFORE_INIT = 2, CALL_UNCOUNTED = 4 };
 int call_begin(struct site *site, unsigned flags);
 int call_end(int code);
+/* Takes and returns the answer to whether work is done. "Not yet" does not count as a call for the planned faults, because it depends on
+   the time how often it is the answer. */
+int call_asked(int code);
 
 #define BEGIN(flags)                                                                               \
     static struct site site_ = {__func__, 0, NULL};                                                \

@@ -672,7 +672,7 @@ int hipStreamSynchronize(hipStream_t stream) {
 
 int hipStreamQuery(hipStream_t stream) {
     STREAM(c, s, stream);
-    END(stream_query(s));
+    END(call_asked(stream_query(s)));
 }
 
 int hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
@@ -880,7 +880,7 @@ int hipEventRecord(hipEvent_t event, hipStream_t stream) {
 int hipEventQuery(hipEvent_t event) {
     CURRENT(c);
     struct event *e = event_get(c, num(event), false, &state_);
-    END(e ? event_query(e) : state_);
+    END(e ? call_asked(event_query(e)) : state_);
 }
 
 int hipEventSynchronize(hipEvent_t event) {
