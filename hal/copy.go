@@ -350,8 +350,8 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 // the memory at once, other work after an event recorded on this stream. align is as for
 // [Device.Alloc]. The memory is closed like any other. It needs CapStreamAlloc.
 //
-// On CUDA and HIP the driver takes the memory from the device's pool, and keeps freed memory for later calls: up to 1 GiB and a 16th of
-// the device's memory in each process, until [Device.Reclaim] or the last [Device.Close]. A release threshold other than 0 that the
+// On CUDA and HIP the driver takes the memory from the device's pool, and keeps freed memory for later calls: at most 1 GiB and at most a
+// 16th of the device's memory in each process, until [Device.Reclaim] or the last [Device.Close]. A release threshold other than 0 that the
 // program has set for that pool stays.
 func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	const op = "stream-ordered alloc"
