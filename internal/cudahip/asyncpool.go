@@ -18,10 +18,9 @@ type asyncPool struct {
 }
 
 const (
-	releaseThreshold = 4 // the number of the attribute, in CUDA and HIP
-	// The pool keeps at most that much, and at most a 16th of the device's memory.
-	keptMost = 1 << 30
-	keptPart = 16
+	releaseThreshold = 4       // the number of the attribute, in CUDA and HIP
+	keptMost         = 1 << 30 // bytes that the pool keeps at most
+	keptPart         = 16      // and at most this part of the device's memory
 )
 
 func kept(d *Device) uint64 { return min(keptMost, d.info.TotalMemory/keptPart) }
