@@ -106,6 +106,8 @@ func assigned(info *types.Info, in ast.Node, v types.Object) (found bool) {
 			found = found || slices.ContainsFunc(n.Lhs, is)
 		case *ast.IncDecStmt:
 			found = found || is(n.X)
+		case *ast.RangeStmt:
+			found = found || n.Key != nil && is(n.Key) || n.Value != nil && is(n.Value)
 		case *ast.UnaryExpr:
 			found = found || n.Op == token.AND && is(n.X)
 		}

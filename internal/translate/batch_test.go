@@ -320,6 +320,17 @@ func (k text) numbered(id int) string {
 // fails reports whether one thread of the kernel has an index out of range.
 func (k text) fails() bool { return strings.Contains(k.src, "// oops") }
 
+// ends reports whether threads may return while others go to a barrier at the kernel's end. Plain Go would say so.
+func (k text) ends() bool { return strings.Contains(k.src, atEnd) }
+
+const atEnd = "t.Barrier() // at the end"
+
+// withoutEnd returns the kernel as a function for plain Go, which has no barriers at its end.
+func (k text) withoutEnd(id int) string {
+	_, own, _ := strings.Cut(k.numbered(id), "//halyard:kernel\n")
+	return strings.Replace(strings.ReplaceAll(own, atEnd, ""), "func k", "func p", 1)
+}
+
 // batch has the folder in which batches are built, one after the other.
 type batch struct {
 	dir      string
@@ -361,6 +372,9 @@ func translateTexts(kernels []text, which []int) (src string, made *Output, err 
 	s.WriteString(head)
 	for _, k := range which {
 		s.WriteString(kernels[k].numbered(k))
+		if kernels[k].ends() {
+			s.WriteString(kernels[k].withoutEnd(k))
+		}
 	}
 	made, err = translatedWith(imp, s.String())
 	return s.String(), made, err
@@ -371,8 +385,11 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 	table := "package main\n\nvar works = []work{\n"
 	for k := range kernels {
 		all[k] = k
-		s := shaped(kernels[k].seed)
-		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]dOn, k%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails())
+		s, function := shaped(kernels[k].seed), "k"
+		if kernels[k].ends() {
+			function = "p"
+		}
+		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]dOn, %[8]s%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails(), function)
 	}
 	src, made, err := translateTexts(kernels, all)
 	if err != nil {

@@ -21,6 +21,8 @@ var agreed = map[string]func() [][]text{
 	"TestOrderOfSums":               orderOfSums,
 	"TestZerosThatACompilerKnows":   zerosThatACompilerKnows,
 	"TestUsesOfOneElementInOrder":   usesOfOneElementInOrder,
+	"TestPlacesBeforeAssignments":   placesBeforeAssignments,
+	"TestReturnsBeforeTheEnd":       returnsBeforeTheEnd,
 }
 
 // agreement is what was found about these kernels.
@@ -272,6 +274,36 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	w := f[i]
 	` + strings.ReplaceAll(body, "; ", "\n\t") + `
 	y[i] = r
+}
+`})
+	}
+	return [][]text{kernels}
+}
+
+// PoCL runs threads that have returned if a barrier follows. One after which nothing happens is left out.
+func TestReturnsBeforeTheEnd(t *testing.T) { agree(t) }
+
+func returnsBeforeTheEnd() [][]text {
+	line := uint64(1) // the seed of a grid
+	for s := shaped(line); s.dims != 1 || s.block[0] < 8 || s.block[0] > 64 || s.blocks[0] < 2; s = shaped(line) {
+		line++
+	}
+	var kernels []text
+	for _, body := range []string{
+		"if u&7 > 3 || i >= len(y) { return }; s := grid.Shared[[64]int32](t); s[l] = int32(u & 7); for range u & 7 { s[l]++ }; y[i] = uint64(s[l]); END",
+		"if u&7 > 3 || i >= len(y) { return }; y[i] = 1; for range u & 7 { y[i]++ }; END; END; return",
+		"s := grid.Shared[[64]uint32](t); s[l] = u; t.Barrier(); v := s[l^1]; if v&7 > 3 || i >= len(y) { return }; for range u & 7 { v++ }; y[i] = uint64(v); END; ; END",
+		"s := grid.Shared[[64]uint32](t); s[l] = u; for k := range 3 { t.Barrier(); s[l] += uint32(k) }; if u&1 > 0 || i >= len(y) { return }; y[i] = uint64(s[l]); END; return",
+	} {
+		kernels = append(kernels, text{line, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i, l, u := t.Global(0), t.Local(0), uint32(0)
+	if i < len(x) {
+		u = x[i]
+	}
+	_ = l
+	` + strings.NewReplacer("; ", "\n\t", "END", atEnd).Replace(body) + `
 }
 `})
 	}

@@ -200,9 +200,16 @@ func (g *touching) statement(deep int) {
 
 func (g *touching) loop(deep int) {
 	k := g.name()
-	switch g.IntN(9) {
+	switch g.IntN(10) {
 	case 0, 1:
 		g.line("for %s := range %s {", k, g.length())
+	case 9: // places first, then assignments
+		g.line("%s := %s", k, g.variable())
+		if g.IntN(2) == 0 {
+			g.line("for %s = range %s {", k, g.length())
+		} else {
+			g.line("for %s, y[%s] = range x {", k, g.of(k, g.index()))
+		}
 	case 2:
 		g.line("for %s, v := range x {", k)
 		g.line("\t_ = v")

@@ -740,7 +740,7 @@ func (w *reach) ranges(s *ast.RangeStmt) {
 		end = w.eval(s.X).n
 	}
 	ctx, path := w.ctx, w.path
-	w.forget(s.Body)
+	w.forget(s) // a range with = assigns to variables that its places may use
 	round := val{}
 	if end != nil {
 		round.n = w.atom(atom{kind: isRound, from: fixed(0), step: fixed(1), end: end, up: true, low: true})
@@ -753,18 +753,16 @@ func (w *reach) ranges(s *ast.RangeStmt) {
 	} else {
 		w.maybe()
 	}
-	set := func(e ast.Expr, is val) {
-		if id, ok := e.(*ast.Ident); ok {
-			w.bind(id, is)
-		} else if e != nil {
+	vars := []ast.Expr{s.Key, s.Value}
+	for _, e := range vars { // places first, then assignments
+		if _, ok := e.(*ast.Ident); !ok && e != nil {
 			w.place(e, false, true)
 		}
 	}
-	if s.Key != nil {
-		set(s.Key, round)
-	}
-	if s.Value != nil {
-		set(s.Value, val{})
+	for i, is := range []val{round, {}} {
+		if id, ok := vars[i].(*ast.Ident); ok {
+			w.bind(id, is)
+		}
 	}
 	w.list(s.Body.List)
 	w.forget(s)

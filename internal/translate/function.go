@@ -375,7 +375,11 @@ func (f *function) body() {
 	if f.kernel {
 		f.declareShared()
 	}
-	f.statements(f.decl.Body.List)
+	list := f.decl.Body.List
+	if f.kernel {
+		list = f.list()
+	}
+	f.statements(list)
 	if f.kernel {
 		f.split()
 		for _, m := range f.params {

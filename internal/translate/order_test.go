@@ -106,3 +106,40 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 `}
 	return [][]text{append([]text{whole}, kernels[:8]...), kernels[8:]} // packages without barriers, and with
 }
+
+// The places that a statement assigns to are found before it assigns: Go's rule of tuple assignments, which a range with = follows as well.
+func TestPlacesBeforeAssignments(t *testing.T) { agree(t) }
+
+func placesBeforeAssignments() [][]text {
+	var kernels []text
+	for _, body := range []string{
+		"for k, o[k] = range [3]int{9, 8, 7} { }",
+		"for o[k], k = range [3]int{1, 3, 0} { }",
+		"for o[k], o[o[k]&3] = range o { o[2] += k }",
+		"for o[1], o[o[1]&3] = range &o { k++ }",
+		"for o[k&3] = range 3 { k += 2 }",
+		"for o[k] = range o { k = o[k] ^ 1 }",
+		"for k, e[i].List[k&1] = range [2]uint32{5, 6} { k += 2 }",
+		"var s struct{ k int; a [4]int }; for s.k, s.a[s.k&3] = range [3]int{4, 5, 6} { s.k++ }; k, o = s.k, s.a",
+		"var u uint32; for k, u = range x { o[0] ^= int(u) + k }",
+		"k, o[k] = 1, 7; o[k], k = k, 2; o[k&3], o[(k+1)&3], k = o[(k+1)&3], o[k&3], 0",
+		"o[k]++; o[k&1] += k; k, o[k] = o[k], k",
+		"for k = 3; k > 0; k, o[k] = k-1, o[k]+5 { }",
+		"for n, m := 0, 0; n < 9 && m < 3; n++ { m++; for n = range o { o[n]++; if w > 0 { break } }; for j := range 5 { o[n] += j * i } }",
+	} {
+		kernels = append(kernels, text{1000560, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := t.Global(0)
+	if i >= len(z) {
+		return
+	}
+	w, k, o := f[i], 3, [4]int{1, 2, 3, int(p.N)}
+	_ = w
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	y[i] = uint64(k) + uint64(o[0])*31 + uint64(o[1])*961 + uint64(o[2])*29791 + uint64(o[3])*923521
+}
+`})
+	}
+	return [][]text{kernels}
+}

@@ -44,7 +44,7 @@ func (w *rowWriter) phases() *rows {
 		if !ph.params() {
 			return nil
 		}
-		if all, ok = ph.split(w.f.decl.Body.List, true); ok && ph.distinct() && ph.leaves() && ph.share() {
+		if all, ok = ph.split(w.f.list(), true); ok && ph.distinct() && ph.leaves() && ph.share() {
 			break
 		} else if !together {
 			return nil
@@ -201,24 +201,11 @@ func (ph *phaseWriter) assigned(v types.Object) token.Pos {
 	return ph.written[i].pos
 }
 
-func (ph *phaseWriter) isBarrier(s ast.Stmt) bool {
-	e, ok := s.(*ast.ExprStmt)
-	if !ok {
-		return false
-	}
-	c, ok := ast.Unparen(e.X).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	method, _, ok := ph.threadCall(c)
-	return ok && method == "Barrier"
-}
-
 func (ph *phaseWriter) hasBarrier(n ast.Node) bool {
 	found := false
 	ast.Inspect(n, func(n ast.Node) bool {
 		s, ok := n.(ast.Stmt)
-		found = found || ok && ph.isBarrier(s)
+		found = found || ok && ph.f.isBarrier(s)
 		return !found
 	})
 	return found
@@ -234,7 +221,7 @@ func (ph *phaseWriter) split(list []ast.Stmt, top bool) (all []*phase, ok bool) 
 		now = &phase{declares: map[types.Object]bool{}}
 	}
 	for _, s := range list {
-		if ph.isBarrier(s) {
+		if ph.f.isBarrier(s) {
 			end()
 			continue
 		}
@@ -516,7 +503,7 @@ func (ph *phaseWriter) loop(s ast.Stmt) ([]*phase, bool) {
 	}
 	barrier := s.Pos()
 	ast.Inspect(s, func(n ast.Node) bool {
-		if b, ok := n.(ast.Stmt); ok && ph.isBarrier(b) {
+		if b, ok := n.(ast.Stmt); ok && ph.f.isBarrier(b) {
 			barrier = b.Pos()
 		}
 		return true

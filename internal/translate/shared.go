@@ -132,19 +132,41 @@ func (a *sharedArray) sizes() (sizes []int64) {
 
 // beginsWithBarrier reports whether a statement is a barrier, or a loop that runs at least once and whose body begins with a barrier.
 func (a *sharedArray) beginsWithBarrier(s ast.Stmt) bool {
-	switch s := s.(type) {
-	case *ast.ExprStmt:
-		call, ok := ast.Unparen(s.X).(*ast.CallExpr)
-		if !ok {
-			return false
-		}
-		id, _ := callee(ast.Unparen(call.Fun))
-		obj, ok := a.f.p.pkg.info.Uses[id].(*types.Func)
-		return ok && obj.Pkg() != nil && obj.Pkg().Path() == gridPath && obj.Name() == "Barrier"
-	case *ast.ForStmt:
+	if s, ok := s.(*ast.ForStmt); ok {
 		return len(s.Body.List) > 0 && a.beginsWithBarrier(s.Body.List[0]) && a.runs(s)
 	}
-	return false
+	return a.f.isBarrier(s)
+}
+
+func (f *function) isBarrier(s ast.Stmt) bool {
+	e, ok := s.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := ast.Unparen(e.X).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, _ := callee(ast.Unparen(call.Fun))
+	obj, ok := f.p.pkg.info.Uses[id].(*types.Func)
+	return ok && obj.Pkg() != nil && obj.Pkg().Path() == gridPath && obj.Name() == "Barrier"
+}
+
+// list returns a kernel's statements up to the last that does something. Barriers at its end are left out: nothing comes after them, and threads that have
+// returned before would have to come to them.
+func (f *function) list() []ast.Stmt {
+	list := f.decl.Body.List
+	for n := len(list); n > 0; n-- {
+		switch s := list[n-1].(type) {
+		case *ast.ReturnStmt, *ast.EmptyStmt:
+		default:
+			if !f.isBarrier(s) {
+				return list[:n]
+			}
+			f.together = true
+		}
+	}
+	return nil
 }
 
 // runs reports whether constants show that a loop's body runs at least once.

@@ -605,20 +605,30 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 	j := f.enter(label, true)
 	f.line("%sfor (%s %s = 0; %s < %s; %s++) {", f.ordered(s), index, i, i, end, i)
 	f.depth++
-	place := func(e ast.Expr, value string) {
+	// The places are found and the element is read before either variable changes.
+	var assigns []func()
+	assign := func(e ast.Expr, value string) {
 		if s.Tok == token.DEFINE {
-			f.set(e, value)
+			assigns = append(assigns, func() { f.set(e, value) })
 			return
 		}
-		at := f.place(e)
-		f.line("%s = %s;", f.store(at), value)
+		at := f.frozen(e)
+		assigns = append(assigns, func() { f.line("%s = %s;", f.store(at), value) })
 	}
 	if s.Key != nil && !blank(s.Key) {
-		place(s.Key, i)
+		assign(s.Key, i)
 	}
 	if wantValue {
-		f.p.cType(elementType, s.X.Pos())
-		place(s.Value, element(i))
+		c, value := f.p.cType(elementType, s.X.Pos()), element(i)
+		if s.Tok == token.ASSIGN && len(assigns) > 0 {
+			name := f.temp()
+			f.line("%s %s = %s;", c, name, value)
+			value = name
+		}
+		assign(s.Value, value)
+	}
+	for _, set := range assigns {
+		set()
 	}
 	f.depth--
 	f.round(j, s.Body)

@@ -326,6 +326,10 @@ func targets(n ast.Node) []ast.Expr {
 		return n.Lhs
 	case *ast.IncDecStmt:
 		return []ast.Expr{n.X}
+	case *ast.RangeStmt:
+		if n.Tok == token.ASSIGN {
+			return slices.DeleteFunc([]ast.Expr{n.Key, n.Value}, func(e ast.Expr) bool { return e == nil })
+		}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ type guard struct {
 func (f *function) guard() (guard, bool) {
 	var g guard
 	var branch *ast.IfStmt
-	list := f.decl.Body.List
+	list := f.list()
 	switch {
 	case len(list) == 1:
 		branch, _ = list[0].(*ast.IfStmt)
