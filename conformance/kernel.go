@@ -26,6 +26,7 @@ var kernelChecks = []Check{
 	{Name: "ArgumentsAreCopiedAtLaunch", Rule: "What is passed by value may change as soon as Launch has returned.", Needs: hal.CapKernels | hal.CapGate, run: argumentsCopied},
 	{Name: "EveryThreadRunsOnce", Rule: "In grids of one to three dimensions each thread runs once, with its own index.", Needs: hal.CapKernels, run: everyThread},
 	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs; memory of no bytes can be an argument.", Needs: hal.CapKernels, run: emptyGrid},
+	{Name: "EmptySliceIsPassed", Rule: "A kernel may have code that reads an empty slice, under a condition that is false for all threads.", Needs: hal.CapKernels, run: emptySlice},
 	{Name: "GridBeyondLimitIsRefused", Rule: "More blocks than the device can run are refused.", Needs: hal.CapKernels, run: gridBeyond},
 	{Name: "BlockBeyondKernelLimitIsRefused", Rule: "A block of more threads than the kernel can have is refused.", Needs: hal.CapKernels, run: blockBeyond},
 	{Name: "SharedMemoryIsThere", Rule: "Each block has its own shared memory of the size that the launch asked for.", Needs: hal.CapKernels, run: sharedMemory},
@@ -77,6 +78,11 @@ KERNEL void put(GLOBAL u32 *y, u32 v, u32 n) {
 KERNEL void add(const GLOBAL u32 *x, GLOBAL u32 *y, u32 v, u32 n) {
 	u64 i = INDEX(0);
 	if (i < n) y[i] = x[i] + v;
+}
+KERNEL void first_or_none(const GLOBAL u32 *x, GLOBAL u32 *y, u32 n) {
+	u32 v = 1;
+	if (n > 0) v += x[0];
+	y[INDEX(0)] = v;
 }
 KERNEL void scalars(GLOBAL u64 *y, u8 a, u16 b, u32 c, u64 d, f32 e, i8 f) {
 	if (INDEX(0) == 0) {
@@ -162,6 +168,16 @@ var kernelsGo = kernel.Functions{
 				y[i] = x[i] + v
 			}
 		}},
+	"first_or_none": kernel.Go(func(b *kernel.Block) {
+		x, y, v := kernel.Slice[uint32](b, 0), kernel.Slice[uint32](b, 1), uint32(1)
+		if kernel.Number[uint32](b, 2) > 0 {
+			v += x[0]
+		}
+		from, to := kernel.Threads(b, 0, len(y))
+		for i := from; i < to; i++ {
+			y[i] = v
+		}
+	}),
 	"scalars": kernel.Go(func(b *kernel.Block) {
 		if first(b) {
 			y := kernel.Slice[uint64](b, 0)
@@ -503,6 +519,25 @@ func emptyGrid(t *trial) {
 	}
 	t.sync(s)
 	t.same(t.all(y), words(64, 9), "after empty grids")
+}
+
+func emptySlice(t *trial) {
+	k, s := t.kernel("first_or_none"), t.stream(t.dev)
+	x, y := t.words(1024, 7), t.words(64, 0)
+	for _, c := range []struct {
+		what string
+		x    hal.Region
+		n    uint32
+		want uint32
+	}{
+		{"memory of no bytes", t.memory(t.dev, hal.KindDevice, 0).All(), 0, 1},
+		{"the empty end of memory", x.Region(4096, 0), 0, 1},
+		{"elements", x.All(), 1000, 8},
+	} {
+		t.must(s.Launch(k, hal.Over(64).Of(1), hal.At(c.x), hal.At(y.All()), hal.Value(c.n)), "%s", c.what)
+		t.sync(s)
+		t.same(t.all(y), words(64, c.want), "%s", c.what)
+	}
 }
 
 func gridBeyond(t *trial) {

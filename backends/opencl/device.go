@@ -45,6 +45,9 @@ type device struct {
 	ctx  *sharedContext
 	info driver.Info
 	late sync.WaitGroup // goroutines of unmapLate
+
+	emptyMu sync.Mutex
+	empty   *memory // nil until readable makes it
 }
 
 func openDevice(l *library, h *hardware, ordinal int, prefer preference) (*device, error) {
@@ -95,19 +98,23 @@ func (d *device) Trim() { d.ctx.late.trim() }
 // Close releases the handle.
 func (d *device) Close() error {
 	d.late.Wait()
+	var err error
+	if d.empty != nil {
+		err = d.empty.Free()
+	}
 	l := d.ctx.lib
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d.ctx.refs--
 	if d.ctx.refs > 0 {
-		return nil
+		return err
 	}
 	delete(l.contexts, d.ctx.key)
 	d.ctx.late.close()
 	if d.ctx.unmaps != 0 {
 		_ = d.t.releaseQueue(d.ctx.unmaps)
 	}
-	return d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl))
+	return cmp.Or(err, d.check("close", "clReleaseContext", d.t.releaseContext(d.ctx.cl)))
 }
 
 // PeerAccess allows copies and waits between handles on one device in one tier, and nothing otherwise.

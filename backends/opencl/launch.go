@@ -141,14 +141,18 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		now.bits = [2]uint64{}
 	case driver.ParamPointer:
 		m, ok := a.Region.Mem.(*memory)
-		if a.Region.Mem == nil {
-			break // the null pointer
-		}
-		if !ok || m.dev.ctx != d.ctx {
+		if a.Region.Mem != nil && (!ok || m.dev.ctx != d.ctx) {
 			return d.refuse(op, driver.ErrWrongDevice, "kernel %s: the memory of argument %d belongs to another device", k.info.Name, index)
 		}
 		now = setting{kind: a.Kind, mem: m, off: a.Region.Off}
-		again = d.tier != tierBuffer || a.Region.Off == 0
+		if m == nil || now.off >= m.size { // an empty region with no byte behind its address
+			var err error
+			if now.mem, err = d.readable(); err != nil {
+				return err
+			}
+			now.off = 0
+		}
+		again = d.tier != tierBuffer || now.off == 0
 	}
 	if again && o.args[index] == now {
 		return nil
@@ -159,11 +163,7 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		st = t.setKernelArg(o.cl, index, max(uint64(a.Size), 1), nil) // OpenCL refuses shared memory of 0 bytes
 	case driver.ParamPointer:
 		m := now.mem
-		if m == nil {
-			st = t.setKernelArg(o.cl, index, wordSize, nil)
-			break
-		}
-		addr := m.addr + uintptr(a.Region.Off)
+		addr := m.addr + uintptr(now.off)
 		switch {
 		case d.tier == tierUSM && !d.hw.takesAny:
 			api = "clSetKernelArgMemPointerINTEL"
@@ -171,12 +171,10 @@ func (k *kernel) set(op string, o *object, index uint32, a *driver.Arg, l *drive
 		case d.tier != tierBuffer:
 			api = "clSetKernelArgSVMPointer"
 			st = t.setKernelArgSVM(o.cl, index, addr)
-		case a.Region.Off == 0:
+		case now.off == 0:
 			st = t.setKernelArg(o.cl, index, wordSize, unsafe.Pointer(&m.mem))
-		case a.Region.Off >= m.size: // the region is empty and begins behind the last byte: pass a null pointer
-			st = t.setKernelArg(o.cl, index, wordSize, nil)
 		default:
-			b, err := m.from(op, a.Region.Off)
+			b, err := m.from(op, now.off)
 			if err != nil {
 				err := err.(*driver.Error)
 				err.Detail = fmt.Sprintf("kernel %s, argument %d: %s", k.info.Name, index, err.Detail)

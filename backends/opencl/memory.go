@@ -65,6 +65,24 @@ func (d *device) Alloc(kind driver.Kind, size, align uint64) (driver.Memory, err
 	return m, nil
 }
 
+// emptySize is how many bytes can be read at the address of an empty slice.
+const emptySize = 64 << 10
+
+// readable returns memory whose address a kernel gets for an empty slice. Mesa 26 reads x[i] of "if len(x) > 0 { v = x[i] }" also where the
+// condition is false, if condition and index are the same for all threads; the value is not used.
+func (d *device) readable() (*memory, error) {
+	d.emptyMu.Lock()
+	defer d.emptyMu.Unlock()
+	if d.empty == nil {
+		m, err := d.Alloc(driver.KindDevice, emptySize, 0)
+		if err != nil {
+			return nil, err
+		}
+		d.empty = m.(*memory)
+	}
+	return d.empty, nil
+}
+
 // counts reports whether memory of a kind counts against the device's total memory.
 func (d *device) counts(kind driver.Kind) bool {
 	return (kind != driver.KindHost || d.hw.unified) && d.info.TotalMemory != 0

@@ -35,6 +35,9 @@ type device struct {
 	slabs  slabs
 	stamps stamps
 	bytes  byteTable
+
+	emptyMu sync.Mutex
+	empty   *memory // nil until readable makes it
 }
 
 var (
@@ -183,6 +186,9 @@ func (d *device) release() {
 		return
 	}
 	d.bytes.close()
+	if d.empty != nil {
+		_ = d.empty.Free()
+	}
 	d.stamps.close(d)
 	d.slabs.trim(d)
 	for _, q := range d.queues {

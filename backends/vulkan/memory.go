@@ -65,6 +65,22 @@ func (d *device) alloc(op string, kind driver.Kind, size, align uint64) (*memory
 	return &memory{dev: d, kind: kind, size: size, blk: blk, off: -uint64(blk.addr) & (align - 1)}, nil
 }
 
+// emptySize is how many bytes can be read at the address of an empty slice.
+const emptySize = 64 << 10
+
+// readable returns memory whose address a kernel gets for an empty slice. Mesa 26 reads x[i] of "if len(x) > 0 { v = x[i] }" also where the
+// condition is false, if condition and index are the same for all threads; the value is not used.
+func (d *device) readable() (m *memory, err error) {
+	d.emptyMu.Lock()
+	defer d.emptyMu.Unlock()
+	if d.empty == nil {
+		if d.empty, err = d.alloc("launch", driver.KindDevice, emptySize, alignment); err != nil {
+			return nil, err
+		}
+	}
+	return d.empty, nil
+}
+
 // countedBlock returns a block in which size bytes fit as they are aligned, and counts them. It fails if that were more than the limit of a
 // simulated device. Package hal adds the figures to the error.
 func (d *device) countedBlock(op string, kind driver.Kind, size, align uint64) (*block, error) {

@@ -178,10 +178,16 @@ func (k *kernel) launch(op string, l *driver.Launch) (*launch, error) {
 	for i := range l.Args {
 		a, to := &l.Args[i], params[k.entry.at[i]:]
 		if a.Kind == driver.ParamPointer {
-			address := uintptr(0)
-			if a.Region.Mem != nil {
-				address = a.Region.Mem.Handle() + uintptr(a.Region.Off)
+			r := a.Region
+			if r.Mem == nil || r.Off >= r.Mem.Size() { // an empty region with no byte behind its address
+				m, err := k.of.dev.readable()
+				if err != nil {
+					x.give()
+					return nil, err
+				}
+				r = driver.Region{Mem: m}
 			}
+			address := r.Mem.Handle() + uintptr(r.Off)
 			*(*[8]byte)(to) = *(*[8]byte)(unsafe.Pointer(&address))
 			continue
 		}

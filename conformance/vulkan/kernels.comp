@@ -18,6 +18,14 @@ void main() { if (index(0) < n) y.v[uint(index(0))] = v; }
 PARAMS { U32 x; U32 y; uint32_t v; uint32_t n; };
 void main() { if (index(0) < n) y.v[uint(index(0))] = x.v[uint(index(0))] + v; }
 #endif
+#ifdef first_or_none
+PARAMS { U32 x; U32 y; uint32_t n; };
+void main() {
+	uint32_t v = 1;
+	if (n > 0) v += x.v[0];
+	y.v[uint(index(0))] = v;
+}
+#endif
 #ifdef scalars
 PARAMS { U64 y; uint8_t a; uint16_t b; uint32_t c; uint64_t d; float e; int8_t f; };
 void main() {

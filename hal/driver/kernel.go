@@ -217,7 +217,7 @@ type Arg struct {
 	Size   uint32         // bytes of a value, or of shared memory
 	Bits   [2]uint64      // a value of at most 16 bytes, in memory order
 	Ptr    unsafe.Pointer // to a larger value, else nil
-	Region Region         // of a pointer; a region of length 0 stands for its first byte, one without Mem for the null pointer
+	Region Region         // of a pointer; a region of length 0 stands for its first byte, one without Mem for memory of no bytes
 }
 
 // Value returns the address of the bytes of a value.
