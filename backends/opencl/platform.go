@@ -165,6 +165,9 @@ func (p *platform) query(t *table) ([]*hardware, error) {
 	defer siglib.Leave()
 	name := factsOf(t.getPlatformInfo, p.id).text(platformName)
 	p.name.Store(&name)
+	if name == pocl {
+		takePoclCache()
+	}
 	ids, st := t.devices(p.id)
 	if st == deviceNotFound || st == success && len(ids) == 0 {
 		hint := ""
@@ -265,15 +268,18 @@ func driverProblem(file string) string {
 // On systems where siglib does nothing, an environment variable tells PoCL not to replace handlers
 // when it lists its devices. PoCL then replaces them when the program first builds a kernel.
 
-// askForSignalHandlers sets PoCL's environment variable before PoCL is first called. C code does not
-// see the Go environment, so setenv of the C library is called.
+// askForSignalHandlers sets PoCL's environment variable before PoCL is first called. C code does not see the Go environment.
 var askForSignalHandlers = sync.OnceFunc(func() {
 	const name = "POCL_SIGFPE_HANDLER"
-	if _, set := os.LookupEnv(name); set || siglib.Works {
-		return
-	}
-	if setenv := dl.Process().Proc("setenv"); setenv.Valid() {
-		key, value := dl.CString(name), dl.CString("0")
-		setenv.Call3(uintptr(unsafe.Pointer(&key[0])), uintptr(unsafe.Pointer(&value[0])), 0)
+	if _, set := os.LookupEnv(name); !set && !siglib.Works {
+		setForC(name, "0")
 	}
 })
+
+// setForC sets an environment variable of the C library.
+func setForC(name, value string) {
+	if setenv := dl.Process().Proc("setenv"); setenv.Valid() {
+		key, text := dl.CString(name), dl.CString(value)
+		setenv.Call3(uintptr(unsafe.Pointer(&key[0])), uintptr(unsafe.Pointer(&text[0])), 1)
+	}
+}

@@ -3,8 +3,10 @@
 package opencl
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,6 +18,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
 	"github.com/go-halyard/halyard/internal/siglib"
 )
@@ -32,6 +35,34 @@ func TestMain(m *testing.M) {
 		list()
 	case "signals":
 		signals()
+	case "compile":
+		compile()
+	}
+}
+
+// compile compiles, loads and looks up kernels on the first device, one program after the other, each begun when the parent says so.
+func compile() {
+	d, err := newBackend(bindTable).Open(context.Background(), 0)
+	if err != nil {
+		fmt.Println("error:", err)
+		return
+	}
+	start := bufio.NewScanner(os.Stdin)
+	name := dl.CString("POCL_CACHE_DIR")
+	fmt.Println("open", dl.GoString(dl.Process().Proc("getenv").Call1(uintptr(unsafe.Pointer(&name[0])))))
+	for start.Scan() {
+		text := fmt.Sprintf("kernel void a(global float *x) { x[get_global_id(0)] = %s; } kernel void b(global int *x, int y) { x[y] = y; }", start.Text())
+		image, err := d.(*device).Compile("", &driver.Source{Name: "a.cl", Text: text})
+		if err == nil {
+			var m driver.Module
+			if m, err = d.(*device).Load(image); err == nil {
+				_, err = m.Kernel("a")
+			}
+		}
+		if err != nil {
+			fmt.Println("error:", err)
+		}
+		fmt.Println("made")
 	}
 }
 
@@ -208,6 +239,72 @@ func TestBrokenDrivers(t *testing.T) {
 func TestMissingLibraryInAChild(t *testing.T) {
 	out := child(t, "list", nil, libraryEnv+"=/nonexistent/libOpenCL.so")
 	wantWords(t, out, "error: opencl: ", "backend unavailable", "/nonexistent/libOpenCL.so")
+}
+
+// Processes that start together on an empty cache of PoCL, as the ranks of a job do, compile the same programs at the same time.
+func TestProcessesCompileTogether(t *testing.T) {
+	drivers := installed(t)
+	exe, err := os.Executable()
+	ok(t, err)
+	dir, cache := t.TempDir(), t.TempDir()
+	at := slices.IndexFunc(drivers, func(line string) bool { return strings.Contains(line, "pocl") })
+	if at < 0 {
+		t.Skip("PoCL is not registered")
+	}
+	ok(t, os.WriteFile(filepath.Join(dir, "pocl.icd"), []byte(drivers[at]), 0o644))
+	type process struct {
+		cmd *exec.Cmd
+		in  io.WriteCloser
+		out *bufio.Scanner
+	}
+	var list []*process
+	for range 4 {
+		p := &process{cmd: exec.CommandContext(t.Context(), exe)}
+		p.cmd.Env = append(os.Environ(), roleEnv+"=compile", "OCL_ICD_VENDORS="+dir, "POCL_CACHE_DIR="+cache)
+		p.cmd.Stderr = os.Stderr
+		p.in, err = p.cmd.StdinPipe()
+		ok(t, err)
+		out, err := p.cmd.StdoutPipe()
+		ok(t, err)
+		p.out = bufio.NewScanner(out)
+		ok(t, p.cmd.Start())
+		list = append(list, p)
+	}
+	answer := func(p *process, want string) string {
+		if !p.out.Scan() {
+			t.Fatalf("a process ended: %v", p.cmd.Wait())
+		}
+		rest, found := strings.CutPrefix(p.out.Text(), want)
+		if !found {
+			t.Fatal(p.out.Text())
+		}
+		return rest
+	}
+	folders := map[string]bool{}
+	for _, p := range list {
+		folders[answer(p, "open ")] = true
+	}
+	if len(folders) != len(list) || !folders[cache] {
+		t.Errorf("%d processes at once use the folders %v", len(list), folders)
+	}
+	for round := range 3 {
+		for _, p := range list {
+			_, err := fmt.Fprintln(p.in, round)
+			ok(t, err)
+		}
+		for _, p := range list {
+			answer(p, "made")
+		}
+	}
+	for _, p := range list {
+		ok(t, p.in.Close())
+		ok(t, p.cmd.Wait())
+	}
+	for folder := range folders {
+		if files, err := os.ReadDir(folder); err != nil || len(files) < 2 {
+			t.Errorf("PoCL has not used %s: %v %v", folder, files, err)
+		}
+	}
 }
 
 // A program's own signal handlers survive the drivers, and the program can still recover from

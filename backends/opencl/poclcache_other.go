@@ -1,0 +1,5 @@
+//go:build opencl && !linux
+
+package opencl
+
+func takePoclCache() {}
