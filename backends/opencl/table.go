@@ -64,14 +64,18 @@ func (t *table) devices(platform uintptr) ([]uintptr, status) {
 	return all(func(ids []uintptr) (uint32, status) { return t.deviceIDs(platform, deviceTypeAll, ids) })
 }
 
-// all returns a list of handles. get fills in as many as there is room for, and returns how many there are.
+// all returns a list of handles. get fills in as many as there is room for, and returns how many there are. It is called once unless there
+// are very many: a driver may take seconds.
 func all(get func(ids []uintptr) (uint32, status)) ([]uintptr, status) {
-	n, st := get(nil)
-	if st != success || n == 0 {
+	ids := make([]uintptr, 64)
+	n, st := get(ids)
+	if st == success && int(n) > len(ids) {
+		ids = make([]uintptr, n)
+		n, st = get(ids)
+	}
+	if st != success {
 		return nil, st
 	}
-	ids := make([]uintptr, n)
-	n, st = get(ids)
 	return ids[:min(int(n), len(ids))], st
 }
 
