@@ -414,13 +414,37 @@ func (b *Buffer[T]) String() string {
 	return fmt.Sprintf("buffer of %d %T", b.Len(), element)
 }
 
-// String lists where the elements are: "DEVICE_DIRTY, version 3: host not current, cuda:0 current".
+// String lists where the elements are: "DEVICE_DIRTY, version 3: host not current, cuda:0 current". The parts follow, if there are any, at
+// most eight of them: "[0, 500) at cuda:0, [500, 1000) at cuda:1".
 func (s State) String() string {
 	places := make([]string, len(s.Places))
 	for i, p := range s.Places {
 		places[i] = p.String()
 	}
-	return fmt.Sprintf("%s, version %d: %s", s.Name, s.Version, strings.Join(places, ", "))
+	text := fmt.Sprintf("%s, version %d: %s", s.Name, s.Version, strings.Join(places, ", "))
+	for i, p := range s.Parts {
+		switch i {
+		case 0:
+			text += ": " + p.String()
+		case 8:
+			return fmt.Sprintf("%s, and %d more parts", text, len(s.Parts)-i)
+		default:
+			text += ", " + p.String()
+		}
+	}
+	return text
+}
+
+// String says where the elements are: "[0, 500) at cuda:0".
+func (p PartState) String() string {
+	where := "not written"
+	switch {
+	case p.Lost:
+		where = "lost"
+	case len(p.Places) > 0:
+		where = "at " + strings.Join(p.Places, " and ")
+	}
+	return fmt.Sprintf("[%d, %d) %s", p.Lo, p.Hi, where)
 }
 
 // String says whether the place's bytes are current.

@@ -336,14 +336,29 @@ func (b *Buffer[T]) Unfreeze() error {
 
 // State describes at which places elements are current.
 type State struct {
-	// Name says in one word where all of the elements are current: UNINITIALIZED (nowhere), HOST_ONLY, DEVICE_ONLY,
-	// SYNCHRONIZED (at every place that has memory, among them the host and a device), HOST_DIRTY (on the host, and the memory of some
-	// device is stale) or DEVICE_DIRTY (on a device, and the host's memory is stale).
+	// Name says in one word where all of the elements are current: HOST_ONLY, DEVICE_ONLY, SYNCHRONIZED (at every place that has memory,
+	// among them the host and a device), HOST_DIRTY (on the host, and the memory of some device is stale) or DEVICE_DIRTY (on a device,
+	// and the host's memory is stale). UNINITIALIZED means that no element was written, or that all were reset. If no place has all of
+	// the elements, the name is one of these, and Parts says more:
+	//
+	//	DISTRIBUTED   every element is current somewhere, as after a launch that was divided over several devices
+	//	PARTIAL       some elements were not written or were reset, and read as zeros; the others are current somewhere
+	//	LOST          a failure has lost some elements, or all: an access that reads them fails until they are written or reset
 	Name string
 	// Version is the number of writes to the whole buffer.
 	Version int64
 	// Places has the host first, and then the devices that have or had a replica.
 	Places []PlaceState
+	// Parts are the ranges of elements that differ in where they are current, in ascending order, if the name is DISTRIBUTED, PARTIAL or
+	// LOST; otherwise it is nil. [Buffer.Version] of a slice answers for one of them.
+	Parts []PartState
+}
+
+// PartState says where a part of the elements is current.
+type PartState struct {
+	Lo, Hi int      // elements, counted from the beginning of the buffer or slice
+	Places []string // "host" or names of devices; none if the elements were not written, or are lost
+	Lost   bool     // a failure has lost them
 }
 
 // PlaceState describes one place.
@@ -368,11 +383,48 @@ func (b *Buffer[T]) State() State {
 	for _, r := range s.at[1:] {
 		st.Places = append(st.Places, PlaceState{r.dev.Name(), r.dev, c.Allocated.Has(r.place), c.Valid.Has(r.place)})
 	}
+	_, anywhere, written := s.m.Summary(b.lo, b.hi)
+	switch {
+	case s.lost.Any(b.lo, b.hi) != nil:
+		st.Name = "LOST"
+	case c.Valid != 0 || anywhere == 0:
+		return st
+	case written:
+		st.Name = "DISTRIBUTED"
+	default:
+		st.Name = "PARTIAL"
+	}
+	st.Parts = s.parts(b.lo, b.hi, b.elementSize(), c.Allocated)
 	return st
 }
 
+// parts returns the parts of [lo, hi) that differ in where they are current, in elements of the given size. Only the places of among count.
+func (s *storage) parts(lo, hi, size uint64, among protocol.Set) (parts []PartState) {
+	add := func(l, h uint64, valid protocol.Set, lost bool) {
+		if l >= h {
+			return
+		}
+		p := PartState{Lo: int((l - lo) / size), Hi: int((h - lo) / size), Lost: lost}
+		for at := range valid.All() {
+			p.Places = append(p.Places, s.placeName(at, nil))
+		}
+		parts = append(parts, p)
+	}
+	s.m.Runs(lo, hi, func(l, h uint64, valid protocol.Set) bool {
+		for _, n := range s.lost.Meeting(l, h, nil) { // these are valid nowhere
+			add(l, n.Lo, 0, false)
+			add(max(l, n.Lo), min(h, n.Hi), 0, true)
+			l = min(h, n.Hi)
+		}
+		add(l, h, valid&among, false)
+		return true
+	})
+	return parts
+}
+
 // Version returns the version of the elements at dev, or at the host if dev is nil: the Version of [State] if all of the elements are
-// current there, else -1.
+// current there, else -1. A slice has its own answer: that of a part which is current at dev is the newest version although that of the
+// whole buffer is -1.
 func (b *Buffer[T]) Version(dev *hal.Device) int64 {
 	if b == nil || b.s == nil {
 		return -1

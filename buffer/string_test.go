@@ -1,6 +1,7 @@
 package buffer_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -52,4 +53,55 @@ func TestValuesPrintWhatTheyAre(t *testing.T) {
 	require.NoError(t, l.Release())
 	require.NoError(t, e.Close())
 	require.Equal(t, "event on prints:1", fmt.Sprint(e), "closed")
+}
+
+// A buffer whose elements are current in parts says so, and where the parts are: a program that fills what is UNINITIALIZED would destroy
+// data.
+func TestStateOfParts(t *testing.T) {
+	devs := openMany(t, "parts", 2, 1, 2)
+	b, err := buffer.New[float32](8)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	require.Equal(t, "UNINITIALIZED, version 0: host without memory", b.State().String())
+	write := func(dev *hal.Device, lo, hi int) {
+		part, err := b.Slice(lo, hi)
+		require.NoError(t, err)
+		l, err := part.TryAcquire(newStream(t, dev), coherence.Overwrite)
+		require.NoError(t, err)
+		require.NoError(t, l.Release())
+		require.Equal(t, b.State().Version, part.Version(dev), "the part has the newest version")
+	}
+	write(devs[0], 0, 4)
+	require.Equal(t, "PARTIAL, version 1: host without memory, parts:1 not current: [0, 4) at parts:1, [4, 8) not written", b.State().String())
+	write(devs[1], 4, 8)
+	require.Equal(t, "DISTRIBUTED, version 2: host without memory, parts:1 not current, parts:2 not current: [0, 4) at parts:1, "+
+		"[4, 8) at parts:2", b.State().String())
+	part, err := b.Slice(2, 6)
+	require.NoError(t, err)
+	require.Equal(t, []buffer.PartState{{Lo: 0, Hi: 2, Places: []string{"parts:1"}}, {Lo: 2, Hi: 4, Places: []string{"parts:2"}}},
+		part.State().Parts, "counted from the slice's beginning")
+	first, err := b.Slice(0, 4)
+	require.NoError(t, err)
+	require.Equal(t, "DEVICE_ONLY", first.State().Name)
+	require.Empty(t, first.State().Parts)
+	require.NoError(t, first.Reset())
+	require.Equal(t, "UNINITIALIZED", first.State().Name)
+	require.Equal(t, "PARTIAL", b.State().Name)
+}
+
+// Elements that a failure has lost were written, so they are not UNINITIALIZED.
+func TestStateOfLostElements(t *testing.T) {
+	d := openMany(t, "lost", 1, 1)[0]
+	b, err := buffer.New[uint32](8)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	half, err := b.Slice(0, 4)
+	require.NoError(t, err)
+	l, err := half.TryAcquire(newStream(t, d), coherence.Overwrite)
+	require.NoError(t, err)
+	require.NoError(t, l.ReleaseChecked(func() error { return errors.New("wrong") }))
+	require.ErrorIs(t, half.View(ctx, func([]uint32) error { return nil }), hal.ErrDeviceLost)
+	require.Equal(t, "LOST", half.State().Name)
+	require.Equal(t, "LOST", b.State().Name)
+	require.Contains(t, b.State().String(), ": [0, 4) lost, [4, 8) not written")
 }

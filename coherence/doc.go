@@ -21,7 +21,7 @@
 // because no memory is a cache of another: a sole replica is the data, whether it was written there or the other replicas were evicted.
 //
 // Systems with one host and one device use other names for states, which buffer.State shows too: UNINITIALIZED, HOST_ONLY, DEVICE_ONLY,
-// SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY. The name is computed from the two sets when it is asked for, and so is whether a place holds
+// SYNCHRONIZED, HOST_DIRTY and DEVICE_DIRTY; and DISTRIBUTED, PARTIAL or LOST where no place has all of the bytes. The name is computed from the two sets when it is asked for, and so is whether a place holds
 // the buffer's newest version. Neither is stored, so neither can disagree with the state.
 //
 // # Rules

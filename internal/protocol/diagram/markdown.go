@@ -52,6 +52,10 @@ State is kept for each interval of a buffer. Intervals split where an action tou
 neighbours become equal; a write marks exactly its bytes. Each transfer moves bytes that are not valid at its
 destination, from a source chosen for each interval; adjacent transfers with the same source and destination become one.
 
+A buffer whose ranges differ so much that no place has all of it has one of three more names, which buffer.State explains: DISTRIBUTED
+(every byte is valid somewhere, as after a launch on several devices), PARTIAL (some bytes are unwritten, others valid) or LOST (a failed
+write has left bytes valid nowhere). UNINITIALIZED is a buffer of which nothing is written.
+
 Memory is per replica, not per range: evicting part of a buffer leaves the place allocated.
 
 ## Failure
