@@ -1,7 +1,10 @@
 package array
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -188,7 +191,7 @@ func (a *Array[T]) Pack(ctx context.Context, order ...Order) (*Array[T], error) 
 
 func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T], error) {
 	if a.at.contiguous(order) {
-		b, err := a.Buffer()
+		b, err := a.part(a.at.hull())
 		if err == nil {
 			b, err = b.Clone(ctx)
 		}
@@ -206,6 +209,39 @@ func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T],
 		return nil, err
 	}
 	return c, nil
+}
+
+// CopyFrom copies each element of src, which must have the same shape, to the element with the same indices. The orders and strides of the
+// two arrays may differ, and they may share elements. If both fill unbroken ranges in the same order of memory and share none,
+// [buffer.Buffer.CopyFrom] copies them, where they are current. Otherwise the elements of src are moved to the host and go through temporary
+// memory; if they fill more than 4096 separate ranges of the array, other accesses may see a part of the copy.
+func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
+	const op = "CopyFrom"
+	if err := cmp.Or(a.check(op), src.check(op)); err != nil {
+		return err
+	}
+	if !slices.Equal(a.at.shape, src.at.shape) {
+		return hal.Errorf(op, hal.ErrInvalidArgument, "the array has shape %v, the source %v", a.at.shape, src.at.shape)
+	}
+	to, from := a.at.packed(), src.at.packed()
+	if to.same(&from) && a.solid() && src.solid() {
+		b, err := a.part(a.at.hull())
+		var c *buffer.Buffer[T]
+		if err == nil {
+			c, err = src.part(src.at.hull())
+		}
+		if err == nil {
+			err = b.CopyFrom(ctx, c)
+		}
+		if !errors.Is(err, hal.ErrOverlap) {
+			return err
+		}
+	}
+	data := make([]T, a.Len())
+	if err := src.read(ctx, &to, data); err != nil {
+		return err
+	}
+	return a.scatter(ctx, data)
 }
 
 // read copies the elements to dst, in the layout to.

@@ -13,7 +13,7 @@ import (
 // used afterwards either, and nothing may be written through them within [Array.View].
 //
 // Several goroutines may use an Accessor as long as they use different elements.
-type Accessor[T buffer.Number] struct {
+type Accessor[T buffer.Element] struct {
 	data   []T
 	at     *layout
 	open   *atomic.Bool
@@ -21,7 +21,7 @@ type Accessor[T buffer.Number] struct {
 }
 
 // within runs fn on an accessor that is valid until fn returns.
-func within[T buffer.Number](data []T, at *layout, writes bool, fn func(Accessor[T]) error) error {
+func within[T buffer.Element](data []T, at *layout, writes bool, fn func(Accessor[T]) error) error {
 	open := new(atomic.Bool)
 	open.Store(true)
 	defer open.Store(false)

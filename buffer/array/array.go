@@ -8,10 +8,10 @@ import (
 	"github.com/go-halyard/halyard/hal"
 )
 
-// Array gives the elements of a buffer a shape. The place of element (i, j, ...) in the buffer is the offset plus i times the first
+// Array gives the elements of a buffer, of any type that a buffer has, a shape. The place of element (i, j, ...) in the buffer is the offset plus i times the first
 // stride plus j times the second, and so on, all counted in elements. Views of an array share its buffer. The shape of an
 // array never changes. The zero Array is not usable.
-type Array[T buffer.Number] struct {
+type Array[T buffer.Element] struct {
 	b    *buffer.Buffer[T] // of all elements, also for a view
 	at   layout
 	lent bool // the program owns the buffer, and closes it
@@ -23,13 +23,13 @@ type Array[T buffer.Number] struct {
 //
 // If an extent is negative, or there are more than [MaxRank] axes, the error is of kind ErrInvalidArgument; if the
 // number of elements, with extents of 0 counted as 1, exceeds the range of int, of kind ErrOutOfRange.
-func New[T buffer.Number](shape ...int) (*Array[T], error) {
+func New[T buffer.Element](shape ...int) (*Array[T], error) {
 	return create[T]("New", RowMajor, shape)
 }
 
 // Full returns a row-major array whose elements all have the value, which is written on the host. To write it on a device, fill the buffer
 // of [New] there: [buffer.Buffer.FillOn]. For a column-major array, reverse the extents and [Array.Transpose] the result.
-func Full[T buffer.Number](value T, shape ...int) (*Array[T], error) {
+func Full[T buffer.Element](value T, shape ...int) (*Array[T], error) {
 	a, err := create[T]("Full", RowMajor, shape)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Full[T buffer.Number](value T, shape ...int) (*Array[T], error) {
 	return a, nil
 }
 
-func create[T buffer.Number](op string, order Order, shape []int) (*Array[T], error) {
+func create[T buffer.Element](op string, order Order, shape []int) (*Array[T], error) {
 	n, err := count(op, shape)
 	if err != nil {
 		return nil, err
@@ -61,11 +61,11 @@ func create[T buffer.Number](op string, order Order, shape []int) (*Array[T], er
 
 // From returns a row-major array with a copy of data, which must have as many elements as the shape. For data in column-major order,
 // reverse the extents and [Array.Transpose] the result.
-func From[T buffer.Number](data []T, shape ...int) (*Array[T], error) {
+func From[T buffer.Element](data []T, shape ...int) (*Array[T], error) {
 	return fromIn(RowMajor, data, shape)
 }
 
-func fromIn[T buffer.Number](order Order, data []T, shape []int) (*Array[T], error) {
+func fromIn[T buffer.Element](order Order, data []T, shape []int) (*Array[T], error) {
 	const op = "From"
 	n, err := count(op, shape)
 	if err != nil {
@@ -84,7 +84,7 @@ func fromIn[T buffer.Number](order Order, data []T, shape []int) (*Array[T], err
 // FromBuffer returns a row-major array over a buffer or a slice of a buffer, which must have as many elements as the
 // shape. For a column-major array, reverse the extents and [Array.Transpose] the result.
 // Nothing is copied. The program still owns the buffer and closes it.
-func FromBuffer[T buffer.Number](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
+func FromBuffer[T buffer.Element](b *buffer.Buffer[T], shape ...int) (*Array[T], error) {
 	const op = "FromBuffer"
 	n, err := count(op, shape)
 	switch {
@@ -104,7 +104,7 @@ func FromBuffer[T buffer.Number](b *buffer.Buffer[T], shape ...int) (*Array[T], 
 // If the layout leads outside the buffer, the error is of kind ErrOutOfRange. If two elements would have the same
 // place, or the strides do not nest, it is of kind ErrInvalidArgument. Strides nest if each stride is at least the number of places that
 // the axes with smaller strides span.
-func FromStrides[T buffer.Number](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
+func FromStrides[T buffer.Element](b *buffer.Buffer[T], offset int, shape, strides []int) (*Array[T], error) {
 	const op = "FromStrides"
 	if b == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil buffer")
@@ -158,8 +158,10 @@ func (a *Array[T]) part(s span) (*buffer.Buffer[T], error) {
 	return a.b.Slice(s.lo, s.hi)
 }
 
-// Buffer returns the elements of a contiguous array as a buffer, which is closed with the array. If the array is not
-// contiguous in either order, the error is of kind ErrUnsupported; [Array.Pack] makes a contiguous copy.
+// Buffer returns the elements, in row-major order, as a buffer, which is closed with the array. If the array is not contiguous in that
+// order, the error is of kind ErrUnsupported: code that pairs the elements of two arrays by position would pair the wrong ones.
+// [Array.Pack] makes a copy in row-major order. The elements of a column-major array in the order of memory are those of its
+// [Array.Transpose].
 func (a *Array[T]) Buffer() (*buffer.Buffer[T], error) {
 	b, err := a.whole("Buffer")
 	if err == nil && b == a.b {
@@ -172,15 +174,19 @@ func (a *Array[T]) whole(op string) (*buffer.Buffer[T], error) {
 	if err := a.check(op); err != nil {
 		return nil, err
 	}
-	if _, ok := a.at.order(); !ok {
-		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy",
-			a.at.shape, a.at.strides)
+	switch {
+	case a.at.contiguous(RowMajor):
+		return a.part(a.at.hull())
+	case a.at.contiguous(ColumnMajor):
+		return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is column-major; Pack(array.RowMajor) makes a row-major "+
+			"copy, and Transpose().%s() has the elements in the order of memory", a.at.shape, a.at.strides, op)
 	}
-	return a.part(a.at.hull())
+	return nil, hal.Errorf(op, hal.ErrUnsupported, "shape %v with strides %v is not contiguous; Pack makes a contiguous copy",
+		a.at.shape, a.at.strides)
 }
 
-// Want names the elements of a contiguous array for [buffer.AcquireAll], and for kernels. With an array that is not contiguous AcquireAll
-// fails with kind ErrUnsupported.
+// Want names the elements for [buffer.AcquireAll], and for kernels. With an array of which [Array.Buffer] fails, AcquireAll fails with the
+// same error.
 func (a *Array[T]) Want(mode coherence.Mode) buffer.Want {
 	b, err := a.whole("Want")
 	if err != nil {

@@ -311,7 +311,7 @@ func TestBadInputIsRefused(t *testing.T) {
 }
 
 // put sets the elements from src, in row-major order.
-func put[T buffer.Number](g array.Accessor[T], src []T) error {
+func put[T buffer.Element](g array.Accessor[T], src []T) error {
 	for n, p := range g.All() {
 		*p = src[n]
 	}
@@ -371,7 +371,7 @@ func TestLeaseIsExactlyTheArray(t *testing.T) {
 	require.Equal(t, make([]int32, 20), values(t, a))
 }
 
-func full[T buffer.Number](t *testing.T, value T) {
+func full[T buffer.Element](t *testing.T, value T) {
 	a, err := array.Full(value, 2, 2)
 	require.NoError(t, err)
 	defer a.Close()

@@ -5,7 +5,7 @@
 //	a, err := array.From(data, 480, 640)
 //	window, err := a.Slice(array.Between(10, 20), array.Between(100, 200))   // a view
 //	err = window.Update(ctx, func(g array.Accessor[float32]) error { ... }) // moves at most 10 times 100 elements
-//	block, err := window.Pack(ctx)                                      // a copy without gaps
+//	block, err := window.Pack(ctx, array.RowMajor)                      // a copy without gaps
 //	elements, err := block.Buffer()                                     // for a lease or a kernel
 //
 // # What is copied, and what is moved to the host
@@ -21,6 +21,8 @@
 //	Set                                  no                      nothing
 //	Overwrite, unbroken range            no                      nothing
 //	Overwrite, with gaps                 from temporary memory   nothing
+//	CopyFrom, unbroken, in one order     at the current place    nothing
+//	CopyFrom, otherwise                  yes                     the elements of the source
 //	Pack, contiguous                     at the current place    nothing
 //	Pack, with gaps or in another order  yes                     the elements
 //	Values                               yes                     the elements
@@ -36,8 +38,8 @@
 //
 // # Devices
 //
-// [Array.Buffer] is the memory of a contiguous array, for a lease; the program passes the kernel the array's
-// [Array.Order] and [Array.Shape]. For an array with gaps use [Array.AcquireStrided], or pack it first.
+// [Array.Buffer] is the memory of a row-major array, for a lease; the program passes the kernel the array's [Array.Shape]. For an array in
+// another order or with gaps use [Array.AcquireStrided], or pack it first.
 //
 // # Exclusion
 //

@@ -9,11 +9,11 @@ import (
 )
 
 // NewIn and FromIn are New and From in either order.
-func NewIn[T buffer.Number](order Order, shape ...int) (*Array[T], error) {
+func NewIn[T buffer.Element](order Order, shape ...int) (*Array[T], error) {
 	return create[T]("New", order, shape)
 }
 
-func FromIn[T buffer.Number](order Order, data []T, shape ...int) (*Array[T], error) {
+func FromIn[T buffer.Element](order Order, data []T, shape ...int) (*Array[T], error) {
 	return fromIn(order, data, shape)
 }
 
@@ -65,7 +65,7 @@ func (a *Array[T]) Stats() buffer.Stats {
 }
 
 func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.Buffer()
+	b, err := a.memory()
 	if err != nil {
 		return buffer.Lease{}, err
 	}
@@ -73,9 +73,21 @@ func (a *Array[T]) TryAcquire(stream *hal.Stream, mode coherence.Mode) (buffer.L
 }
 
 func (a *Array[T]) Acquire(ctx context.Context, stream *hal.Stream, mode coherence.Mode) (buffer.Lease, error) {
-	b, err := a.Buffer()
+	b, err := a.memory()
 	if err != nil {
 		return buffer.Lease{}, err
 	}
 	return b.Acquire(ctx, stream, mode)
 }
+
+// memory returns the elements of an array that is contiguous in either order, in the order of memory.
+func (a *Array[T]) memory() (*buffer.Buffer[T], error) {
+	if _, ok := a.Order(); !ok {
+		return a.Buffer()
+	}
+	b, _, err := a.Bounds()
+	return b, err
+}
+
+// Memory is for tests outside this package.
+func (a *Array[T]) Memory() (*buffer.Buffer[T], error) { return a.memory() }

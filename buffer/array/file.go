@@ -9,7 +9,8 @@ import (
 	"github.com/go-halyard/halyard/internal/npy"
 )
 
-// WriteNPY writes the array to w as an .npy file, which NumPy reads, and returns the number of bytes written. A
+// WriteNPY writes the array to w as an .npy file, which NumPy reads, and returns the number of bytes written. half.Float16 is NumPy's
+// float16, and a structure a record. Other elements than numbers and structures of numbers are ErrUnsupported. A
 // contiguous array is written from the host's replica in its own order; until that is done, other accesses cannot write
 // the elements. Any other array is copied first and written row-major. Only the elements are moved
 // to the host. Errors of w are returned unchanged.
@@ -51,8 +52,8 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 //
 // If the file is malformed or its elements have another type, the error is of kind ErrInvalidArgument. If the file ends
 // early, the error wraps io.ErrUnexpectedEOF, and at most a small multiple of its actual size has been allocated. If
-// its elements are not Go numbers, the error is of kind ErrUnsupported. Errors of r are wrapped.
-func ReadNPY[T buffer.Number](r io.Reader) (*Array[T], error) {
+// its elements are not Go numbers, half.Float16 or structures of these, the error is of kind ErrUnsupported. Errors of r are wrapped.
+func ReadNPY[T buffer.Element](r io.Reader) (*Array[T], error) {
 	const op = "ReadNPY"
 	if r == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil reader")

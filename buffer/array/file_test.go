@@ -2,6 +2,7 @@ package array_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -12,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/buffer/array"
+	"github.com/go-halyard/halyard/buffer/encode"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/npy"
+	f16 "github.com/go-halyard/halyard/kernel/half"
 )
 
 func fileOf[T any](t testing.TB, fortran bool, shape []int, data []T) []byte {
@@ -143,4 +146,66 @@ func FuzzReadNPY(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
+}
+
+// Half precision and structures go into files as NumPy's float16 and records, whose fields have the same bytes.
+func TestFilesOfHalfPrecisionAndOfStructures(t *testing.T) {
+	type particle struct {
+		At   [3]float32
+		Kind uint8
+		Mass f16.Float16
+	}
+	file := func(a interface {
+		WriteNPY(context.Context, io.Writer) (int64, error)
+	}) *bytes.Buffer {
+		var out bytes.Buffer
+		_, err := a.WriteNPY(ctx, &out)
+		require.NoError(t, err)
+		return &out
+	}
+	h, err := array.From([]f16.Float16{f16.ToFloat16(1.5), f16.ToFloat16(-2)}, 2, 1)
+	require.NoError(t, err)
+	defer h.Close()
+	p, err := array.From([]particle{{[3]float32{1, 2, 3}, 4, f16.ToFloat16(5)}, {Kind: 6}}, 2)
+	require.NoError(t, err)
+	defer p.Close()
+	back, err := array.ReadNPY[f16.Float16](file(h))
+	require.NoError(t, err)
+	defer back.Close()
+	v, err := back.Values(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []f16.Float16{f16.ToFloat16(1.5), f16.ToFloat16(-2)}, v)
+	require.Equal(t, []int{2, 1}, back.Shape())
+	again, err := array.ReadNPY[particle](file(p))
+	require.NoError(t, err)
+	defer again.Close()
+	one, err := again.At(ctx, 0)
+	require.NoError(t, err)
+	require.Equal(t, particle{[3]float32{1, 2, 3}, 4, f16.ToFloat16(5)}, one)
+
+	_, err = array.ReadNPY[particle](file(h))
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, err = array.ReadNPY[bool](file(h))
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	b, err := again.Buffer()
+	require.NoError(t, err)
+	text, err := encode.Of(ctx, b).MarshalBinary()
+	require.NoError(t, err)
+	require.NoError(t, b.Fill(ctx, particle{}))
+	require.NoError(t, encode.Of(ctx, b).UnmarshalBinary(text))
+	one, err = b.At(ctx, 0)
+	require.NoError(t, err)
+	require.Equal(t, particle{[3]float32{1, 2, 3}, 4, f16.ToFloat16(5)}, one)
+
+	flags, err := array.New[bool](3)
+	require.NoError(t, err)
+	defer flags.Close()
+	_, err = flags.WriteNPY(ctx, io.Discard)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	bits, err := flags.Buffer()
+	require.NoError(t, err)
+	_, err = encode.Of(ctx, bits).WriteAt([]byte{2}, 0)
+	require.ErrorIs(t, err, hal.ErrUnsupported)
+	_, err = array.New[string](3)
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
 }

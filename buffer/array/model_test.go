@@ -382,7 +382,7 @@ func (m *traffic) sync(t *rapid.T) {
 }
 
 func (m *traffic) buffer(t *rapid.T) *buffer.Buffer[int32] {
-	b, err := m.a.Buffer()
+	b, err := m.a.Memory()
 	require.NoError(t, err)
 	return b
 }

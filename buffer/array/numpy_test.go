@@ -73,7 +73,7 @@ for line in sys.stdin:
 `
 
 // exchange writes arrays for NumPy to check, and returns what checks the arrays that NumPy wrote.
-func exchange[T buffer.Number](t *testing.T, folder, dtype string, number func(k int) T, in *[]string) (check []func()) {
+func exchange[T buffer.Element](t *testing.T, folder, dtype string, number func(k int) T, in *[]string) (check []func()) {
 	for _, c := range []struct {
 		name  string
 		shape []int

@@ -212,6 +212,8 @@ func TestEveryElementTypeIsNamed(t *testing.T) {
 		require.Equal(t, c.code, c.got.Code)
 	}
 	require.Equal(t, "bool8", abi.DataType{Code: abi.Bool, Bits: 8, Lanes: 1}.String())
+	require.Equal(t, "bfloat16", abi.DataType{Code: abi.BFloat, Bits: 16, Lanes: 1}.String())
+	require.Equal(t, "type(9)-8", abi.DataType{Code: 9, Bits: 8, Lanes: 1}.String())
 	require.Equal(t, "float16x4", abi.DataType{Code: abi.Float, Bits: 16, Lanes: 4}.String())
 }
 

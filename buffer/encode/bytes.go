@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding"
 	"io"
+	"reflect"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/layout"
 	"github.com/go-halyard/halyard/internal/npy"
 )
 
@@ -17,7 +19,7 @@ import (
 // [buffer.Buffer.View] and [buffer.Buffer.Update] do.
 //
 // It is safe for concurrent use. The zero Bytes has no buffer, and its methods fail with ErrInvalidArgument.
-type Bytes[T buffer.Number] struct {
+type Bytes[T buffer.Element] struct {
 	ctx context.Context
 	b   *buffer.Buffer[T]
 }
@@ -30,7 +32,7 @@ var (
 )
 
 // Of returns the bytes of a buffer. The methods of the interfaces take no context, so they use ctx.
-func Of[T buffer.Number](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
+func Of[T buffer.Element](ctx context.Context, b *buffer.Buffer[T]) Bytes[T] { return Bytes[T]{ctx, b} }
 
 func (x Bytes[T]) check(op string) error {
 	if x.b == nil || x.ctx == nil {
@@ -84,12 +86,24 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// fill is check for methods that write bytes.
+func (x Bytes[T]) fill(op string) error {
+	if err := x.check(op); err != nil {
+		return err
+	}
+	if layout.Of(reflect.TypeFor[T]()).Bools {
+		return hal.Errorf(op, hal.ErrUnsupported, "%v has a bool, and not every byte is one; use uint8", reflect.TypeFor[T]())
+	}
+	return nil
+}
+
 // WriteAt copies p to the bytes that begin at off, as [io.WriterAt] requires. At either end p may contain only part of
 // an element. Such an element is moved to the host first; whole elements are not. The parts and the whole elements are
-// written in separate accesses. If p does not fit in the buffer, the error is of kind ErrOutOfRange and nothing is written.
+// written in separate accesses. If p does not fit in the buffer, the error is of kind ErrOutOfRange and nothing is written. If an element
+// has a bool, the error of WriteAt and of ReadFrom is of kind ErrUnsupported.
 func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 	const op = "WriteAt"
-	if err := x.check(op); err != nil {
+	if err := x.fill(op); err != nil {
 		return 0, err
 	}
 	size := int64(x.b.Size())
@@ -161,7 +175,7 @@ func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 // are in temporary memory. To read part of a stream, pass an [io.LimitReader].
 func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	const op = "ReadFrom"
-	if err := x.check(op); err != nil {
+	if err := x.fill(op); err != nil {
 		return 0, err
 	}
 	if r == nil {
@@ -191,7 +205,7 @@ var (
 )
 
 // MarshalBinary returns the elements as the contents of an .npy file with one axis. The file states their
-// type, number and byte order. It implements [encoding.BinaryMarshaler].
+// type, number and byte order. half.Float16 is NumPy's float16, and a structure a record. It implements [encoding.BinaryMarshaler].
 func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
 	if err := x.check("MarshalBinary"); err != nil {
 		return nil, err
@@ -204,7 +218,7 @@ func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
 }
 
 // UnmarshalBinary sets the elements from the result of MarshalBinary, which may come from a machine with the other byte
-// order. [npy.Decode] returns the elements where their number is not known. If the data is malformed, or has another type or number of
+// order. [github.com/go-halyard/halyard/buffer/array.ReadNPY] returns the elements where their number is not known. If the data is malformed, or has another type or number of
 // elements, the error is of kind ErrInvalidArgument and nothing is written. It implements [encoding.BinaryUnmarshaler].
 func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 	const op = "UnmarshalBinary"
@@ -221,7 +235,7 @@ func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 	return x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil })
 }
 
-func decode[T buffer.Number](op string, data []byte) ([]T, error) {
+func decode[T buffer.Element](op string, data []byte) ([]T, error) {
 	h, values, err := npy.Decode[T](data)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 )
@@ -58,7 +59,7 @@ func (h Header) Len() (int, error) {
 	return n, nil
 }
 
-// Append appends the header in version 1.0 of the format, including the magic string, version and length, padded to a
+// Append appends the header in version 1.0 of the format, or 3.0 if names of fields are not of ASCII, including the magic string, version and length, padded to a
 // multiple of 64 bytes. Its errors are those of [Header.Len]; if the shape does not fit, the error is of kind ErrUnsupported.
 //
 // The elements follow the header, so a program can write them one part after the other. If it writes them in the
@@ -69,7 +70,12 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 	}
 	start := len(dst)
 	b := append(dst, magic...)
-	b = append(b, 1, 0, 0, 0)
+	width := 2
+	if strings.ContainsFunc(h.Type.Fields, func(r rune) bool { return r > 127 }) {
+		width = 4 // of version 3, which is in UTF-8
+	}
+	b = append(b, byte(width-1), 0)
+	b = append(b, 0, 0, 0, 0)[:len(b)+width]
 	b = append(b, "{'descr': "...)
 	if h.Type.Kind == 'V' {
 		b = append(b, h.Type.Fields...)
@@ -97,12 +103,12 @@ func (h Header) Append(dst []byte) ([]byte, error) {
 		b = append(b, ' ')
 	}
 	b = append(b, '\n')
-	const before = len(magic) + 4
+	before := len(magic) + 2 + width
 	size := len(b) - start - before
 	if size > math.MaxUint16 {
 		return dst, hal.Errorf("npy header", hal.ErrUnsupported, "%d axes of %v do not fit in a header", len(h.Shape), h.Type)
 	}
-	binary.LittleEndian.PutUint16(b[start+before-2:], uint16(size))
+	binary.LittleEndian.PutUint16(b[start+before-width:], uint16(size))
 	return b, nil
 }
 

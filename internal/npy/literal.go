@@ -3,6 +3,7 @@ package npy
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-halyard/halyard/hal"
 )
@@ -11,13 +12,13 @@ import (
 type literal struct {
 	text string
 	pos  int
-	// long allows the L that Python 2 wrote after integers.
-	long bool
+	// old says that the header is of a version before 3: Latin-1, and perhaps with the L that Python 2 wrote after integers.
+	old bool
 }
 
 // parse reads the dictionary, whose keys may come in any order, each once.
-func parse(text string, long bool) (h Header, err error) {
-	l := &literal{text: text, long: long}
+func parse(text string, old bool) (h Header, err error) {
+	l := &literal{text: text, old: old}
 	if err := l.expect("{"); err != nil {
 		return Header{}, err
 	}
@@ -109,7 +110,18 @@ func (l *literal) str() (string, error) {
 		return "", l.wrong("unterminated string, or a string with escapes,")
 	}
 	l.pos += n + 2
-	return s[1 : 1+n], nil
+	s = s[1 : 1+n]
+	if l.old {
+		latin := make([]rune, n)
+		for i := range n {
+			latin[i] = rune(s[i])
+		}
+		s = string(latin)
+	}
+	if !utf8.ValidString(s) {
+		return "", l.wrong("string %q, which is no UTF-8,", s)
+	}
+	return s, nil
 }
 
 func (l *literal) descr() (t Type, big bool, err error) {
@@ -173,7 +185,7 @@ func (l *literal) integer() (int, error) {
 		return 0, hal.Errorf("read npy header", hal.ErrOutOfRange, "extent %s exceeds the range of int", s[:n])
 	}
 	l.pos += n
-	if l.long && n < len(s) && s[n] == 'L' {
+	if l.old && n < len(s) && s[n] == 'L' {
 		l.pos++
 	}
 	return int(v), nil

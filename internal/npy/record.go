@@ -69,6 +69,9 @@ func (l *literal) record() (Type, error) {
 		if err := l.expect("("); err != nil {
 			return Type{}, err
 		}
+		if strings.HasPrefix(l.rest(), "(") {
+			return Type{}, hal.Errorf(op, hal.ErrUnsupported, "a field with a title, at byte %d of the dictionary, is not supported", l.pos)
+		}
 		name, err := l.str()
 		if err == nil {
 			err = l.expect(",")
@@ -119,7 +122,11 @@ func (l *literal) record() (Type, error) {
 		if size += n * t.Size; t.Size > most || size > most {
 			return Type{}, hal.Errorf(op, hal.ErrUnsupported, "the records are larger than %d bytes", most)
 		}
-		fields = append(fields, fmt.Sprintf("('%s', %s)", name, text))
+		quote := "'"
+		if strings.Contains(name, quote) {
+			quote = `"`
+		}
+		fields = append(fields, "("+quote+name+quote+", "+text+")")
 		if err := l.expect(")"); err != nil {
 			return Type{}, err
 		}

@@ -1,10 +1,13 @@
 package npy_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,7 +95,7 @@ func TestRecordsThatAreRefused(t *testing.T) {
 		"[('a', '<f4'":                   hal.ErrInvalidArgument,
 		"[('a' '<f4')]":                  hal.ErrInvalidArgument,
 		"[('a', '<f4', 3)]":              hal.ErrInvalidArgument,
-		"[(('title', 'a'), '<f4')]":      hal.ErrInvalidArgument,
+		"[(('title', 'a'), '<f4')]":      hal.ErrUnsupported,
 		"[('', '|Vx')]":                  hal.ErrInvalidArgument,
 		"[('a', '|V4')]":                 hal.ErrUnsupported,
 		"[('a', '<U4')]":                 hal.ErrUnsupported,
@@ -110,6 +113,37 @@ func TestRecordsThatAreRefused(t *testing.T) {
 	} {
 		assert.ErrorIs(t, err, hal.ErrUnsupported)
 	}
+}
+
+// Names of fields are Latin-1 before version 3 of the format, and UTF-8 from then on. Names that are not of ASCII, or have a quote, come back.
+func TestNamesOfFields(t *testing.T) {
+	dict := func(name string) string {
+		return "{'descr': [(" + name + ", '<f4')], 'fortran_order': False, 'shape': (1,), }\n"
+	}
+	for _, row := range []struct {
+		version    byte
+		name, want string
+	}{
+		{1, "'\xe4'", "[('ä', '<f4')]"},
+		{2, "'\xe4'", "[('ä', '<f4')]"},
+		{3, "'ä'", "[('ä', '<f4')]"},
+		{1, `"it's"`, `[("it's", '<f4')]`},
+	} {
+		h, err := npy.ReadHeader(strings.NewReader(file(row.version, dict(row.name))))
+		require.NoError(t, err)
+		require.Equal(t, row.want, h.Type.String())
+		text, err := h.Append(nil)
+		require.NoError(t, err)
+		require.Zero(t, len(text)%64)
+		again, err := npy.ReadHeader(bytes.NewReader(text))
+		require.NoError(t, err)
+		require.Equal(t, h, again)
+	}
+	_, err := npy.ReadHeader(strings.NewReader(file(3, dict("'\xe4'"))))
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	_, _, err = npy.Decode[body]([]byte(file(1, dict("'\xe4'"))))
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.True(t, utf8.ValidString(err.Error()), "%q", err)
 }
 
 func refused[T any]() error {

@@ -10,7 +10,7 @@
 //
 // The functions work in kernels on every device, also on those that have no such numbers themselves, and give the same bits everywhere,
 // apart from those of NaN. The types are no [github.com/go-halyard/halyard/buffer.Number], so that no reduction takes their bits for
-// integers. Files in NumPy's format (package npy) have Float16 as float16. For other libraries, reinterpret a buffer of them as one of
+// integers. Files in NumPy's format (packages buffer/array and buffer/encode) have Float16 as float16. For other libraries, reinterpret a buffer of them as one of
 // uint16.
 package half
 

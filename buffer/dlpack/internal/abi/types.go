@@ -61,28 +61,23 @@ func (d Device) String() string { return fmt.Sprintf("%v:%d", d.Type, d.ID) }
 // TypeCode says how the bits of an element are interpreted.
 type TypeCode uint8
 
-// The type codes of the elements of buffers, and Bool, which buffers do not have.
+// The type codes of the elements of buffers, and Opaque, BFloat and Bool, which no [buffer.Number] has.
 const (
 	Int     TypeCode = 0
 	Uint    TypeCode = 1
 	Float   TypeCode = 2
+	Opaque  TypeCode = 3
+	BFloat  TypeCode = 4
 	Complex TypeCode = 5
 	Bool    TypeCode = 6
 )
 
+var codeNames = [...]string{"int", "uint", "float", "opaque", "bfloat", "complex", "bool"}
+
 // String returns the name without the number of bits: "float" for float32.
 func (c TypeCode) String() string {
-	switch c {
-	case Int:
-		return "int"
-	case Uint:
-		return "uint"
-	case Float:
-		return "float"
-	case Complex:
-		return "complex"
-	case Bool:
-		return "bool"
+	if int(c) < len(codeNames) {
+		return codeNames[c]
 	}
 	return fmt.Sprintf("type(%d)-", uint8(c))
 }
