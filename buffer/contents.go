@@ -193,6 +193,15 @@ func (b *Buffer[T]) CopyOut(ctx context.Context, dst []T) error {
 	return b.copyHost(ctx, "CopyOut", protocol.Read, dst)
 }
 
+// Values returns a copy of the elements. It waits as [Buffer.View] does.
+func (b *Buffer[T]) Values(ctx context.Context) ([]T, error) {
+	out := make([]T, b.Len())
+	if err := b.copyHost(ctx, "Values", protocol.Read, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // copyHost copies between a slice and the host's replica: from the replica for Read, to it for Overwrite.
 func (b *Buffer[T]) copyHost(ctx context.Context, op string, mode protocol.Action, data []T) error {
 	if err := b.check(op); err != nil {

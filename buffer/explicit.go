@@ -334,6 +334,16 @@ func (b *Buffer[T]) Unfreeze() error {
 	return nil
 }
 
+// Frozen reports whether the buffer is frozen: Freeze has been called more often than Unfreeze.
+func (b *Buffer[T]) Frozen() bool {
+	s, err := b.locked("Frozen", false)
+	if err != nil {
+		return false
+	}
+	defer s.mu.Unlock()
+	return s.frozen > 0
+}
+
 // State describes at which places elements are current.
 type State struct {
 	// Name says in one word where all of the elements are current: HOST_ONLY, DEVICE_ONLY, SYNCHRONIZED (at every place that has memory,

@@ -45,13 +45,22 @@ func (a *Array[T]) Transpose(axes ...int) (*Array[T], error) {
 	return a.derive(a.at.permute(op, axes))
 }
 
-// Reshape returns a view of the elements, in row-major order, under another shape with the same number of elements.
+// Reshape returns a view of the elements, in row-major order, under another shape with the same number of elements. One extent may be -1:
+// it is what the others leave.
 // Nothing is copied. If strides cannot express the new shape, as for most arrays with gaps, the
 // error is of kind ErrUnsupported; [Array.Pack] in row-major order makes a copy that can be reshaped.
 func (a *Array[T]) Reshape(shape ...int) (*Array[T], error) {
 	const op = "Reshape"
 	if err := a.check(op); err != nil {
 		return nil, err
+	}
+	if i := slices.Index(shape, -1); i >= 0 {
+		whole := slices.Clone(shape)
+		whole[i] = 1
+		if rest, err := count(op, whole); err == nil && rest > 0 {
+			whole[i] = a.Len() / rest // if that leaves a remainder, the number of elements differs
+			shape = whole
+		}
 	}
 	n, err := count(op, shape)
 	if err != nil {
