@@ -140,7 +140,7 @@ func TestConflictNamesKernelParameterAndBuffer(t *testing.T) {
 	second := halyard.On(&ending{Context: t.Context()}, q.Stream())
 	y.Update(func([]float32) { small.Saxpy(second, 1, x, y) })
 	require.NoError(t, q.Err())
-	require.Regexp(t, `names_test\.go:\d+: Launch saxpy\(y\): not ready: buffer "points": ReadWrite of \[0, 1\) at host:0 excluded by `+
+	require.Regexp(t, `names_test\.go:\d+: Launch saxpy\(y\): not ready: buffer "points": ReadWrite of \[0, 1\) at host:0 \(.*names_test\.go:\d+\) excluded by `+
 		`ReadWrite of \[0, 1\) at host \(.*names_test\.go:\d+\): context canceled`, second.Close().Error())
 	<-halyard.Ended(second)
 }

@@ -77,7 +77,8 @@ type first struct {
 	err    *Error
 	failed atomic.Bool // err is not nil
 	told   bool
-	open   bool // the queue counts in devices.queues; devices.mu guards it
+	open   bool        // the queue counts in devices.queues; devices.mu guards it
+	launch func(error) // keep, for layer.Owned
 }
 
 // Open opens a device and makes a queue on it. Without a name it takes the device that [hal.Default] takes: a GPU if there is one. The
@@ -168,6 +169,7 @@ func On(ctx context.Context, stream *hal.Stream) *Queue {
 func newQueue(ctx context.Context, op string) *Queue {
 	c := &core{ctx: ctx, first: &first{open: true}, made: map[uint64]owned{}, ended: make(chan struct{})}
 	c.idle.L = &c.mu
+	c.first.launch = c.first.keep
 	if ctx == nil {
 		c.ctx = context.Background()
 		c.keep(hal.Errorf(op, hal.ErrInvalidArgument, "nil context"))
@@ -196,17 +198,33 @@ func (c *core) keep(err error) bool {
 	if c == nil {
 		return true
 	}
-	f := c.first
 	if err == nil {
-		return f.failed.Load()
+		return c.first.failed.Load()
 	}
+	c.first.keep(err)
+	return true
+}
+
+// keep keeps an error if it is the first. Drivers call it, too, for launches that have failed (layer.Owned).
+func (f *first) keep(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = &Error{site(), cause(err)}
-		f.failed.Store(true)
+	if f.err != nil {
+		return
 	}
-	return true
+	err = cause(err)
+	at, launch := "", (*hal.Error)(nil)
+	if errors.As(err, &launch) && launch.Site != "" {
+		at = launch.Site // more than the line of the call that has found it
+		if err == launch {
+			here := *launch
+			here.Site, err = "", &here
+		}
+	} else {
+		at = site()
+	}
+	f.err, f.told = &Error{at, err}, false
+	f.failed.Store(true)
 }
 
 // cause returns why elements are lost, if an error says that they are: on a queue with an error nobody can overwrite them, as package
@@ -468,6 +486,7 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 		c.end()
 		return nil, nil, grid, false
 	}
+	over = layer.Owned(over, &c.first.launch)
 	if c.split != nil {
 		over = c.split.Grid(over)
 	}

@@ -125,6 +125,7 @@ func (g *group) renew() bool {
 		return false
 	}
 	defer g.renewal.Clear()
+	g.renewal.Of = g.of
 	for i := range g.list {
 		if !g.list[i].s.renewal(g.list[i].x, &g.renewal) {
 			return false

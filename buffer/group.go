@@ -90,6 +90,7 @@ type group struct {
 	mu     mutex // held by each call on the leases, so that Release does not run during another
 
 	marks    []*order.Work // see mark
+	of       order.Launches
 	renewal  order.Renewal // scratch
 	reserved bool          // begun by ReserveAll, and not yet committed
 }
@@ -359,7 +360,7 @@ func (g *group) discard() {
 	for _, m := range g.marks {
 		m.Release()
 	}
-	g.marks = g.marks[:0]
+	g.marks, g.of = g.marks[:0], order.Launches{}
 	groups.Put(g)
 }
 
@@ -426,6 +427,7 @@ func (g *group) bad() error {
 // record adds a Work for the group's work to the Orders. check is as for [order.Checked].
 func (g *group) record(check func() error) {
 	w := order.Checked(g.stream, check)
+	w.Launched(g.of)
 	for _, m := range g.marks {
 		w.AddSource(m)
 	}

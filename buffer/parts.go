@@ -7,6 +7,7 @@ import (
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/layer/slot"
 	"github.com/go-halyard/halyard/internal/protocol"
 	"github.com/go-halyard/halyard/internal/watch"
@@ -14,7 +15,8 @@ import (
 
 // These are the functions that package internal/parts calls; they are documented there.
 func init() {
-	slot.Parts = map[string]any{"Cover": cover, "Of": Leases.part, "Turn": inTurn, "Mark": Leases.mark, "Watched": Want.watched}
+	slot.Parts = map[string]any{"Cover": cover, "Of": Leases.part, "Turn": inTurn, "Mark": Leases.mark, "Key": Leases.key,
+		"Watched": Want.watched}
 }
 
 // cover admits accesses as acquireAll does, and ends there: they are of the host, at no place, and never committed.
@@ -68,6 +70,23 @@ func (l Leases) part(i, lo, hi int, mode coherence.Mode) (w Want) {
 		return NoWant(hal.Errorf("acquire", hal.ErrClosed, "the leases were released before"))
 	}
 	return w
+}
+
+// key is parts.Key.
+func (l Leases) key() uint64 {
+	g := l.g
+	if g == nil {
+		return 0
+	}
+	g.of.Key = g.list[0].s.id
+	for i := range g.list {
+		if g.list[i].q.Writes() {
+			g.of.Key = g.list[i].s.id
+			break
+		}
+	}
+	g.of.First = layer.Position(g.stream)
+	return g.of.Key
 }
 
 // watched is parts.Watched.

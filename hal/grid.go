@@ -16,9 +16,11 @@ type Grid struct {
 	over      bool  // n counts threads, not blocks
 	shaped    bool  // Of was called
 	unchecked bool
-	none      bool // the launch does nothing (layer: without)
-	bad       bool // more than three dimensions, or none
-	among     any  // what divides launches among several devices, nil for one (layer: Among)
+	none      bool         // the launch does nothing (layer: without)
+	bad       bool         // more than three dimensions, or none
+	among     any          // what divides launches among several devices, nil for one (layer: Among)
+	key       uint64       // of driver.Launch (layer: Keyed)
+	failed    *func(error) // of driver.Launch, nil for none (layer: Owned)
 }
 
 // Over returns a grid of at least n threads in each dimension, in as many blocks as that takes. Unless [Grid.Of] says otherwise, a block

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/layout"
 )
 
@@ -143,13 +144,17 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 	if err := st.begin(op); err != nil {
 		return err
 	}
-	err := st.launch(op, k, &g, args)
+	var caller callsite.Site
+	if st.teller != nil {
+		callsite.Here(&caller)
+	}
+	err := st.launch(op, k, &g, args, &caller)
 	st.Leave()
 	return err
 }
 
 // launch enqueues a kernel, unless the grid is empty.
-func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
+func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg, caller *callsite.Site) error {
 	if k == nil || k.s == nil {
 		return st.dev.Failure(op, ErrInvalidArgument, "nil or zero kernel")
 	}
@@ -158,6 +163,7 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg) error {
 		return k.s.failure(op, ErrClosed, "its module is closed")
 	}
 	l := launches.Get().(*launch)
+	l.Caller = *caller
 	err := st.launchWith(op, l, k.s, g, args)
 	l.give()
 	m.Leave()
@@ -197,6 +203,9 @@ func (st *streamState) check(op string, l *launch, k *kernelState, g *Grid, args
 	}
 	if l.Grid, l.Block, empty, err = k.resolve(op, g); err != nil {
 		return 0, false, err
+	}
+	if l.Key, l.Failed = g.key, nil; g.failed != nil {
+		l.Failed = *g.failed
 	}
 	used = st.plain(l, k, args)
 	if used < len(args) || len(args) != len(k.info.Params) || !k.info.Known {

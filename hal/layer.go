@@ -24,6 +24,11 @@ func init() {
 		"Among":            Grid.divider,
 		"Divide":           Grid.divided,
 		"Shape":            Grid.given,
+		"Keyed":            Grid.keyed,
+		"Owned":            Grid.owned,
+		"Owner":            Grid.owner,
+		"Position":         (*Stream).position,
+		"FailureOf":        (*Stream).failureOf,
 		"Resolve":          (*Kernel).resolved,
 		"IsShared":         Arg.isShared,
 		"Integer":          Arg.integer,
@@ -166,6 +171,33 @@ func (g Grid) divider() any { return g.among }
 func (g Grid) divided(among any) Grid {
 	g.among = among
 	return g
+}
+
+func (g Grid) keyed(key uint64) Grid {
+	g.key = key
+	return g
+}
+
+func (g Grid) owned(failed *func(error)) Grid {
+	g.failed = failed
+	return g
+}
+
+func (g Grid) owner() *func(error) { return g.failed }
+
+func (s *Stream) position() uint64 {
+	if st := s.state(); st != nil && st.teller != nil {
+		return st.teller.Position()
+	}
+	return 0
+}
+
+func (s *Stream) failureOf(first, last, key uint64, err error) error {
+	st := s.state()
+	if st == nil || st.teller == nil || err != nil && !isKind(err, ErrKernel) {
+		return err
+	}
+	return st.teller.FailureOf(first, last, key)
 }
 
 func (k *Kernel) resolved(g Grid) (blocks, block [3]uint32, err error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/hal/internal/life"
+	"github.com/go-halyard/halyard/internal/callsite"
 )
 
 // sequence is launches whose arguments were checked once: see layer.Prepare.
@@ -148,7 +149,12 @@ func (q *sequence) run() (n int, err error) {
 	}
 	if q.drv == nil {
 		drv := st.Drv.(driver.Launcher)
+		var caller callsite.Site
+		if st.teller != nil {
+			callsite.Here(&caller)
+		}
 		for n < len(q.list) && err == nil {
+			q.list[n].Caller = caller
 			if err = drv.Launch(q.kernels[n].drv, &q.list[n]); err == nil {
 				n++
 			}

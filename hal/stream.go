@@ -32,6 +32,7 @@ type streamState struct {
 	drained life.Latch // opened by GiveBack, when the stream's work has finished and the driver's stream is closed
 
 	launched recentLaunches
+	teller   driver.FailureTeller // the driver's stream, nil if it is none
 }
 
 // StreamOption is an option of [Device.NewStream].
@@ -70,6 +71,7 @@ func makeStream(d *deviceState, drv driver.Stream) *streamState {
 	s.Stream.Init(&d.Device, drv, s)
 	s.Left = &s.left
 	s.User.Pending = s.pendingWork
+	s.teller, _ = drv.(driver.FailureTeller)
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/parts"
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
@@ -150,7 +151,7 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		changed, err = prepare()
 	}
 	if err == nil {
-		err = stream.Launch(d.kernel, grid, s.args...)
+		err = stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...)
 	}
 	if err != nil {
 		if !changed {

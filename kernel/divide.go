@@ -24,10 +24,11 @@ type division struct {
 	parts   []part
 	cover   buffer.Leases // on all elements of all buffers
 	values  []int64
-	blocks  [3]uint32 // of the whole grid
-	block   [3]uint32 // threads
-	timed   bool      // the launch is to be timed: each device gets a block at least
-	trial   *trial    // nil if the launch is not timed
+	blocks  [3]uint32    // of the whole grid
+	block   [3]uint32    // threads
+	timed   bool         // the launch is to be timed: each device gets a block at least
+	trial   *trial       // nil if the launch is not timed
+	owner   *func(error) // layer.Owner of the grid
 
 	// For launches among ranks (ranks.go):
 	one    team        // of a rank with one device
@@ -63,7 +64,7 @@ func (d *division) give() {
 	d.scratch.clear()
 	d.forget()
 	clear(d.on)
-	d.trial, d.cover = nil, buffer.Leases{}
+	d.trial, d.cover, d.owner = nil, buffer.Leases{}, nil
 	divisions.Put(d)
 }
 
@@ -102,6 +103,7 @@ func (d *division) divide(ctx context.Context, t *team, k *Kernel, grid hal.Grid
 // read looks at the arguments, and finds the blocks of the grid.
 func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, args []Arg) (err error) {
 	of := k.parts()
+	d.owner = layer.Owner(grid)
 	d.on = resized(d.on, len(t.streams))
 	for i, stream := range t.streams {
 		if d.on[i], err = of.device(ctx, stream.Device()); err != nil {
@@ -194,7 +196,7 @@ func (d *division) touches(p *part, dim int, from, to uint32, f *Footprint, n in
 	count := d.blocks
 	count[dim] = to - from
 	p.size = float64(to-from) / float64(d.blocks[dim])
-	p.grid = gridOf(count, d.block)
+	p.grid = layer.Owned(gridOf(count, d.block), d.owner)
 	var box Box
 	for e := range 3 {
 		box.Block[e] = int(d.block[e])
@@ -253,7 +255,7 @@ func (d *division) launch(ctx context.Context, args []Arg) (err error) {
 			break
 		}
 		d.trial.before(p.device, p.size, p.stream)
-		if p.err = p.stream.Launch(p.on.kernel, p.grid, p.args...); p.err != nil {
+		if p.err = p.stream.Launch(p.on.kernel, layer.Keyed(p.grid, parts.Key(p.leases)), p.args...); p.err != nil {
 			err = cmp.Or(err, p.err)
 			continue
 		}

@@ -247,7 +247,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if checking.Load() && len(s.wants) > 0 && !layer.Empty(grid) {
 		return d.launchChecked(ctx, stream, grid, args, s, leases, faults)
 	}
-	err = stream.Launch(d.kernel, grid, s.args...)
+	err = stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...)
 	enqueued := err == nil && !layer.Empty(grid)
 	var bad error // why what the kernel wrote is lost, if it is known
 	if enqueued && faults != nil {

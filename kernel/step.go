@@ -257,11 +257,12 @@ func (l *launches) enqueue(ctx context.Context, stream *hal.Stream, regions []ha
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	same, err := l.renew(ctx, stream, regions)
+	key := parts.Key(leases)
 	switch {
 	case err != nil:
 		return 0, err
 	case same && !l.prepared && !l.closed: // memory that moves in each run is not worth it
-		l.prepare(stream)
+		l.prepare(stream, key)
 	}
 	if l.run != nil {
 		return l.run()
@@ -272,7 +273,7 @@ func (l *launches) enqueue(ctx context.Context, stream *hal.Stream, regions []ha
 			parts.Mark(leases)
 		}
 		one := &l.list[i]
-		if err := stream.Launch(one.now.kernel, one.grid, one.ready...); err != nil {
+		if err := stream.Launch(one.now.kernel, layer.Keyed(one.grid, key), one.ready...); err != nil {
 			return i, err
 		}
 	}
@@ -308,13 +309,13 @@ func (l *launches) renew(ctx context.Context, stream *hal.Stream, regions []hal.
 }
 
 // prepare has the driver prepare the launches. If it cannot, each is launched, and what is wrong with it is the error of that.
-func (l *launches) prepare(stream *hal.Stream) {
+func (l *launches) prepare(stream *hal.Stream, key uint64) {
 	var kernels []*hal.Kernel
 	var grids []hal.Grid
 	var args [][]hal.Arg
 	for i := range l.list {
 		one := &l.list[i]
-		kernels, grids, args = append(kernels, one.now.kernel), append(grids, one.grid), append(args, one.ready)
+		kernels, grids, args = append(kernels, one.now.kernel), append(grids, layer.Keyed(one.grid, key)), append(args, one.ready)
 	}
 	l.prepared = true
 	l.run, l.end, _ = layer.Prepare(stream, kernels, grids, args)

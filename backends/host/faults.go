@@ -12,14 +12,15 @@ type faults struct {
 
 // fault is the error of a stream's n-th operation.
 type fault struct {
-	n   uint64
-	err error
+	n, key uint64
+	err    error
+	told   bool // to who launched it, so that neither the stream nor its events report it
 }
 
 // faultsMost is the number of errors that a stream remembers.
 const faultsMost = 64
 
-func (f *faults) add(n uint64, err error) {
+func (f *faults) add(one fault) {
 	if len(f.list) == faultsMost {
 		f.last = f.list[0].n
 		if f.first == 0 {
@@ -27,21 +28,36 @@ func (f *faults) add(n uint64, err error) {
 		}
 		f.list = append(f.list[:0], f.list[1:]...)
 	}
-	f.list = append(f.list, fault{n, err})
+	f.list = append(f.list, one)
 }
 
 // between returns the first error that is remembered of the operations after the from-th and up to the to-th. If none is, but one of these
 // may have failed, the error says so.
 func (f *faults) between(d *device, from, to uint64) error {
 	for i := range f.list {
-		if n := f.list[i].n; n > from && n <= to {
+		if n := f.list[i].n; n > from && n <= to && !f.list[i].told {
 			return f.list[i].err
 		}
 	}
+	return f.forgotten(d, from, to)
+}
+
+// forgotten returns an error if one of these operations may have failed whose error is no longer in the list.
+func (f *faults) forgotten(d *device, from, to uint64) error {
 	if f.last > from && f.first <= to {
 		return d.failure("launch", driver.ErrKernel, "work may have failed; the stream remembers only its last %d errors", faultsMost)
 	}
 	return nil
+}
+
+// of returns the error of a launch with the key, or that there may be one.
+func (f *faults) of(d *device, from, to, key uint64) error {
+	for i := range f.list {
+		if one := &f.list[i]; one.key == key && (key != 0 || !one.told) && one.n > from && one.n <= to {
+			return one.err
+		}
+	}
+	return f.forgotten(d, from, to)
 }
 
 // failure is faults.between for an event.
@@ -49,6 +65,19 @@ func (s *stream) failure(from, to uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.faults.between(s.dev, from, to)
+}
+
+// Position implements driver.FailureTeller.
+func (s *stream) Position() uint64 { return s.issued.Load() }
+
+// FailureOf implements driver.FailureTeller.
+func (s *stream) FailureOf(first, last, key uint64) error {
+	if !s.faulty.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.faults.of(s.dev, first, last, key)
 }
 
 // takeFault returns the error of an operation that Query or Sync has not reported yet.

@@ -15,7 +15,7 @@ func TestForgottenFaults(t *testing.T) {
 	errs := make([]error, failed+1)
 	for n := 1; n <= failed; n++ {
 		errs[n] = errors.New("operation failed")
-		f.add(uint64(n), errs[n])
+		f.add(fault{n: uint64(n), err: errs[n]})
 	}
 	var d device
 	for _, c := range []struct {

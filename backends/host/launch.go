@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/crash"
 )
 
@@ -137,6 +138,9 @@ type launch struct {
 	args   []driver.Arg
 	bytes  [][]byte
 	large  []byte // values that do not fit into an argument
+	key    uint64 // this and the next two are those of driver.Launch
+	caller callsite.Site
+	told   func(error)
 
 	total   uint64        // blocks
 	steps   uint64        // at most so many, 0 if that is not known or more than mostSteps
@@ -179,6 +183,7 @@ func (s *stream) Launch(k driver.Kernel, how *driver.Launch) error {
 	l := launches.Get().(*launch)
 	l.dev, l.crew = s.dev, &s.crew
 	l.kernel, l.grid, l.block, l.shared = k.(*kernel), how.Grid, how.Block, how.Shared
+	l.key, l.caller, l.told = how.Key, how.Caller, how.Failed
 	large := 0
 	for i := range how.Args {
 		if a := &how.Args[i]; a.Ptr != nil {
@@ -265,9 +270,9 @@ func (l *launch) small() bool {
 // runHere runs a small launch on the caller's goroutine, which has the right to run the stream.
 func (s *stream) runHere(l *launch) {
 	defer func() { // a function that was said not to end its goroutine might do so
-		err := l.end()
+		bad := l.end()
 		s.mu.Lock()
-		s.finish(err)
+		s.finish(bad)
 		s.pass() // other goroutines may have enqueued something
 		s.mu.Unlock()
 	}()
@@ -279,7 +284,7 @@ func (s *stream) runHere(l *launch) {
 func (l *launch) give() {
 	clear(l.args)
 	clear(l.bytes)
-	l.crew, l.kernel, l.args, l.bytes = nil, nil, l.args[:0], l.bytes[:0]
+	l.crew, l.kernel, l.args, l.bytes, l.told = nil, nil, l.args[:0], l.bytes[:0], nil
 	l.failed.Store(nil)
 	launches.Put(l)
 }
@@ -317,16 +322,19 @@ func (l *launch) begin(workers int) {
 	}
 }
 
-// end waits for the launch's other goroutines, gives it back, and returns its first error.
-func (l *launch) end() error {
+// end waits for the launch's other goroutines, gives it back, and returns its first error, which has no number yet.
+func (l *launch) end() (bad fault) {
 	l.active.Wait()
 	l.kernel.paced(l.steps, l.clock()-l.began, int(l.workers))
-	err := l.failed.Load()
-	l.give()
-	if err != nil {
-		return err
+	if err := l.failed.Load(); err != nil {
+		err.Site = l.caller.Outside("github.com/go-halyard/halyard/hal")
+		bad = fault{key: l.key, err: err, told: l.told != nil}
+		if bad.told {
+			l.told(err)
+		}
 	}
-	return nil
+	l.give()
+	return bad
 }
 
 // share runs blocks until all are taken or one has failed.

@@ -53,6 +53,7 @@ var (
 	_ driver.StreamAllocator = (*stream)(nil)
 	_ driver.Copier2D        = (*stream)(nil)
 	_ driver.Launcher        = (*stream)(nil)
+	_ driver.FailureTeller   = (*stream)(nil)
 )
 
 func newStream(d *device) *stream {
@@ -80,10 +81,10 @@ func (s *stream) run() {
 	var l *launch // that is running
 	defer func() {
 		if l != nil { // its function has ended this goroutine
-			err := l.end()
+			bad := l.end()
 			s.mu.Lock()
 			s.queue.drop()
-			s.finish(err)
+			s.finish(bad)
 			s.pass()
 			s.mu.Unlock()
 		}
@@ -93,7 +94,7 @@ func (s *stream) run() {
 		// The operation stays in the queue while it runs, but the ring may move.
 		o := *s.queue.first()
 		s.mu.Unlock()
-		var err error
+		var bad fault
 		switch o.kind {
 		case opCopy:
 			memcopy.Move(o.dst, o.src, o.n)
@@ -112,15 +113,15 @@ func (s *stream) run() {
 		case opRows:
 			o.obj.(*rows).copy()
 		case opFree:
-			err = o.obj.(*memory).Free()
+			bad.err = o.obj.(*memory).Free()
 		case opLaunch:
 			l = o.obj.(*launch)
 			l.run()
-			err, l = l.end(), nil
+			bad, l = l.end(), nil
 		}
 		s.mu.Lock()
 		s.queue.drop()
-		s.finish(err)
+		s.finish(bad)
 		if o.kind == opCall {
 			go o.obj.(func())() // after done was counted, so that the function finds the stream done
 		}
@@ -137,9 +138,10 @@ func (s *stream) pass() {
 }
 
 // finish counts an operation as done, with its error; mu is held.
-func (s *stream) finish(err error) {
-	if err != nil {
-		s.faults.add(s.done.Load()+1, err)
+func (s *stream) finish(bad fault) {
+	if bad.err != nil {
+		bad.n = s.done.Load() + 1
+		s.faults.add(bad)
 		s.faulty.Store(true)
 	}
 	if done := s.done.Add(1); done >= s.wakeAt {

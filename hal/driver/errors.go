@@ -64,6 +64,7 @@ type Error struct {
 	Vendor   Vendor
 	Shortage *Shortage // only with ErrOutOfMemory, and not always
 	Err      error     // a cause, or nil
+	Site     string    // file:line of the program's launch, if a kernel failed later and the driver knows which; else ""
 }
 
 // Error formats all fields in one line.
@@ -96,6 +97,9 @@ func (e *Error) Error() string {
 	}
 	if e.Vendor.API != "" {
 		fmt.Fprintf(&b, " [%s: %s (%d)]", e.Vendor.API, e.Vendor.Name, e.Vendor.Code)
+	}
+	if e.Site != "" {
+		b.WriteString(" (launched at " + e.Site + ")")
 	}
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())

@@ -191,6 +191,22 @@ type Launch struct {
 	Block  [3]uint32 // threads of each block
 	Shared uint64    // bytes that each block shares, besides those that the code declares; 0 if a parameter is a ParamShared
 	Args   []Arg     // one for each parameter
+
+	// The rest is for a stream that is a FailureTeller; others ignore it.
+	Key    uint64      // for FailureOf; 0 if nobody asks
+	Caller [8]uintptr // the calls that led to the launch, for Error.Site
+	Failed func(error) // if not nil, who is told if the kernel fails: it is called before the launch counts as done, and must not block
+}
+
+// FailureTeller is implemented by a Launcher that knows which of its launches has failed. A failure that a Failed was told is reported by
+// FailureOf alone, not by the stream and its events.
+type FailureTeller interface {
+	// Position returns the number of operations enqueued so far.
+	Position() uint64
+
+	// FailureOf returns the error of a launch with the key after the first of these operations and up to the last, nil if none has failed.
+	// They are done.
+	FailureOf(first, last, key uint64) error
 }
 
 // Repeater is implemented by a Launcher that prepares launches which are made again and again. For one that is not, package hal calls

@@ -12,7 +12,7 @@ import (
 )
 
 // Depth is the number of frames of a Site: enough to reach the caller beyond the wrappers of generic methods.
-const Depth = 6
+const Depth = 8
 
 // Site is a short stack of return addresses; the zero Site means no place.
 type Site [Depth]uintptr

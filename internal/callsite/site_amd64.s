@@ -14,6 +14,6 @@ walk:
 store:
 	MOVQ DX, (DI)(CX*8)
 	INCQ CX
-	CMPQ CX, $6
+	CMPQ CX, $8
 	JLT walk
 	RET

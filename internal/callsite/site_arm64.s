@@ -4,7 +4,7 @@
 TEXT ·Here(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD s+0(FP), R0
 	MOVD R29, R1
-	MOVD $6, R2
+	MOVD $8, R2
 walk:
 	MOVD $0, R3
 	CBZ R1, store

@@ -54,6 +54,22 @@ var (
 	Among  = function[func(hal.Grid) any]("Among")
 )
 
+// Keyed returns the same grid for launches with a key, by which FailureOf finds their failure. Owned returns it for launches whose failure
+// is told to failed, and to FailureOf, and not to the stream and its events; Owner returns failed, nil if there is none. Drivers that do
+// not know which launch has failed ignore both.
+var (
+	Keyed = function[func(g hal.Grid, key uint64) hal.Grid]("Keyed")
+	Owned = function[func(g hal.Grid, failed *func(error)) hal.Grid]("Owned")
+	Owner = function[func(hal.Grid) *func(error)]("Owner")
+)
+
+// Position returns the number of operations that were enqueued on the stream so far, 0 if the driver does not know which has failed.
+var Position = function[func(*hal.Stream) uint64]("Position")
+
+// FailureOf returns the error of a launch with the key among the operations after the first and up to the last, nil if there is none. err is
+// what an event behind them has told: FailureOf returns it if the driver does not know which launch has failed, or if no kernel has.
+var FailureOf = function[func(s *hal.Stream, first, last, key uint64, err error) error]("FailureOf")
+
 // Shape returns what the program gave for the grid: threads if over is true, else blocks, and whether it also gave the threads of a block.
 var Shape = function[func(hal.Grid) (n [3]int, over, shaped bool)]("Shape")
 

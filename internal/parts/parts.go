@@ -29,6 +29,10 @@ var Of = function[func(cover buffer.Leases, i, lo, hi int, mode coherence.Mode) 
 // in the region of that.
 var InTurn = function[func(launches [][]buffer.Want) (all []buffer.Want, which []int, place []hal.Region)]("Turn")
 
+// Key returns the key for the launches of leases (layer.Keyed), which are enqueued next. What the leases write is then lost if one of these
+// fails, and not if another launch on the stream does, where the driver knows which has failed.
+var Key = function[func(buffer.Leases) uint64]("Key")
+
 // Mark makes the elements of leases for writing lost if the work that was enqueued last on their stream fails, even if what is enqueued
 // until their release does not. That is needed unless layer.KeepsFailures.
 var Mark = function[func(buffer.Leases)]("Mark")

@@ -65,7 +65,9 @@ func (u *use) fine(asked *Asked) bool {
 	}
 	done, err := false, error(nil)
 	if w.alone() {
-		done, err = layer.DoneAlone(w.event)
+		if done, err = layer.DoneAlone(w.event); done {
+			err = w.own(err)
+		}
 	} else {
 		done, err = w.Ended()
 	}
@@ -83,7 +85,7 @@ func (u *use) fine(asked *Asked) bool {
 // failure of the earlier work (KeepsFailures).
 func (o *Order) Renew(stream *hal.Stream, lo, hi uint64, write, reads bool) bool {
 	u := o.same(stream, write, span.Range{Lo: lo, Hi: hi})
-	if u == nil || !u.replaceable(reads) || !u.work.extend(1, reads, write) {
+	if u == nil || !u.replaceable(reads) || !u.work.extend(Launches{}, 1, reads, write) {
 		return false
 	}
 	o.renewed(u)
@@ -113,7 +115,8 @@ func (o *Order) renewed(u *use) {
 
 // Renewal is Renew for work on several replicas, or ranges, whose earlier work was also one Work.
 type Renewal struct {
-	reads bool // some of the later work reads what it writes
+	Of    Launches // the later work
+	reads bool     // some of the later work reads what it writes
 	work  *Work
 	list  []renewed
 }
@@ -126,7 +129,7 @@ type renewed struct {
 // Clear forgets what was added.
 func (r *Renewal) Clear() {
 	clear(r.list)
-	r.reads, r.work, r.list = false, nil, r.list[:0]
+	r.Of, r.reads, r.work, r.list = Launches{}, false, nil, r.list[:0]
 }
 
 // Add adds ranges of a replica, in ascending order with gaps between them, and reports whether their work can be renewed together with that
@@ -152,7 +155,7 @@ func (r *Renewal) Do() bool {
 			break
 		}
 	}
-	if r.work == nil || !r.work.extend(int32(len(r.list)), true, true) {
+	if r.work == nil || !r.work.extend(r.Of, int32(len(r.list)), true, true) {
 		return false
 	}
 	for _, l := range r.list {
@@ -208,16 +211,20 @@ func (u *use) exactly(ranges []span.Range) bool {
 // extend makes the Work stand for everything that has been enqueued on its stream by now, and reports whether it could. The caller must
 // have all of its references; holders is their number. The Work keeps its sources, unless it reads nothing. The seq of a Work that writes
 // nothing is not used and stays as it is.
-func (w *Work) extend(holders int32, reads, writes bool) bool {
-	if w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !layer.RecordAgain(w.Stream, w.event) {
+func (w *Work) extend(of Launches, holders int32, reads, writes bool) bool {
+	if w.of.Key != of.Key || w.joined || w.refs.Load() != holders || w.event == nil || w.check != nil || w.err != nil || !layer.RecordAgain(w.Stream, w.event) {
 		return false
 	}
 	if writes {
 		w.seq = lastSeq.Add(1)
 	}
 	if w.passed.Load() {
+		w.of = of
 		w.passed.Store(false)
 		w.ended.Store(false)
+	}
+	if of.Key != 0 {
+		w.last = layer.Position(w.Stream)
 	}
 	if !reads {
 		w.forgetSources()

@@ -10,6 +10,7 @@ package order
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,8 @@ type Work struct {
 	refs   atomic.Int32
 	passed atomic.Bool // the stream has come to the end of the work
 	ended  atomic.Bool // and the sources have ended as well
+	of     Launches    // what the failures of the work are looked for in
+	last   uint64      // of these: the number of the stream's operations when they had been enqueued
 	seq    uint64      // greater than that of every Work recorded on the stream before, unless two goroutines record at the same time
 
 	mu      sync.Mutex
@@ -36,6 +39,25 @@ type Work struct {
 	depth   int          // length of the longest sequence of sources that leads to this Work
 	joined  bool         // it has joined waiting; set before other goroutines know the Work
 	place   int          // in waiting.list, counted from 1, 0 if the Work is not there; guarded by waiting.mu
+}
+
+// Launches are the launches of a Work whose stream knows which of its launches has failed (layer.FailureOf): those with the key after the
+// first operations. The zero Launches stands for everything but launches that have a key.
+type Launches struct{ Key, First uint64 }
+
+// Launched says that the work is only these launches. The caller must have the only reference.
+func (w *Work) Launched(of Launches) {
+	if of.Key != 0 {
+		w.of, w.last = of, layer.Position(w.Stream)
+	}
+}
+
+// own returns the error of the work, of an error that its event has told, or nil.
+func (w *Work) own(err error) error {
+	if err == nil && w.of.Key == 0 {
+		return nil
+	}
+	return layer.FailureOf(w.Stream, w.of.First, w.last, w.of.Key, err)
 }
 
 // lastSeq is the seq of the Work that was made last.
@@ -49,6 +71,7 @@ var spare = sync.Pool{New: func() any { return new(Work) }}
 func NewWork(stream *hal.Stream) *Work {
 	w := spare.Get().(*Work)
 	w.Stream, w.seq, w.keeps = stream, lastSeq.Add(1), layer.FailsForGood(stream)
+	w.of, w.last = Launches{}, math.MaxUint64
 	w.refs.Add(1)
 	w.event, _ = layer.RecordShared(stream)
 	return w
@@ -127,7 +150,7 @@ func (w *Work) Ended() (done bool, err error) {
 		if !done {
 			return false, nil
 		}
-		if err == nil && w.check != nil {
+		if err = w.own(err); err == nil && w.check != nil {
 			err = w.check()
 		}
 		w.check = nil

@@ -20,7 +20,7 @@ var Rules = []Rule{
 	{".", []string{"backends", "buffer", "buffer/trace", "coherence", "hal", "internal/callsite", "internal/layer", "kernel"}, "the short way stands on what programs use, and launchers reach it by an interface"},
 	{"coherence", nil, "the names of the protocol need no device and no library"},
 	{"hal/driver", nil, "a backend must be writable against the standard library alone"},
-	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/span"}, "what programs use needs only the narrow interface"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/callsite", "internal/layer/slot", "internal/layout", "internal/span"}, "what programs use needs only the narrow interface"},
 	{"hal/internal/life", nil, "the life of an object needs no driver"},
 	{"hal/internal/wait", []string{"hal/driver", "hal/internal/life", "internal/nap"}, "waiting knows drivers, and nothing of the checks above it"},
 	{"hal/pool", []string{"hal", "hal/driver", "internal/layer"}, "a pool uses what programs use"},
@@ -97,7 +97,7 @@ var testSupport = []string{"internal/...", "internal/testing/...", "hal", "hal/d
 
 // Closures limits what a package may reach through any number of imports inside the module.
 var Closures = []Rule{
-	{"hal", []string{"hal/driver", "hal/internal/...", "internal/layer/slot", "internal/layout", "internal/nap", "internal/span"}, "a program that uses only devices links nothing else"},
+	{"hal", []string{"hal/driver", "hal/internal/...", "internal/callsite", "internal/layer/slot", "internal/layout", "internal/nap", "internal/span"}, "a program that uses only devices links nothing else"},
 	{"buffer", []string{"buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that uses buffers links no other module"},
 	{"kernel", []string{"buffer", "buffer/internal/...", "hal", "hal/driver", "hal/internal/...", "hal/pool", "coherence", "internal/..."}, "a program that launches kernels links no other module"},
 	{"backends/host", []string{"hal/driver", "internal/..."}, "a backend reaches nothing above hal/driver"},
