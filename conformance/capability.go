@@ -13,6 +13,7 @@ var capabilityChecks = []Check{
 	{Name: "AddressMeansAddress", Rule: "Handles of a device with addresses are addresses: distinct, not null, and the same at each call.", Needs: hal.CapAddress, run: addressMeansAddress},
 	{Name: "UnifiedSharesHostMemory", Rule: "A unified device works on host memory in place, so that host and device see the same bytes.", run: unifiedShares},
 	{Name: "CallbackFollowsWork", Rule: "A host callback runs after the work before it, once, and later work does not wait for it.", Needs: hal.CapHostCallback, run: callbackFollowsWork},
+	{Name: "ManyPendingCallbacks", Rule: "A stream can have 70 callbacks pending, and each runs once.", Needs: hal.CapHostCallback, run: manyCallbacks},
 	{Name: "CallbackMayBlock", Rule: "A host callback may block and may use the device.", Needs: hal.CapHostCallback, run: callbackMayBlock},
 	{Name: "StreamAllocInOrder", Rule: "Memory allocated in stream order can be used on its stream at once and closed like any other.", Needs: hal.CapStreamAlloc, run: streamAllocInOrder},
 	{Name: "StreamAllocChecksArguments", Rule: "Stream-ordered allocation checks its arguments as Alloc does.", Needs: hal.CapStreamAlloc, run: streamAllocChecks},
@@ -196,6 +197,43 @@ func callbackFollowsWork(t *trial) {
 		t.sync(s) // although the callback has not returned
 		close(leave)
 		t.remains(func() bool { return calls.Load() == 1 }, "round %d: called once", i)
+	}
+}
+
+func manyCallbacks(t *trial) {
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	for _, gated := range []bool{false, true} {
+		var g *hal.Gate
+		if gated && !t.dev.Caps().Has(hal.CapGate) {
+			continue
+		}
+		if gated {
+			g = t.shut(s)
+		}
+		var calls [pending]atomic.Int32
+		var all sync.WaitGroup
+		all.Add(pending)
+		for i := range calls {
+			t.must(s.Fill(m.All(), hal.Pattern8(uint8(i))), "fill")
+			t.must(s.OnDone(func() {
+				if calls[i].Add(1) == 1 {
+					all.Done()
+				}
+			}), "callback %d", i)
+		}
+		if gated {
+			t.busy(s, "a stream with %d callbacks", pending)
+			t.want(calls[0].Load() == 0, "a callback ran before the work ahead of it")
+			t.letGo(g)
+		}
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		arrives(t, done, "all callbacks run")
+		t.sync(s)
+		for i := range calls {
+			t.want(calls[i].Load() == 1, "callback %d ran %d times", i, calls[i].Load())
+		}
 	}
 }
 

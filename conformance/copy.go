@@ -14,7 +14,10 @@ var copyChecks = []Check{
 	{Name: "SizeAlignmentMatrix", Rule: "Copies of every size work at every offset, to the byte.", run: sizeAlignmentMatrix},
 	{Name: "Large", Rule: "A copy of hundreds of megabytes is complete.", run: largeCopy},
 	{Name: "LengthsAroundPowersOfTwo", Rule: "Copies and fills are complete if they are one byte longer or shorter than a power of two or a multiple of one.", run: lengthsAround},
+	{Name: "BetweenKinds", Rule: "Copies between any two kinds of memory are complete, up to a million bytes and one.", run: betweenKinds},
 	{Name: "FarOffsets", Rule: "Copies and fills far into a large memory reach the offset that they name, and no other.", run: farOffsets},
+	{Name: "OffsetsBeyond32Bits", Rule: "Copies, fills and kernels reach offsets beyond 4 GiB, and leave the bytes alone that lie 4 GiB before.", run: farOffset},
+	{Name: "LengthsBeyond32Bits", Rule: "Copies and fills of more than 4 GiB are complete.", run: farLength},
 	{Name: "NeighboursUntouched", Rule: "A copy changes no byte beside its destination, on the device and on the host.", run: copyNeighbours},
 	{Name: "NilSlice", Rule: "A nil slice is an empty one: it is accepted for a region of no bytes and refused for any other.", run: nilSlice},
 	{Name: "NilMemory", Rule: "A region without a memory is an invalid argument.", run: nilMemory},
@@ -154,6 +157,26 @@ func lengthsAround(t *trial) {
 	}
 }
 
+// betweenKinds copies lengths beyond those at which a copy may be made in pieces, between every two kinds of memory.
+func betweenKinds(t *trial) {
+	s := t.stream(t.dev)
+	for _, from := range kinds(t.dev) {
+		for _, to := range kinds(t.dev) {
+			for _, n := range []int{64<<10 + 1, 256<<10 + 1, 1<<20 + 1} {
+				b := t.large(n)
+				src, dst := t.memory(t.dev, from, n+1), t.memory(t.dev, to, n+1)
+				t.must(s.Fill(dst.All(), hal.Pattern8(^b[n-1])), "fill")
+				t.must(s.CopyIn(region(src, 0, n), b), "copy in")
+				t.must(s.Copy(region(dst, 0, n), region(src, 0, n)), "copy")
+				t.sync(s)
+				t.same(t.all(dst), append(b, ^b[n-1]), "%d bytes from %v to %v memory", n, from, to)
+				t.must(src.Close(), "close")
+				t.must(dst.Close(), "close")
+			}
+		}
+	}
+}
+
 // farOffsets works around each power of two, where an offset that has lost its high bits would show.
 func farOffsets(t *trial) {
 	size := int(min(16<<20+4096, t.dev.Info().MaxAlloc, t.dev.Info().TotalMemory/3))
@@ -194,6 +217,12 @@ func farOffsets(t *trial) {
 			t.same(out, want[at+5:at+5+n], "copied out of %v memory beyond %d", k, at)
 		}
 		t.same(t.all(src), data, "%d bytes, copied to from %v memory", size, k)
+		t.must(s.Copy(dst.All(), src.All()), "copy all of %d bytes", size)
+		t.sync(s)
+		t.same(t.all(dst), data, "all of %d bytes, copied to %v memory", size, k)
+		t.must(s.Fill(dst.All(), hal.Pattern8(0x33)), "fill all of %d bytes", size)
+		t.sync(s)
+		t.same(t.all(dst), repeated(hal.Pattern8(0x33), size), "all of %d bytes of %v memory, filled", size, k)
 		t.must(src.Close(), "close")
 		t.must(dst.Close(), "close")
 	}

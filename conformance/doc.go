@@ -15,8 +15,8 @@
 //
 // A [Check] has a name, the rule it enforces in one sentence, and the capabilities that it needs.
 // Each check runs on a goroutine of its own, on devices that it opens and closes itself. A
-// check that does not end in time fails with the stacks of its goroutines, and the suite goes on. A
-// panic is a failure too.
+// check that does not end in time fails with the stacks of its goroutines, and the suite goes on. After
+// three of them it leaves out the rest. A panic is a failure too.
 //
 // Asynchronous rules are checked with gates ([hal.Stream.Gate]): a gate holds a stream, the check
 // makes sure that nothing has happened too early, and only then opens the gate. No check sleeps, and

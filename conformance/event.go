@@ -20,11 +20,14 @@ var eventChecks = []Check{
 	{Name: "ReuseMovesTheEvent", Rule: "When a vendor's event is reused, the new event is done only when the later work is done.", Needs: hal.CapGate, run: reuseMoves},
 	{Name: "FanOutFanIn", Rule: "Many streams can wait for one event, and one stream for many.", Needs: hal.CapGate, run: fanOutFanIn},
 	{Name: "MultiEventWait", Rule: "A stream that waits for several events goes on after the last of them.", Needs: hal.CapGate, run: multiEventWait},
+	{Name: "ManyPendingWaits", Rule: "A stream can have 70 waits pending, and goes on after the last of their events.", Needs: hal.CapGate, run: manyWaits},
+	{Name: "ManyPendingEvents", Rule: "A stream can have 300 events pending, and each is done when the work before it is.", Needs: hal.CapGate, run: manyEvents},
 	{Name: "PeerWait", Rule: "A stream waits for the event of another device of the backend.", Needs: hal.CapGate, NeedsPeer: true, run: peerWait},
 	{Name: "CrossBackendWait", Rule: "A stream waits for the event of another backend's device without blocking the caller.", Needs: hal.CapGate, NeedsOther: true, run: crossBackendWait},
 	{Name: "SyncHonoursContext", Rule: "Event.Sync gives up when its context ends, with ErrNotReady and the context's error.", Needs: hal.CapGate, run: eventSyncHonoursContext},
 	{Name: "ElapsedNonNegative", Rule: "The time between two events of one stream is not negative.", Needs: hal.CapTiming, run: elapsedNonNegative},
 	{Name: "ElapsedWithinWallTime", Rule: "The time between two events is at most the host's time around them, and consecutive times add up.", Needs: hal.CapTiming | hal.CapGate, run: elapsedWithinWallTime},
+	{Name: "ElapsedBetweenStreams", Rule: "The time between events of two streams is that between their works.", Needs: hal.CapTiming | hal.CapGate, run: elapsedBetweenStreams},
 	{Name: "ElapsedNeedsTiming", Rule: "Elapsed refuses events recorded without a time stamp.", Needs: hal.CapTiming, run: elapsedNeedsTiming},
 	{Name: "ElapsedPendingNotReady", Rule: "Elapsed of an event that is not done is not ready.", Needs: hal.CapTiming | hal.CapGate, run: elapsedPending},
 }
@@ -192,6 +195,88 @@ func multiEventWait(t *trial) {
 	}
 	t.sync(s)
 	t.same(out, []byte{1, 2, 3, 4}, "after all events")
+}
+
+// pending is how many waits and callbacks of one stream are pending at once.
+const pending = 70
+
+func manyWaits(t *trial) {
+	s := t.stream(t.dev)
+	m := t.filled(t.dev, make([]byte, pending))
+	gates := make([]*hal.Gate, pending)
+	for i := range gates {
+		o := t.stream(t.dev)
+		gates[i] = t.shut(o)
+		t.must(o.Fill(region(m, i, 1), hal.Pattern8(uint8(i+1))), "fill")
+		t.must(s.WaitEvent(t.recorded(o)), "wait %d", i)
+	}
+	out, want := t.hostBytes(pending), make([]byte, pending)
+	t.must(s.CopyOut(out, m.All()), "copy out")
+	order := t.rng.Perm(pending)
+	for n, i := range order {
+		if n == pending/2 || n == pending-1 {
+			t.busy(s, "a stream with %d waits more", pending-n)
+		}
+		t.letGo(gates[i])
+		want[i] = uint8(i + 1)
+	}
+	t.sync(s)
+	t.same(out, want, "after %d waits", pending)
+}
+
+func manyEvents(t *trial) {
+	const n = 300
+	s := t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, n)
+	var events []*hal.Event
+	first := t.shut(s)
+	for i := range n {
+		t.must(s.Fill(region(m, i, 1), hal.Pattern8(1)), "fill")
+		events = append(events, t.recorded(s))
+	}
+	last := t.shut(s)
+	events = append(events, t.recorded(s))
+	for _, i := range []int{0, n / 2, n - 1, n} {
+		t.busy(events[i], "event %d", i)
+	}
+	t.letGo(first)
+	for i, e := range events[:n] {
+		t.must(e.Sync(t.ctx), "event %d", i)
+	}
+	t.busy(events[n], "the last event")
+	t.letGo(last)
+	t.sync(s)
+	t.idle(events[n], "the last event")
+}
+
+func elapsedBetweenStreams(t *trial) {
+	a, b := t.stream(t.dev), t.stream(t.dev)
+	m := t.memory(t.dev, hal.KindDevice, 64)
+	start := time.Now()
+	t.must(a.Fill(m.All(), hal.Pattern8(1)), "fill")
+	from := t.recorded(a, timing)
+	t.must(from.Sync(t.ctx), "sync")
+	after := tick()
+	g := t.shut(b)
+	t.must(b.Fill(m.All(), hal.Pattern8(2)), "fill")
+	to := t.recorded(b, timing)
+	for time.Since(after) < 10*time.Millisecond {
+		t.busy(to, "behind a shut gate")
+	}
+	opened := time.Now()
+	t.letGo(g)
+	t.sync(b)
+	wall, held := tick().Sub(start), opened.Sub(after)
+	d, err := to.Elapsed(from)
+	t.must(err, "elapsed")
+	back, err := from.Elapsed(to)
+	t.must(err, "elapsed")
+	if d > wall+wall/10+clockSlack || d < held-held/10-clockSlack {
+		t.Errorf("%v between events of two streams, of which one was held for %v; %v for the host", d, held, wall)
+	}
+	if diff := d + back; diff > clockSlack || diff < -clockSlack {
+		t.Errorf("%v from one stream to the other, and %v back", d, back)
+	}
 }
 
 // waitAcross checks that a stream of d waits for events of o.

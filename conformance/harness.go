@@ -97,6 +97,7 @@ type plan struct {
 	checks   []Check
 	excluded map[string]Exclusion // by Group/Name
 	contexts int                  // before the first device was opened, if Contexts is set
+	hung     []string             // checks that did not come back
 }
 
 func (h Harness) plan() (*plan, error) {

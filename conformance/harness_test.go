@@ -238,6 +238,31 @@ func TestWatchdogGoesOn(t *testing.T) {
 	require.Equal(t, len(results)-1, s[conformance.Passed])
 }
 
+// After three checks that hang the suite gives up, and shows what it has found.
+func TestGivesUpOnHanging(t *testing.T) {
+	opened := 0
+	b := host.New(host.Options{})
+	results, s, err := execute(t, conformance.Harness{
+		Match:   "^Fill/",
+		Timeout: 50 * time.Millisecond,
+		Open: func(ctx context.Context) (*hal.Device, error) {
+			if opened++; opened == 1 {
+				return nil, errors.New("a failure before the hanging")
+			}
+			if opened == 2 {
+				return hal.OpenWith(ctx, b, 0)
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	})
+	require.NoError(t, err)
+	require.Contains(t, results["Fill/Pattern1"].Reason, "a failure before the hanging")
+	require.Equal(t, 4, s[conformance.Failed])
+	require.Equal(t, len(results)-5, s[conformance.Skipped])
+	require.Contains(t, results["Fill/NeighboursUntouched"].Reason, "three checks have not come back: Fill/Pattern4, Fill/Pattern8, ")
+}
+
 func TestPanicIsAFailure(t *testing.T) {
 	results, s, err := execute(t, conformance.Harness{
 		Match: "^Fill/Pattern1$",

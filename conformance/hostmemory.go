@@ -9,6 +9,8 @@ import (
 
 var hostMemoryChecks = []Check{
 	{Name: "PinnedRoundTrip", Rule: "The device sees what the host writes to page-locked memory, and the host sees what the device writes there.", run: pinnedRoundTrip},
+	{Name: "RewrittenByHost", Rule: "Each copy from memory that the host can write brings what the host has written last.", run: rewrittenByHost},
+	{Name: "PinnedReadInOrder", Rule: "A copy from or to page-locked bytes takes place in stream order: it sees what the work before it has written there.", Needs: hal.CapGate, run: pinnedInOrder},
 	{Name: "RegisterUnregisterRegister", Rule: "Host memory can be registered, used, unregistered and registered again, and keeps its contents.", Needs: hal.CapRegister, run: registerAgain},
 	{Name: "RegisteredKeepsBytes", Rule: "The device works on registered memory in place.", Needs: hal.CapRegister, run: registeredKeepsBytes},
 	{Name: "DoubleRegisterRejected", Rule: "Registering memory that overlaps registered memory fails as busy and changes nothing.", Needs: hal.CapRegister, run: doubleRegister},
@@ -35,6 +37,56 @@ func pinnedRoundTrip(t *trial) {
 		t.must(s.Copy(m.All(), d.All()), "copy to page-locked memory")
 		t.sync(s)
 		t.onHost(m, func(v []byte) { t.same(v, c, "%d bytes that the device wrote", n) })
+	}
+}
+
+// rewrittenByHost lets the host and the device write one memory in turn, and copies the same region each time.
+func rewrittenByHost(t *trial) {
+	const n = 70_000
+	s := t.stream(t.dev)
+	for _, k := range kinds(t.dev)[1:] {
+		m, d, out := t.memory(t.dev, k, n), t.memory(t.dev, hal.KindDevice, n), make([]byte, n)
+		for round := range 4 {
+			b := t.random(n)
+			t.onHost(m, func(v []byte) { copy(v, b) })
+			t.must(s.Copy(d.All(), m.All()), "copy")
+			t.must(s.CopyOut(out, m.All()), "copy out")
+			t.sync(s)
+			t.same(t.all(d), b, "round %d: copied from %v memory that the host has written", round, k)
+			t.same(out, b, "round %d: copied out of %v memory that the host has written", round, k)
+			t.onHost(m, func(v []byte) { v[n-1] ^= 0xff })
+			t.must(s.Copy2D(d.Pitched(0, n/2), m.Pitched(0, n/2), n/2, 2), "copy rows")
+			t.sync(s)
+			b[n-1] ^= 0xff
+			t.same(t.all(d), b, "round %d: rows of %v memory of which the host has written a byte", round, k)
+		}
+	}
+}
+
+// pinnedInOrder lets the device write page-locked bytes while a gate holds back the copies that follow.
+func pinnedInOrder(t *trial) {
+	s := t.stream(t.dev)
+	for _, n := range []int{64, 4096, 300_000} {
+		h := t.memory(t.dev, hal.KindHost, n)
+		if h.NeedsMap() {
+			t.Skipf("host and device take turns with page-locked memory")
+		}
+		b, err := h.Bytes()
+		t.must(err, "host view")
+		first, last := t.random(n), t.random(n)
+		src, dst := t.filled(t.dev, first), t.filled(t.dev, last)
+		clear(b)
+		g := t.shut(s)
+		t.must(s.Copy(h.All(), src.All()), "copy")
+		t.must(s.CopyIn(dst.All(), b), "copy in")
+		t.must(s.Fill(src.All(), hal.Pattern8(3)), "fill")
+		t.must(s.CopyOut(b, src.All()), "copy out")
+		t.busy(s, "work on page-locked memory")
+		t.same(b, make([]byte, n), "%d page-locked bytes before the gate is open", n)
+		t.letGo(g)
+		t.sync(s)
+		t.same(t.all(dst), first, "%d bytes copied in after the device had written them", n)
+		t.same(b, repeated(hal.Pattern8(3), n), "%d bytes copied out at the end", n)
 	}
 }
 

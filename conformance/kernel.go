@@ -25,6 +25,7 @@ var kernelChecks = []Check{
 	{Name: "StructArrivesWithPadding", Rule: "A structure arrives with the layout that Go gives it.", Needs: hal.CapKernels, run: structArrives},
 	{Name: "ArgumentsAreCopiedAtLaunch", Rule: "What is passed by value may change as soon as Launch has returned.", Needs: hal.CapKernels | hal.CapGate, run: argumentsCopied},
 	{Name: "EveryThreadRunsOnce", Rule: "In grids of one to three dimensions each thread runs once, with its own index.", Needs: hal.CapKernels, run: everyThread},
+	{Name: "ManyBlocks", Rule: "A grid can have more than 65,536 blocks, in one dimension and in all together.", Needs: hal.CapKernels, run: manyBlocks},
 	{Name: "EmptyGridDoesNothing", Rule: "A grid with a dimension of 0 is accepted and nothing runs; memory of no bytes can be an argument.", Needs: hal.CapKernels, run: emptyGrid},
 	{Name: "EmptySliceIsPassed", Rule: "A kernel may have code that reads an empty slice, under a condition that is false for all threads.", Needs: hal.CapKernels, run: emptySlice},
 	{Name: "GridBeyondLimitIsRefused", Rule: "More blocks than the device can run are refused.", Needs: hal.CapKernels, run: gridBeyond},
@@ -480,9 +481,33 @@ func argumentsCopied(t *trial) {
 }
 
 func everyThread(t *trial) {
+	t.visited([][6]int{{1, 1, 1, 1, 1, 1}, {7, 1, 1, 5, 1, 1}, {3, 5, 1, 4, 2, 1}, {3, 2, 4, 2, 3, 2}, {1, 1, 1, 64, 1, 1}, {40, 1, 1, 1, 1, 1}})
+	put, y, s := t.kernel("put"), t.words(1000, 1), t.stream(t.dev)
+	t.must(s.Launch(put, hal.Over(1000), hal.At(y.All()), hal.Value(uint32(8)), hal.Value(uint32(1000))), "launch over 1000 threads in suggested blocks")
+	t.sync(s)
+	t.same(t.all(y), words(1000, 8), "1000 threads in suggested blocks")
+}
+
+func manyBlocks(t *trial) {
+	shapes := [][6]int{{70_000, 1, 1, 1, 1, 1}, {300, 250, 1, 1, 1, 1}, {50, 40, 35, 1, 1, 1}}
+	if !t.p.Short {
+		shapes = append(shapes, [6]int{2, 65_535, 1, 1, 1, 1}, [6]int{3, 1, 65_535, 1, 1, 1}, [6]int{1 << 20, 1, 1, 2, 1, 1})
+	}
+	for _, shape := range shapes {
+		most := t.dev.Info().Compute.MaxGrid
+		if slices.ContainsFunc([]int{0, 1, 2}, func(i int) bool { return most[i] != 0 && most[i] < uint32(shape[i]) }) {
+			t.Logf("the device runs grids of at most %d blocks", most)
+			continue
+		}
+		t.visited([][6]int{shape})
+	}
+}
+
+// visited launches grids of blocks, and sees that each thread has run once, with its own index.
+func (t *trial) visited(shapes [][6]int) {
 	k, s := t.kernel("visit"), t.stream(t.dev)
 	most := int(k.Info().MaxThreads)
-	for _, shape := range [][6]int{{1, 1, 1, 1, 1, 1}, {7, 1, 1, 5, 1, 1}, {3, 5, 1, 4, 2, 1}, {3, 2, 4, 2, 3, 2}, {1, 1, 1, 64, 1, 1}, {40, 1, 1, 1, 1, 1}} {
+	for _, shape := range shapes {
 		if most != 0 && shape[3]*shape[4]*shape[5] > most {
 			continue
 		}
@@ -499,11 +524,8 @@ func everyThread(t *trial) {
 			binary.LittleEndian.PutUint32(want[4*linear(at, all):], 1+uint32(linear(b, grid))<<20+uint32(linear(in, block))<<8)
 		})
 		t.same(t.all(y), want, "%v blocks of %v threads", grid, block)
+		t.must(y.Close(), "close")
 	}
-	put, y := t.kernel("put"), t.words(1000, 1)
-	t.must(s.Launch(put, hal.Over(1000), hal.At(y.All()), hal.Value(uint32(8)), hal.Value(uint32(1000))), "launch over 1000 threads in suggested blocks")
-	t.sync(s)
-	t.same(t.all(y), words(1000, 8), "1000 threads in suggested blocks")
 }
 
 func emptyGrid(t *trial) {

@@ -130,6 +130,13 @@ func (t *trial) Open() *hal.Device { return t.openWith("the device", t.p.Open) }
 // the first one. It is closed at the end of the check.
 func (t *trial) separate() *hal.Device { return t.openWith("the device once more", t.openSeparate) }
 
+// separateUnclosed is separate for a check that closes the device itself.
+func (t *trial) separateUnclosed() *hal.Device {
+	d, err := t.openSeparate(t.ctx)
+	t.must(err, "open the device once more")
+	return d
+}
+
 func (t *trial) openSeparate(ctx context.Context) (*hal.Device, error) {
 	b := t.backend()
 	if b == nil {

@@ -18,7 +18,13 @@ func (p *plan) run(ctx context.Context, c Check) Result {
 	if excluded && x.Kind == Unsupported {
 		return Result{Check: c, Outcome: Unsupported, Reason: x.Reason}
 	}
-	r := p.watch(ctx, c)
+	if len(p.hung) == mostHung {
+		return Result{Check: c, Outcome: Skipped, Reason: "not run, because three checks have not come back: " + strings.Join(p.hung, ", ")}
+	}
+	r, hung := p.watch(ctx, c)
+	if hung && !excluded {
+		p.hung = append(p.hung, c.Name)
+	}
 	if excluded {
 		switch r.Outcome {
 		case Failed:
@@ -30,8 +36,12 @@ func (p *plan) run(ctx context.Context, c Check) Result {
 	return r
 }
 
+// mostHung is after how many checks that do not come back the suite gives up: those that follow would wait for the same, and go test
+// ends a process that takes too long without showing what was found.
+const mostHung = 3
+
 // watch runs one check on a goroutine of its own, and gives up on it when its time is over.
-func (p *plan) watch(ctx context.Context, c Check) Result {
+func (p *plan) watch(ctx context.Context, c Check) (r Result, hung bool) {
 	start := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,6 +56,7 @@ func (p *plan) watch(ctx context.Context, c Check) Result {
 	select {
 	case <-done:
 	case <-timer.C:
+		hung = true
 		t.Errorf("not done after %v; the rule: %s\nits goroutines:\n%s", p.Timeout, c.Rule, stacks(c.Name))
 		// Calls that wait with the check's context, or for its gates, can now end and release what they hold.
 		cancel()
@@ -57,7 +68,7 @@ func (p *plan) watch(ctx context.Context, c Check) Result {
 			t.Logf("the check is still running; it was left behind, and its devices stay open")
 		}
 	}
-	return t.result(time.Since(start))
+	return t.result(time.Since(start)), hung
 }
 
 // stacks returns the stacks of the goroutines that carry the label of a check.

@@ -51,12 +51,17 @@ func (d *Device) pointer(addr uintptr) (p pointer, code Code) {
 		p.kind = driver.KindDevice
 	}
 	// The query of an address fails if the memory has no such address.
+	lost := func(code Code) bool { return d.lib.vendor.Codes.Status(code.Value()).Kind == driver.ErrDeviceLost }
 	if a, code := get(pointerDevice); code == Success {
 		p.addr = a
+	} else if lost(code) {
+		return pointer{}, code
 	}
 	if p.kind != driver.KindDevice {
 		if a, code := get(pointerHost); code == Success {
 			p.host = a
+		} else if lost(code) {
+			return pointer{}, code
 		}
 	}
 	if d.lib.vendor.PointerRanges {
