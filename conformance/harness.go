@@ -98,6 +98,8 @@ type plan struct {
 	excluded map[string]Exclusion // by Group/Name
 	contexts int                  // before the first device was opened, if Contexts is set
 	hung     []string             // checks that did not come back
+
+	arguments []string // with which the program comes here again
 }
 
 func (h Harness) plan() (*plan, error) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,10 @@ func Run(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.lends(t.Context()) {
+		return
+	}
+	p.arguments = testArguments(t.Name())
 	if len(p.checks) == 0 {
 		t.Fatalf("no check matches %q", h.Match)
 	}
@@ -61,6 +66,10 @@ func Execute(ctx context.Context, h Harness, report func(Result)) (seed uint64, 
 	if err != nil {
 		return 0, err
 	}
+	if p.lends(ctx) {
+		return p.Seed, nil
+	}
+	p.arguments = os.Args[1:]
 	for _, c := range p.checks {
 		if ctx.Err() != nil {
 			return p.Seed, context.Cause(ctx)

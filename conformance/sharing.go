@@ -12,6 +12,7 @@ var sharingChecks = []Check{
 	{Name: "TokenDescribesMemory", Rule: "A memory's IPC handle has its size, kind, device and process, and is the same after conversion to bytes or text and back.", Needs: hal.CapIPC, run: tokenDescribes},
 	{Name: "OwnTokenRejected", Rule: "A process cannot open an IPC handle that it exported.", Needs: hal.CapIPC, run: ownToken},
 	{Name: "BadTokensRejected", Rule: "An IPC handle of another backend or other hardware is refused as wrong device, and an invalid one as an invalid argument.", Needs: hal.CapIPC, run: badTokens},
+	{Name: "AnotherProcess", Rule: "Memory of another process can be opened several times, holds what that process wrote, and is closed one opening at a time.", Needs: hal.CapIPC, run: anotherProcess},
 	{Name: "OnlyPlainMemory", Rule: "Exporting memory that cannot be shared is refused as unsupported, and closed memory as closed.", Needs: hal.CapIPC, run: onlyPlain},
 }
 
