@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ func children(r *run) {
 		r.must(err)
 		r.must(s.Fill(l.Region(), hal.Pattern32(v)))
 		r.must(l.Release())
-		out, err := r.command("echo").CombinedOutput()
+		out, err := r.command(r.ctx, "echo").CombinedOutput()
 		r.must(err)
 		if string(out) != "child\n" {
 			r.fail("a child printed %q", out)
@@ -46,10 +47,29 @@ func children(r *run) {
 	}
 }
 
-func (r *run) command(args ...string) *exec.Cmd {
+func (r *run) command(ctx context.Context, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	r.must(err)
-	return exec.CommandContext(r.ctx, self, append([]string{"child"}, args...)...)
+	return exec.CommandContext(ctx, self, append([]string{"child"}, args...)...)
+}
+
+// process runs a child and returns what it prints. One that does not end in time counts as a hang, with the stacks of its goroutines.
+func (r *run) process(limit time.Duration, env []string, args ...string) (out, why string, err error) {
+	ctx, cancel := context.WithTimeout(r.ctx, limit)
+	defer cancel()
+	cmd := r.command(ctx, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if ctx.Err() != nil && r.ctx.Err() == nil {
+		r.count(&r.Hangs, 1)
+		r.fail("process %q did not end within %s\n%s", args, limit, stderr.String())
+		panic(stopped{})
+	}
+	return stdout.String(), stderr.String(), err
 }
 
 // signals sends SIGTERM to programs in the middle of copies.
@@ -61,7 +81,7 @@ func signals(r *run) {
 		if careful {
 			mode = "careful"
 		}
-		cmd := r.command("copies", mode)
+		cmd := r.command(r.ctx, "copies", mode)
 		out, err := cmd.StdoutPipe()
 		r.must(err)
 		var why bytes.Buffer
@@ -97,12 +117,20 @@ func child(args []string) {
 	case len(args) == 1 && args[0] == "echo":
 		fmt.Println("child")
 	case len(args) == 2 && args[0] == "copies":
-		if err := copies(args[1] == "careful"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		succeed(copies(args[1] == "careful"))
+	case len(args) == 3 && args[0] == "blend":
+		succeed(blends(args[1], args[2]))
+	case len(args) == 4 && args[0] == "ondone":
+		succeed(notified(args[1], args[2], args[3]))
 	default:
 		os.Exit(2)
+	}
+}
+
+func succeed(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 

@@ -27,19 +27,15 @@ const stuck = time.Minute
 func gates(r *run) {
 	devs := []*hal.Device{r.open("cuda:0"), r.open("hip:0")}
 	hosts := r.w.always[len(r.w.always)-2:]
-	var all sync.WaitGroup
-	for i, d := range devs {
-		seed := r.rng.Uint64()
-		all.Go(func() { r.guard(func() { frees(r, d, rand.New(rand.NewPCG(seed, 1))) }) })
-		all.Go(func() { r.guard(func() { holds(r, d, hosts[i], rand.New(rand.NewPCG(seed, 2))) }) })
-	}
-	done := make(chan struct{})
-	go func() { all.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(stuck):
-		panic("torture: gates and frees wait for each other")
-	}
+	r.within(stuck, "gates and frees", func() {
+		var all sync.WaitGroup
+		for i, d := range devs {
+			seed := r.rng.Uint64()
+			all.Go(func() { r.guard(func() { frees(r, d, rand.New(rand.NewPCG(seed, 1))) }) })
+			all.Go(func() { r.guard(func() { holds(r, d, hosts[i], rand.New(rand.NewPCG(seed, 2))) }) })
+		}
+		all.Wait()
+	})
 	for _, d := range devs {
 		r.must(d.Reclaim(r.ctx))
 		r.must(d.Close())

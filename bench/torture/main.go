@@ -75,9 +75,9 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 	if err != nil {
 		return false, err
 	}
-	defer w.close()
 	chosen := slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return !only.MatchString(s.name) })
 	if len(chosen) == 0 {
+		w.close()
 		return false, fmt.Errorf("no scenario has a name that matches %q", only)
 	}
 	sum := &summary{Date: time.Now().Format(time.DateOnly), Machine: timing.Machine(), Halyard: timing.Version(), FirstSeed: o.seed}
@@ -88,7 +88,7 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 	tty := isTerminal()
 	for seed := o.seed; ; seed++ {
 		for i, s := range chosen {
-			if ctx.Err() != nil || !o.short && time.Since(start) >= o.time {
+			if ctx.Err() != nil || sum.Stopped != "" || !o.short && time.Since(start) >= o.time {
 				break
 			}
 			if s.every > 1 && !o.short && (seed-o.seed+1)%s.every != 0 {
@@ -99,6 +99,9 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 			}
 			r := &run{w: w, seed: seed, tally: sum.Scenarios[i], short: o.short}
 			r.do(ctx, s)
+			if r.hung && (r.simulate || !r.ended.Load()) {
+				sum.Stopped = s.name + " hangs, and still uses what the other scenarios need"
+			}
 			if len(sum.Scenarios[i].Failures) >= 5 {
 				sum.Stopped = s.name + " failed five times"
 			}
@@ -114,10 +117,12 @@ func (o options) run(ctx context.Context, only *regexp.Regexp) (ok bool, err err
 	if ctx.Err() != nil {
 		sum.Stopped = "interrupted"
 	}
-	w.close()
 	sum.Seconds = time.Since(start).Seconds()
 	sum.Devices = w.names
-	sum.goroutines()
+	if !sum.hung() { // else it has goroutines, and may keep devices from closing
+		w.close()
+		sum.goroutines()
+	}
 	return o.report(sum)
 }
 

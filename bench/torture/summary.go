@@ -26,11 +26,12 @@ type tally struct {
 	Leaks       uint64            `json:"leaks"`
 	Violations  uint64            `json:"violations"` // of a vendor's rules
 	Unexplained uint64            `json:"unexplained_errors"`
+	Hangs       uint64            `json:"hangs"`
 	Failures    []string          `json:"failures,omitempty"`
 }
 
 func (t *tally) bad() bool {
-	return t.WrongBytes+t.Leaks+t.Violations+t.Unexplained > 0 || len(t.Failures) > 0
+	return t.WrongBytes+t.Leaks+t.Violations+t.Unexplained+t.Hangs > 0 || len(t.Failures) > 0
 }
 
 // summary is what the whole campaign found.
@@ -58,6 +59,11 @@ func (s *summary) goroutines() {
 	}
 }
 
+// hung reports whether something did not end.
+func (s *summary) hung() bool {
+	return slices.ContainsFunc(s.Scenarios, func(t *tally) bool { return t.Hangs > 0 })
+}
+
 // idle reports whether the scenario ran and did nothing.
 func (t *tally) idle() bool { return t.Runs > 0 && t.Actions == 0 }
 
@@ -74,6 +80,7 @@ func (t *tally) add(o *tally) {
 	t.Leaks += o.Leaks
 	t.Violations += o.Violations
 	t.Unexplained += o.Unexplained
+	t.Hangs += o.Hangs
 	t.Failures = append(t.Failures, o.Failures...)
 	for k, n := range o.Errors {
 		if t.Errors == nil {
@@ -117,9 +124,9 @@ func (s *summary) total() (all tally) {
 
 func (s *summary) table() table.Writer {
 	w := table.NewWriter()
-	w.AppendHeader(table.Row{"scenario", "runs", "actions", "faults", "wrong bytes", "leaks", "broken rules", "unexplained errors"})
+	w.AppendHeader(table.Row{"scenario", "runs", "actions", "faults", "wrong bytes", "leaks", "broken rules", "unexplained errors", "hangs"})
 	row := func(t *tally) table.Row {
-		return table.Row{t.Name, t.Runs, t.Actions, t.Faults, t.WrongBytes, t.Leaks, t.Violations, t.Unexplained}
+		return table.Row{t.Name, t.Runs, t.Actions, t.Faults, t.WrongBytes, t.Leaks, t.Violations, t.Unexplained, t.Hangs}
 	}
 	for _, t := range s.Scenarios {
 		w.AppendRow(row(t))
@@ -165,8 +172,8 @@ func (s *summary) markdown() string {
 	fmt.Fprintf(&b, "- When and where: %s, %s, Halyard at %s.\n- How long: %s.\n- Seeds: %d to %d%s.\n", s.Date, s.Machine, s.Halyard, s.time(),
 		s.FirstSeed, s.FirstSeed+s.Seeds-1, s.Also)
 	fmt.Fprintf(&b, "- Devices: %s.\n", strings.Join(s.Devices, "; "))
-	fmt.Fprintf(&b, "- **%d actions, %d faults made on purpose, %d wrong bytes, %d leaks, %d vendors' rules broken, %d unexplained errors.**\n",
-		all.Actions, all.Faults, all.WrongBytes, all.Leaks, all.Violations, all.Unexplained)
+	fmt.Fprintf(&b, "- **%d actions, %d faults made on purpose, %d wrong bytes, %d leaks, %d vendors' rules broken, %d unexplained errors, %d hangs.**\n",
+		all.Actions, all.Faults, all.WrongBytes, all.Leaks, all.Violations, all.Unexplained, all.Hangs)
 	if s.Stopped != "" {
 		fmt.Fprintf(&b, "- It stopped early: %s.\n", s.Stopped)
 	}
@@ -185,9 +192,19 @@ func (s *summary) markdown() string {
 			fmt.Fprintf(&b, " Errors that the faults explain: %s.", strings.Join(kinds, ", "))
 		}
 		for _, f := range t.Failures {
-			fmt.Fprintf(&b, "\n  - failed: %s", strings.ReplaceAll(f, "\n", " "))
+			fmt.Fprintf(&b, "\n  - failed: %s", line(f))
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// line returns a failure on one line, without most of the stacks that may follow it.
+func line(failure string) string {
+	const most = 500
+	text := strings.ReplaceAll(failure, "\n", " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " ..."
+	}
+	return text
 }

@@ -234,9 +234,7 @@ func (r *run) job(n, victim int) {
 	r.explain(err)
 	if victim < 0 {
 		for _, l := range job.Leftovers() {
-			r.mu.Lock()
-			r.Leaks++
-			r.mu.Unlock()
+			r.count(&r.Leaks, 1)
 			r.fail("ranks: left over: %s", l)
 		}
 	}

@@ -49,7 +49,7 @@ func TestShortRound(t *testing.T) {
 	assert.True(t, ok)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), " 0 wrong bytes, 0 leaks, 0 vendors' rules broken, 0 unexplained errors")
+	assert.Contains(t, string(text), " 0 wrong bytes, 0 leaks, 0 vendors' rules broken, 0 unexplained errors, 0 hangs.")
 	for _, s := range scenarios {
 		assert.Contains(t, string(text), "- **"+s.name+"**: ")
 	}
@@ -120,7 +120,7 @@ func TestMergeAddsUp(t *testing.T) {
 
 func TestSummaryNamesFailures(t *testing.T) {
 	s := summary{Date: "2026-01-01", Machine: "a machine", Halyard: "a commit", FirstSeed: 7, Seeds: 2, Scenarios: []*tally{{Name: "a", What: "does this", Runs: 1, Actions: 3}, {Name: "c", Runs: 2}, {Name: "b", What: "does that",
-		Faults: 1, Leaks: 2, Errors: map[string]uint64{"busy": 4}, Failures: []string{"seed 8: two\nlines"}}}}
+		Faults: 1, Leaks: 2, Hangs: 1, Errors: map[string]uint64{"busy": 4}, Failures: []string{"seed 8: two\nlines"}}}}
 	assert.Contains(t, s.text(), "FAILED  b: seed 8: two\nlines\n")
 	assert.NotContains(t, s.text(), "FAILED  a")
 	assert.Contains(t, s.text(), "SKIPPED  c: what it needs is missing")
@@ -132,5 +132,5 @@ func TestSummaryNamesFailures(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(text, "Not run: "))
 	assert.Contains(t, text, "failed: seed 8: two lines")
 	assert.Contains(t, text, "Seeds: 7 to 8.")
-	assert.True(t, slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, "| b | 0 | 0 | 1 | 0 | 2 |") }))
+	assert.True(t, slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, "| b | 0 | 0 | 1 | 0 | 2 | 0 | 0 | 1 |") }))
 }

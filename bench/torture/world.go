@@ -29,6 +29,7 @@ type world struct {
 	always []*hal.Device
 	names  []string
 	once   sync.Once
+	stuck  map[string]bool // what has hung and is not tried again
 }
 
 var simulated = []string{"cuda:0", "cuda:1", "hip:0"}
@@ -40,7 +41,7 @@ func newWorld() (w *world, err error) {
 	}
 	os.Setenv("HALYARD_CUDA_LIBRARY", cuda)
 	os.Setenv("HALYARD_HIP_LIBRARY", hip)
-	w = &world{}
+	w = &world{stuck: map[string]bool{}}
 	for _, lib := range []string{cuda, hip} {
 		c, err := simgpu.Attach(lib)
 		if err != nil {
@@ -95,7 +96,8 @@ func (w *world) close() {
 // scenario is one kind of work, with its faults.
 type scenario struct {
 	name, what string
-	every      uint64 // the scenario runs with one of so many seeds; 0 means with each
+	every      uint64        // the scenario runs with one of so many seeds; 0 means with each
+	limit      time.Duration // for one run; 0 means patience
 	do         func(r *run)
 
 	// explained lists the kinds of error that the scenario's faults make.
@@ -113,9 +115,13 @@ type run struct {
 	actions atomic.Uint64
 	kinds   []error
 
-	mu     sync.Mutex
-	failed bool
+	hung     bool // a part of it did not end
+	ended    atomic.Bool
+	simulate bool // it has opened simulated devices
 }
+
+// tallies is held while a tally or run.hung changes. It is one for all, because what hangs may go on while other scenarios run.
+var tallies sync.Mutex
 
 // stopped ends a scenario whose check has failed.
 type stopped struct{}
@@ -128,28 +134,44 @@ func (r *run) do(ctx context.Context, s scenario) {
 	for _, c := range r.w.sims {
 		r.must(c.Reset(r.seed))
 	}
-	r.guard(func() { s.do(r) })
+	limit := s.limit
+	if limit == 0 {
+		limit = patience
+	}
+	r.guard(func() {
+		r.within(limit, "the scenario", func() {
+			defer r.ended.Store(true)
+			s.do(r)
+		})
+	})
 	for _, c := range r.w.sims {
 		for _, v := range c.Violations() {
-			r.mu.Lock()
-			r.Violations++
-			r.mu.Unlock()
+			r.count(&r.Violations, 1)
 			r.fail("%s: %s", c.Name(), v)
 		}
 		for _, l := range c.Leaks() {
-			r.mu.Lock()
-			r.Leaks++
-			r.mu.Unlock()
+			r.count(&r.Leaks, 1)
 			r.fail("%s: still alive: %s", c.Name(), l)
 		}
 	}
+	tallies.Lock()
+	defer tallies.Unlock()
 	r.Runs++
 	r.Actions += r.actions.Load()
 	r.Seconds += time.Since(start).Seconds()
 }
 
-// guard runs fn. A failed check ends fn, and a panic is a failure.
-func (r *run) guard(fn func()) {
+// count adds to a number of the tally.
+func (r *run) count(sum *uint64, n uint64) {
+	tallies.Lock()
+	defer tallies.Unlock()
+	if !r.hung {
+		*sum += n
+	}
+}
+
+// guard runs fn, and reports whether it has returned. A failed check ends fn, and a panic is a failure.
+func (r *run) guard(fn func()) (ok bool) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil, stopped:
@@ -158,13 +180,13 @@ func (r *run) guard(fn func()) {
 		}
 	}()
 	fn()
+	return true
 }
 
 func (r *run) fail(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = true
-	if len(r.Failures) < 20 {
+	tallies.Lock()
+	defer tallies.Unlock()
+	if !r.hung && len(r.Failures) < 20 {
 		r.Failures = append(r.Failures, fmt.Sprintf("seed %d: ", r.seed)+fmt.Sprintf(format, args...))
 	}
 }
@@ -178,9 +200,7 @@ func (r *run) must(err error) {
 }
 
 func (r *run) unexplained(err error) {
-	r.mu.Lock()
-	r.Unexplained++
-	r.mu.Unlock()
+	r.count(&r.Unexplained, 1)
 	r.fail("unexplained: %v", err)
 }
 
@@ -194,30 +214,27 @@ func (r *run) explain(err error) bool {
 		r.unexplained(err)
 		return true
 	}
-	r.mu.Lock()
-	r.Errors[r.kinds[i].Error()]++
-	r.mu.Unlock()
+	tallies.Lock()
+	defer tallies.Unlock()
+	if !r.hung {
+		r.Errors[r.kinds[i].Error()]++
+	}
 	return true
 }
 
 // wrong counts bytes that are not what they must be.
 func (r *run) wrong(n int, format string, args ...any) {
 	if n > 0 {
-		r.mu.Lock()
-		r.WrongBytes += uint64(n)
-		r.mu.Unlock()
+		r.count(&r.WrongBytes, uint64(n))
 		r.fail("%d wrong bytes: %s", n, fmt.Sprintf(format, args...))
 	}
 }
 
-func (r *run) fault(n uint64) {
-	r.mu.Lock()
-	r.Faults += n
-	r.mu.Unlock()
-}
+func (r *run) fault(n uint64) { r.count(&r.Faults, n) }
 
 // open opens a device, which the scenario closes.
 func (r *run) open(name string) *hal.Device {
+	r.simulate = r.simulate || slices.Contains(simulated, name)
 	d, err := hal.Open(context.Background(), name)
 	r.must(err)
 	return d
