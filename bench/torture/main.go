@@ -2,8 +2,8 @@
 
 // Command torture drives Halyard for as long as it is told to, over every backend at once, with the faults that
 // programs meet rarely: work in any order that streams and events allow, driver calls that fail, memory that
-// runs out, devices that go away, objects that are closed while others use them, signals in the middle of a copy. It counts
-// its actions, the bytes that were wrong, and the handles and goroutines that were left.
+// runs out, devices that go away, objects that are closed while others use them, functions of the program that panic, signals in the middle of
+// a copy. It counts its actions, the bytes that were wrong, the handles and goroutines that were left, and the calls that did not end.
 //
 //	go run -tags "cuda hip opencl vulkan" ./bench/torture -for 10m
 //

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,6 +93,32 @@ func TestErrorsThatNothingExplainsAreFound(t *testing.T) {
 		assert.Zero(t, faultyRun(t, 1, faults, plan).Unexplained)
 	}
 	assert.True(t, found)
+}
+
+// What hangs is left behind: it is counted once, with the place where it stands, and what the scenario reports after that is not.
+func TestHangsAreReported(t *testing.T) {
+	r := &run{tally: &tally{Name: "test", Errors: map[string]uint64{}}, ctx: context.Background()}
+	never := make(chan struct{})
+	defer close(never)
+	stands := func() { <-never }
+	r.guard(func() {
+		assert.True(t, r.ends(time.Hour, "a function that exits", runtime.Goexit))
+		assert.False(t, r.ends(0, "a function", stands))
+		r.fail("something else")
+		r.within(0, "another", stands)
+		t.Error("it went on")
+	})
+	r.fail("a consequence")
+	r.wrong(4, "a consequence")
+	assert.Equal(t, uint64(2), r.Hangs)
+	assert.Zero(t, r.WrongBytes)
+	require.Len(t, r.Failures, 3)
+	assert.Contains(t, r.Failures[0], "a function did not end within 0s\n")
+	assert.Contains(t, r.Failures[0], "(*run).ends")
+	assert.True(t, r.bad())
+	s := summary{Scenarios: []*tally{r.tally}}
+	assert.Contains(t, s.text(), "(*run).ends")
+	assert.Less(t, len(line(r.Failures[0]+strings.Repeat("x", 1000))), 600, "a document has the beginning of the stacks")
 }
 
 func TestMergeAddsUp(t *testing.T) {
