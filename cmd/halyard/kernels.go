@@ -14,12 +14,13 @@ import (
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/kernel"
 )
 
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
-	check, verbose bool
+	check, verbose, ir bool
 	print, ptx     string
 }
 
@@ -46,6 +47,7 @@ Without an argument, the package in the current folder is translated. The go com
 	f := cmd.Flags()
 	f.StringVar(&o.print, "print", "", "print the translation, and write nothing: `c`, or spirv for the modules of Vulkan")
 	f.Lookup("print").NoOptDefVal = "c"
+	f.BoolVar(&o.ir, "ir", false, "print the representation that translations are made of, and write nothing")
 	f.StringVar(&o.ptx, "ptx", "", "also write PTX for NVIDIA's devices of an `architecture` and later, such as compute_70, made by NVRTC")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "say for each kernel whether threads run as vectors on the host and what keeps them from it, which elements they use, and whether a launch can be cut")
 	f.BoolVar(&o.check, "check", false, "write nothing; fail if a file differs from what would be written, and show how, or if it belongs to no kernel")
@@ -55,6 +57,9 @@ Without an argument, the package in the current folder is translated. The go com
 func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []string) error {
 	if o.print != "" && o.check {
 		return usage("--print and --check cannot be used together")
+	}
+	if o.ir && (o.print != "" || o.check) {
+		return usage("--ir cannot be used together with --print or --check")
 	}
 	if o.print != "" && o.print != "c" && o.print != "spirv" {
 		return usage("--print=%s: write c or spirv", o.print)
@@ -79,6 +84,9 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	if len(packages) == 0 {
 		return fmt.Errorf("no function is marked //halyard:kernel in %q", patterns)
+	}
+	if o.ir {
+		return represent(out, packages)
 	}
 	var outputs []*translate.Output
 	for _, p := range packages {
@@ -126,6 +134,29 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 	}
 	if w.stale {
 		return errReported
+	}
+	return nil
+}
+
+// represent prints the representation of the kernels of packages.
+func represent(out io.Writer, packages []*translate.Package) error {
+	var all translate.Errors
+	for _, p := range packages {
+		made, err := build.Program(p)
+		if found := (translate.Errors)(nil); errors.As(err, &found) {
+			all = append(all, found...)
+			continue
+		} else if err != nil {
+			return err
+		}
+		if made != nil {
+			if _, err := fmt.Fprintf(out, "// package %s\n\n%s\n", p.Name, made); err != nil {
+				return err
+			}
+		}
+	}
+	if len(all) > 0 {
+		return report(out, all)
 	}
 	return nil
 }

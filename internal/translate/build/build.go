@@ -1,0 +1,134 @@
+// Package build makes the representation of package ir from Go's syntax and types.
+//
+//   - function.go builds a function: once for each list of type arguments, and for each kind of memory that its pointers point to.
+//   - statement.go and loop.go build statements, expression.go, call.go and place.go values and places, type.go types.
+//   - foreign.go finds functions of other packages.
+//
+// A Go variable that is assigned to once, where it is declared, becomes a value, and another one a local. What Go makes in an order of its own
+// (calls, atomic operations) becomes a let before the statement; all else stays in the statement as it is written. If a part is not always
+// evaluated, its statements are in a region of their own.
+//
+// What has no translation is refused with its position, and a sentence that says what to write instead.
+package build
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// program is the kernels of a package, and what they call.
+type program struct {
+	own       *translate.Source            // the package with the kernels
+	pkg       *translate.Source            // that of the function which is being built
+	sources   map[string]*translate.Source // other packages, by path
+	known     map[*translate.Source]bool   // packages whose functions are in decls
+	errs      []translate.Error
+	context   *types.Context // of instantiated types
+	decls     map[*types.Func]*ast.FuncDecl
+	kernels   map[*types.Func]bool
+	functions map[*types.Func][]*function
+	types     map[types.Type]*ir.Type
+	effects   map[*ir.Function]*facts.Effects
+	made      *ir.Program
+}
+
+// Program builds the kernels of a package, and the functions that they call. It returns nil for a package without kernels. If something has
+// no translation, the error is a [translate.Errors].
+func Program(p *translate.Package) (*ir.Program, error) {
+	src := p.Source()
+	if src == nil {
+		return nil, nil
+	}
+	g := newProgram(src)
+	for _, e := range src.Errors { // those in a function are reported when it is built
+		if src.Outside(e.Pos) {
+			g.note(e.Pos, e.Msg)
+		}
+	}
+	for _, decl := range src.Kernels {
+		if obj, ok := src.Info.Defs[decl.Name].(*types.Func); ok {
+			g.kernels[obj] = true
+		}
+	}
+	for _, decl := range src.Kernels {
+		g.try(func() { g.kernel(decl) })
+	}
+	if err := translate.NewErrors(g.errs); err != nil {
+		return nil, err
+	}
+	return g.made, nil
+}
+
+func newProgram(src *translate.Source) *program {
+	g := &program{
+		own: src, pkg: src, sources: map[string]*translate.Source{}, known: map[*translate.Source]bool{}, context: types.NewContext(),
+		decls: map[*types.Func]*ast.FuncDecl{}, kernels: map[*types.Func]bool{}, functions: map[*types.Func][]*function{},
+		types: map[types.Type]*ir.Type{}, effects: map[*ir.Function]*facts.Effects{}, made: &ir.Program{Position: src.Fset.Position},
+	}
+	g.declare(src)
+	return g
+}
+
+func (p *program) kernel(decl *ast.FuncDecl) *function {
+	name := decl.Name.Name
+	switch {
+	case decl.Recv != nil:
+		refuse(decl.Pos(), "a kernel cannot be a method; make the receiver a parameter")
+	case decl.Type.TypeParams != nil:
+		refuse(decl.Type.TypeParams.Pos(), "a kernel cannot have type parameters; write a generic function, and for each type a kernel that calls it")
+	case decl.Type.Results != nil && len(decl.Type.Results.List) > 0:
+		refuse(decl.Type.Results.Pos(), "a kernel cannot have results; write them to a slice")
+	case len(decl.Type.Params.List) == 0:
+		refuse(decl.Name.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
+	case name == "_" || name == "init" || name == "main":
+		refuse(decl.Name.Pos(), "a kernel cannot be called %s; rename it", name)
+	}
+	obj, ok := p.pkg.Info.Defs[decl.Name].(*types.Func)
+	if !ok {
+		refuse(decl.Name.Pos(), "this declaration has no translation")
+	}
+	return p.function(obj, nil, nil, decl.Pos())
+}
+
+// refusal is the value of a panic that ends the translation of a statement.
+type refusal struct {
+	pos  token.Pos
+	text string
+}
+
+func refuse(pos token.Pos, format string, args ...any) {
+	panic(refusal{pos, fmt.Sprintf(format, args...)})
+}
+
+// refuseAs refuses something because of its type.
+func refuseAs(pos token.Pos, t types.Type) { refuse(pos, "%s", translate.Why(t)) }
+
+// try calls f. If f panics with a refusal, try notes the error.
+func (p *program) try(f func()) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case refusal:
+			if r.text != "" {
+				p.note(r.pos, r.text)
+			}
+		default:
+			panic(r)
+		}
+	}()
+	f()
+}
+
+func (p *program) note(pos token.Pos, text string) {
+	e := translate.Error{Pos: p.pkg.Fset.Position(pos), Text: text}
+	if !slices.Contains(p.errs, e) {
+		p.errs = append(p.errs, e)
+	}
+}

@@ -1,0 +1,496 @@
+package build
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// call builds a call, and returns its results.
+func (f *function) call(e *ast.CallExpr) []*ir.Value {
+	tv := f.info().Types[e.Fun]
+	if tv.IsType() {
+		return one(f.conversion(e))
+	}
+	fun := ast.Unparen(e.Fun)
+	if tv.IsBuiltin() {
+		b, ok := fun.(*ast.Ident)
+		if !ok {
+			refuse(e.Pos(), "package unsafe has no translation; use indexes and conversions")
+		}
+		return one(f.builtin(e, b.Name))
+	}
+	if _, ok := fun.(*ast.FuncLit); ok {
+		refuse(e.Pos(), "a closure has no translation; declare a function, and pass it arguments")
+	}
+	id, recv := callee(fun)
+	if id == nil {
+		refuse(e.Pos(), "a function value has no translation; call a declared function")
+	}
+	obj, ok := f.info().Uses[id].(*types.Func)
+	if !ok {
+		refuse(e.Pos(), "a function value has no translation; call a declared function")
+	}
+	sel, _ := fun.(*ast.SelectorExpr)
+	if f.info().Selections[sel] == nil {
+		recv = nil // it is the name of a package
+	}
+	if obj.Pkg() != nil {
+		switch path := obj.Pkg().Path(); path {
+		case gridPath:
+			return one(f.gridCall(e, obj, recv))
+		case "math", "math/bits", "math/cmplx":
+			return f.goCall(e, obj.Pkg().Name(), obj.Name())
+		}
+	}
+	return f.userCall(e, obj, id, recv)
+}
+
+// one returns the results of a call that has one, or none if v is nil.
+func one(v *ir.Value) []*ir.Value {
+	if v == nil {
+		return nil
+	}
+	return []*ir.Value{v}
+}
+
+// callee returns the name of the called function, and the receiver if it is a method.
+func callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
+	switch x := fun.(type) {
+	case *ast.Ident:
+		return x, nil
+	case *ast.SelectorExpr:
+		return x.Sel, x.X
+	case *ast.IndexExpr:
+		return callee(ast.Unparen(x.X))
+	case *ast.IndexListExpr:
+		return callee(ast.Unparen(x.X))
+	}
+	return nil, nil
+}
+
+// conversion builds T(x).
+func (f *function) conversion(e *ast.CallExpr) *ir.Value {
+	to := f.typeOf(e)
+	x := e.Args[0]
+	if v := f.info().Types[x].Value; v != nil {
+		if n := basic(to); n != nil && (n.Float() || n.Complex() || v.Kind() != constant.Float) {
+			return f.constant(v, to, e.Pos())
+		}
+	}
+	return f.convert(f.expr(x), f.typeOf(x), to, e.Pos())
+}
+
+func (f *function) builtin(e *ast.CallExpr, name string) *ir.Value {
+	switch name {
+	case "len", "cap":
+		return f.length(e, name)
+	case "min", "max":
+		t := f.typeOf(e)
+		n := f.number(e)
+		op := map[string]ir.Op{"min": ir.Min, "max": ir.Max}[name]
+		value := f.exprAs(e.Args[0], t)
+		for _, x := range e.Args[1:] {
+			value = f.Value(op, n, value, f.exprAs(x, t))
+		}
+		return value
+	case "append", "make", "copy", "clear", "delete", "new":
+		refuse(e.Pos(), "%s has no translation; use arrays of fixed size, and loops", name)
+	case "panic", "recover":
+		refuse(e.Pos(), "%s has no translation; write an error code into a buffer", name)
+	case "print", "println":
+		refuse(e.Pos(), "%s has no translation; write into a buffer", name)
+	case "close":
+		refuse(e.Pos(), "a channel has no translation; threads share buffers and grid.Shared memory")
+	case "complex":
+		n := basic(f.typeOf(e))
+		if n == nil || !n.Complex() {
+			refuseAs(e.Pos(), f.typeOf(e))
+		}
+		part := types.Typ[types.Float64]
+		if n.Kind == ir.C64 {
+			part = types.Typ[types.Float32]
+		}
+		return f.Value(ir.Complex, n, f.exprAs(e.Args[0], part), f.exprAs(e.Args[1], part))
+	case "real", "imag":
+		z := f.expr(e.Args[0])
+		return f.Value(map[string]ir.Op{"real": ir.Real, "imag": ir.Imag}[name], z.Type.Part(), z)
+	}
+	refuse(e.Pos(), "%s has no translation", name)
+	return nil
+}
+
+func (f *function) length(e *ast.CallExpr, name string) *ir.Value {
+	switch t := f.typeOf(e.Args[0]).Underlying().(type) {
+	case *types.Slice:
+		if name == "len" {
+			return f.Extent(ir.Len, f.slice(e.Args[0]).param)
+		}
+		refuse(e.Pos(), "cap has no translation; use len")
+	case *types.Array: // the length is not a constant for Go because the expression has a call, which is made
+		f.discard(e.Args[0])
+		return f.Int(ir.Basic(ir.Int), t.Len())
+	case *types.Pointer:
+		if a, ok := t.Elem().Underlying().(*types.Array); ok {
+			f.pointee(e.Args[0])
+			return f.Int(ir.Basic(ir.Int), a.Len())
+		}
+	}
+	refuseAs(e.Pos(), f.typeOf(e.Args[0]))
+	return nil
+}
+
+// places are the methods of grid.Thread that return numbers.
+var places = map[string]ir.Op{"Global": ir.InGrid, "Local": ir.InBlock, "Block": ir.BlockOf, "Size": ir.Threads, "Blocks": ir.AllBlocks}
+
+// gridCall builds calls of package grid.
+func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.Value {
+	name := obj.Name()
+	switch {
+	case recv != nil && f.isMatrix(recv):
+		return f.matrixCall(e, name, recv)
+	case recv != nil:
+		return f.threadCall(e, name, recv)
+	case name == "Shared":
+		f.refuseShared(e)
+	}
+	op := map[string]string{"AtomicAdd": "Add", "AtomicMin": "Min", "AtomicMax": "Max", "AtomicAnd": "And", "AtomicOr": "Or", "AtomicXor": "Xor",
+		"AtomicExchange": "Exchange", "AtomicCompareExchange": "CompareExchange"}[name]
+	if op == "" {
+		refuse(e.Pos(), "grid.%s has no translation in a kernel", name)
+	}
+	at := f.pointee(e.Args[0])
+	if at.Space() == ir.Private {
+		refuse(e.Args[0].Pos(), "an atomic operation on a variable of one thread has no translation; use an element of a buffer or of grid.Shared memory")
+	}
+	p, ok := f.typeOf(e.Args[0]).Underlying().(*types.Pointer)
+	if !ok {
+		refuse(e.Args[0].Pos(), "a pointer is needed here")
+	}
+	var args []*ir.Value
+	for _, x := range e.Args[1:] {
+		args = append(args, f.exprAs(x, p.Elem()))
+	}
+	n := basic(p.Elem())
+	if n == nil {
+		refuseAs(e.Pos(), p.Elem())
+	}
+	f.readable(at.Param, e.Pos())
+	v := f.Value(ir.Atomic, n, args...)
+	v.Of, v.Place, v.Pos = op, at, e.Pos()
+	return f.Let(v)
+}
+
+// threadCall builds a call of a method of grid.Thread.
+func (f *function) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Value {
+	if id, ok := ast.Unparen(recv).(*ast.Ident); !ok || f.variable(id).kind != thread {
+		refuse(e.Pos(), "%s", onlyThread)
+	}
+	if name == "Barrier" {
+		f.Stmt(ir.Barrier)
+		return nil
+	}
+	op, ok := places[name]
+	if !ok {
+		refuse(e.Pos(), "method %s of grid.Thread has no translation", name)
+	}
+	v := f.info().Types[e.Args[0]].Value
+	if v == nil {
+		refuse(e.Args[0].Pos(), "a dimension must be a constant; write 0, 1 or 2")
+	}
+	d, ok := constant.Int64Val(constant.ToInt(v))
+	if !ok || d < 0 || d > 2 {
+		refuse(e.Args[0].Pos(), "dimension %s does not exist; write 0, 1 or 2", v)
+	}
+	at := f.Value(op, ir.Basic(ir.Int))
+	at.Which = []int{int(d)}
+	return at
+}
+
+// goCall builds a call of a function of packages math, math/bits and math/cmplx.
+func (f *function) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
+	_, result, ok := ir.Signature(pkg + "." + name)
+	if !ok {
+		if pkg == "cmplx" {
+			refuse(e.Pos(), "cmplx.%s has no translation; write a function that computes it", name)
+		}
+		refuse(e.Pos(), "%s.%s has no translation; write a function of this package that computes it", pkg, name)
+	}
+	sig, isFunc := f.info().TypeOf(e.Fun).(*types.Signature)
+	if !isFunc {
+		refuse(e.Pos(), "this call has no translation")
+	}
+	var args []*ir.Value
+	for i, p := range f.arguments(e, sig) {
+		if p.value == nil {
+			p.value = f.exprAs(p.expr, sig.Params().At(i).Type())
+		}
+		args = append(args, p.value)
+	}
+	v := f.Value(ir.Go, result, args...)
+	v.Of, v.Pos = pkg+"."+name, e.Pos()
+	if result.Kind != ir.Tuple {
+		return one(v)
+	}
+	return f.resultsOf(f.Let(v))
+}
+
+// resultsOf returns the results of a call, which is bound.
+func (f *function) resultsOf(v *ir.Value) (all []*ir.Value) {
+	switch {
+	case v.Type == nil:
+		return nil
+	case v.Type.Kind != ir.Tuple:
+		return one(v)
+	}
+	for i := range v.Type.Fields {
+		all = append(all, f.Extract(v, i, nil))
+	}
+	return all
+}
+
+// argument is one argument of a call.
+type argument struct {
+	expr  ast.Expr
+	value *ir.Value // if it is a result of a call whose results are the arguments
+	recv  bool      // expr is the receiver of a method; Go takes its address, or follows it as a pointer, as needed
+	path  []int
+	typ   types.Type // of the parameter
+}
+
+// arguments returns the arguments of a call without its receiver. If they are the results of a call, that is made.
+func (f *function) arguments(e *ast.CallExpr, sig *types.Signature) (list []argument) {
+	params := sig.Params()
+	if len(e.Args) == 1 && params.Len() > 1 {
+		call, ok := ast.Unparen(e.Args[0]).(*ast.CallExpr)
+		if !ok {
+			refuse(e.Pos(), "this call has no translation")
+		}
+		for i, v := range f.call(call) {
+			list = append(list, argument{value: v, typ: f.substitute(params.At(i).Type())})
+		}
+		return list
+	}
+	for i, x := range e.Args {
+		list = append(list, argument{expr: x, typ: f.substitute(params.At(i).Type())})
+	}
+	return list
+}
+
+// userCall builds a call of a function that is written in Go.
+func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr) []*ir.Value {
+	if f.p.kernels[obj] {
+		refuse(e.Pos(), "%s is a kernel, and a kernel cannot call a kernel; move the common code into a function", obj.Name())
+	}
+	sig, _ := f.info().TypeOf(id).(*types.Signature)
+	var args []types.Type
+	if in, ok := f.info().Instances[id]; ok {
+		sig, _ = in.Type.(*types.Signature)
+		for a := range in.TypeArgs.Types() {
+			args = append(args, f.substitute(a))
+		}
+	}
+	if sig == nil {
+		refuse(e.Pos(), "this call has no translation")
+	}
+	var list []argument
+	if recv != nil {
+		var a argument
+		obj, a, args = f.method(e, obj, recv, args)
+		list = append(list, a)
+	}
+	if home, _ := f.p.home(obj); home == nil {
+		refuse(e.Pos(), "%s is a function of another package; write one in this package, and call that", obj.FullName())
+	}
+	if e.Ellipsis.IsValid() || sig.Variadic() {
+		refuse(e.Pos(), "a variadic function has no translation; name each parameter")
+	}
+	list = append(list, f.arguments(e, sig)...)
+	spaces := make([]ir.Space, len(list))
+	var values []*ir.Value
+	at := make([]token.Pos, 0, len(list))
+	for i, a := range list {
+		v := f.argument(a)
+		if v == nil { // a grid.Thread
+			continue
+		}
+		if v.Op == ir.Address {
+			spaces[i] = v.Place.Space()
+		}
+		pos := e.Pos()
+		if a.expr != nil {
+			pos = a.expr.Pos()
+		}
+		values, at = append(values, v), append(at, pos)
+	}
+	called := f.p.called(obj, args, spaces, e.Pos())
+	if called.broken {
+		panic(refusal{}) // the errors of the called function are noted already
+	}
+	for i, v := range values {
+		if f.p.effects[called.made].Params[i].Read && v.Type.Memory() {
+			m := v.Param
+			if v.Op == ir.Address {
+				m = v.Place.Param
+			}
+			f.readable(m, at[i])
+		}
+	}
+	v := f.Value(ir.Call, called.made.Result(), values...)
+	v.Call, v.Pos = called.made, e.Pos()
+	return f.resultsOf(f.Let(v))
+}
+
+// method returns the method that a call of one means, its receiver, and its type arguments.
+func (f *function) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []types.Type) (*types.Func, argument, []types.Type) {
+	s := f.info().Selections[ast.Unparen(e.Fun).(*ast.SelectorExpr)]
+	if s.Kind() != types.MethodVal {
+		refuse(e.Pos(), "a method expression has no translation; call the method of a value")
+	}
+	const dynamic = "an interface has no translation; use a concrete type, or a generic function"
+	if _, ok := obj.Origin().Signature().Recv().Type().Underlying().(*types.Interface); ok {
+		refuse(e.Pos(), dynamic)
+	}
+	t := f.typeOf(recv)
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	path := s.Index()[:len(s.Index())-1]
+	for _, i := range path {
+		u, ok := t.Underlying().(*types.Struct)
+		if !ok {
+			refuseAs(e.Pos(), t)
+		}
+		t = u.Field(i).Type()
+	}
+	if _, ok := t.Underlying().(*types.Interface); ok { // also for a method of a type parameter
+		refuse(e.Pos(), dynamic)
+	}
+	if n, ok := types.Unalias(t).(*types.Named); ok {
+		for a := range n.TypeArgs().Types() {
+			args = append(args, a)
+		}
+		if found, _, _ := types.LookupFieldOrMethod(types.NewPointer(n), false, obj.Pkg(), obj.Name()); found != nil {
+			if m, ok := found.(*types.Func); ok { // for a type argument it is the method of that type
+				obj = m
+			}
+		}
+	}
+	if _, ok := obj.Origin().Signature().Recv().Type().(*types.Pointer); ok {
+		t = types.NewPointer(t)
+	}
+	return obj, argument{expr: recv, recv: true, path: path, typ: t}, args
+}
+
+// argument returns what a call passes, or nil for a grid.Thread.
+func (f *function) argument(a argument) *ir.Value {
+	if a.value != nil {
+		return a.value
+	}
+	switch a.typ.Underlying().(type) {
+	case *types.Slice:
+		return f.Argument(f.slice(a.expr).param)
+	case *types.Pointer:
+		at := f.addressed(a)
+		v := f.Value(ir.Address, &ir.Type{Kind: ir.Pointer, Elem: at.Type, Space: at.Space()})
+		v.Place = at
+		return v
+	case *types.Signature:
+		refuse(a.expr.Pos(), "a function value has no translation; call a declared function")
+	}
+	switch {
+	case gridType(a.typ, "Thread"):
+		if id, ok := ast.Unparen(a.expr).(*ast.Ident); !ok || f.variable(id).kind != thread {
+			refuse(a.expr.Pos(), "%s", onlyThread)
+		}
+		return nil
+	case matrixOf(a.typ) != nil:
+		return f.Argument(f.matrix(a.expr).param)
+	case a.recv && len(a.path) > 0:
+		r, _ := f.fields(a.expr, a.path)
+		return f.read(r, a.expr.Pos())
+	case a.recv:
+		if _, ok := f.typeOf(a.expr).Underlying().(*types.Pointer); ok {
+			return f.read(ref{place: f.pointee(a.expr)}, a.expr.Pos())
+		}
+	}
+	f.p.typ(a.typ, a.expr.Pos())
+	return f.exprAs(a.expr, a.typ)
+}
+
+// addressed returns the place whose address a call passes.
+func (f *function) addressed(a argument) *ir.Place {
+	if !a.recv {
+		return f.pointee(a.expr)
+	}
+	if len(a.path) > 0 {
+		r, _ := f.fields(a.expr, a.path)
+		return f.placed(r)
+	}
+	if _, ok := f.typeOf(a.expr).Underlying().(*types.Pointer); ok {
+		return f.pointee(a.expr)
+	}
+	return f.place(a.expr)
+}
+
+// isShared reports whether an expression is a call of grid.Shared.
+func (f *function) isShared(e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, _ := callee(ast.Unparen(call.Fun))
+	if id == nil {
+		return false
+	}
+	obj, ok := f.info().Uses[id].(*types.Func)
+	return ok && obj.Pkg() != nil && obj.Pkg().Path() == gridPath && obj.Name() == "Shared"
+}
+
+func (f *function) refuseShared(e *ast.CallExpr) {
+	if f.isShared(e) {
+		refuse(e.Pos(), "grid.Shared can only be the value of a variable that is declared at the top level of a kernel, "+
+			"in a statement of its own, and not in a loop, a condition or another function; "+
+			"write x := grid.Shared[[256]float32](t) there, and pass x on")
+	}
+}
+
+// declareShared declares the memory that the threads of a block share.
+func (f *function) declareShared() {
+	for _, s := range f.decl.Body.List {
+		var id *ast.Ident
+		var x ast.Expr
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE && len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+				id, _ = s.Lhs[0].(*ast.Ident)
+				x = s.Rhs[0]
+			}
+		case *ast.DeclStmt:
+			if g, ok := s.Decl.(*ast.GenDecl); ok && g.Tok == token.VAR && len(g.Specs) == 1 {
+				if v, ok := g.Specs[0].(*ast.ValueSpec); ok && len(v.Names) == 1 && len(v.Values) == 1 {
+					id, x = v.Names[0], v.Values[0]
+				}
+			}
+		}
+		if id == nil || id.Name == "_" || !f.isShared(x) {
+			continue
+		}
+		f.p.try(func() {
+			obj := f.info().Defs[id]
+			p, ok := obj.Type().Underlying().(*types.Pointer)
+			if !ok {
+				refuseAs(id.Pos(), obj.Type())
+			}
+			if _, ok := p.Elem().Underlying().(*types.Array); !ok {
+				refuse(x.Pos(), "grid.Shared needs an array type; use [1]%s", p.Elem())
+			}
+			f.Pos = id.Pos()
+			l := f.Local(id.Name, f.p.typ(p.Elem(), x.Pos()), ir.Shared)
+			f.vars[obj] = &variable{kind: shared, typ: obj.Type(), name: id.Name, local: l}
+		})
+	}
+}

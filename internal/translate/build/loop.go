@@ -1,0 +1,271 @@
+package build
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+func (f *function) switches(s *ast.SwitchStmt, label string) {
+	if s.Init != nil {
+		f.statement(s.Init, "")
+	}
+	f.Pos, f.Syntax = s.Pos(), s
+	var tag *ir.Value
+	var t types.Type
+	if s.Tag != nil {
+		t = f.typeOf(s.Tag)
+		if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
+			t = types.Default(t)
+		}
+		switch t.Underlying().(type) {
+		case *types.Interface, *types.Pointer, *types.Slice:
+			refuseAs(s.Tag.Pos(), t)
+		}
+		f.p.typ(t, s.Tag.Pos())
+		tag = f.Let(f.exprAs(s.Tag, t))
+	}
+	made := f.Stmt(ir.Switch)
+	made.Label = label
+	tests := 0
+	for _, c := range s.Body.List {
+		clause := &ir.Clause{}
+		for _, e := range c.(*ast.CaseClause).List {
+			test := ir.Test{}
+			test.Head = f.In(func() { test.Cond = f.matches(tag, t, e) })
+			clause.Tests = append(clause.Tests, test)
+			if tests++; tests > 200 {
+				refuse(e.Pos(), "a switch of more than 200 values has no translation; use an array")
+			}
+		}
+		made.Clauses = append(made.Clauses, clause)
+	}
+	f.inside(label, made, func() {
+		for i, c := range s.Body.List {
+			body := c.(*ast.CaseClause).Body
+			if n := len(body); n > 0 {
+				if b, ok := body[n-1].(*ast.BranchStmt); ok && b.Tok == token.FALLTHROUGH {
+					made.Clauses[i].Falls, body = true, body[:n-1]
+				}
+			}
+			made.Clauses[i].Body = f.region(body...)
+		}
+	})
+}
+
+// matches returns the condition of a case. tag is nil if the switch has no value.
+func (f *function) matches(tag *ir.Value, t types.Type, e ast.Expr) *ir.Value {
+	if tag == nil {
+		return f.expr(e)
+	}
+	et := f.typeOf(e)
+	if _, ok := et.Underlying().(*types.Interface); ok {
+		refuseAs(e.Pos(), et)
+	}
+	return f.Value(ir.Eq, ir.Basic(ir.Bool), tag, f.exprAs(e, t))
+}
+
+func (f *function) loop(s *ast.ForStmt, label string) {
+	if f.counts(s, label) {
+		return
+	}
+	if s.Init != nil {
+		f.statement(s.Init, "")
+	}
+	f.Pos, f.Syntax = s.Pos(), s
+	made := f.Stmt(ir.Loop)
+	made.Label = label
+	if s.Cond != nil {
+		made.Head = f.In(func() { made.Value = f.expr(s.Cond) })
+	}
+	if s.Post != nil {
+		made.Step = f.In(func() { f.statement(s.Post, "") })
+	}
+	f.inside(label, made, func() { made.Then = f.region(s.Body.List...) })
+}
+
+// counts builds a loop whose variable changes only in its step, by a constant, and whose end does not change. It reports false for others.
+func (f *function) counts(s *ast.ForStmt, label string) bool {
+	init, ok := s.Init.(*ast.AssignStmt)
+	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || len(init.Rhs) != 1 || s.Cond == nil || s.Post == nil {
+		return false
+	}
+	id, _ := init.Lhs[0].(*ast.Ident)
+	obj := f.info().Defs[id]
+	cond, isBinary := ast.Unparen(s.Cond).(*ast.BinaryExpr)
+	if obj == nil || !isBinary || f.changes[obj] != 1 || f.object(cond.X) != obj {
+		return false
+	}
+	t := f.substitute(obj.Type())
+	n := basic(t)
+	op := operators[cond.Op]
+	by, ok := f.steps(s.Post, obj)
+	if n == nil || !n.Integer() || !op.Compares() || op == ir.Eq || !ok || by == 0 || !f.steady(cond.Y, obj) {
+		return false
+	}
+	f.Pos, f.Syntax = s.Pos(), s
+	from := f.exprAs(init.Rhs[0], t)
+	c := &ir.Count{From: from, End: f.exprAs(cond.Y, t), Op: op, By: by}
+	f.counted(s, label, c, n, obj.Name(), func(i *ir.Value) {
+		f.vars[obj] = &variable{typ: t, name: obj.Name(), is: i}
+		f.statements(s.Body.List)
+	})
+	return true
+}
+
+// counted builds a loop that counts.
+func (f *function) counted(s ast.Stmt, label string, c *ir.Count, t *ir.Type, name string, body func(i *ir.Value)) {
+	f.Pos, f.Syntax = s.Pos(), s
+	made := f.Stmt(ir.Loop)
+	made.Label, made.Count = label, c
+	c.Index = f.Value(ir.Counter, t)
+	c.Index.Name, c.Index.Bound = name, true
+	f.inside(label, made, func() { made.Then = f.In(func() { body(c.Index) }) })
+}
+
+// steps returns by how much a statement changes a variable, if that is a constant.
+func (f *function) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
+	sign := int64(1)
+	switch s := s.(type) {
+	case *ast.IncDecStmt:
+		if s.Tok == token.DEC {
+			sign = -1
+		}
+		return sign, f.object(s.X) == obj
+	case *ast.AssignStmt:
+		if s.Tok != token.ADD_ASSIGN && s.Tok != token.SUB_ASSIGN || f.object(s.Lhs[0]) != obj {
+			return 0, false
+		}
+		if s.Tok == token.SUB_ASSIGN {
+			sign = -1
+		}
+		v := f.info().Types[s.Rhs[0]].Value
+		if v == nil {
+			return 0, false
+		}
+		by, ok = constant.Int64Val(constant.ToInt(v))
+		return sign * by, ok
+	}
+	return 0, false
+}
+
+// object returns the object that an identifier denotes, or nil.
+func (f *function) object(e ast.Expr) types.Object {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	return f.info().ObjectOf(id)
+}
+
+// steady reports whether an expression has the same value whenever it is evaluated, does not panic, and does not depend on a variable.
+func (f *function) steady(e ast.Expr, without types.Object) bool {
+	if f.info().Types[e].Value != nil {
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return f.steady(e.X, without)
+	case *ast.Ident:
+		obj := f.info().ObjectOf(e)
+		v := f.vars[obj]
+		return obj != without && v != nil && v.kind == value && v.local == nil
+	case *ast.SelectorExpr:
+		s := f.info().Selections[e]
+		return s != nil && s.Kind() == types.FieldVal && f.steady(e.X, without)
+	case *ast.BinaryExpr:
+		op := operators[e.Op]
+		return op >= ir.Add && op <= ir.AndNot && op != ir.Div && op != ir.Rem && f.steady(e.X, without) && f.steady(e.Y, without)
+	case *ast.CallExpr:
+		return f.steadyCall(e, without)
+	}
+	return false
+}
+
+func (f *function) steadyCall(e *ast.CallExpr, without types.Object) bool {
+	if tv := f.info().Types[e.Fun]; tv.IsType() {
+		return len(e.Args) == 1 && f.steady(e.Args[0], without)
+	} else if tv.IsBuiltin() {
+		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		v := f.vars[f.object(e.Args[0])]
+		return ok && id.Name == "len" && v != nil && v.kind == slice
+	}
+	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	v := f.vars[f.object(sel.X)]
+	return v != nil && (v.kind == thread && places[sel.Sel.Name] != 0 || v.kind == matrix && (sel.Sel.Name == "Rows" || sel.Sel.Name == "Cols"))
+}
+
+// ranges builds a loop over an integer, an array or a slice.
+func (f *function) ranges(s *ast.RangeStmt, label string) {
+	t := f.typeOf(s.X)
+	index := ir.Basic(ir.Int)
+	var end *ir.Value // the number of rounds
+	var element func(i *ir.Value) *ir.Value
+	wantValue := s.Value != nil && !blank(s.Value)
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		a, ok := u.Elem().Underlying().(*types.Array)
+		if !ok {
+			refuseAs(s.X.Pos(), t)
+		}
+		at := f.frozen(f.pointee(s.X))
+		end = f.Int(index, a.Len())
+		element = func(i *ir.Value) *ir.Value { return f.read(ref{place: f.again(at).Part(0, i, nil)}, s.X.Pos()) }
+	case *types.Basic:
+		if u.Info()&types.IsInteger == 0 {
+			refuseAs(s.X.Pos(), t)
+		}
+		if u.Info()&types.IsUntyped != 0 {
+			t = types.Typ[types.Int]
+			if s.Key != nil && !blank(s.Key) {
+				t = f.lhsType(s.Key)
+			}
+		}
+		index = basic(t)
+		end = f.exprAs(s.X, t)
+	case *types.Array:
+		end = f.Int(index, u.Len())
+		if wantValue { // Go ranges over a copy of the array
+			f.p.typ(t, s.X.Pos())
+			all := f.Let(f.expr(s.X))
+			element = func(i *ir.Value) *ir.Value { return f.Extract(all, 0, i) }
+		} else if f.calls(s.X) { // Go does not evaluate other expressions
+			f.discard(s.X)
+		}
+	case *types.Slice:
+		m := f.slice(s.X).param
+		end = f.Extent(ir.Len, m)
+		element = func(i *ir.Value) *ir.Value { return f.read(ref{place: m.At().Part(0, i, nil)}, s.X.Pos()) }
+	case *types.Signature:
+		refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")
+	default:
+		refuseAs(s.X.Pos(), t)
+	}
+	name := ""
+	if id, ok := s.Key.(*ast.Ident); ok && s.Tok == token.DEFINE {
+		name = id.Name
+	}
+	c := &ir.Count{From: f.Int(index, 0), End: end, Op: ir.Lt, By: 1}
+	f.counted(s, label, c, index, name, func(i *ir.Value) {
+		place := func(e ast.Expr, v *ir.Value) {
+			if s.Tok == token.DEFINE {
+				f.set(e, v)
+			} else {
+				f.Store(f.place(e), v)
+			}
+		}
+		if s.Key != nil && !blank(s.Key) {
+			place(s.Key, i)
+		}
+		if wantValue {
+			place(s.Value, element(i))
+		}
+		f.statements(s.Body.List)
+	})
+}

@@ -1,0 +1,161 @@
+package build
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// parameter declares a parameter. A grid.Thread is none in the representation.
+func (f *function) parameter(v *types.Var, i int) {
+	t := f.substitute(v.Type())
+	w := &variable{typ: t, name: v.Name()}
+	m := &ir.Param{Name: v.Name(), Index: len(f.made.Params), Out: gridType(t, "Out") || gridType(t, "OutMatrix"), Pos: v.Pos()}
+	switch u := t.Underlying().(type) {
+	case *types.Slice:
+		w.kind = slice
+		if _, inner := u.Elem().Underlying().(*types.Slice); inner {
+			refuseAs(v.Pos(), t)
+		}
+		m.Type = &ir.Type{Kind: ir.Slice, Elem: f.element(u.Elem(), v.Pos()), Space: ir.Global}
+	case *types.Pointer:
+		w.kind = pointer
+		if f.kernel {
+			refuse(v.Pos(), "a kernel cannot have a pointer parameter; use a slice, which may have one element")
+		}
+		m.Type = &ir.Type{Kind: ir.Pointer, Elem: f.p.typ(u.Elem(), v.Pos())}
+		if i < len(f.spaces) {
+			m.Type.Space = f.spaces[i]
+		}
+	default:
+		switch of := matrixOf(t); {
+		case gridType(t, "Thread"):
+			w.kind = thread
+		case of != nil:
+			w.kind = matrix
+			m.Type = &ir.Type{Kind: ir.Matrix, Elem: f.element(of, v.Pos()), Space: ir.Global}
+		default:
+			m.Type = f.p.typ(t, v.Pos())
+		}
+	}
+	if f.kernel {
+		f.kernelParameter(v, w, i == 0)
+	}
+	f.params = append(f.params, w)
+	f.vars[v] = w
+	if w.kind == thread {
+		return
+	}
+	w.param = m
+	f.made.Params = append(f.made.Params, m)
+	if w.kind == value && f.changes[v] > 0 { // the function changes a copy
+		w.local = f.Local(v.Name(), m.Type, ir.Private)
+		f.Store(w.local.At(), f.Argument(m))
+	}
+}
+
+// kernelParameter refuses parameters that a kernel cannot have.
+func (f *function) kernelParameter(v *types.Var, w *variable, first bool) {
+	if first != (w.kind == thread) {
+		refuse(v.Pos(), "the first parameter of a kernel, and only the first, must be a grid.Thread")
+	}
+	if w.kind == value {
+		f.wire(w.typ, v.Pos(), true)
+	}
+	f.passed(v, w)
+}
+
+// element returns the type of an element, and refuses those that buffers do not have.
+func (f *function) element(t types.Type, pos token.Pos) *ir.Type {
+	f.buffered(t, types.TypeString(t, types.RelativeTo(f.p.pkg.Types)), pos)
+	if f.kernel {
+		f.own(t, pos)
+	}
+	return f.p.typ(t, pos)
+}
+
+// buffered refuses parts of an element type that buffers do not have. path is what the part is called in Go.
+func (f *function) buffered(t types.Type, path string, pos token.Pos) {
+	const only = "an element of a buffer has numbers, bool, and arrays and structures of them only"
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		switch {
+		case (u.Kind() == types.Int || u.Kind() == types.Uint) && strings.ContainsAny(path, ".["):
+			refuse(pos, "%s is an %s, and a buffer's elements have a fixed width; use %[2]s32 or %[2]s64", path, u.Name())
+		case u.Kind() == types.Int || u.Kind() == types.Uint:
+			refuse(pos, "a buffer's elements have a fixed width; use %s32 or %[1]s64 for %[1]s", u.Name())
+		case u.Info()&(types.IsNumeric|types.IsBoolean) == 0 || u.Kind() == types.Uintptr:
+			refuse(pos, "%s is a %s; %s", path, u.Name(), only)
+		}
+	case *types.Array:
+		f.buffered(u.Elem(), path+"[0]", pos)
+	case *types.Struct:
+		for v := range u.Fields() {
+			f.buffered(v.Type(), path+"."+v.Name(), pos)
+		}
+	default:
+		refuse(pos, "%s is a %s; %s", path, types.TypeString(t, types.RelativeTo(f.p.pkg.Types)), only)
+	}
+}
+
+// mostPassed is how many bytes of arguments a kernel may have. CUDA passes 4096, and HALYARD_CHECK=bounds needs 8 of them. With more, no
+// kernel of the package could be loaded.
+const mostPassed = 4096 - 8
+
+// sizes are the sizes of types in Go where an int has 64 bits.
+var sizes = types.SizesFor("gc", "amd64")
+
+// passed counts the bytes of a kernel's arguments.
+func (f *function) passed(v *types.Var, w *variable) {
+	n := int64(16) // the address and the length of a slice
+	switch w.kind {
+	case thread:
+		return
+	case matrix:
+		n = 24
+	case value:
+		n = sizes.Sizeof(w.typ)
+	}
+	if n > mostPassed {
+		refuse(v.Pos(), "%s has %d bytes, and a kernel's arguments have at most %d in all; pass it in a slice", v.Name(), n, mostPassed)
+	}
+	if f.bytes += (n + 7) &^ 7; f.bytes > mostPassed {
+		refuse(v.Pos(), "the arguments up to %s have %d bytes, and a kernel's arguments have at most %d in all; pass some in a slice", v.Name(), f.bytes, mostPassed)
+	}
+}
+
+// wire refuses types that a launch cannot pass by value.
+func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if (u.Kind() == types.Int || u.Kind() == types.Uint) && !whole {
+			refuse(pos, "a structure that is passed to a kernel must have fields of fixed width; use int32 or int64")
+		}
+	case *types.Array:
+		f.wire(u.Elem(), pos, false)
+	case *types.Struct:
+		for v := range u.Fields() {
+			if v.Name() == "_" {
+				refuse(pos, "a structure that is passed to a kernel cannot have a field _; give the field a name")
+			}
+			f.wire(v.Type(), pos, false)
+		}
+	}
+	f.own(t, pos)
+}
+
+// own refuses types of other packages that the function which launches the kernel cannot name.
+func (f *function) own(t types.Type, pos token.Pos) {
+	var name *types.TypeName // as it is printed, which may be an alias
+	switch t := t.(type) {
+	case *types.Alias:
+		name = t.Obj()
+	case *types.Named:
+		name = t.Obj()
+	}
+	if name != nil && name.Pkg() != f.p.own.Types && name.Pkg() != nil && !name.Exported() {
+		refuse(pos, "type %s belongs to another package, which does not export it; declare a type in this package", t)
+	}
+}

@@ -1,0 +1,146 @@
+package build
+
+import (
+	"go/token"
+	"go/types"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+var basics = map[types.BasicKind]ir.Kind{
+	types.Bool: ir.Bool, types.UntypedBool: ir.Bool, types.Int: ir.Int, types.Int8: ir.I8, types.Int16: ir.I16, types.Int32: ir.I32, types.Int64: ir.I64,
+	types.Uint: ir.Uint, types.Uint8: ir.U8, types.Uint16: ir.U16, types.Uint32: ir.U32, types.Uint64: ir.U64, types.Float32: ir.F32, types.Float64: ir.F64,
+	types.UntypedInt: ir.Int, types.UntypedRune: ir.I32, types.UntypedFloat: ir.F64,
+	types.Complex64: ir.C64, types.Complex128: ir.C128, types.UntypedComplex: ir.C128,
+}
+
+// basic returns the type of a number or a bool, or nil.
+func basic(t types.Type) *ir.Type {
+	if b, ok := t.Underlying().(*types.Basic); ok {
+		if k, ok := basics[b.Kind()]; ok {
+			return ir.Basic(k)
+		}
+	}
+	return nil
+}
+
+// maxNesting limits the nesting of types. In a program with errors it could be endless.
+const maxNesting = 32
+
+// typ returns a type of values.
+func (p *program) typ(t types.Type, pos token.Pos) *ir.Type { return p.typeAt(t, pos, 0) }
+
+func (p *program) typeAt(t types.Type, pos token.Pos, depth int) *ir.Type {
+	if depth > maxNesting {
+		refuse(pos, "type %s is nested more than %d levels deep; use fewer levels", t, maxNesting)
+	}
+	t = types.Unalias(t)
+	if b := basic(t); b != nil {
+		return b
+	}
+	if matrixOf(t) != nil {
+		refuse(pos, "%s", onlyMatrix)
+	}
+	if made := p.types[t]; made != nil {
+		return made
+	}
+	made := &ir.Type{}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		if u.Len() < 1 {
+			refuse(pos, "an array without elements has no translation; remove it")
+		}
+		if u.Len() > 1<<28 {
+			refuse(pos, "an array of %d elements is too large for a thread; use a buffer", u.Len())
+		}
+		made.Kind, made.Len, made.Elem = ir.Array, u.Len(), p.typeAt(u.Elem(), pos, depth+1)
+	case *types.Struct:
+		if u.NumFields() == 0 {
+			refuse(pos, "a structure without fields has no translation; remove it")
+		}
+		made.Kind = ir.Struct
+		if n, ok := t.(*types.Named); ok {
+			made.Name = n.Obj().Name()
+		}
+		for f := range u.Fields() {
+			made.Fields = append(made.Fields, ir.Field{Name: f.Name(), Type: p.typeAt(f.Type(), pos, depth+1)})
+		}
+	default:
+		refuseAs(pos, t)
+	}
+	p.types[t] = made
+	return made
+}
+
+// gridType reports whether t is a type of package grid with that name.
+func gridType(t types.Type, name string) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == gridPath && n.Obj().Name() == name
+}
+
+// matrixOf returns the type of the elements of a grid.Matrix or a grid.OutMatrix, nil for another type.
+func matrixOf(t types.Type) types.Type {
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.TypeArgs().Len() != 1 || !gridType(n, "Matrix") && !gridType(n, "OutMatrix") {
+		return nil
+	}
+	return n.TypeArgs().At(0)
+}
+
+const onlyMatrix = "a grid.Matrix can only be a parameter; call its methods, or pass it on"
+
+// substitute replaces type parameters by their arguments. A type that a generic function declares, and that depends on them, becomes the type below:
+// it has no methods that would be lost.
+func (f *function) substitute(t types.Type) types.Type {
+	if len(f.args) == 0 || t == nil {
+		return t
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		if a, ok := f.args[t]; ok {
+			return a
+		}
+	case *types.Named:
+		return f.substituteNamed(t)
+	case *types.Array:
+		return types.NewArray(f.substitute(t.Elem()), t.Len())
+	case *types.Slice:
+		return types.NewSlice(f.substitute(t.Elem()))
+	case *types.Pointer:
+		return types.NewPointer(f.substitute(t.Elem()))
+	case *types.Struct:
+		var fields []*types.Var
+		for v := range t.Fields() {
+			fields = append(fields, types.NewField(v.Pos(), v.Pkg(), v.Name(), f.substitute(v.Type()), v.Embedded()))
+		}
+		return types.NewStruct(fields, nil)
+	case *types.Tuple:
+		var vars []*types.Var
+		for v := range t.Variables() {
+			vars = append(vars, types.NewVar(v.Pos(), v.Pkg(), v.Name(), f.substitute(v.Type())))
+		}
+		return types.NewTuple(vars...)
+	}
+	return t
+}
+
+func (f *function) substituteNamed(t *types.Named) types.Type {
+	if t.TypeArgs().Len() > 0 {
+		var args []types.Type
+		for a := range t.TypeArgs().Types() {
+			args = append(args, f.substitute(a))
+		}
+		if made, err := types.Instantiate(f.p.context, t.Origin(), args, false); err == nil {
+			return made
+		}
+	}
+	if own := t.Obj(); own.Pkg() != nil && own.Parent() != own.Pkg().Scope() && !f.replaced[t] {
+		f.replaced[t] = true // a type may contain itself, behind a pointer
+		below := f.substitute(t.Underlying())
+		delete(f.replaced, t)
+		if !types.Identical(below, t.Underlying()) {
+			return below
+		}
+	}
+	return t
+}

@@ -1,0 +1,168 @@
+package ir
+
+import "go/token"
+
+// Builder adds statements to a function. Pos and Syntax are those of the statements and values that it makes.
+type Builder struct {
+	F      *Function
+	Pos    token.Pos
+	Syntax any
+
+	region *Region
+}
+
+// NewBuilder returns a builder that adds to the end of a function's body.
+func NewBuilder(f *Function) *Builder {
+	if f.Body == nil {
+		f.Body = &Region{}
+	}
+	return &Builder{F: f, region: f.Body}
+}
+
+// In returns a region of the statements that fn adds.
+func (b *Builder) In(fn func()) *Region {
+	before := b.region
+	r := &Region{}
+	b.region = r
+	defer func() { b.region = before }()
+	fn()
+	return r
+}
+
+// Append adds the statements of a region.
+func (b *Builder) Append(r *Region) { b.region.List = append(b.region.List, r.List...) }
+
+// Local adds a variable to the function.
+func (b *Builder) Local(name string, t *Type, space Space) *Local {
+	l := &Local{Name: name, Type: t, Space: space, Index: len(b.F.Locals), Pos: b.Pos}
+	b.F.Locals = append(b.F.Locals, l)
+	return l
+}
+
+// Value returns a new value.
+func (b *Builder) Value(op Op, t *Type, args ...*Value) *Value {
+	v := &Value{ID: b.F.values, Op: op, Type: t, Args: args, Pos: b.Pos}
+	b.F.values++
+	return v
+}
+
+// Const returns a constant: a bool, int64, uint64, float64 or complex128, as the type needs.
+func (b *Builder) Const(t *Type, x any) *Value {
+	v := b.Value(Const, t)
+	v.Const = x
+	return v
+}
+
+// Int returns a constant of a type of integers or floats.
+func (b *Builder) Int(t *Type, x int64) *Value {
+	switch {
+	case t.Float():
+		return b.Const(t, float64(x))
+	case t.Complex():
+		return b.Const(t, complex(float64(x), 0))
+	case t.Signed():
+		return b.Const(t, x)
+	}
+	return b.Const(t, uint64(x))
+}
+
+// Zero returns the zero value of a type.
+func (b *Builder) Zero(t *Type) *Value {
+	switch {
+	case t.Kind == Bool:
+		return b.Const(t, false)
+	case t.Number():
+		return b.Int(t, 0)
+	}
+	return b.Value(Composite, t)
+}
+
+// Again returns a value without operands to use it once more. A bound value is used as it is.
+func (b *Builder) Again(v *Value) *Value {
+	if v.Bound {
+		return v
+	}
+	c := *v
+	c.ID = b.F.values
+	b.F.values++
+	return &c
+}
+
+// Argument returns the value of a parameter.
+func (b *Builder) Argument(p *Param) *Value {
+	v := b.Value(Argument, p.Type)
+	v.Param = p
+	return v
+}
+
+// Extent returns the length of a slice, or the rows or columns of a matrix.
+func (b *Builder) Extent(op Op, p *Param) *Value {
+	v := b.Value(op, Basic(Int))
+	v.Param = p
+	return v
+}
+
+// Load returns what is at a place.
+func (b *Builder) Load(p *Place) *Value {
+	v := b.Value(Load, p.Type)
+	v.Place = p
+	return v
+}
+
+// Extract returns a field of a value, or an element if index is not nil.
+func (b *Builder) Extract(of *Value, field int, index *Value) *Value {
+	v := b.Value(Extract, of.Type.Inner(field), of)
+	if index != nil {
+		v.Args = append(v.Args, index)
+	} else {
+		v.Which = []int{field}
+	}
+	return v
+}
+
+// Stmt adds a statement.
+func (b *Builder) Stmt(do Action) *Stmt {
+	s := &Stmt{Do: do, Pos: b.Pos, Syntax: b.Syntax}
+	b.region.List = append(b.region.List, s)
+	return s
+}
+
+// Let adds a statement that evaluates a value, unless that is known already, and returns the value.
+func (b *Builder) Let(v *Value) *Value {
+	if v.Bound {
+		return v
+	}
+	v.Bound = true
+	b.Stmt(Let).Value = v
+	return v
+}
+
+// Store adds a statement that stores a value.
+func (b *Builder) Store(to *Place, v *Value) {
+	s := b.Stmt(Store)
+	s.Place, s.Value = to, v
+}
+
+// Part returns a field of a place, or an element if index is not nil, or a cell of a matrix if col is not nil.
+func (p *Place) Part(field int, index, col *Value) *Place {
+	q := *p
+	q.Path = append(p.Path[:len(p.Path):len(p.Path)], Part{field, index, col})
+	switch p.Type.Kind {
+	case Slice, Matrix:
+		q.Type = p.Type.Elem
+	default:
+		q.Type = p.Type.Inner(field)
+	}
+	return &q
+}
+
+// At returns the place of a local.
+func (l *Local) At() *Place { return &Place{Local: l, Type: l.Type} }
+
+// At returns the place that a pointer points to, or what [Place.Part] takes an element of a slice or a cell of a matrix from.
+func (p *Param) At() *Place {
+	if p.Type.Kind == Pointer {
+		return &Place{Param: p, Type: p.Type.Elem}
+	}
+	return &Place{Param: p, Type: p.Type}
+}

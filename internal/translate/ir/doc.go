@@ -1,0 +1,2 @@
+// Package ir represents kernels.
+package ir

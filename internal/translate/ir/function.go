@@ -1,0 +1,247 @@
+package ir
+
+import "go/token"
+
+// Program is the kernels of a package, and the functions that they call.
+type Program struct {
+	Functions []*Function // callees before their callers
+	Position  func(token.Pos) token.Position
+}
+
+// Function is a kernel, or a function that kernels call.
+type Function struct {
+	Name    string // in Go; for a function with type arguments, or several kinds of memory, not unique
+	Kernel  bool
+	Params  []*Param
+	Results []*Type
+	Locals  []*Local
+	Body    *Region
+	Syntax  any // what it was built from, a *ast.FuncDecl
+
+	values int
+}
+
+// Param is a parameter. It does not change: a parameter that the Go function assigns to is copied into a local.
+type Param struct {
+	Name  string
+	Type  *Type
+	Index int
+	Out   bool // the kernel promises to write all elements and to read none
+	Pos   token.Pos
+}
+
+// Local is a variable that changes, or that the threads of a block share.
+type Local struct {
+	Name  string // in Go; empty for one that was added
+	Type  *Type
+	Space Space // Private, or Shared: then it is zero when a block begins
+	Index int   // among the function's locals
+	Pos   token.Pos
+}
+
+// Region is a list of statements. Its values are used in it, or in regions inside it.
+type Region struct{ List []*Stmt }
+
+// Action says what a statement does.
+type Action uint8
+
+// The kinds of statements, with the fields of [Stmt] that they use.
+const (
+	Let      Action = iota // evaluates Value once, here; later statements use the result
+	Store                  // Place = Value. The indexes are evaluated first, then the value; then the indexes are checked
+	If                     // if Value { Then } else { Else }
+	Loop                   // for ; Head, Value; Step { Then }, or Count
+	Switch                 // Clauses
+	Break                  // leaves Target, a loop or a switch around
+	Continue               // goes on with the step of Target, a loop around
+	Return                 // Values
+	Barrier                // waits for all threads of the block
+)
+
+var actions = [...]string{"let", "store", "if", "loop", "switch", "break", "continue", "return", "barrier"}
+
+func (a Action) String() string { return actions[a] }
+
+// Stmt is a statement. A Go statement may have become several.
+type Stmt struct {
+	Do     Action
+	Pos    token.Pos
+	Syntax any // the Go statement, an ast.Stmt
+
+	Value      *Value // nil for a loop without a condition
+	Place      *Place
+	Values     []*Value
+	Then, Else *Region
+	Head, Step *Region // of a loop: what its condition needs, before each round; what follows each round. Each may be nil
+	Count      *Count  // of a loop that counts, which has neither Value nor Head nor Step
+	Clauses    []*Clause
+	Target     *Stmt
+	Label      string // in Go, of a loop or switch
+}
+
+// Count is how a loop counts: for Index := From; Index Op End; Index += By { }. From and End are evaluated once. Index does not change within a
+// round. The sum wraps as in Go.
+type Count struct {
+	Index     *Value
+	From, End *Value
+	Op        Op // Lt, Le, Gt, Ge or Ne
+	By        int64
+}
+
+// Clause is a clause of a switch. The tests of all clauses are made in order, until one is true; then the body of its clause runs. If none is,
+// the body of the clause without tests runs.
+type Clause struct {
+	Tests []Test
+	Body  *Region
+	Falls bool // the body of the next clause follows
+}
+
+// Test is one condition of a clause.
+type Test struct {
+	Head *Region // what the condition needs; it may be nil
+	Cond *Value
+}
+
+// Value is something that is computed. It does not change. If a [Let] or a [Count] defines it (Bound is true), it is evaluated there, and any number
+// of statements use it. Otherwise it is a part of one statement, is evaluated with it, and is used once.
+type Value struct {
+	ID    int // from 0 to Function.NumValues, for tables of what is known about values
+	Op    Op
+	Type  *Type // nil for a call of a function without results
+	Args  []*Value
+	Name  string // the Go variable that it is, if it is one
+	Pos   token.Pos
+	Bound bool
+
+	Const any       // of Const: a bool, int64, uint64, float64 or complex128
+	Of    string    // of Go and Atomic: the function's name, such as math.Sqrt and Add
+	Which []int     // of Composite: the elements or fields that Args are; the others are zero. Of Extract: the field. Of the grid: the dimension
+	Param *Param    // of Argument, Len, Rows and Cols
+	Place *Place    // of Load, Address and Atomic
+	Call  *Function // of Call
+}
+
+// Place is where a value is stored: a local, an element of a parameter, or what a parameter points to, and then a part of that.
+type Place struct {
+	Local *Local
+	Param *Param // if Local is nil
+	Path  []Part
+	Type  *Type
+}
+
+// Part is one step from a place to a part of it.
+type Part struct {
+	Field      int
+	Index, Col *Value // Index is not nil for an element; for one of a matrix Index is the row and Col the column
+}
+
+// Space returns the kind of memory that a place is in.
+func (p *Place) Space() Space {
+	if p.Local != nil {
+		return p.Local.Space
+	}
+	return p.Param.Type.Space
+}
+
+// Indexes returns the indexes on the way to a place, in the order of their evaluation.
+func (p *Place) Indexes() (all []*Value) {
+	for _, s := range p.Path {
+		if s.Index != nil {
+			all = append(all, s.Index)
+		}
+		if s.Col != nil {
+			all = append(all, s.Col)
+		}
+	}
+	return all
+}
+
+// Operands returns the values that a value is computed from, in the order of their evaluation.
+func (v *Value) Operands() []*Value {
+	if v.Place == nil {
+		return v.Args
+	}
+	return append(v.Place.Indexes(), v.Args...)
+}
+
+// Operands returns the values that a statement itself uses, in the order of their evaluation, without those of the regions in it.
+func (s *Stmt) Operands() (all []*Value) {
+	if s.Place != nil {
+		all = s.Place.Indexes()
+	}
+	if s.Count != nil {
+		all = append(all, s.Count.From, s.Count.End)
+	}
+	if s.Value != nil && s.Do != Loop { // a loop's condition belongs to its head
+		all = append(all, s.Value)
+	}
+	return append(all, s.Values...)
+}
+
+// Regions returns the regions in a statement.
+func (s *Stmt) Regions() (all []*Region) {
+	all = append(all, s.Head, s.Then, s.Else, s.Step)
+	for _, c := range s.Clauses {
+		for _, t := range c.Tests {
+			all = append(all, t.Head)
+		}
+		all = append(all, c.Body)
+	}
+	n := 0
+	for _, r := range all {
+		if r != nil {
+			all[n] = r
+			n++
+		}
+	}
+	return all[:n]
+}
+
+// Visit calls f for each statement of a region and the regions inside it, and value for each value that they compute, operands first. Either may be nil.
+func (r *Region) Visit(f func(*Stmt), value func(*Value)) {
+	if r == nil {
+		return
+	}
+	var visit func(v *Value)
+	visit = func(v *Value) {
+		for _, a := range v.Operands() {
+			if !a.Bound {
+				visit(a)
+			}
+		}
+		value(v)
+	}
+	each := func(list ...*Value) {
+		for _, v := range list {
+			if value != nil && v != nil {
+				visit(v)
+			}
+		}
+	}
+	for _, s := range r.List {
+		if f != nil {
+			f(s)
+		}
+		for _, v := range s.Operands() {
+			if !v.Bound || s.Do == Let {
+				each(v)
+			}
+		}
+		for _, in := range s.Regions() {
+			in.Visit(f, value)
+		}
+		if s.Do == Loop && s.Value != nil && !s.Value.Bound {
+			each(s.Value)
+		}
+		for _, c := range s.Clauses {
+			for _, t := range c.Tests {
+				if !t.Cond.Bound {
+					each(t.Cond)
+				}
+			}
+		}
+	}
+}
+
+// NumValues returns how many values the function has had. Each has an ID below it.
+func (f *Function) NumValues() int { return f.values }

@@ -1,0 +1,51 @@
+package translate
+
+import (
+	"go/ast"
+	"go/token"
+)
+
+// What tests of the packages below need of the tests here.
+
+// RandomText is a random kernel, as kernel number id of a package, with its grid.
+type RandomText struct {
+	Seed          uint64
+	Text          string
+	Fails         bool
+	Block, Blocks [3]int
+	Beyond        int
+}
+
+// Randomly returns the kernel of a seed.
+func Randomly(seed uint64, id int) RandomText {
+	s := shaped(seed)
+	k := text{seed, random(seed, id)}
+	return RandomText{seed, k.src, k.fails(), s.block, s.blocks, s.beyond}
+}
+
+const (
+	RandomHead  = head
+	BatchRunner = batchRunner
+)
+
+var Module = module
+
+// Checked type-checks a package of one file.
+func Checked(src string) (*Package, error) {
+	imp, err := imports()
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	file, bad := parse(fset, "k.go", []byte(src))
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	return check(fset, "p", []*ast.File{file}, imp), nil
+}
+
+// Refused are the bodies of kernels that have no translation, each with a part of the refusal, and the text around them.
+var Refused, AroundRefused = refused, around
+
+// FirstSeed returns the seed of the first random kernel.
+func FirstSeed() uint64 { return *randomSeed }

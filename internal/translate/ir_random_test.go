@@ -1,0 +1,245 @@
+package translate_test
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/ir/interp"
+)
+
+var interpreted = flag.Int("interpreted", 100, "how many random kernels the interpreter is compared with Go on")
+
+// given are the arguments of a random kernel and, in another value, what Go leaves in them. They are the types of the package that is built.
+type given struct {
+	P struct {
+		G float64
+		L [8]int64
+		N int32
+		F float32
+	}
+	X     []uint32
+	F, G  []float32
+	Y     []uint64
+	Z     []int32
+	E     []givenElem
+	Error string
+}
+
+type givenElem struct {
+	A    int16
+	On   bool
+	In   struct{ F float32 }
+	List [2]uint32
+	G    float64
+}
+
+// plainHead begins the program that runs random kernels as plain Go. What follows is cut out of the program that runs them on devices.
+const plainHead = `package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+type work struct {
+	seed          uint64
+	dims          int
+	block, blocks [3]int
+	beyond        int
+	function      func(grid.Thread, int64, Par, []uint32, []float32, []float32, []uint64, []int32, []Elem)
+}
+
+type result struct {
+	Y     []uint64
+	Z     []int32
+	E     []uint64
+	Error string
+}
+
+type given struct {
+	P     Par
+	X     []uint32
+	F, G  []float32
+	Y     []uint64
+	Z     []int32
+	E     []Elem
+	Error string
+}
+
+func (w *work) total() int { return w.block[0] * w.block[1] * w.block[2] * w.blocks[0] * w.blocks[1] * w.blocks[2] }
+
+func main() {
+	out := bufio.NewWriter(os.Stdout)
+	for k := range works {
+		w := &works[k]
+		var before given
+		before.P, before.X, before.F, before.G, before.Y, before.Z, before.E = w.data()
+		for _, g := range []given{before, w.after()} {
+			n := []int32{int32(len(g.X)), int32(len(g.F)), int32(len(g.G)), int32(len(g.Y)), int32(len(g.Z)), int32(len(g.E)), int32(len(g.Error))}
+			for _, part := range []any{n, g.P, g.X, g.F, g.G, g.Y, g.Z, g.E, []byte(g.Error)} {
+				if err := binary.Write(out, binary.LittleEndian, part); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+	if err := out.Flush(); err != nil {
+		panic(err)
+	}
+}
+
+// after runs the kernel as plain does, and returns all that it left.
+func (w *work) after() (got given) {
+	got.P, got.X, got.F, got.G, got.Y, got.Z, got.E = w.data()
+	keep := w.function
+	defer func() { w.function = keep }()
+	w.function = func(t grid.Thread, a int64, p Par, _ []uint32, _ []float32, _ []float32, _ []uint64, _ []int32, _ []Elem) {
+		keep(t, a, p, got.X, got.F, got.G, got.Y, got.Z, got.E)
+	}
+	got.Error = w.plain().Error
+	return got
+}
+`
+
+// interpretedBatch compares the interpreter with Go on the kernels of seeds, which are built as one program.
+func interpretedBatch(t *testing.T, dir string, first uint64, n int) (compared int) {
+	var src, table strings.Builder
+	src.WriteString(translate.RandomHead)
+	table.WriteString("package main\n\nvar works = []work{\n")
+	var kernels []translate.RandomText
+	for id := range n {
+		k := translate.Randomly(first+uint64(id), id)
+		kernels = append(kernels, k)
+		src.WriteString(k.Text)
+		fmt.Fprintf(&table, "\t{%d, 0, %#v, %#v, %d, k%d},\n", k.Seed, k.Block, k.Blocks, k.Beyond, id)
+	}
+	_, rest, _ := strings.Cut(translate.BatchRunner, "// data are the arguments")
+	rest, _, _ = strings.Cut(rest, "// on launches a kernel")
+	for name, content := range map[string]string{"main.go": plainHead + "\n// data are the arguments" + rest, "kernels.go": src.String(), "table.go": table.String() + "}\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	build1 := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-gcflags", "-dwarf=false", "-ldflags", "-s -w", "-o", "plain", ".")
+	build1.Dir, build1.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build1.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	run := exec.CommandContext(t.Context(), "./plain")
+	run.Dir, run.Stderr = dir, os.Stderr
+	pipe, err := run.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, run.Start())
+	defer func() { assert.NoError(t, run.Wait()) }()
+
+	p, err := translate.Checked(src.String())
+	require.NoError(t, err)
+	program, err := build.Program(p)
+	require.NoError(t, err)
+	require.NoError(t, program.Verify())
+	results := bufio.NewReader(pipe)
+	id := 0
+	for _, f := range program.Functions {
+		if !f.Kernel {
+			continue
+		}
+		k := kernels[id]
+		id++
+		got, want := readGiven(t, results), readGiven(t, results)
+		err := interp.Run(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, int64(k.Seed), got.P, got.X, got.F, got.G, got.Y, got.Z, got.E)
+		if d := differs(got, want, err); d != "" {
+			t.Errorf("the kernel of seed %d %s\n%s\n%s", k.Seed, d, k.Text, f)
+			return compared
+		}
+		assert.Equal(t, k.Fails, want.Error != "", "the kernel of seed %d is not as it was meant", k.Seed)
+		compared++
+	}
+	assert.Equal(t, n, id)
+	return compared
+}
+
+// readGiven reads what the program wrote.
+func readGiven(t *testing.T, in io.Reader) (g given) {
+	var n [7]int32
+	require.NoError(t, binary.Read(in, binary.LittleEndian, &n))
+	g.X, g.F, g.G, g.Y, g.Z, g.E = make([]uint32, n[0]), make([]float32, n[1]), make([]float32, n[2]), make([]uint64, n[3]), make([]int32, n[4]), make([]givenElem, n[5])
+	text := make([]byte, n[6])
+	for _, part := range []any{&g.P, g.X, g.F, g.G, g.Y, g.Z, g.E, text} {
+		require.NoError(t, binary.Read(in, binary.LittleEndian, part))
+	}
+	g.Error = string(text)
+	return g
+}
+
+// differs says how the interpreter differs from Go.
+func differs(got, want given, err error) string {
+	var fault *interp.Fault
+	switch {
+	case err != nil && !errors.As(err, &fault):
+		return err.Error()
+	case (err == nil) != (want.Error == "") || err != nil && !strings.Contains(want.Error, fault.Text):
+		return fmt.Sprintf("fails with %v, and in Go with %q", err, want.Error)
+	case err != nil:
+		return ""
+	}
+	for i := range want.Y {
+		if got.Y[i] != want.Y[i] {
+			return fmt.Sprintf("writes y[%d] = %#x, and Go %#x", i, got.Y[i], want.Y[i])
+		}
+	}
+	for i := range want.Z {
+		if got.Z[i] != want.Z[i] {
+			return fmt.Sprintf("writes z[%d] = %d, and Go %d", i, got.Z[i], want.Z[i])
+		}
+	}
+	same := func(x, y float64) bool { return x == y || x != x && y != y }
+	for i := range want.G {
+		if !same(float64(got.G[i]), float64(want.G[i])) {
+			return fmt.Sprintf("writes g[%d] = %v, and Go %v", i, got.G[i], want.G[i])
+		}
+	}
+	for i, e := range want.E {
+		g := got.E[i]
+		if !same(g.G, e.G) || !same(float64(g.In.F), float64(e.In.F)) || g.A != e.A || g.On != e.On || g.List != e.List {
+			return fmt.Sprintf("writes e[%d] = %+v, and Go %+v", i, g, e)
+		}
+	}
+	return ""
+}
+
+// The interpreter computes the same as Go on random kernels, to the bit, and fails as Go does. With the flag it takes more of them.
+func TestInterpreterEqualsGo(t *testing.T) {
+	t.Parallel()
+	dir := translate.Module(t, map[string]string{})
+	const each = 100
+	count := *interpreted
+	if testing.Short() {
+		count = min(count, 25)
+	}
+	compared := 0
+	for first := 0; first < count && !t.Failed(); first += each {
+		begin := time.Now()
+		compared += interpretedBatch(t, dir, translate.FirstSeed()+uint64(first), min(each, count-first))
+		t.Logf("%d kernels from seed %d: %v", min(each, count-first), translate.FirstSeed()+uint64(first), time.Since(begin).Round(time.Millisecond))
+	}
+	assert.Equal(t, count, compared)
+	t.Logf("the interpreter equals Go on %d kernels, from seed %d", compared, translate.FirstSeed())
+}
