@@ -63,7 +63,7 @@ func (b *Buffer[T]) FillOn(ctx context.Context, stream *hal.Stream, v T) error {
 		return err
 	}
 	s := b.s
-	l, err := b.acquire(ctx, &request{op: op, stream: stream, reserve: true}, coherence.Overwrite)
+	l, err := b.acquire(ctx, &request{op: op, stream: stream, reserve: true, brief: ownCall}, coherence.Overwrite)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func copyOn(ctx context.Context, op string, dev *hal.Device, to, from Want) erro
 	if err != nil {
 		return err
 	}
-	g, err := acquireAll(ctx, op, stream, true, to, from)
+	g, err := acquireAll(ctx, op, stream, true, to.For(op), from)
 	if err != nil {
 		return err
 	}

@@ -60,9 +60,9 @@
 //
 // If the context ends first, the error is of kind hal.ErrNotReady, and errors.Is finds the context's cause: context.Canceled, or another
 // error if the program gave one to a context.CancelCauseFunc. If another access was in the way, errors.As finds the ConflictError that names
-// it. No access waits for memory that other leases keep: if replicas that cannot be evicted leave too little on a device, it fails with kind
-// hal.ErrOutOfMemory, and may succeed later. A server should limit how many of its requests use a device's memory at the same time, or try
-// again.
+// it. An access waits for memory that launches and other calls of this module keep, in the order of arrival. No access waits for memory that
+// leases of the program keep: if they leave too little on a device, it fails with kind hal.ErrOutOfMemory, and may succeed later. A server
+// that takes leases itself should limit how many of its requests use a device's memory at the same time, or try again.
 //
 // # Other rules
 //
@@ -84,6 +84,24 @@ package buffer
 // within a View of the same elements waits for an Update that came in between, and the Update waits for the outer View.
 // A context ends such a wait. [Buffer.TryAcquire] and a few other calls fail at once instead of waiting; the error is
 // a [ConflictError], which names both accesses.
+//
+// An access that finds no memory on a device, because of a budget, the limit of a pool or the device itself, evicts replicas that no access
+// uses. If that is not enough, it waits for leases that end by themselves: those of a launch, a step, a copy, a fill or a collective
+// operation, which the call releases before it returns. It does not wait for a lease that the program holds, because the goroutine that is to
+// release it may be the one that waits. Who waits for whom:
+//
+//	an access that lacks memory        waits for
+//	the first in line                  the calls whose leases keep memory of the device
+//	a later one                        the one before it; it takes no memory, even if there is some
+//	a part of a launch on several      the same calls as the first in line: it does not stand in line, because others wait for the leases that
+//	devices                            the launch has on other devices
+//	TryAcquire, Prefetch               nothing: it takes memory if there is some, and otherwise fails
+//
+// An access in line has no lease and no place before other accesses of its buffers: it begins again when memory may have come free. So a
+// cycle consists of launches on several devices only. A call that finds one makes the newest call in it fail with hal.ErrOutOfMemory. If no
+// lease that ends by itself keeps memory, the access fails at once, and so does a launch that needs more than there is. The context ends the
+// wait. A call that waits for work, such as SyncTo, has its lease meanwhile: a gate that holds this work up must be opened by a goroutine that
+// does not wait for the memory.
 //
 // # Failures
 //

@@ -157,8 +157,14 @@ type roomFor struct {
 }
 
 // makeRoom makes room for an access that has failed to allocate with p, with the storage unlocked. If try is set it does not wait.
-func (s *storage) makeRoom(ctx context.Context, p *resident.Pressure, room *roomFor) (err error) {
+func (s *storage) makeRoom(ctx context.Context, q *request, p *resident.Pressure, room *roomFor) (err error) {
 	op := room.op
+	if q.turn == nil && !q.try {
+		q.turn = p.Queue(q.sibling())
+	}
+	if q.turn != nil && !q.turn.First() {
+		return &lack{s, p}
+	}
 	switch {
 	case room.times == attempts:
 		return p.Exhausted(op)
@@ -167,13 +173,19 @@ func (s *storage) makeRoom(ctx context.Context, p *resident.Pressure, room *room
 	}
 	room.times++
 	s.unlocked(func() {
-		if room.evicted { // the eviction was not enough
+		switch {
+		case p.Behind: // it was the last in line that left
+		case room.evicted: // the eviction was not enough
 			room.evicted, err = false, s.reclaim(ctx, op, p)
-		} else {
+		default:
 			room.evicted, err = p.Relieve(ctx, op, s.id, room.try)
 		}
 	})
 	switch {
+	case resident.IsFull(err) && room.try:
+		return p.Exhausted(op)
+	case resident.IsFull(err):
+		return &lack{s, p}
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
@@ -183,6 +195,53 @@ func (s *storage) makeRoom(ctx context.Context, p *resident.Pressure, room *room
 		return roomLater(op, p)
 	}
 	return err
+}
+
+// lack is the error of an access that lacks memory because of open accesses, or because other calls wait for memory already. No call returns
+// it to the program.
+type lack struct {
+	s *storage
+	p *resident.Pressure
+}
+
+func (l *lack) Error() string { return l.p.Error() }
+
+// again ends an attempt of a call. If err is a lack, it waits for memory that leases keep (internal/resident/turn.go), with no access open,
+// and reports whether the call has to try again from the beginning. Otherwise it takes the call out of the line, and returns its error.
+func (q *request) again(ctx context.Context, err error) (bool, error) {
+	short, ok := err.(*lack)
+	if ok {
+		begin := now()
+		region := trace.StartRegion(ctx, "halyard: wait")
+		ok = q.turn.Await(ctx)
+		region.End()
+		short.s.waited(cause{op: q.op, action: protocol.Evict, client: short.s.id, why: "out of memory"}, "memory", short.p.Dev, 0,
+			short.s.size, begin)
+		if ok {
+			return true, nil
+		}
+		if err = short.p.Exhausted(q.op); ctx.Err() != nil {
+			err = gaveUp(q.op, ctx, strings.TrimPrefix(err.Error(), q.op+": "), err)
+		}
+	}
+	if q.turn != nil {
+		q.turn.Leave()
+		q.turn = nil
+	}
+	return false, err
+}
+
+// Holders implements resident.Replica.
+func (r *replica) Holders() (list []*resident.Holder) {
+	s := r.storage
+	s.mu.Lock()
+	defer s.unlock()
+	s.queue.Opened(func(x *access) {
+		if x.replica == r {
+			list = append(list, x.brief)
+		}
+	})
+	return list
 }
 
 // roomLater is the error of a call that does not wait, if there will be room when earlier work has ended.
@@ -210,6 +269,7 @@ func (r *replica) Evict(why resident.Cause) (freed, written uint64, leased, ok b
 	case s.closed || r.Mem == nil || r.Leaving():
 		return 0, 0, false, false
 	case r.ParkIfLeased():
+		s.forgetRecent(r) // the next access looks whether others wait for the memory
 		return 0, 0, true, false
 	}
 	before := s.stats.BytesCopied

@@ -14,7 +14,7 @@ import (
 // Prefetch makes the elements current on the stream's device ahead of their use. It does not wait.
 func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	const op = "Prefetch"
-	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true}, coherence.Read)
+	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true, brief: ownCall}, coherence.Read)
 	if err == nil {
 		b.s.abandon(l.x)
 	}
@@ -29,7 +29,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, awaitReaders: true}
+	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, awaitReaders: true, brief: ownCall}
 	if dev != nil {
 		var err error
 		if q.stream, err = dev.CopyStream(false); err != nil {

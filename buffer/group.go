@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
+	"github.com/go-halyard/halyard/buffer/internal/resident"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -65,7 +66,8 @@ func (w Want) Overlap(v Want) (bytes uint64) {
 }
 
 // For returns the want for a call with a name of its own, which errors and [Activity.Cause] have in place of AcquireAll or ReserveAll.
-// Wants of the same buffer are one access, which has the name of one of them.
+// Wants of the same buffer are one access, which has the name of one of them. The call must release its leases before it returns, and
+// acquire no others meanwhile: accesses that lack memory wait for leases with a name.
 func (w Want) For(call string) Want {
 	w.call = call
 	return w
@@ -93,6 +95,8 @@ type group struct {
 	of       order.Launches
 	renewal  order.Renewal // scratch
 	reserved bool          // begun by ReserveAll, and not yet committed
+
+	holder resident.Holder
 }
 
 // member is the access of a group in one storage.
@@ -169,24 +173,49 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	if ctx.Err() == nil && g.beginAtOnce() {
 		return g, nil
 	}
+	began := false
+	defer func() {
+		if !began {
+			g.discard()
+		}
+	}()
+	turn := request{op: op}
+	for {
+		again, err := turn.again(ctx, g.begin(ctx, reserve, &turn))
+		switch {
+		case err != nil:
+			return nil, err
+		case !again:
+			began = true
+			return g, nil
+		}
+	}
+}
+
+// begin takes the steps of storage.begin for all accesses. After an error, or if it panics, they have ended. line has the group's turn.
+func (g *group) begin(ctx context.Context, reserve bool, line *request) error {
 	ready := false
 	defer func() {
 		if !ready {
-			g.abandon()
+			g.abandon(line.turn)
 		}
 	}()
 	for i := range g.list {
 		m, err := &g.list[i], error(nil)
+		m.q.turn = line.turn
 		m.s.mu.Lock()
 		m.x, err = m.s.admit(ctx, &m.q)
 		m.s.unlock()
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for i := range g.list {
-		if err := g.list[i].prepare(ctx); err != nil {
-			return nil, err
+		m := &g.list[i]
+		m.q.turn, m.x.ahead = line.turn, m.x.ahead || line.turn != nil
+		err := m.prepare(ctx)
+		if line.turn = m.q.turn; err != nil {
+			return err
 		}
 	}
 	g.lock()
@@ -199,7 +228,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 		m.x.grouped = true
 	}
 	ready = true
-	return g, nil
+	return nil
 }
 
 // prepare is storage.prepare without commit: a group writes only when all of its accesses are ready. After an error, or if it panics, the
@@ -216,17 +245,18 @@ func (m *member) prepare(ctx context.Context) error {
 	return err
 }
 
-// abandon ends the accesses that have begun, if the group cannot begin.
-func (g *group) abandon() {
+// abandon ends the accesses that have begun, if the group cannot begin. turn is the group's, or nil.
+func (g *group) abandon(turn *resident.Turn) {
 	for i := range g.list {
 		if m := &g.list[i]; m.x != nil {
 			m.s.mu.Lock()
 			m.x.since = 0 // no use is reported to observers
+			m.x.givesUp = turn
 			m.s.end(m.x)
+			m.x = nil
 			m.s.mu.Unlock()
 		}
 	}
-	g.discard()
 }
 
 // arrange makes one request for each storage, in an order of storages that all groups use.
@@ -240,6 +270,12 @@ func (g *group) arrange() {
 		return cmp.Or(cmp.Compare(x.s.id, y.s.id), cmp.Compare(x.part.Lo, y.part.Lo))
 	})
 	g.list, g.parts = g.list[:0], g.parts[:0]
+	var brief *resident.Holder
+	if g.wants[0].call != "" {
+		if brief = &g.holder; g.wants[0].under != nil {
+			brief = &g.wants[0].under.holder
+		}
+	}
 	for i := 0; i < len(g.sorted); {
 		s := g.wants[g.sorted[i]].s
 		n := 1
@@ -248,7 +284,7 @@ func (g *group) arrange() {
 		}
 		first := &g.wants[g.sorted[i]]
 		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under,
-			reserve: g.reserved}}
+			reserve: g.reserved, brief: brief}}
 		if first.parts != nil { // the only want of the storage
 			m.q.part, m.q.parts = first.part, first.parts
 		} else if mode, ok := same(g.wants, g.sorted[i:i+n]); ok {

@@ -151,7 +151,8 @@ func alignmentOf(addresses uint64) uint64 {
 // no limit except the device's own. When an access needs a new replica and the budget is used up, replicas of other buffers
 // are evicted: first those whose bytes are all current elsewhere, then those that
 // must be copied to the host first, in each case the least recently used first. Replicas under a lease
-// stay. If that is not enough the access fails with an error of kind hal.ErrOutOfMemory, which says how much memory replicas have. The
+// stay. If that is not enough the access waits until its context ends for leases of launches and other calls of this module, in the order of
+// arrival. If there are none, it fails with an error of kind hal.ErrOutOfMemory, which says how much memory replicas have. The
 // same happens, without a budget, when the device itself is out of memory.
 //
 // Memory of an allocator counts while a replica has it. If an evicted replica has to be copied first, its memory counts until the copy has

@@ -32,7 +32,8 @@ func cover(ctx context.Context, wants []Want) (Leases, error) {
 	ready := false
 	defer func() {
 		if !ready { // also if an observer panics
-			g.abandon()
+			g.abandon(nil)
+			g.discard()
 		}
 	}()
 	for i := range g.list {

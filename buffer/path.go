@@ -50,14 +50,26 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 		return x, nil
 	}
 	defer s.unlock()
-	x, err := s.admit(ctx, q)
-	if err != nil {
-		return nil, err
+	for {
+		x, err := s.admit(ctx, q)
+		if err == nil {
+			err = s.prepare(ctx, x, q)
+		}
+		if err == nil && q.turn == nil {
+			return x, nil
+		}
+		again := false
+		if _, ok := err.(*lack); ok {
+			s.unlocked(func() { again, err = q.again(ctx, err) })
+		} else {
+			_, err = q.again(ctx, err)
+		}
+		if err != nil {
+			return nil, err
+		} else if !again {
+			return x, nil
+		}
 	}
-	if err := s.prepare(ctx, x, q); err != nil {
-		return nil, err
-	}
-	return x, nil
 }
 
 // admit opens an access when no earlier one excludes it. It waits until then, or fails at once if q.try is set. After an
@@ -72,6 +84,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	x := s.newAccess(q.op, q.own, q.part)
 	x.stream, x.Parts, x.awaited, x.awaitReaders = q.stream, q.parts, q.awaited || q.stream == nil, q.awaitReaders
 	x.replica, x.place, x.mem, x.counted = nil, protocol.NoPlace, nil, false
+	x.brief, x.ahead = q.holder(x), q.turn != nil || q.try || q.under != nil
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, protocol.Host
 	}
@@ -100,6 +113,25 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		return nil, err
 	}
 	return x, nil
+}
+
+// ownCall stands for the Holder of an access that its call ends by itself.
+var ownCall = new(resident.Holder)
+
+// holder returns the call that has the brief lease of the access, or nil.
+func (q *request) holder(x *access) *resident.Holder {
+	if q.brief == ownCall {
+		return &x.holder
+	}
+	return q.brief
+}
+
+// sibling returns the holder of a call that may have leases on other devices, because it is a part of a division, or nil.
+func (q *request) sibling() *resident.Holder {
+	if q.under == nil {
+		return nil
+	}
+	return &q.under.holder
 }
 
 // usable returns an error if the buffer is closed, or frozen and the action writes; s.mu is held.
@@ -175,7 +207,8 @@ func (s *storage) prepare(ctx context.Context, x *access, q *request) error {
 		left, again, err := s.bring(x)
 		switch e := err.(type) {
 		case *resident.Pressure:
-			err, again = s.makeRoom(ctx, e, &room), true
+			err, again = s.makeRoom(ctx, q, e, &room), true
+			x.ahead = true // if it goes on, it is the first in line or does not wait
 		case *unready:
 			left, err = e.works, nil
 		}
@@ -253,9 +286,12 @@ func (s *storage) place(x *access) error {
 		r, err = s.addReplica(dev)
 	}
 	if err == nil && mem == nil {
-		if r.Mem == nil {
+		switch {
+		case !x.ahead && r.Behind():
+			err = &resident.Pressure{Dev: dev, Need: s.size, Behind: true}
+		case r.Mem == nil:
 			err = r.allocate(x.stream, x.cause)
-		} else if r.Leaving() {
+		case r.Leaving():
 			r.stay()
 		}
 		mem = r.Mem
@@ -547,7 +583,12 @@ func (s *storage) end(x *access) {
 		s.noteUse(x)
 	}
 	if x.replica != nil {
-		x.replica.EndLease()
+		if x.givesUp != nil {
+			x.replica.EndLeaseOf(x.givesUp)
+			x.givesUp = nil
+		} else {
+			x.replica.EndLease()
+		}
 	}
 	x.ready, x.own = false, nil
 	if x.grouped { // a store costs more here than a test

@@ -29,7 +29,8 @@
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
 //     waits until the last access that excludes it ends.
 //  2. prepare makes the bytes current on the device. It repeats bring as long as bring finds something that a stream cannot wait for: then
-//     the calling goroutine waits for it without the lock. If a device has no room, makeRoom (evict.go) evicts replicas of other buffers.
+//     the calling goroutine waits for it without the lock. If a device has no room, makeRoom (evict.go) evicts replicas of other buffers; if that is
+//     not enough, the access ends, request.again waits for leases of other calls, and the steps begin again.
 //     bring takes these steps once, without waiting. place finds the device's replica, or allocates one. decide finds out which work has
 //     failed by now, fails if bytes are lost, and plans copies with protocol.Map; cost (replica.go) says from which place to copy. move
 //     (copy.go) makes the streams of the copies wait for the Works that they depend on, enqueues each copy, records it as a Work and
@@ -217,6 +218,11 @@ type access struct {
 	cause                 // the call, and the mode as in Part
 	since   time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
 
+	brief   *resident.Holder // the call that has the lease, if it ends by itself (internal/resident/turn.go); nil if the program ends it
+	holder  resident.Holder  // of a call that has this access only
+	givesUp *resident.Turn   // its call ends it because it lacks memory for another access
+	ahead   bool             // it takes memory although calls stand in line: it is the first of them, does not wait, or is part of a division
+
 	awaitReaders bool  // begin also waits for work that reads the bytes
 	counted      bool  // BytesAvoided includes this access
 	bad          error // why bytes that it only reads have turned out bad, nil if they have not
@@ -257,6 +263,9 @@ type request struct {
 	awaited      bool    // begin waits until the device has the bytes, because the caller uses them without the stream
 	awaitReaders bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
 	under        *access // the access that this one is a part of, or nil
+
+	brief *resident.Holder // as in access, or ownCall
+	turn  *resident.Turn   // in the line for memory, or nil
 }
 
 // cause is the call for which a buffer does something, and the reason.

@@ -28,6 +28,8 @@ type Replica interface {
 	Evict(c Cause) (freed, written uint64, leased, ok bool)
 	// AwaitLeaving waits until a leaving replica has been freed, or stays after all.
 	AwaitLeaving(ctx context.Context, c Cause) (stays bool, err error)
+	// Holders returns, for each open access of the replica, the call whose brief lease it is, nil for another.
+	Holders() []*Holder
 }
 
 // Cause is why room is made: the call that needs it, the number of the buffer for which, and what is short.
@@ -52,8 +54,15 @@ type Account struct {
 	written   uint64
 	steps     int // number of replicas examined in searches for one to evict
 
-	alloc pool.Allocator // set by SetAllocator
-	pools []weak.Pointer[pool.Pool]
+	alloc  pool.Allocator // set by SetAllocator
+	pools  []weak.Pointer[pool.Pool]
+	parked map[*Entry]bool // replicas that are in no ranking until open accesses end
+
+	flights int  // see flight
+	watched bool // a call waits until flights is 0
+
+	line    []*Turn // guarded by turns
+	waiting atomic.Int32
 }
 
 // Figures are what [Account.Figures] reports, in bytes but for Replicas and Evictions.
@@ -72,6 +81,7 @@ type Entry struct {
 
 	leases  int           // number of open accesses, during which the replica is not evicted; guarded by the owner's lock
 	parked  bool          // the replica is in no ranking until the open accesses end; guarded by the owner's lock
+	hushed  *Turn         // of the call that ends its access because it lacks memory for another; guarded by the owner's lock
 	leaving bool          // guarded by the owner's lock
 	used    atomic.Uint64 // the last use, by the account's clock
 	sole    atomic.Bool   // bytes may be current nowhere else
@@ -115,13 +125,14 @@ type accountKey struct{}
 
 // Of returns the account of a device.
 func Of(dev *hal.Device) *Account {
-	return layer.Value(dev, accountKey{}, func() any { return &Account{rankings: map[any]*rankings{}} }).(*Account)
+	return layer.Value(dev, accountKey{}, func() any { return &Account{rankings: map[any]*rankings{}, parked: map[*Entry]bool{}} }).(*Account)
 }
 
 // SetBudget sets the budget in bytes, 0 for none.
 func (a *Account) SetBudget(bytes uint64) {
 	a.mu.Lock()
 	a.budget = bytes
+	a.stir(nil)
 	a.mu.Unlock()
 }
 
@@ -155,6 +166,7 @@ func (e *Entry) count() (alloc pool.Allocator, ok bool) {
 	}
 	a.used += e.size
 	a.replicas++
+	a.flight(1)
 	return a.alloc, true
 }
 
@@ -163,6 +175,13 @@ func (e *Entry) Uncount() {
 	a := e.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	e.uncount()
+	a.stir(nil)
+}
+
+// uncount is Uncount for a call that has not got the memory; account.mu is held.
+func (e *Entry) uncount() {
+	a := e.account
 	if e.leaving {
 		e.leaving = false
 		a.left(e)
@@ -170,6 +189,7 @@ func (e *Entry) Uncount() {
 		a.replicas--
 	}
 	a.remove(e)
+	delete(a.parked, e)
 	e.evictable = false
 	a.used -= e.size
 }
@@ -182,7 +202,8 @@ func (e *Entry) enter(from pool.Allocator) {
 	defer a.mu.Unlock()
 	e.key, e.evictable = keyOf(from), true
 	e.sole.Store(false)
-	e.parked = true
+	e.parked, a.parked[e] = true, true
+	a.flight(-1)
 }
 
 // keyOf returns the key of an allocator. Allocators whose types cannot be compared have one common key.
@@ -237,6 +258,13 @@ func (e *Entry) AddLease() {
 	}
 }
 
+// EndLeaseOf is EndLease for a call that gives its leases back because it lacks memory for another: that is no reason to try again.
+func (e *Entry) EndLeaseOf(t *Turn) {
+	e.hushed = t
+	e.EndLease()
+	e.hushed = nil
+}
+
 // EndLease is the opposite of AddLease.
 func (e *Entry) EndLease() {
 	if e.account != nil {
@@ -260,8 +288,14 @@ func (e *Entry) unpark() {
 // ParkIfLeased reports whether an access is open. If so, it parks the replica: victim has removed it from its ranking, and the end of the
 // access puts it back.
 func (e *Entry) ParkIfLeased() bool {
-	e.parked = e.parked || e.leases > 0
-	return e.leases > 0
+	if e.leases == 0 {
+		return false
+	}
+	e.parked = true
+	e.account.mu.Lock()
+	defer e.account.mu.Unlock()
+	e.account.parked[e] = true
+	return true
 }
 
 // SetSole records whether bytes may be current only at the replica.
@@ -342,6 +376,10 @@ func (a *Account) restore(list ...*Entry) {
 	defer a.mu.Unlock()
 	for _, e := range list {
 		a.steps++
+		if a.parked[e] {
+			delete(a.parked, e)
+			a.stir(e.hushed)
+		}
 		if e.evictable && e.ranking == nil {
 			a.insert(e)
 		}

@@ -58,12 +58,15 @@ func (e *Entry) Allocate(own pool.Allocator, dev *hal.Device, stream *hal.Stream
 	entered := false
 	defer func() {
 		if !entered { // also if the allocator, which may be the program's, panics
-			e.Uncount()
+			e.account.mu.Lock()
+			e.uncount()
+			e.account.flight(-1)
+			e.account.mu.Unlock()
 		}
 	}()
 	if m, err = Obtain(a, dev, stream, hal.KindDevice, e.size); err != nil {
 		if errors.Is(err, hal.ErrOutOfMemory) {
-			err = &Pressure{dev, e.size, err, a}
+			err = &Pressure{dev, e.size, false, err, a}
 		}
 		return m, err
 	}

@@ -11,21 +11,28 @@ import (
 
 // Pressure is the error of an allocation for which other replicas may have to be evicted. No call returns it to the program.
 type Pressure struct {
-	Dev   *hal.Device
-	Need  uint64         // bytes
-	cause error          // the error of the device or the allocator, nil if the budget is used up
-	from  pool.Allocator // the allocator that failed, nil for the device itself
+	Dev    *hal.Device
+	Need   uint64         // bytes
+	Behind bool           // other calls wait for memory of the device already
+	cause  error          // the error of the device or the allocator, nil if the budget is used up
+	from   pool.Allocator // the allocator that failed, nil for the device itself
 }
 
 func (p *Pressure) Error() string { return "no room on " + p.Dev.Name() }
+
+// errFull says that open accesses keep the memory that is lacking.
+var errFull = errors.New("there is no room")
+
+// IsFull reports whether an error of Relieve says that there is no room as long as open accesses keep it.
+func IsFull(err error) bool { return err == errFull }
 
 // errLater says that there will be room when copies have ended, and that the caller does not wait for them.
 var errLater = errors.New("there is room later")
 
 // Relieve makes room for a new replica of the buffer number client; op is the call that needs it. No owner of a replica is locked. It
 // waits for copies under way until ctx ends, or fails if try is set. The caller then allocates again. If that fails and wait is true, work
-// under way may still use memory that was freed: the caller waits for it. The error is that of ctx if ctx has ended, and satisfies IsLater
-// if try was set and there will be room when copies have ended.
+// under way may still use memory that was freed: the caller waits for it. The error is that of ctx if ctx has ended. It satisfies IsLater if
+// try was set and there will be room when copies have ended, and IsFull if open accesses keep the memory.
 func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bool) (wait bool, err error) {
 	a := Of(p.Dev)
 	c := Cause{op, client, "budget"}
@@ -39,7 +46,15 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 		return !try, nil // the freed memory may be enough
 	}
 	var refused []*Entry
-	defer func() { a.restore(refused...) }()
+	a.mu.Lock()
+	a.flight(1)
+	a.mu.Unlock()
+	defer func() {
+		a.restore(refused...)
+		a.mu.Lock()
+		a.flight(-1)
+		a.mu.Unlock()
+	}()
 	freed := uint64(0)
 	for {
 		if ctx.Err() != nil {
@@ -71,7 +86,7 @@ func (p *Pressure) Relieve(ctx context.Context, op string, client uint64, try bo
 			if freed > 0 && p.cause != nil {
 				break // try with the room that was made
 			}
-			return false, p.Exhausted(op)
+			return false, errFull
 		}
 		if try {
 			return false, errLater
