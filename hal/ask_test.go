@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-halyard/halyard/backends/host"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
@@ -123,4 +124,29 @@ func TestDriverThatNeverAnswersIsLost(t *testing.T) {
 	require.ErrorIs(t, e.Sync(context.Background()), errMute, "with the driver's own error")
 	require.ErrorIs(t, s.Sync(t.Context()), hal.ErrDeviceLost)
 	require.NoError(t, hal.CloseAll(d, s, e))
+}
+
+// A stream that the driver does not know any more, such as an imported one that its owner has destroyed, fails alone: its device and the
+// other streams go on.
+func TestStaleStreamFailsAlone(t *testing.T) {
+	u := &hooked.Backend{Backend: host.New(host.Options{Name: "stale", Discrete: 1})}
+	var gone atomic.Pointer[hooked.Stream]
+	u.Query = func(s *hooked.Stream) (bool, error) {
+		if !gone.CompareAndSwap(nil, s) && gone.Load() != s {
+			return s.Stream.Query()
+		}
+		return false, &driver.Error{Op: "query stream", Backend: "stale", Device: 1, Kind: driver.ErrInvalidArgument,
+			Vendor: driver.Vendor{API: "cuStreamQuery", Name: "CUDA_ERROR_INVALID_HANDLE", Code: 400}}
+	}
+	d := fixture.Device(t, u, 1)
+	stale, fine := fixture.Stream(t, d), fixture.Stream(t, d)
+	var err error
+	for done := false; !done; {
+		done, err = stale.Done()
+	}
+	require.ErrorIs(t, err, hal.ErrInvalidArgument)
+	require.NotErrorIs(t, err, hal.ErrDeviceLost)
+	require.ErrorContains(t, err, "CUDA_ERROR_INVALID_HANDLE")
+	require.NoError(t, fine.Fill(fixture.Memory(t, d, 64).All(), hal.Zero))
+	require.NoError(t, fine.Sync(t.Context()))
 }

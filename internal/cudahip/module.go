@@ -225,6 +225,9 @@ func (k *Kernel) describe(op string) error {
 			a.set(v)
 		}
 	}
+	if k.info.MaxThreads == 0 { // the driver does not say
+		k.info.MaxThreads = limits.MaxThreads
+	}
 	if limits.Shared > k.info.StaticShared {
 		k.info.MaxShared = limits.Shared - k.info.StaticShared
 	}

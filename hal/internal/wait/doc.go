@@ -16,7 +16,7 @@
 // A driver's Query that returns done says how the work has ended. A Query that returns an error without done has failed itself and says
 // nothing about the work, which may still run: its memory must not be freed or lent, and no other work may begin in its place. So such an
 // answer counts as "not yet", and the question is asked again; if a driver fails to answer 500 times in a row, its device counts as lost.
-// The same holds for a Sync that failed: only a Query tells whether the work has ended.
+// A stream of which the driver fails to tell fails alone, because the program may have imported it, and its owner destroyed it. The same holds for a Sync that failed: only a Query tells whether the work has ended.
 //
 // A driver may report a failure of work only once. What this package learns while it asks for its own purposes is kept as unreported, for
 // the program's next Done or Sync of the stream.

@@ -102,7 +102,7 @@ type unanswered struct{ n atomic.Uint32 }
 const patience = 500
 
 // ask calls Query. err is not nil only if done is true: then the work has failed. If the driver has lost the patience of this package, the
-// device counts as lost.
+// device counts as lost; but a stream, which the program may have imported and destroyed since, fails alone.
 func (d *Device) ask(q querier, u *unanswered) (done bool, err error) {
 	done, err = q.Query()
 	switch {
@@ -111,10 +111,20 @@ func (d *Device) ask(q querier, u *unanswered) (done bool, err error) {
 			u.n.Store(0)
 		}
 		return done, err
-	case isKind(err, driver.ErrDeviceLost) || d.lost.Load() != nil || u.n.Add(1) >= patience:
+	case isKind(err, driver.ErrDeviceLost) || d.lost.Load() != nil:
+		return true, d.Check(d.giveUp(err))
+	case u.n.Add(1) < patience:
+		return false, nil
+	}
+	if _, stream := q.(driver.Stream); !stream {
 		return true, d.Check(d.giveUp(err))
 	}
-	return false, nil
+	gone := &driver.Error{Op: "query", Backend: d.Info.Backend, Device: d.Info.Ordinal, Kind: driver.ErrDriver, Err: err,
+		Detail: "the driver fails to say whether the stream's work is done"}
+	if e, ok := err.(*driver.Error); ok {
+		gone.Kind, gone.Vendor, gone.Err = e.Kind, e.Vendor, nil
+	}
+	return true, gone
 }
 
 // giveUp turns the driver's answer into the error of a device that can no longer say whether its work is done.
