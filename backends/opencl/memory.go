@@ -340,7 +340,9 @@ func (m *memory) from(op string, off uint64) (*subBuffer, error) {
 	d := m.dev
 	if off%d.hw.align != 0 {
 		return nil, d.refuse(op, driver.ErrMisaligned,
-			"offset %d of a pointer is not a multiple of %d, as the device requires in the buffer tier", off, d.hw.align)
+			"a buffer or slice begins %d bytes into its memory, and the device, whose memory has no addresses (the buffer tier), needs a "+
+				"multiple of %d bytes there; pass one that begins at such a place, or all of it with the number of the first element", off,
+			d.hw.align)
 	}
 	p := &m.parts
 	p.mu.Lock()

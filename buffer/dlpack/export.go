@@ -15,7 +15,9 @@ import (
 // Export lends a buffer, or a slice of a buffer, to C as a tensor with one axis. It makes the elements current at
 // the host, or at the device that the options name, and takes a lease on them, for reading unless [WithMode] names another mode.
 // The struct's deleter, which may be called from any thread, releases the lease. Until then the buffer is in use, and
-// Close fails with a [buffer.ConflictError], of kind hal.ErrBusy.
+// Close fails with a [buffer.ConflictError], of kind hal.ErrBusy. A buffer that [Import] has made of the struct calls the deleter when its
+// memory is freed, which may be some time after its Close, on another goroutine: [hal.Device.Reclaim] of the memory's device waits for that,
+// and for host memory the function of [WithDone] says when.
 //
 // Export waits, until ctx ends, for accesses that exclude the lease. If the memory is the host's, or the consumer's stream
 // is not known, it also waits until the elements are current.

@@ -34,12 +34,19 @@ func (e *ExhaustedError) Error() string {
 	if e.Limit > 0 {
 		limit = " of at most " + formatSize(e.Limit)
 	}
-	return fmt.Sprintf("%v; the pool has taken %s%s, of which %d blocks hold %s", e.err, formatSize(e.Reserved), limit, e.Blocks,
+	why := e.err.Error()
+	if own, ok := e.err.(*hal.Error); ok && own.Op == allocOp { // the error that wraps e has the rest
+		why = own.Detail
+	}
+	return fmt.Sprintf("%s; the pool has taken %s%s, of which %d blocks hold %s", why, formatSize(e.Reserved), limit, e.Blocks,
 		formatSize(e.Live))
 }
 
 // Unwrap returns the error of the last attempt to get memory.
 func (e *ExhaustedError) Unwrap() error { return e.err }
+
+// allocOp is the Op of a pool's own errors of Alloc.
+const allocOp = "pool alloc"
 
 func isShort(err error) bool { return errors.Is(err, hal.ErrOutOfMemory) }
 

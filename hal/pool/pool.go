@@ -271,7 +271,7 @@ func (p *Pool) park(r *record, d *domain) {
 }
 
 func (p *Pool) allocSlow(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
-	const op = "pool alloc"
+	const op = allocOp
 	switch {
 	case kind < 1 || int(kind) > kinds:
 		return Block{}, p.failure(op, hal.ErrInvalidArgument, "invalid memory kind %v", kind)
@@ -414,8 +414,8 @@ func (p *Pool) take(n uint64) (lacking uint64, err error) {
 	for {
 		have := p.reserved.Load()
 		if limit := p.opts.limit; limit > 0 && n > limit-min(limit, have) {
-			return n - (limit - min(limit, have)), p.failure("pool alloc", hal.ErrOutOfMemory,
-				"the pool has taken %d bytes; %d more exceed its limit of %d", have, n, limit)
+			return n - (limit - min(limit, have)), p.failure(allocOp, hal.ErrOutOfMemory,
+				"%d bytes more than the %d that it has exceed the pool's limit of %d", n, have, limit)
 		}
 		if p.reserved.CompareAndSwap(have, have+n) {
 			return 0, nil

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -292,6 +293,7 @@ func TestLimitReportsWhatIsHeld(t *testing.T) {
 	require.Equal(t, p.Stats(), who.Stats)
 	require.ErrorContains(t, err, "limit of 20971520")
 	require.ErrorContains(t, err, "the pool has taken 19 MiB of at most 20 MiB, of which 3 blocks hold 19 MiB")
+	require.Equal(t, 1, strings.Count(err.Error(), "out of memory"), "%v", err)
 	require.EqualValues(t, 1, p.Stats().Failures)
 
 	// What is cached goes to make room, whatever its kind.
