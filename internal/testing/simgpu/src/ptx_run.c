@@ -878,9 +878,10 @@ static void store(struct run *r, struct thread *t, const struct frame *f, const 
         if (p.def) {
             for (u32 k = 0; k < size; k++)
                 p.def[i * size + k] = def[i] >> k & 1;
-        } else if (!def[i]) {
-            undefined_register(r, t, in);
-            return;
+        } else { /* in global memory padding may be undefined: it gets bytes that no program takes for a result */
+            for (u32 k = 0; k < size; k++)
+                if (!(def[i] >> k & 1))
+                    v[i] = (v[i] & ~((u64)0xff << 8 * k)) | (u64)0xab << 8 * k;
         }
         memcpy(p.at + i * size, &v[i], size);
     }
