@@ -31,13 +31,23 @@ type Allocator interface {
 
 // direct gives each block a memory of its own and keeps nothing.
 type direct struct {
-	dev   *hal.Device
-	async bool // every block is of KindDevice, has a stream, and is allocated in its order: for pools
+	dev    *hal.Device
+	async  bool // every block is of KindDevice, has a stream, and is allocated in its order: for pools
+	source func(stream *hal.Stream, kind hal.Kind, size uint64) (*hal.Memory, error)
 }
 
 // Direct returns an allocator without a pool: each block is a memory of its own, which goes back to the device once
 // the work that uses it has finished.
 func Direct(dev *hal.Device) Allocator { return &direct{dev: dev} }
+
+// Callbacks returns an allocator whose memory comes from alloc, a function of the program: for a program that has a memory manager of its
+// own. Usually alloc imports what the manager allocates ([hal.Device.Import]), and the import's Release gives it back to the manager; hal
+// calls that when the last work that uses the memory has finished. alloc returns memory of dev with at least size bytes, which the stream's
+// work may use at once. If the manager has too little, it returns an error of kind hal.ErrOutOfMemory, so that package buffer evicts replicas
+// to make room. It may be called from several goroutines at once. Other memory is refused, and stays the program's.
+func Callbacks(dev *hal.Device, alloc func(stream *hal.Stream, kind hal.Kind, size uint64) (*hal.Memory, error)) Allocator {
+	return &direct{dev: dev, source: alloc}
+}
 
 func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, error) {
 	const op = "alloc"
@@ -46,6 +56,10 @@ func (a *direct) Alloc(stream *hal.Stream, kind hal.Kind, size uint64) (Block, e
 	switch {
 	case stream != nil && !stream.Device().Same(a.dev):
 		return Block{}, failure(a.dev, op, hal.ErrWrongDevice, "the stream belongs to %s", stream.Device().Name())
+	case a.source != nil:
+		if mem, err = a.source(stream, kind, size); err == nil && (mem == nil || !mem.Device().Same(a.dev) || mem.Size() < size) {
+			err = failure(a.dev, op, hal.ErrInvalidArgument, "the program's function returned %v, not %d bytes of the device", mem, size)
+		}
 	case !a.async:
 		mem, err = a.dev.Alloc(kind, size, 0)
 	default:

@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/pool"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/fixture"
 )
 
 // wrapped is an allocator of a program's own around another.
@@ -29,6 +30,13 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 	p := newPool(t, d)
 	all := map[string]pool.Allocator{
 		"pool": p, "direct": pool.Direct(d), "wrapped": &wrapped{p}, "wrapped twice": &wrapped{&wrapped{p}},
+		"callbacks": pool.Callbacks(d, func(_ *hal.Stream, kind hal.Kind, size uint64) (*hal.Memory, error) {
+			own, err := d.Alloc(kind, size, 0) // stands for the memory manager of a program
+			if err != nil {
+				return nil, err
+			}
+			return d.Import(hal.ExternalMemory{Kind: kind, Handle: own.Handle(), Size: size, Release: func() { _ = own.Close() }})
+		}),
 	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
@@ -75,5 +83,16 @@ func TestAllocatorsKeepTheRules(t *testing.T) {
 			p.Trim(0)
 			require.Eventually(t, func() bool { return d.Usage().Held <= held }, 10*time.Second, time.Millisecond, "memory was lost")
 		})
+	}
+}
+
+// Memory that is not what was asked for is refused.
+func TestCallbacksThatReturnOtherMemory(t *testing.T) {
+	d := openHost(t, 1, 64*mib)
+	small := func(*hal.Stream, hal.Kind, uint64) (*hal.Memory, error) { return fixture.Memory(t, d, 8), nil }
+	none := func(*hal.Stream, hal.Kind, uint64) (*hal.Memory, error) { return nil, nil }
+	for _, alloc := range []func(*hal.Stream, hal.Kind, uint64) (*hal.Memory, error){small, none} {
+		_, err := pool.Callbacks(d, alloc).Alloc(nil, hal.KindDevice, 16)
+		require.ErrorIs(t, err, hal.ErrInvalidArgument)
 	}
 }
