@@ -32,7 +32,7 @@ var Rules = []Rule{
 	{"buffer/internal/resident", []string{"buffer/internal/order", "hal", "hal/pool", "internal/layer"}, "accounts and allocators know replicas by what they need of them, not buffers"},
 	{"buffer/array", []string{"buffer", "hal", "coherence", "internal/layer", "internal/npy"}, "what stands on buffers knows no backend"},
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl", "internal/layer"}, "what stands on buffers knows no backend"},
-	{"buffer/encode", []string{"buffer", "hal", "coherence", "internal/layer", "internal/npy"}, "what stands on buffers knows no backend"},
+	{"buffer/encode", []string{"buffer", "hal", "coherence", "internal/layer", "internal/layout", "internal/npy"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"kernel", []string{"hal", "buffer", "coherence", "internal/crash", "internal/kernelcache", "internal/layer", "internal/pages", "internal/parts", "internal/spirv", "internal/syntax"}, "what stands on buffers knows no backend"},
 	{"kernel/grid", []string{"buffer", "kernel", "internal/crash"}, "the words in which kernels are written need no device"},
