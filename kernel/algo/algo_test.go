@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,18 @@ import (
 	"github.com/go-halyard/halyard/kernel/algo"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
+
+// A driver's compiler prints nothing about the kernels. PoCL prints how many warnings they have.
+func TestCompilersPrintNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts itself again, and compiles")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSortOfSpecialFloats$", "-test.short")
+	cmd.Env = append(os.Environ(), "HALYARD_KERNEL_CACHE=off")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "warning")
+}
 
 func Example() {
 	q := halyard.Open(context.Background(), "host")

@@ -1,5 +1,8 @@
 #define HALYARD_OPENCL 1
 #pragma OPENCL FP_CONTRACT OFF
+#ifdef __clang__ /* PoCL prints how many warnings there are */
+#pragma clang diagnostic ignored "-Wparentheses-equality"
+#endif
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define HALYARD_FLOAT64 1
