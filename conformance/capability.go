@@ -279,6 +279,22 @@ func streamAllocInOrder(t *trial) {
 	}
 	t.sync(s)
 	t.eventually(func() bool { return t.dev.Usage().Held == 0 }, "everything is given back")
+	if i := t.dev.Info(); !i.Simulated || i.SharesHostMemory || !t.dev.Caps().Has(hal.CapMemInfo) {
+		return // other programs may change the free memory, too
+	}
+	n := min(4<<20, t.dev.Info().MaxAlloc/8)
+	t.must(t.dev.Reclaim(t.ctx), "reclaim")
+	before, _, err := t.dev.MemInfo()
+	t.must(err, "memory information")
+	m, err := s.AllocAsync(n, 0)
+	t.must(err, "allocate")
+	t.must(s.Fill(m.All(), hal.Zero), "fill")
+	t.must(m.Close(), "close")
+	t.sync(s)
+	t.must(t.dev.Reclaim(t.ctx), "reclaim")
+	after, _, err := t.dev.MemInfo()
+	t.must(err, "memory information")
+	t.want(after+n/2 >= before, "%d bytes free before %d were allocated and reclaimed, %d after", before, n, after)
 }
 
 func streamAllocChecks(t *trial) {

@@ -16,7 +16,8 @@ type Check struct {
 	NeedsPeer  bool     // the check needs another device of the backend
 	NeedsOther bool     // the check needs a device of another backend
 
-	run func(*trial)
+	takesPeer bool // the check uses another device of the backend if there is one
+	run       func(*trial)
 }
 
 // split returns the two parts of the name.

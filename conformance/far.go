@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"runtime/debug"
+	"slices"
 
 	"github.com/go-halyard/halyard/hal"
 )
@@ -93,6 +94,7 @@ func farOffset(t *trial) {
 		t.same(outLow, low, "at the low 32 bits of offsets far away, %v memory", k)
 		t.farRows(s, m)
 		t.farKernel(s, m)
+		t.farImport(s, m, k)
 		t.must(m.Close(), "close")
 	}
 }
@@ -113,6 +115,13 @@ func (t *trial) farRows(s *hal.Stream, m *hal.Memory) {
 	t.same(out, b, "rows that are far apart")
 	t.same(t.all(o), b, "copied from rows that are far apart")
 	t.same(again, b, "rows far away")
+	t.same(t.getFar(m, farAway+20_000, 2*width), b, "far away, where rows were copied to")
+	t.must(s.CopyIn(m.Region(farAway+20_000, 2*width), slices.Concat(b[width:], b[:width])), "copy in far away")
+	t.must(s.Copy2D(o.Pitched(0, width), m.Pitched(farAway+20_000, width), width, 2), "copy rows from far away")
+	t.must(s.CopyOut2D(out, width, m.Pitched(farAway+20_000, width), width, 2), "copy rows out from far away")
+	t.sync(s)
+	t.same(t.all(o), slices.Concat(b[width:], b[:width]), "rows from far away")
+	t.same(out, t.all(o), "rows out from far away")
 	t.same(t.getFar(m, 64+pitch-1<<32, width), near, "4 GiB before a row")
 }
 
@@ -134,6 +143,33 @@ func (t *trial) farKernel(s *hal.Stream, m *hal.Memory) {
 	t.sync(s)
 	t.same(t.getFar(m, farAway, 4*n), words(n, 77), "written by a kernel far away")
 	t.same(t.get(m, farAway-1<<32, 4*n), words(n, 1), "what no kernel was given")
+}
+
+// farImport imports all of the memory, and works far away in that.
+func (t *trial) farImport(s *hal.Stream, m *hal.Memory, k hal.Kind) {
+	check := func(m *hal.Memory, what string) {
+		b := t.random(100)
+		t.must(s.CopyIn(m.Region(farSize-100, 100), b), "copy in at the end of %s", what)
+		t.sync(s)
+		t.same(t.getFar(m, farSize-100, 100), b, "the end of %s", what)
+		t.want(m.Size() == farSize, "%s has %d bytes, want %d", what, m.Size(), uint64(farSize))
+	}
+	if t.dev.Caps().Has(hal.CapImport) {
+		x, err := t.dev.Import(hal.ExternalMemory{Kind: k, Handle: m.Handle(), Size: farSize})
+		t.must(err, "import %d bytes", uint64(farSize))
+		check(x, "memory that was imported")
+		t.must(x.Close(), "close imported memory")
+	}
+	if t.dev.Caps().Has(hal.CapStreamAlloc) && k == hal.KindDevice {
+		x, err := s.AllocAsync(farSize, 0)
+		if errors.Is(err, hal.ErrOutOfMemory) {
+			return
+		}
+		t.must(err, "allocate %d bytes in stream order", uint64(farSize))
+		check(x, "memory allocated in stream order")
+		t.must(x.Close(), "close")
+		t.sync(s)
+	}
 }
 
 // farLength copies and fills more than 4 GiB, of which it looks at the ends and at places where lengths of 31, 32 and 33 bits end. The
@@ -162,14 +198,12 @@ func farLength(t *trial) {
 	}
 	src := t.far(hal.KindDevice, 3*farSize)
 	marks := mark(src)
-	out := make([]byte, farSize)
-	t.must(s.CopyOut(out, src.All()), "copy out")
+	host := make([]byte, farSize) // once: memory that Go uses again has to be cleared
+	t.must(s.CopyOut(host, src.All()), "copy out")
 	t.sync(s)
 	for i, at := range places {
-		t.same(out[at:at+n], marks[i], "copied out: at %d of %d bytes", at, uint64(farSize))
+		t.same(host[at:at+n], marks[i], "copied out: at %d of %d bytes", at, uint64(farSize))
 	}
-	out = nil
-	debug.FreeOSMemory()
 	dst := t.far(hal.KindDevice, farSize)
 	t.must(s.Copy(dst.All(), src.All()), "copy")
 	t.sync(s)
@@ -181,14 +215,13 @@ func farLength(t *trial) {
 		marks[i] = repeated(hal.Pattern8(0x6e), n)
 	}
 	check(dst, marks, "filled")
-	in := make([]byte, farSize)
 	for i, at := range places {
 		marks[i] = t.random(n)
-		copy(in[at:], marks[i])
+		copy(host[at:], marks[i])
 	}
-	t.must(s.CopyIn(dst.All(), in), "copy in")
+	t.must(s.CopyIn(dst.All(), host), "copy in")
 	t.sync(s)
 	check(dst, marks, "copied in")
-	in = nil
+	host = nil
 	debug.FreeOSMemory()
 }

@@ -254,6 +254,26 @@ func mapTakesTurns(t *trial) {
 		t.same(out, repeated(hal.Pattern8(0x66), 4096), "what the device read while the host could read")
 		t.must(s.Unmap(m), "unmap what was mapped for reading")
 		t.sync(s)
+		// Both take their turn in the stream.
+		var g *hal.Gate
+		if t.dev.Caps().Has(hal.CapGate) {
+			g = t.shut(s)
+		}
+		t.must(s.Fill(m.All(), hal.Pattern8(0x77)), "fill")
+		t.must(s.Map(m, true), "map")
+		if g != nil {
+			t.letGo(g)
+		}
+		t.sync(s)
+		b, err = m.Bytes()
+		t.must(err, "host view")
+		t.same(b, repeated(hal.Pattern8(0x77), 4096), "mapped behind a fill")
+		t.must(s.Unmap(m), "unmap")
+		t.must(s.Fill(m.All(), hal.Pattern8(0x78)), "fill")
+		t.must(s.Copy(other.All(), m.All()), "copy")
+		t.sync(s)
+		t.same(t.all(other), repeated(hal.Pattern8(0x78), 4096), "filled behind an unmap")
+		t.same(t.all(m), repeated(hal.Pattern8(0x78), 4096), "filled behind an unmap")
 	}
 	if !found {
 		t.Skipf("no memory of the device must be mapped")

@@ -48,6 +48,7 @@ var kernelChecks = []Check{
 	{Name: "RefusedLaunchChangesNothing", Rule: "A launch that is refused changes no memory, and the stream still works.", Needs: hal.CapKernels, run: refusedLaunch},
 	{Name: "LaunchBringsWhatItReads", Rule: "A launch on buffers copies what is stale on its device, and nothing else.", Needs: hal.CapKernels, run: launchBrings},
 	{Name: "LaunchMakesOthersStale", Rule: "What a launch on buffers writes is current on its device alone.", Needs: hal.CapKernels, run: launchMakesStale},
+	{Name: "StepRepeats", Rule: "Each run of a recorded step makes its launches once, all of them, in stream order.", Needs: hal.CapKernels, run: stepRepeats},
 	{Name: "OutCopiesNothingIn", Rule: "A buffer passed with Out is not copied to the device.", Needs: hal.CapKernels, run: outCopiesNothing},
 	{Name: "SameBufferTwice", Rule: "One buffer may be passed for reading and for writing.", Needs: hal.CapKernels, run: sameBufferTwice},
 	{Name: "LaunchReadsBesideTheHost", Rule: "A kernel may read a buffer that the host and the device are reading already.", Needs: hal.CapKernels, run: readsBesideTheHost},

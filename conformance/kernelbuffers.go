@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -41,6 +42,46 @@ func (t *trial) holds(b *wordsBuffer, v uint32, what string) {
 
 func (t *trial) launchAdd(p *kernel.Program, s *hal.Stream, x, y kernel.Arg, n, v int) error {
 	return p.Kernel("add").Launch(t.ctx, s, hal.Over(n), x, y, kernel.Value(uint32(v)), kernel.Value(uint32(n)))
+}
+
+// step records launches that add 2 to x into y, and 3 to y into x.
+func (t *trial) step(s *hal.Stream, x, y *wordsBuffer, n int) (*kernel.Step, error) {
+	add := t.program().Kernel("add")
+	return kernel.Record(t.ctx, s, func(r *kernel.Step) error {
+		return errors.Join(
+			add.Launch(t.ctx, s, r.Grid(hal.Over(n)), kernel.In(x), kernel.InOut(y), kernel.Value(uint32(2)), kernel.Value(uint32(n))),
+			add.Launch(t.ctx, s, r.Grid(hal.Over(n)), kernel.In(y), kernel.InOut(x), kernel.Value(uint32(3)), kernel.Value(uint32(n))))
+	})
+}
+
+func stepRepeats(t *trial) {
+	const n = 300
+	s := t.stream(t.dev)
+	x, y, u, v := t.buffered(n, 1), t.buffered(n, 0), t.buffered(n, 1000), t.buffered(n, 0)
+	first, err := t.step(s, x, y, n)
+	t.must(err, "record")
+	t.Cleanup(func() { t.must(first.Close(), "close a step") })
+	second, err := t.step(s, u, v, n)
+	t.must(err, "record")
+	t.Cleanup(func() { t.must(second.Close(), "close a step") })
+	for i := range 6 {
+		var g *hal.Gate
+		if i > 3 && t.dev.Caps().Has(hal.CapGate) {
+			g = t.shut(s)
+		}
+		t.must(first.Run(t.ctx), "run %d", i)
+		t.must(second.Run(t.ctx), "run %d of the other", i)
+		if g != nil {
+			t.busy(s, "a step behind a shut gate")
+			t.letGo(g)
+		}
+		if i > 2 {
+			t.must(t.recorded(s).Sync(t.ctx), "sync with an event")
+			t.holds(x, uint32(1+5*(i+1)), "after the step")
+			t.holds(y, uint32(3+5*i), "between the launches of the step")
+			t.holds(u, uint32(1000+5*(i+1)), "after the other step")
+		}
+	}
 }
 
 func launchBrings(t *trial) {

@@ -24,6 +24,7 @@ var streamOrderChecks = []Check{
 	{Name: "AllocDoesNotWait", Rule: "A stream behind a shut gate does not delay an allocation.", Needs: hal.CapGate, run: allocDoesNotWait},
 	{Name: "Burst", Rule: "Thousands of operations that are enqueued without a wait in between run in order.", run: burst},
 	{Name: "EveryKindInOrder", Rule: "Copies and fills of every kind of memory, and of few bytes, begin when their turn has come, and not earlier.", Needs: hal.CapGate, run: everyKindInOrder},
+	{Name: "EveryWorkOnce", Rule: "Every kind of work is over when an event after it is done, and is not done again later.", takesPeer: true, run: everyWorkOnce},
 	{Name: "LongQueueDoesNotWait", Rule: "Thousands of operations can be enqueued behind a shut gate.", Needs: hal.CapGate, run: longQueue},
 	{Name: "OneBlockedSyncBlocksNobodyElse", Rule: "A goroutine that waits in Sync does not block calls on its stream or on another one.", Needs: hal.CapGate, run: oneBlockedSync},
 	{Name: "SyncCoversEarlierWorkOnly", Rule: "Event.Sync does not wait for work that is enqueued after the event was recorded.", Needs: hal.CapGate, run: syncCoversEarlierWork},
@@ -394,6 +395,72 @@ func everyKindInOrder(t *trial) {
 	}
 }
 
+// everyWorkOnce enqueues each kind of work alone and waits for an event after it, then enqueues it once more with a fill behind it.
+func everyWorkOnce(t *trial) {
+	const n = 512
+	s := t.stream(t.dev)
+	for _, k := range kinds(t.dev) {
+		data := t.random(n)
+		dst, src, device := t.memory(t.dev, k, n), t.memory(t.dev, k, n), t.filled(t.dev, data)
+		t.put(src, 0, data)
+		pageable, locked := make([]byte, n), t.hostBytes(n)
+		if h, err := t.memory(t.dev, hal.KindHost, n).Bytes(); err == nil {
+			locked = h
+		}
+		copy(pageable, data)
+		copy(locked, data)
+		rows := func(m *hal.Memory) hal.Pitched { return m.Pitched(0, n/4) }
+		type work struct {
+			what string
+			do   func() error
+		}
+		works := []work{
+			{"a fill", func() error { return s.Fill(dst.All(), hal.Pattern8(data[0])) }},
+			{"a copy of the same kind", func() error { return s.Copy(dst.All(), src.All()) }},
+			{"a copy from the device", func() error { return s.Copy(dst.All(), device.All()) }},
+			{"a copy in", func() error { return s.CopyIn(dst.All(), pageable) }},
+			{"a copy in of page-locked bytes", func() error { return s.CopyIn(dst.All(), locked) }},
+			{"a copy of rows", func() error { return s.Copy2D(rows(dst), rows(src), n/4, 4) }},
+			{"a copy of rows in", func() error { return s.CopyIn2D(rows(dst), pageable, n/4, n/4, 4) }},
+		}
+		if t.peer != nil && t.dev.CanAccessPeer(t.peer) {
+			far := t.filled(t.peer, data)
+			works = append(works, work{"a copy from a peer", func() error { return s.Copy(dst.All(), far.All()) }})
+		}
+		for _, w := range works {
+			want := data
+			if w.what == "a fill" {
+				want = repeated(hal.Pattern8(data[0]), n)
+			}
+			t.put(dst, 0, make([]byte, n))
+			t.must(w.do(), "%s", w.what)
+			t.must(t.recorded(s).Sync(t.ctx), "sync with an event")
+			t.same(t.all(dst), want, "%s, %v memory", w.what, k)
+			t.must(w.do(), "%s", w.what)
+			t.must(s.Fill(dst.All(), hal.Pattern8(0x44)), "fill")
+			t.must(s.Fill(dst.Region(0, 1), hal.Pattern8(0x44)), "fill")
+			t.sync(s)
+			t.same(t.all(dst), repeated(hal.Pattern8(0x44), n), "%s and a fill after it, %v memory", w.what, k)
+		}
+		for _, out := range [][]byte{make([]byte, n), locked} {
+			for what, do := range map[string]func() error{
+				"a copy out":         func() error { return s.CopyOut(out, src.All()) },
+				"a copy of rows out": func() error { return s.CopyOut2D(out, n/4, rows(src), n/4, 4) },
+			} {
+				clear(out)
+				t.must(do(), "%s", what)
+				t.must(t.recorded(s).Sync(t.ctx), "sync with an event")
+				t.same(out, data, "%s, %v memory", what, k)
+				t.must(do(), "%s", what)
+				t.must(s.CopyOut(out[:n/2], region(src, n/2, n/2)), "copy out")
+				t.must(s.Fill(dst.All(), hal.Zero), "fill")
+				t.sync(s)
+				t.same(out, append(append([]byte(nil), data[n/2:]...), data[n/2:]...), "%s and another after it, %v memory", what, k)
+			}
+		}
+	}
+}
+
 func longQueue(t *trial) {
 	if i := t.dev.Info(); !i.Simulated && !i.SharesHostMemory {
 		t.Skipf("the queues of hardware may have an end: CUDA's calls wait from some 1,000 operations on")
@@ -444,6 +511,7 @@ func streamSyncCoversEarlierWork(t *trial) {
 			}
 			second := t.shut(s)
 			t.must(s.Fill(m.All(), hal.Pattern8(2)), "fill")
+			t.want(len(waited) == 0, "Sync %s returned before the work", c.what)
 			t.letGo(first)
 			timer := time.NewTimer(patience)
 			select {

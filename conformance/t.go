@@ -88,10 +88,10 @@ func (t *trial) open() {
 	if missing := t.check.Needs &^ t.dev.Caps(); missing != 0 {
 		t.Skipf("the device lacks: %v", missing)
 	}
-	if t.check.NeedsPeer {
-		if t.p.Peer == nil {
-			t.Skipf("no other device of the backend")
-		}
+	if t.check.NeedsPeer && t.p.Peer == nil {
+		t.Skipf("no other device of the backend")
+	}
+	if t.check.NeedsPeer || t.check.takesPeer && t.p.Peer != nil {
 		t.peer = t.openWith("the peer", t.p.Peer)
 	}
 	if t.check.NeedsOther {
@@ -129,13 +129,6 @@ func (t *trial) Open() *hal.Device { return t.openWith("the device", t.p.Open) }
 // separate opens the device under test as another device, which no other handle shares: its streams and memory do not belong to
 // the first one. It is closed at the end of the check.
 func (t *trial) separate() *hal.Device { return t.openWith("the device once more", t.openSeparate) }
-
-// separateUnclosed is separate for a check that closes the device itself.
-func (t *trial) separateUnclosed() *hal.Device {
-	d, err := t.openSeparate(t.ctx)
-	t.must(err, "open the device once more")
-	return d
-}
 
 func (t *trial) openSeparate(ctx context.Context) (*hal.Device, error) {
 	b := t.backend()

@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"io"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/kernel"
 )
 
 // vendorCall is a method that calls the driver.
@@ -15,8 +17,9 @@ type vendorCall struct {
 	// anyHandle says that the method takes any number for a handle. Some drivers call a device lost if it is none, so the method never does.
 	anyHandle bool
 
-	// call makes the call, and returns what it has opened, or nil.
-	call func() (io.Closer, error)
+	// call makes the call, and returns what it has opened, or nil. What before does, if it is not nil, does not count.
+	call   func() (io.Closer, error)
+	before func() error
 }
 
 // opened returns x as what was opened, unless there is an error.
@@ -34,21 +37,36 @@ func (g signals) Close() error { return g.Signal() }
 
 // objects are what vendorCalls work on. They are made on a device, and closed at its end.
 type objects struct {
-	d       *hal.Device
-	m, o, h *hal.Memory
-	s       *hal.Stream
-	e       *hal.Event
-	out     []byte
-	closers []io.Closer
+	d          *hal.Device
+	m, o, h, g *hal.Memory
+	far        *hal.Memory // of a peer, or nil
+	s          *hal.Stream
+	out, host  []byte
+	closers    []io.Closer
 }
 
-func (t *trial) objects(d *hal.Device) *objects {
+func (t *trial) objects() *objects {
+	b := &another{t.backend()}
+	if b.Backend == nil {
+		t.Skipf("backend %q is not registered, and Harness.Backend is nil", t.dev.Info().Backend)
+	}
+	d, err := hal.OpenWith(t.ctx, b, t.dev.Info().Ordinal)
+	t.must(err, "open the device once more")
 	x := &objects{d: d, out: make([]byte, 128)}
 	keep := func(c io.Closer, err error) {
 		t.must(err, "prepare")
 		x.closers = append(x.closers, c)
 	}
-	var err error
+	if t.peer != nil {
+		p, err := hal.OpenWith(t.ctx, b, t.peer.Info().Ordinal)
+		keep(p, err)
+		if d.CanAccessPeer(p) {
+			x.far, err = p.Alloc(hal.KindDevice, 4096, 0)
+			keep(x.far, err)
+		}
+	}
+	x.g, err = d.Alloc(hal.KindHost, 4096, 0)
+	keep(x.g, err)
 	x.m, err = d.Alloc(hal.KindDevice, 4096, 0)
 	keep(x.m, err)
 	x.o, err = d.Alloc(hal.KindDevice, 4096, 0)
@@ -57,13 +75,14 @@ func (t *trial) objects(d *hal.Device) *objects {
 	keep(x.h, err)
 	x.s, err = d.NewStream()
 	keep(x.s, err)
-	x.e, err = x.s.Record()
-	keep(x.e, err)
 	t.must(x.s.Sync(t.ctx), "sync")
+	if b, err := x.g.Bytes(); err == nil {
+		x.host = b[:128]
+	}
 	return x
 }
 
-// close closes everything, last first. It returns the first error.
+// close closes everything, last first.
 func (x *objects) close() (err error) {
 	for i := range x.closers {
 		err = errors.Join(err, x.closers[len(x.closers)-1-i].Close())
@@ -75,60 +94,155 @@ func (x *objects) close() (err error) {
 func (t *trial) vendorCalls(x *objects) []vendorCall {
 	s, m, o, h := x.s, x.m, x.o, x.h
 	rows := m.Pitched(0, 64)
-	plain := func(fn func() error) func() (io.Closer, error) { return func() (io.Closer, error) { return nil, fn() } }
-	// after makes a call when there was work, so that the answer is not known before.
-	after := func(fn func() error) func() (io.Closer, error) {
-		return plain(func() error { return errors.Join(s.Fill(m.All(), hal.Pattern8(7)), fn()) })
-	}
 	registered := make([]byte, 4096)
+	var c io.Closer // opened before a call that closes it
+	var gate *hal.Gate
+	plain := func(fn func() error) func() (io.Closer, error) { return func() (io.Closer, error) { return nil, fn() } }
 	alloc := func(k hal.Kind) func() (io.Closer, error) {
 		return func() (io.Closer, error) { return opened(x.d.Alloc(k, 100, 0)) }
 	}
-	return []vendorCall{
-		{"allocate", 0, false, alloc(hal.KindDevice)},
-		{"allocate host memory", 0, false, alloc(hal.KindHost)},
-		{"allocate shared memory", hal.CapShared, false, alloc(hal.KindShared)},
-		{"new stream", 0, false, func() (io.Closer, error) { return opened(x.d.NewStream()) }},
-		{"record", 0, false, func() (io.Closer, error) { return opened(s.Record()) }},
-		{"record with timing", hal.CapTiming, false, func() (io.Closer, error) { return opened(s.Record(timing)) }},
-		{"memory information", hal.CapMemInfo, false, plain(func() error { _, _, err := x.d.MemInfo(); return err })},
-		{"fill", 0, false, plain(func() error { return s.Fill(m.All(), hal.Zero) })},
-		{"copy", 0, false, plain(func() error { return s.Copy(m.All(), o.All()) })},
-		{"copy from host memory", 0, false, plain(func() error { return s.Copy(m.All(), h.All()) })},
-		{"copy to host memory", 0, false, plain(func() error { return s.Copy(h.All(), m.All()) })},
-		{"copy in", 0, false, plain(func() error { return s.CopyIn(region(m, 0, 128), x.out) })},
-		{"copy out", 0, false, plain(func() error { return s.CopyOut(x.out, region(m, 0, 128)) })},
-		{"copy rows", 0, false, plain(func() error { return s.Copy2D(o.Pitched(0, 64), rows, 8, 4) })},
-		{"copy rows in", 0, false, plain(func() error { return s.CopyIn2D(rows, x.out, 32, 8, 4) })},
-		{"copy rows out", 0, false, plain(func() error { return s.CopyOut2D(x.out, 32, rows, 8, 4) })},
-		{"sync", 0, false, after(func() error { return s.Sync(t.ctx) })},
-		{"done", 0, false, after(func() error { _, err := s.Done(); return err })},
-		{"gate", hal.CapGate, false, func() (io.Closer, error) { g, err := s.Gate(); return opened(signals{g}, err) }},
-		{"call", hal.CapHostCallback, false, plain(func() error { return s.OnDone(func() {}) })},
-		{"register", hal.CapRegister, false, func() (io.Closer, error) { return opened(x.d.Register(registered)) }},
+	work := func() error { return s.Fill(m.All(), hal.Pattern8(7)) }
+	newEvent := func() (io.Closer, error) { return opened(s.Record()) }
+	shared := func() (io.Closer, error) { return opened(x.d.Alloc(hal.KindShared, 4096, 0)) }
+	async := func() (io.Closer, error) { return opened(s.AllocAsync(100, 0)) }
+	opens := func(open func() (io.Closer, error)) func() error {
+		return func() (err error) { c, err = open(); return err }
+	}
+	closes := plain(func() error { return c.Close() })
+	// waits makes s wait for an event of a stream that is held shut.
+	waits := func(what string, of *hal.Device) vendorCall {
+		var e *hal.Event
+		var held *hal.Stream
+		return vendorCall{what, hal.CapGate, false, func() (io.Closer, error) {
+			err := s.WaitEvent(e)
+			return closers{signals{gate}, e, held}, err
+		}, func() (err error) {
+			if held, err = of.NewStream(); err == nil {
+				if gate, err = held.Gate(); err == nil {
+					e, err = held.Record()
+				}
+			}
+			return err
+		}}
+	}
+	list := []vendorCall{
+		{"allocate", 0, false, alloc(hal.KindDevice), nil},
+		{"allocate host memory", 0, false, alloc(hal.KindHost), nil},
+		{"allocate shared memory", hal.CapShared, false, alloc(hal.KindShared), nil},
+		{"close memory", 0, false, closes, opens(alloc(hal.KindDevice))},
+		{"new stream", 0, false, func() (io.Closer, error) { return opened(x.d.NewStream()) }, nil},
+		{"close a stream", 0, false, closes, opens(func() (io.Closer, error) { return opened(x.d.NewStream()) })},
+		{"record", 0, false, newEvent, nil},
+		{"record with timing", hal.CapTiming, false, func() (io.Closer, error) { return opened(s.Record(timing)) }, nil},
+		{"memory information", hal.CapMemInfo, false, plain(func() error { _, _, err := x.d.MemInfo(); return err }), nil},
+		{"fill", 0, false, plain(work), nil},
+		{"fill host memory", 0, false, plain(func() error { return s.Fill(h.All(), hal.Zero) }), nil},
+		{"copy", 0, false, plain(func() error { return s.Copy(m.All(), o.All()) }), nil},
+		{"copy from host memory", 0, false, plain(func() error { return s.Copy(m.All(), h.All()) }), nil},
+		{"copy to host memory", 0, false, plain(func() error { return s.Copy(h.All(), m.All()) }), nil},
+		{"copy between host memories", 0, false, plain(func() error { return s.Copy(h.All(), x.g.All()) }), nil},
+		{"copy in", 0, false, plain(func() error { return s.CopyIn(region(m, 0, 128), x.out) }), nil},
+		{"copy out", 0, false, plain(func() error { return s.CopyOut(x.out, region(m, 0, 128)) }), nil},
+		{"copy in to host memory", 0, false, plain(func() error { return s.CopyIn(region(h, 0, 128), x.out) }), nil},
+		{"copy out of host memory", 0, false, plain(func() error { return s.CopyOut(x.out, region(h, 0, 128)) }), nil},
+		{"copy rows", 0, false, plain(func() error { return s.Copy2D(o.Pitched(0, 64), rows, 8, 4) }), nil},
+		{"copy rows in", 0, false, plain(func() error { return s.CopyIn2D(rows, x.out, 32, 8, 4) }), nil},
+		{"copy rows out", 0, false, plain(func() error { return s.CopyOut2D(x.out, 32, rows, 8, 4) }), nil},
+		{"sync", 0, false, plain(func() error { return s.Sync(context.Background()) }), work},
+		waits("wait", x.d),
+		{"gate", hal.CapGate, false, func() (io.Closer, error) { g, err := s.Gate(); return opened(signals{g}, err) }, nil},
+		{"open a gate", hal.CapGate, false, plain(func() error { return gate.Signal() }), func() (err error) { gate, err = s.Gate(); return err }},
+		{"call", hal.CapHostCallback, false, plain(func() error { return s.OnDone(func() {}) }), nil},
+		{"register", hal.CapRegister, false, func() (io.Closer, error) { return opened(x.d.Register(registered)) }, nil},
 		{"import", hal.CapImport, false, func() (io.Closer, error) {
 			return opened(x.d.Import(hal.ExternalMemory{Kind: hal.KindDevice, Handle: m.Handle(), Size: 64}))
-		}},
-		{"import a stream", hal.CapImportStream, true, func() (io.Closer, error) { return opened(x.d.ImportStream(s.Handle(), func() {})) }},
-		{"pointer", hal.CapPointerInfo | hal.CapAddress, false, plain(func() error { _, err := x.d.PointerInfo(m.Handle()); return err })},
-		{"allocate in stream order", hal.CapStreamAlloc, false, func() (io.Closer, error) { return opened(s.AllocAsync(100, 0)) }},
-		{"export", hal.CapIPC, false, plain(func() error { _, err := m.IPCHandle(); return err })},
-		{"prefetch", hal.CapPrefetch | hal.CapShared, false, func() (io.Closer, error) {
-			p, err := x.d.Alloc(hal.KindShared, 4096, 0)
-			if err != nil {
-				return nil, err
-			}
-			if err := s.Prefetch(p.All(), false); err != nil {
-				_ = p.Close()
-				return nil, err
-			}
-			return p, nil
-		}},
+		}, nil},
+		{"import a stream", hal.CapImportStream, true, func() (io.Closer, error) { return opened(x.d.ImportStream(s.Handle(), func() {})) }, nil},
+		{"pointer", hal.CapPointerInfo | hal.CapAddress, false, plain(func() error { _, err := x.d.PointerInfo(m.Handle()); return err }), nil},
+		{"allocate in stream order", hal.CapStreamAlloc, false, async, nil},
+		{"free in stream order", hal.CapStreamAlloc, false, closes, opens(async)},
+		{"export", hal.CapIPC, false, plain(func() error { _, err := m.IPCHandle(); return err }), nil},
+		{"prefetch", hal.CapPrefetch | hal.CapShared, false, func() (io.Closer, error) { return c, s.Prefetch(c.(*hal.Memory).All(), false) }, opens(shared)},
+		{"fill shared memory", hal.CapShared, false, func() (io.Closer, error) { return c, s.Fill(c.(*hal.Memory).All(), hal.Zero) }, opens(shared)},
 	}
+	if x.host != nil {
+		list = append(list, vendorCall{"copy in of page-locked bytes", 0, false, plain(func() error { return s.CopyIn(region(m, 0, 128), x.host) }), nil},
+			vendorCall{"copy out to page-locked bytes", 0, false, plain(func() error { return s.CopyOut(x.host, region(m, 0, 128)) }), nil})
+	}
+	if h.NeedsMap() {
+		list = append(list, vendorCall{"map", hal.CapMustMap, false, func() (io.Closer, error) { return opened(unmaps{s, h}, s.Map(h, true)) }, nil},
+			vendorCall{"unmap", hal.CapMustMap, false, plain(func() error { return s.Unmap(h) }), func() error {
+				_ = s.Unmap(h) // if that has failed before
+				return s.Map(h, true)
+			}})
+	}
+	if x.far != nil {
+		list = append(list, vendorCall{"copy from a peer", 0, false, plain(func() error { return s.Copy(m.All(), x.far.All()) }), nil},
+			vendorCall{"copy to a peer", 0, false, plain(func() error { return s.Copy(x.far.All(), m.All()) }), nil},
+			waits("wait for a peer", x.far.Device()))
+	}
+	if image, ok := t.image(x.d); ok {
+		load := func() (io.Closer, error) { return opened(x.d.Load(image)) }
+		var k *hal.Kernel
+		find := func() (err error) { k, err = c.(*hal.Module).Kernel("add"); return err }
+		launch := func() error {
+			return s.Launch(k, hal.Over(64).Of(1), hal.At(m.All()), hal.At(o.All()), hal.Value(uint32(1)), hal.Value(uint32(64)))
+		}
+		// ready makes a step that has run, so that its launches are prepared where the driver can do that.
+		var step *kernel.Step
+		ready := func() (io.Closer, error) {
+			a, b := t.buffered(64, 1), t.buffered(64, 2)
+			var err error
+			if step, err = t.step(s, a, b, 64); err != nil {
+				return nil, err
+			}
+			return closers{step, a, b}, errors.Join(step.Run(t.ctx), step.Run(t.ctx), step.Run(t.ctx), s.Sync(t.ctx))
+		}
+		list = append(list, vendorCall{"load", 0, false, load, nil}, vendorCall{"close a module", 0, false, closes, opens(load)},
+			vendorCall{"run a step", 0, false, func() (io.Closer, error) { return c, step.Run(t.ctx) }, opens(ready)},
+			vendorCall{"close a step", 0, false, closes, opens(ready)},
+			vendorCall{"kernel", 0, false, func() (io.Closer, error) { return c, find() }, opens(load)},
+			vendorCall{"launch", 0, false, func() (io.Closer, error) { return c, launch() }, func() error { return errors.Join(opens(load)(), find()) }})
+	}
+	return list
+}
+
+// unmaps is mapped memory as what was opened.
+type unmaps struct {
+	s *hal.Stream
+	m *hal.Memory
+}
+
+func (u unmaps) Close() error { return u.s.Unmap(u.m) }
+
+// closers are closed in their order.
+type closers []io.Closer
+
+func (all closers) Close() (err error) {
+	for _, c := range all {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// image returns the suite's kernels, if the device takes them as they are: as Go functions, or as SPIR-V for Vulkan.
+func (t *trial) image(d *hal.Device) (hal.Image, bool) {
+	for _, f := range d.Formats() {
+		switch f {
+		case hal.FormatGo:
+			return hal.Image{Format: f, Functions: kernelsGo}, true
+		case hal.FormatOpenCLC:
+			return hal.Image{Format: f, Data: []byte(kernel.Prelude(hal.LanguageOpenCLC) + kernelsC)}, true
+		}
+	}
+	return hal.Image{}, false
 }
 
 // tried makes the n-th driver call of a method go wrong, as fault says, and returns the method's error and how many calls it made.
 func (t *trial) tried(f FaultControl, x *objects, c vendorCall, n uint64, fault func(n uint64)) (calls uint64, err error) {
+	if c.before != nil {
+		t.must(c.before(), "before %s", c.what)
+	}
 	f.Reset()
 	if n > 0 {
 		fault(n)
@@ -145,7 +259,7 @@ func (t *trial) tried(f FaultControl, x *objects, c vendorCall, n uint64, fault 
 // everyMethodTells lets each method's driver calls fail, one after the other.
 func everyMethodTells(t *trial) {
 	f := t.faults()
-	x := t.objects(t.separateUnclosed())
+	x := t.objects()
 	defer func() { f.Reset(); t.must(x.close(), "close") }()
 	for _, c := range t.vendorCalls(x) {
 		if !x.d.Caps().Has(c.needs) {
@@ -180,7 +294,7 @@ func lostAtEveryCall(t *trial) {
 		calls, lost, told := uint64(0), 0, 0
 		for n := uint64(0); n <= calls; n++ {
 			f.Reset()
-			x := t.objects(t.separateUnclosed())
+			x := t.objects()
 			all := t.vendorCalls(x)
 			if i == len(all) {
 				t.must(x.close(), "close")

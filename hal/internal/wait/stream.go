@@ -269,7 +269,7 @@ func (s *Stream) Sync(ctx context.Context, op string) (err, failed error) {
 	upTo := s.held.mark()
 	s.bridges.help(ctx, s.bridges.made.Load())
 	if w := &s.dev.watch; ctx.Done() == nil && w.reserveWait() {
-		failed = s.Drv.Sync()
+		failed = s.dev.Check(s.Drv.Sync())
 		w.releaseWait()
 		if failed == nil {
 			s.held.drop(upTo)

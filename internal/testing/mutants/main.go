@@ -29,17 +29,19 @@ import (
 )
 
 func main() {
+	generated := flag.Int("made", -1, "how many of the generated mutants to run, chosen by a fixed seed; all if negative")
+	written := flag.Bool("written", true, "run the mutants of the table, which are copies of examples/template")
 	all := flag.Bool("all", false, "run the whole suite on each mutant, not first the check that the table names")
 	layers := flag.Bool("layers", false, "also run the mutants of package conformance, which are layers around the host backend")
 	match := flag.String("run", "", "a regular expression that a mutant's name must match")
 	flag.Parse()
-	if err := run(*all, *layers, *match); err != nil {
+	if err := run(*all, *layers, *written, *generated, *match); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(all, layers bool, match string) error {
+func run(all, layers, written bool, generated int, match string) error {
 	want, err := regexp.Compile(match)
 	if err != nil {
 		return err
@@ -55,6 +57,40 @@ func run(all, layers bool, match string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	sum := tally{methods: map[string]*method{}}
+	start := time.Now()
+	if written {
+		if err := sum.written(dir, chosen, all); err != nil {
+			return err
+		}
+	}
+	if err := sum.generated(dir, want, generated); err != nil {
+		return err
+	}
+	if layers {
+		if err := sum.layers(); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%v for %d runs of checks on %d mutants\n", time.Since(start).Round(time.Second), sum.checks, sum.caught+sum.equivalent+sum.missed)
+	fmt.Printf("%d caught, %d equivalent, %d missed\n", sum.caught, sum.equivalent, sum.missed)
+	sum.wrong = append(sum.wrong, sum.byMethod()...)
+	if 50*sum.missed > sum.caught+sum.missed {
+		sum.wrong = append(sum.wrong, fmt.Errorf("%d of %d are too many to miss", sum.missed, sum.caught+sum.missed))
+	}
+	return errors.Join(sum.wrong...)
+}
+
+// tally counts the outcomes, and prints each.
+type tally struct {
+	caught, equivalent, missed, checks int
+
+	wrong   []error // where the table is not right
+	methods map[string]*method
+}
+
+// written runs the mutants of the table.
+func (s *tally) written(dir string, chosen []mutant, all bool) error {
 	start := time.Now()
 	binary, err := build(dir, chosen)
 	if err != nil {
@@ -64,8 +100,26 @@ func run(all, layers bool, match string) error {
 	if f := suite(binary, chosen[0], ""); f.by != "" || f.checks < 100 {
 		return fmt.Errorf("without a fault %d checks were run, and failed: %s", f.checks, f)
 	}
-	start = time.Now()
-	found := make([]chan finding, len(chosen))
+	chosen = chosen[1:]
+	each(len(chosen), func(i int) finding {
+		m := chosen[i]
+		var f finding
+		if m.by != "" && !all {
+			f = suite(binary, m, "^"+m.by+"$")
+		}
+		if f.by == "" {
+			checks := f.checks
+			f = suite(binary, m, "")
+			f.checks += checks
+		}
+		return f
+	}, func(i int, f finding) { s.add(chosen[i], f) })
+	return nil
+}
+
+// each calls find for 0 to n-1, on all processors, and tell with what was found, in order.
+func each(n int, find func(i int) finding, tell func(i int, f finding)) {
+	found := make([]chan finding, n)
 	for i := range found {
 		found[i] = make(chan finding, 1)
 	}
@@ -73,50 +127,19 @@ func run(all, layers bool, match string) error {
 	for range runtime.NumCPU() {
 		go func() {
 			for i := range next {
-				m := chosen[i]
-				var f finding
-				if m.by != "" && !all {
-					f = suite(binary, m, "^"+m.by+"$")
-				}
-				if f.by == "" {
-					checks := f.checks
-					f = suite(binary, m, "")
-					f.checks += checks
-				}
-				found[i] <- f
+				found[i] <- find(i)
 			}
 		}()
 	}
 	go func() {
-		for i := range chosen[1:] {
-			next <- i + 1
+		for i := range n {
+			next <- i
 		}
 		close(next)
 	}()
-	var sum tally
-	for i := range chosen[1:] {
-		sum.add(chosen[i+1], <-found[i+1])
+	for i := range n {
+		tell(i, <-found[i])
 	}
-	if layers {
-		if err := sum.layers(); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("%v for %d runs of checks on %d mutants\n", time.Since(start).Round(time.Second), sum.checks, sum.caught+sum.equivalent+sum.missed)
-	fmt.Printf("%d caught, %d equivalent, %d missed\n", sum.caught, sum.equivalent, sum.missed)
-	switch {
-	case sum.wrong != nil:
-		return errors.Join(sum.wrong...)
-	case 20*sum.missed > sum.caught+sum.missed:
-		return fmt.Errorf("%d of %d are too many to miss", sum.missed, sum.caught+sum.missed)
-	}
-	return nil
-}
-
-// tally counts the outcomes, and prints each.
-type tally struct {
-	caught, equivalent, missed, checks int
-	wrong                              []error // where the table is not right
 }
 
 func (s *tally) add(m mutant, f finding) {
@@ -133,6 +156,9 @@ func (s *tally) add(m mutant, f finding) {
 			s.wrong = append(s.wrong, fmt.Errorf("nothing finds %q", m.name))
 		}
 	default:
+		if strings.HasPrefix(f.reason, "not done after") {
+			text += " (hangs)"
+		}
 		s.caught++
 		if m.equivalent != "" || m.missed != "" {
 			s.wrong = append(s.wrong, fmt.Errorf("%q is not in the table as one that is caught: %s", m.name, f))
@@ -286,9 +312,15 @@ func suite(binary string, m mutant, match string) finding {
 	if m.hangs {
 		timeout = 3 * time.Second
 	}
+	return execute(exec.Command(binary, m.name, match, timeout.String()))
+}
+
+// execute runs a child process, and returns what it found.
+func execute(start *exec.Cmd) finding {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, m.name, match, timeout.String())
+	cmd := exec.CommandContext(ctx, start.Path, start.Args[1:]...)
+	cmd.Env = start.Env
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

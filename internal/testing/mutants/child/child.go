@@ -27,12 +27,17 @@ type Copy struct {
 // with the name of the check that has failed and the reason, if one has, and a line with the number of checks that were run. Device 1 of
 // another is what the suite uses of other backends.
 func Main(another driver.Backend, open map[string]func() Copy) {
-	hal.SetLeakHandler(func(hal.Leak) {})
 	h := harness(open[os.Args[1]]())
 	h.Others = []func(context.Context) (*hal.Device, error){func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, another, 1) }}
-	h.Match = os.Args[2]
+	Run(h, os.Args[2], os.Args[3])
+}
+
+// Run runs the checks that match, each with the timeout, and prints those lines.
+func Run(h conformance.Harness, match, timeout string) {
+	hal.SetLeakHandler(func(hal.Leak) {})
+	h.Match = match
 	var err error
-	if h.Timeout, err = time.ParseDuration(os.Args[3]); err != nil {
+	if h.Timeout, err = time.ParseDuration(timeout); err != nil {
 		panic(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
