@@ -321,14 +321,14 @@ func (k text) numbered(id int) string {
 func (k text) fails() bool { return strings.Contains(k.src, "// oops") }
 
 // ends reports whether threads may return while others go to a barrier at the kernel's end. Plain Go would say so.
-func (k text) ends() bool { return strings.Contains(k.src, atEnd) }
+func (k text) ends() bool { return strings.Contains(atEnd.FindString(k.src), "Barrier") }
 
-const atEnd = "t.Barrier() // at the end"
+var atEnd = regexp.MustCompile(`(?:\n\t(?:t\.Barrier\(\)|return)?)+\n}\s*$`)
 
 // withoutEnd returns the kernel as a function for plain Go, which has no barriers at its end.
 func (k text) withoutEnd(id int) string {
 	_, own, _ := strings.Cut(k.numbered(id), "//halyard:kernel\n")
-	return strings.Replace(strings.ReplaceAll(own, atEnd, ""), "func k", "func p", 1)
+	return strings.Replace(atEnd.ReplaceAllString(own, "\n}\n"), "func k", "func p", 1)
 }
 
 // batch has the folder in which batches are built, one after the other.

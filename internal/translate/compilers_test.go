@@ -290,10 +290,10 @@ func returnsBeforeTheEnd() [][]text {
 	}
 	var kernels []text
 	for _, body := range []string{
-		"if u&7 > 3 || i >= len(y) { return }; s := grid.Shared[[64]int32](t); s[l] = int32(u & 7); for range u & 7 { s[l]++ }; y[i] = uint64(s[l]); END",
-		"if u&7 > 3 || i >= len(y) { return }; y[i] = 1; for range u & 7 { y[i]++ }; END; END; return",
-		"s := grid.Shared[[64]uint32](t); s[l] = u; t.Barrier(); v := s[l^1]; if v&7 > 3 || i >= len(y) { return }; for range u & 7 { v++ }; y[i] = uint64(v); END; ; END",
-		"s := grid.Shared[[64]uint32](t); s[l] = u; for k := range 3 { t.Barrier(); s[l] += uint32(k) }; if u&1 > 0 || i >= len(y) { return }; y[i] = uint64(s[l]); END; return",
+		"if u&7 > 3 || i >= len(y) { return }; s := grid.Shared[[64]int32](t); s[l] = int32(u & 7); for range u & 7 { s[l]++ }; y[i] = uint64(s[l]); t.Barrier()",
+		"if u&7 > 3 || i >= len(y) { return }; y[i] = 1; for range u & 7 { y[i]++ }; t.Barrier(); t.Barrier(); return",
+		"s := grid.Shared[[64]uint32](t); s[l] = u; t.Barrier(); v := s[l^1]; if v&7 > 3 || i >= len(y) { return }; for range u & 7 { v++ }; y[i] = uint64(v); t.Barrier(); ; t.Barrier()",
+		"s := grid.Shared[[64]uint32](t); s[l] = u; for k := range 3 { t.Barrier(); s[l] += uint32(k) }; if u&1 > 0 || i >= len(y) { return }; y[i] = uint64(s[l]); t.Barrier(); return",
 	} {
 		kernels = append(kernels, text{line, `
 //halyard:kernel
@@ -303,7 +303,7 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 		u = x[i]
 	}
 	_ = l
-	` + strings.NewReplacer("; ", "\n\t", "END", atEnd).Replace(body) + `
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
 }
 `})
 	}

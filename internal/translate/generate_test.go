@@ -21,8 +21,11 @@ type generator struct {
 	helps  []help
 	loops  []string
 	calls  bool
-	inside bool // of a kernel, whose place and structure the functions that it calls do not have
-	keeps  bool // the kernel has barriers, and so may not change its parameter
+	inside bool   // of a kernel, whose place and structure the functions that it calls do not have
+	keeps  bool   // the kernel has barriers, and so may not change its parameter
+	leave  func() // writes a return, if threads may leave here
+	rounds int    // how many more rounds its long loops may have
+	large  int    // how many more wide switches, deep nestings and long expressions it may have
 }
 
 // shape is the grid of a kernel: how many dimensions, the threads of a block, the blocks, and how many threads at the end find no element.
@@ -332,6 +335,10 @@ func (g *generator) statement(deep int) {
 		g.element()
 		return
 	}
+	if g.IntN(9) == 0 {
+		g.unusual(deep)
+		return
+	}
 	kind := g.IntN(21)
 	if deep <= 0 && kind >= 8 && kind < 13 {
 		kind -= 8
@@ -510,6 +517,117 @@ func (g *generator) statement(deep int) {
 	}
 }
 
+// unusual writes a statement that few kernels have: a range with =, a return, a wide switch, deep nesting, a long expression, or a loop of many rounds.
+func (g *generator) unusual(deep int) {
+	t := pick(g, integers)
+	v := g.variable(t, true)
+	if v == "" {
+		v = g.name()
+		g.line("%s := %s", v, g.value(t, 1))
+		g.line("_ = %s", v)
+		g.declare(v, t)
+	}
+	kind := g.IntN(8)
+	if kind >= 2 && kind < 6 && (deep < 2 || g.large == 0 || !g.inside) {
+		kind = g.IntN(2)
+	}
+	switch kind {
+	case 0:
+		if g.leave != nil {
+			g.line("if %s {", g.value("bool", 2))
+			g.depth++
+			g.leave()
+			g.depth--
+			g.line("}")
+		}
+	case 2:
+		g.large--
+		g.line("switch %s & 127 {", g.value(t, 1))
+		for k := range 80 + g.IntN(48) {
+			g.line("case %d:", k)
+			g.line("\t%s = %s*3 + %d", v, v, k%100)
+			if g.IntN(8) == 0 {
+				g.line("\tfallthrough")
+			}
+		}
+		g.line("default:")
+		g.line("\t%s--", v)
+		g.line("}")
+	case 3:
+		g.large--
+		n := 20 + g.IntN(40)
+		for k := range n {
+			g.line("if %s || u&1023 != %d {", g.value("bool", 1), k*7)
+			g.line("%s++", v)
+		}
+		g.block(1, 0)
+		for range n {
+			if g.IntN(3) == 0 {
+				g.line("} else {")
+				g.line("%s ^= 5", v)
+			}
+			g.line("}")
+		}
+	case 4:
+		g.large--
+		sum := g.leaf(t)
+		for range 20 + g.IntN(80) {
+			sum += pick(g, []string{" + ", " - ", " ^ ", " | ", " * ", " &^ "}) + g.leaf(t)
+		}
+		g.line("%s = %s", v, sum)
+	case 5:
+		n := 1 + g.IntN(2000)
+		if g.IntN(8) == 0 {
+			n *= 10
+		}
+		if len(g.loops) > 0 || n > g.rounds {
+			return
+		}
+		g.rounds -= n
+		k, outer := g.name(), g.IntN(2)*(1+g.IntN(1+n/8))
+		if outer > 0 {
+			g.line("for range %d {", outer)
+			n = max(1, n/outer)
+		}
+		g.line("for %s := range %d {", k, n)
+		g.line("\t%s = %s*5 + %s(%s)", v, v, t, k)
+		g.line("\tif %s&31 == 7 {", v)
+		g.line("\t\t%s", pick(g, []string{"continue", v + " ^= 9", "break"}))
+		g.line("\t}")
+		if outer > 0 {
+			g.line("}")
+		}
+		g.line("}")
+	default:
+		g.assigning(deep)
+	}
+}
+
+// assigning writes a range that assigns to what was declared before.
+func (g *generator) assigning(deep int) {
+	t, k := pick(g, scalars), g.variable("int", true)
+	if k == "" {
+		k = g.name()
+		g.line("%s := %s", k, g.value("int", 1))
+		g.line("_ = %s", k)
+		g.declare(k, "int")
+	}
+	from, to, v := g.variable("[4]"+t, true), g.variable("[4]"+t, true), g.variable(t, true)
+	switch {
+	case from == "":
+		if a := g.variable("[4]int", true); a != "" && g.IntN(2) == 0 {
+			k = a + "[" + g.leafInteger() + "&3]"
+		}
+		g.line("for %s = range %s {", k, pick(g, []string{"4", "3", "int(u)&3"}))
+	case v == "" || g.IntN(2) == 0:
+		g.line("for %s, %s[%s&3] = range %s%s {", k, to, k, pick(g, []string{"", "&"}), from)
+	default:
+		g.line("for %s, %s = range %s%s {", k, v, pick(g, []string{"", "&"}), from)
+	}
+	g.block(1+g.IntN(2), deep-1)
+	g.line("}")
+}
+
 // element writes a statement that changes or copies an element of the kernel's buffer of structures.
 func (g *generator) element() {
 	at := "e[i]"
@@ -615,6 +733,7 @@ func (g *generator) kernel(id int, shape shape) {
 		g.line("func %s(%s) (r %s) {", h.name, strings.Join(params, ", "), h.result)
 		g.scopes = []map[string]string{{}}
 		g.depth = 1
+		g.leave = func() { g.line("return %s", g.value(h.result, 1)) }
 		if h.pointer {
 			g.line("*p = *p*3 + int32(u)")
 		}
@@ -626,7 +745,7 @@ func (g *generator) kernel(id int, shape shape) {
 		}
 		g.line("r = %s", g.value(h.result, 2))
 		g.line("return")
-		g.depth = 0
+		g.depth, g.leave = 0, nil
 		g.line("}")
 		g.helps = append(g.helps, h)
 	}
@@ -642,7 +761,8 @@ func (g *generator) body(s shape) {
 	}
 	g.line("//halyard:kernel")
 	g.line("func k%d(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {", g.id)
-	g.keeps = together
+	ends := together || g.IntN(12) == 0
+	g.keeps = ends
 	g.scopes = []map[string]string{{}}
 	g.depth = 1
 	if together {
@@ -672,11 +792,24 @@ func (g *generator) body(s shape) {
 	g.line("l := %s", []string{"t.Local(0)", "t.Local(1)*t.Size(0) + t.Local(0)", "(t.Local(2)*t.Size(1)+t.Local(1))*t.Size(0) + t.Local(0)"}[s.dims-1])
 	g.line("_ = l")
 	g.line("sum := uint64(a)")
-	g.calls, g.inside = true, true
+	g.calls, g.inside, g.rounds, g.large = true, true, 40000, g.IntN(2)
+	oops := g.IntN(12) == 0
+	leave := func() {
+		if together {
+			g.line("if in {")
+			g.line("\ty[i] = %s", g.value("uint64", 2))
+			g.line("}")
+		} else {
+			g.line("y[i] = %s", g.value("uint64", 2))
+		}
+		g.line("return")
+	}
+	if !oops && !together {
+		g.leave = leave
+	}
 	for range 4 {
 		g.statement(2)
 	}
-	oops := g.IntN(12) == 0
 	if oops { // one thread fails, sooner or later
 		which, off := g.IntN(max(1, s.total()-s.beyond-5)), pick(g, []string{"len(z)", "len(x)+i", "-1-i", "len(y) << 40"})
 		thread := fmt.Sprintf("t.Global(0) == %d", which)
@@ -746,6 +879,9 @@ func (g *generator) body(s shape) {
 		n := g.IntN(6)
 		g.line("grid.Atomic%s(&z[(%d+i%%7)%%len(z)], %s)", []string{"Add", "Xor", "Or", "And", "Max", "Min"}[n], n*7, g.value("int32", 2))
 	}
+	if !oops {
+		g.leave = leave
+	}
 	for range 4 {
 		g.statement(2)
 	}
@@ -760,7 +896,12 @@ func (g *generator) body(s shape) {
 	} else {
 		g.line("y[i] = sum")
 	}
-	g.calls, g.inside = false, false
+	if ends {
+		for range g.IntN(3) {
+			g.line("t.Barrier()")
+		}
+	}
+	g.calls, g.inside, g.leave = false, false, nil
 	g.depth = 0
 	g.line("}")
 }
