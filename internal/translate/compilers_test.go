@@ -19,6 +19,7 @@ var agreed = map[string]func() [][]text{
 	"TestFirstThreadOfABlock":       firstThreadOfABlock,
 	"TestBranchAfterALoop":          branchAfterALoop,
 	"TestOrderOfSums":               orderOfSums,
+	"TestRoundsOneAfterTheOther":    roundsOneAfterTheOther,
 	"TestZerosThatACompilerKnows":   zerosThatACompilerKnows,
 	"TestUsesOfOneElementInOrder":   usesOfOneElementInOrder,
 	"TestPlacesBeforeAssignments":   placesBeforeAssignments,
@@ -235,6 +236,39 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 }
 `})
 		}
+	}
+	return [][]text{kernels}
+}
+
+// In the same loops it takes stores to elements of an array for independent, where one round reads what an earlier one has stored.
+func TestRoundsOneAfterTheOther(t *testing.T) { agree(t) }
+
+func roundsOneAfterTheOther() [][]text {
+	var kernels []text
+	for _, body := range []string{
+		"for k, v := range x { o[k&3] ^= int(v) }",
+		"for k := 0; k < len(x); k++ { o[k&1] += k }",
+		"for k := range x { o[x[k]&3]++ }",
+		"for k := range x { q.a[k&1][k&2] += k }; o[0] = q.a[0][0] + 3*q.a[1][2]",
+		"for k := range x { h0_add(&o[k&1], k) }",
+		"if i < 20 { for k, v := range x { y[i*2+k&1] ^= uint64(v) } }; return",
+		"if i < 20 { for k, v := range x { e[i*2+k&1].List[0] ^= v } }; return",
+		"s := grid.Shared[[40]uint32](t); l := t.Local(0); for k, v := range x { s[l*2+k&1] ^= v }; o[0] = int(s[l*2+1]) - int(s[l*2])",
+	} {
+		kernels = append(kernels, text{1000560, `
+func h0_add(p *int, n int) { *p += n }
+
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := t.Global(0)
+	o, q := [4]int{1, 2, 3, int(p.N)}, struct{ a [2][4]int }{}
+	_ = q
+	` + strings.ReplaceAll(body, "; ", "\n\t") + `
+	if i < len(y) {
+		y[i] = uint64(o[0])*31 + uint64(o[1])*961 + uint64(o[2])*29791 + uint64(o[3])*923521
+	}
+}
+`})
 	}
 	return [][]text{kernels}
 }

@@ -101,9 +101,9 @@
 #define GO_NEG_F32(x) (-(x))
 #define GO_NEG_F64(x) (-(x))
 #endif
-/* GO_ORDERED comes before loops that may add or multiply floats. Intel's compiler runs the last threads of a block one by one, and all threads
+/* GO_ORDERED comes before loops that may add or multiply floats, or store to elements. Intel's compiler runs the last threads of a block one by one, and all threads
    of a small block. In these it vectorises the loops: it keeps up to 16 sums and adds them up in the end, which rounds otherwise than one after
-   the other. */
+   the other. And it computes several rounds at once though one reads the element that an earlier one stores: x[k & 3] ^= k gives other numbers. */
 #ifdef __INTEL_LLVM_COMPILER
 #define GO_ORDERED _Pragma("clang loop vectorize(disable)")
 #else

@@ -122,7 +122,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	}
 	{
 		i64 h_i_2 = h_from;
-		for (; (h_i_2 < h_to); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < h_to); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
 			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
 			h_sum = (h_sum + h_next);

@@ -7,7 +7,7 @@ package radix
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("6809f100485a3231", map[string]kernel.Code{
+	kernels.Compiled("10672fff0f2b56c2", map[string]kernel.Code{
 		"count": {Words: `
 pQERAgERAuMpEQILDgPkKQEPCgUI676N+wb13NEDDzM7YpgBEAYIEQEBAQUFc+fe/ZoH6OT9qgezZAUECOu+jfsG9dzRA0cEAgEARwQDAQFHBAQBAkcEBgsZ
 SAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEFwYERwMYAkgFGAAjAEcEJQYERwMmAkgFJgAjAEgEJgAXRwQ7CxtHBGILGkcEmAELGBUEASAA

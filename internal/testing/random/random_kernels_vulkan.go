@@ -7,7 +7,7 @@ package random
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("02a19f5a5712c7e4", map[string]kernel.Code{
+	kernels.Compiled("16936b7ab9add239", map[string]kernel.Code{
 		"numbers": {Words: `
 xAkRAgERAuMpEQILEQIKDgPkKQEPCgUI6765qwftxJWTB3MPTFLlBxAGCBEBAQEFBGDmvrmqBncFBboB5r7Bwgbp2L3DBwAFBbUG59796gbh8P3KBrZoBQTG
 Bufe/cIG6c6hAwUFCOu+uasH7cSVkwdzRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBIBQ0FIyhIBQ0GIzBIBQ0H

@@ -483,7 +483,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);

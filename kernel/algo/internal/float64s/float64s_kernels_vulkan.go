@@ -7,7 +7,7 @@ package float64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("1e79d2c634f2399c", map[string]kernel.Code{
+	kernels.Compiled("6337c5048819522e", map[string]kernel.Code{
 		"total": {Words: `
 1gERAgERAuMpEQILEQIKDgPkKQEPCgUI677R+wb0wrEDDy42WXYQBggRAQEBBQWLAefe/eoG6dz9yga2aAUECOu+0fsG9MKxA0cEAgEARwQDAQFHBAQBAkcE
 BgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMYRwMNAkcEEgYIRwMTAkgFEwAjAEcEIAYIRwMhAkgFIQAjAEgEIQAXRwQ2CxtHA1gqRwRZCxhHBHYLGkcDowEq

@@ -7,7 +7,7 @@ package int32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("49144f2e43e5f77b", map[string]kernel.Code{
+	kernels.Compiled("fc3fc14401550d54", map[string]kernel.Code{
 		"total": {Words: `
 ywERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYEB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMARwQfBgRHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB

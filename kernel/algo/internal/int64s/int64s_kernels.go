@@ -299,7 +299,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	{
 		i64 h_i = h_me;
-		for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
 		}
 	}
@@ -340,7 +340,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 	}
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			i64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 			{
 				if ((h_exclusive != 0)) {
@@ -358,7 +358,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i64 *h_x, i64 h_x_n, const GLOB
 	BARRIER();
 	{
 		i64 h_i_3 = h_me;
-		for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
 			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 		}
 	}
@@ -464,7 +464,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i64 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);

@@ -7,7 +7,7 @@ package int64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("ed89f65cbe3fc378", map[string]kernel.Code{
+	kernels.Compiled("20ca76df96e3267a", map[string]kernel.Code{
 		"total": {Words: `
 zQERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYIB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBghHAxICSAUSACMARwQfBghHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB

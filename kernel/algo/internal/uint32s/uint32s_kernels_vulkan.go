@@ -7,7 +7,7 @@ package uint32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("78b188fefb77eb49", map[string]kernel.Code{
+	kernels.Compiled("7d33c6209882ca1b", map[string]kernel.Code{
 		"total": {Words: `
 ywERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYEB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMARwQfBgRHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB

@@ -7,7 +7,7 @@ package uint64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("eef60e7c1cd387f1", map[string]kernel.Code{
+	kernels.Compiled("328cf23005b30b95", map[string]kernel.Code{
 		"total": {Words: `
 zQERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYIB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBghHAxICSAUSACMARwQfBghHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB
