@@ -222,8 +222,19 @@ func (k *kernelState) blocks(op string, g *Grid, block *[3]uint32) (grid [3]uint
 		empty = empty || count == 0
 		grid[d] = uint32(count)
 	}
+	all := 1.0
+	for d := range grid {
+		all *= float64(grid[d]) * float64(block[d])
+	}
+	if all > mostThreads {
+		return grid, false, k.failure(op, ErrOutOfRange, "%dx%dx%d blocks of %dx%dx%d threads; a launch has at most 2^62 threads",
+			grid[0], grid[1], grid[2], block[0], block[1], block[2])
+	}
 	return grid, empty, nil
 }
+
+// mostThreads is the most threads of a launch: drivers count blocks and threads in 64 bits, and do not look for an overflow.
+const mostThreads = 1 << 62
 
 // least returns the lower of two limits. A limit of 0 means that there is none.
 func least(a, b uint32) uint64 {

@@ -127,6 +127,7 @@ func TestArgumentsAreCheckedAtEachLaunch(t *testing.T) {
 		"negative grid":       {hal.Over(-1), []hal.Arg{a, at, at, n}, hal.ErrInvalidArgument, "dimension 0 is -1"},
 		"empty block":         {hal.Over(16).Of(0), []hal.Arg{a, at, at, n}, hal.ErrInvalidArgument, "a block of 0 threads"},
 		"large block":         {hal.Over(16).Of(1 << 17), []hal.Arg{a, at, at, n}, hal.ErrInvalidArgument, "the device's limit"},
+		"too many threads":    {hal.Blocks(math.MaxInt32, math.MaxUint16, math.MaxUint16).Of(4), []hal.Arg{a, at, at, n}, hal.ErrOutOfRange, "at most 2^62 threads"},
 		"large product":       {hal.Over(16).Of(1<<10, 1<<10), []hal.Arg{a, at, at, n}, hal.ErrInvalidArgument, "the limit for this kernel"},
 		"many blocks":         {hal.Blocks(1, 1<<20).Of(1), []hal.Arg{a, at, at, n}, hal.ErrOutOfRange, "blocks"},
 	} {

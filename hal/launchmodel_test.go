@@ -209,6 +209,7 @@ func (m *launchModel) accepts(k *driver.KernelInfo, s shape, args []argument) (o
 			block[d] = uint64(m.got.Block[d]) // any that keeps the limits will do
 		}
 	}
+	all := 1.0
 	for d, n := range s.n {
 		if n < 0 {
 			return false, false
@@ -230,6 +231,10 @@ func (m *launchModel) accepts(k *driver.KernelInfo, s shape, args []argument) (o
 		if count > most {
 			return false, empty
 		}
+		all *= float64(count * block[d])
+	}
+	if all > 1<<62 {
+		return false, empty
 	}
 	if !k.Known && !s.unchecked {
 		return false, empty
