@@ -16,16 +16,17 @@ const boundsMacro = "#define HALYARD_BOUNDS 1\n"
 // faultBytes is the size of the record in which a translation with HALYARD_BOUNDS reports the first index out of range. It has whether
 // there is one and the number of its place, as 32-bit words, then the index and the length, each as two words with the low one first.
 //
-// For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow.
-const faultBytes = 40
+// For an element of a matrix the first word is 2, and the row, the rows, the column and the columns follow. It is 3 if the device has ended
+// loops. The last word is 0.
+const faultBytes = 44
 
-// faults is the memory for the first index out of range of one launch.
+// faults is the memory for what one launch reports.
 type faults struct {
 	d   *onDevice
 	mem *hal.Memory
 }
 
-// faultsOn returns cleared memory for a launch, or nil if the kernel does not check its indexes.
+// faultsOn returns cleared memory for a launch, or nil if the kernel reports nothing.
 func (d *onDevice) faultsOn(stream *hal.Stream) (*faults, error) {
 	if d.sites == nil {
 		return nil, nil
@@ -46,7 +47,7 @@ func (f *faults) close() {
 	}
 }
 
-// inspect waits for the stream and returns the error of the first index out of range. bad is why the kernel failed, or nil.
+// inspect waits for the stream and returns the error of what the kernel reports. bad is why the kernel failed, or nil.
 func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad error) {
 	if f == nil {
 		return nil, nil
@@ -69,6 +70,12 @@ func (f *faults) inspect(ctx context.Context, stream *hal.Stream) (err, bad erro
 	order := binary.NativeEndian
 	if order.Uint32(b[:]) == 0 {
 		return nil, nil
+	}
+	if order.Uint32(b[:]) == 3 {
+		ended := f.d.refuse("launch", "%s: the device's driver (%s) ended the loops of a thread, because they took too many rounds together; "+
+			"take fewer in each launch, or use another driver", f.d.in.RoundsAt, f.d.dev.Info().Driver).(*hal.Error)
+		ended.Kind = hal.ErrUnsupported
+		return ended, ended
 	}
 	at := "an index"
 	if site := int(order.Uint32(b[4:])); site < len(f.d.sites) {

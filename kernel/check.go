@@ -32,10 +32,13 @@ import (
 // access with such an index reads or writes the first element instead, so that nothing outside is touched. On the host Go itself checks
 // indexes. On both, what the kernel wrote is lost, and the buffers give the error to whoever reads it.
 //
+// With "rounds" launches of kernels in Go with loops, unless they are known to take few rounds, wait for the kernel on each device as they
+// do on one whose driver is known to end loops after some number of rounds. They fail, with the line of the loop, if it has.
+//
 // The variable is read once, when the program starts; setting it later has no effect.
 const EnvCheck = "HALYARD_CHECK"
 
-var checking, checkingBounds atomic.Bool
+var checking, checkingBounds, checkingRounds atomic.Bool
 
 func init() {
 	for word := range strings.SplitSeq(os.Getenv(EnvCheck), ",") {
@@ -44,6 +47,8 @@ func init() {
 			checking.Store(true)
 		case "bounds":
 			checkingBounds.Store(true)
+		case "rounds":
+			checkingRounds.Store(true)
 		}
 	}
 }

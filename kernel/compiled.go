@@ -18,6 +18,7 @@ import (
 type Code struct {
 	Words   string // the module, packed
 	Checked string // the same with indexes checked, for HALYARD_CHECK=bounds
+	Watched string // the same for launches whose loops a device may end, if there can be such
 	Lacks   string // why there is no module, with the line in Go
 
 	// Needs says what the kernel uses that not every device has, with the line in Go, by the names of Vulkan's features.
@@ -94,8 +95,14 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 		why := c.Lacks
 		if why == "" {
 			words := c.Words
-			if p.src.looksAtIndexes(dev) {
+			switch {
+			case !p.src.reports(dev):
+			case checkingBounds.Load():
 				words = c.Checked
+			case c.Watched == "":
+				continue // no launch needs it
+			default:
+				words = c.Watched
 			}
 			data, err := spirv.Unpack(words)
 			if err != nil {

@@ -106,7 +106,7 @@ func (d *division) read(ctx context.Context, t *team, k *Kernel, grid hal.Grid, 
 	d.owner = layer.Owner(grid)
 	d.on = resized(d.on, len(t.streams))
 	for i, stream := range t.streams {
-		if d.on[i], err = of.device(ctx, stream.Device()); err != nil {
+		if d.on[i], err = of.within(ctx, stream.Device(), grid, args); err != nil {
 			return err
 		}
 		blocks, block, err := layer.Resolve(d.on[i].kernel, grid)

@@ -13,6 +13,9 @@ func SetChecking(on bool) { checking.Store(on) }
 // SetCheckingBounds makes launches check indexes, or not.
 func SetCheckingBounds(on bool) { checkingBounds.Store(on) }
 
+// SetCheckingRounds makes launches look whether devices end loops, or not.
+func SetCheckingRounds(on bool) { checkingRounds.Store(on) }
+
 // NewPattern returns what an Out is filled with before a checked launch.
 func NewPattern() [16]byte { return newPattern() }
 

@@ -62,6 +62,7 @@ type Kernel struct {
 	on   atomic.Pointer[[]*onDevice] // replaced, never changed
 
 	divided atomic.Pointer[Kernel] // for parts of grids, nil if there was no launch of one
+	watches atomic.Pointer[Kernel] // for launches whose loops a device may end, in the same way
 	types   []string               // of the arguments, in C; only for parts of grids
 }
 
@@ -72,7 +73,8 @@ type onDevice struct {
 	info   hal.KernelInfo
 	round  uint64   // Program.round when the kernel was loaded
 	passes bool     // shared memory is a parameter
-	sites  []string // Source.Indexes if the kernel checks its indexes, else nil
+	sites  []string // Source.Indexes if the kernel reports what is wrong, else nil
+	rounds int      // driver.Compute.LoopRounds if the kernel may take more and does not report it, else 0
 	in     Written  // Source.Kernels of the kernel
 	calls  []string // for errors and traces: the launch and an argument, "Launch saxpy(y)"
 }
@@ -130,8 +132,8 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 	if written {
 		names := slices.Clone(in.Params)
-		if k.p.src.looksAtIndexes(dev) {
-			names = append(names, "the indexes that HALYARD_CHECK=bounds finds")
+		if k.p.src.reports(dev) {
+			names = append(names, "what the kernel reports")
 		}
 		layer.Rename(found, k.name, append(names, "the part of the grid"))
 	}
@@ -141,8 +143,18 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	}
 	d := &onDevice{in: in, calls: calls, dev: layer.Common(dev), kernel: found, info: found.Info(), round: round,
 		passes: dev.Info().Compute.SharedByParam}
-	if k.p.src.looksAtIndexes(dev) {
+	c := dev.Info().Compute
+	switch {
+	case k.p.src.runsGo(dev):
+	case c.Nesting > 0 && in.Nests > c.Nesting:
+		return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s nests %d conditions (%s), and the device's driver drops those beyond %d; "+
+			"write some one after the other, as the cases of a switch, or use another driver", k.name, in.Nests, in.NestsAt, c.Nesting)
+	case k.p.src.reports(dev):
 		d.sites = k.p.src.Indexes
+	case in.Rounds != nil && checkingRounds.Load():
+		d.rounds = 1
+	case in.Rounds != nil:
+		d.rounds = c.LoopRounds
 	}
 	for {
 		old := k.on.Load()
@@ -205,7 +217,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	if err := layer.Err(stream); err != nil {
 		return err
 	}
-	d, err := k.device(ctx, stream.Device())
+	d, err := k.within(ctx, stream.Device(), grid, args)
 	if err != nil {
 		return err
 	}

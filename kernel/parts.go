@@ -3,6 +3,7 @@ package kernel
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer"
@@ -19,20 +20,27 @@ type origin struct {
 
 // parts returns the same program with kernels that run parts of grids. It is compiled apart, so that the others do not become slower.
 func (p *Program) parts() *Program {
-	if made := p.divided.Load(); made != nil {
+	return p.variant(&p.divided, func(src *Source) {
+		src.parts = true
+		src.Go = make(Functions, len(p.src.Go))
+		for name, f := range p.src.Go {
+			src.Go[name] = ofParts(f)
+		}
+	})
+}
+
+// variant returns the same program with a source that change has changed.
+func (p *Program) variant(at *atomic.Pointer[Program], change func(*Source)) *Program {
+	if made := at.Load(); made != nil {
 		return made
 	}
 	src := p.src
-	src.parts = true
 	src.Images = nil // they have no such kernels
-	src.Go = make(Functions, len(p.src.Go))
-	for name, f := range p.src.Go {
-		src.Go[name] = ofParts(f)
-	}
+	change(&src)
 	q := New(src)
 	q.vulkan = p.vulkan
-	p.divided.CompareAndSwap(nil, q)
-	return p.divided.Load()
+	at.CompareAndSwap(nil, q)
+	return at.Load()
 }
 
 // parts returns the kernel that runs parts of grids.

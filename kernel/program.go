@@ -54,7 +54,8 @@ type Source struct {
 	// additions in portable source, so that every device rounds alike.
 	Options map[hal.Language][]string
 
-	parts bool // the kernels run parts of grids
+	parts   bool // the kernels run parts of grids
+	watched bool // the kernels look at their end whether the device still runs loops
 }
 
 // Written describes a kernel that was written in Go and translated.
@@ -64,6 +65,16 @@ type Written struct {
 	Dims   int      // the dimensions that it uses; a launch with fewer is refused
 	DimsAt string   // where it uses the last of them, as file:line
 	Needs  string   // what it needs that not every device has, other than float64 alone
+
+	// Rounds is how many rounds all loops of a thread take together at most, as a sum of products: in each, the first number is a factor and
+	// the others are places in Params. A negative number -1-d says that the place before it is divided by the threads of the grid in
+	// dimension d, and from d = 3 on by the argument d-3. It is nil if there are few. RoundsAt is where the first loop of many begins, as
+	// file:line.
+	Rounds   [][]int
+	RoundsAt string
+
+	Nests   int    // how deep its conditions are nested, if that is deep
+	NestsAt string // where the deepest is
 
 	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }
@@ -82,6 +93,7 @@ type Program struct {
 	round atomic.Uint64         // counts the calls of Close
 
 	divided atomic.Pointer[Program] // for parts of grids, nil if there was no launch of one
+	watches atomic.Pointer[Program] // for launches whose loops a device may end, in the same way
 }
 
 // load is a program on one device.
@@ -132,8 +144,10 @@ func (p *Program) Close() error {
 	for _, m := range ready {
 		errs = append(errs, m.Close())
 	}
-	if q := p.divided.Load(); q != nil {
-		errs = append(errs, q.Close())
+	for _, q := range []*Program{p.divided.Load(), p.watches.Load()} {
+		if q != nil {
+			errs = append(errs, q.Close())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -231,7 +245,7 @@ func (p *Program) buildAll(dev *hal.Device) (*hal.Module, error) {
 	}
 	var refused error
 	for _, img := range src.Images {
-		if !takes(img.Format) || src.looksAtIndexes(dev) {
+		if !takes(img.Format) || src.reports(dev) {
 			continue
 		}
 		m, err := dev.Load(img)
@@ -278,8 +292,11 @@ func (s *Source) text(language hal.Language) (text string, options []string) {
 	}
 	if text == "" && s.Portable != "" {
 		text = Prelude(language) + "#line 1\n" + s.Portable
-		if s.Indexes != nil && checkingBounds.Load() {
+		switch {
+		case s.Indexes != nil && checkingBounds.Load():
 			text = boundsMacro + text
+		case s.watched:
+			text = roundsMacro + text
 		}
 		if s.parts {
 			text = partsMacro + text
@@ -294,9 +311,10 @@ func (s *Source) runsGo(dev *hal.Device) bool {
 	return len(s.Go) > 0 && slices.Contains(dev.Formats(), hal.FormatGo)
 }
 
-// looksAtIndexes reports whether kernels on a device check their indexes, and so have the parameter that Source.Indexes describes.
-func (s *Source) looksAtIndexes(dev *hal.Device) bool {
-	if s.Indexes == nil || !checkingBounds.Load() || s.Portable == "" {
+// reports reports whether kernels on a device check their indexes, or the rounds of their loops, and so have the parameter that
+// Source.Indexes describes.
+func (s *Source) reports(dev *hal.Device) bool {
+	if s.Indexes == nil || !s.watched && !checkingBounds.Load() || s.Portable == "" {
 		return false
 	}
 	if s.runsGo(dev) {

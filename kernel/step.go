@@ -139,7 +139,7 @@ func (r recorder) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []A
 // checked makes the checks of a launch.
 func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg) (one recorded, err error) {
 	dev := s.stream.Device()
-	d, err := k.device(ctx, dev)
+	d, err := k.within(ctx, dev, grid, args)
 	if err != nil {
 		return one, err
 	}

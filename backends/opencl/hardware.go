@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/dl"
+	"github.com/go-halyard/halyard/internal/llvmpipe"
 )
 
 // facts queries the information of a platform, device, program or kernel. Information that is not reported reads as zero.
@@ -225,6 +226,7 @@ func (h *hardware) describeCompute(f facts, extensions map[string]bool) {
 		Shared: f.number(deviceLocalMemSize), SharedByParam: true,
 		Float64: f.number(deviceDoubleConfig) != 0, Float16: extensions["cl_khr_fp16"],
 	}
+	c.LoopRounds, c.Nesting = llvmpipe.Limits(h.name, h.driver)
 	if h.compiler {
 		c.Language = driver.LanguageOpenCLC
 	}

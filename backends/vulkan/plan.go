@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/hal/driver"
+	"github.com/go-halyard/halyard/internal/llvmpipe"
 )
 
 // This file decides what is used of a device: its features, extensions, queues and kinds of memory. What the driver reports (facts) and
@@ -308,6 +309,7 @@ func (p *plan) describe(f *facts, ordinal int) {
 	i.Compute = driver.Compute{MaxThreads: f.threads, MaxBlock: f.group, MaxGrid: f.groups, Shared: uint64(f.shared),
 		Float64: *featureNamed("shaderFloat64").at(&p.features) != 0, Float16: *featureNamed("shaderFloat16").at(&p.features) != 0,
 		NoInt64: *featureNamed("shaderInt64").at(&p.features) == 0}
+	i.Compute.LoopRounds, i.Compute.Nesting = llvmpipe.Limits(f.model, f.driver)
 	if p.tick > 0 {
 		i.Caps |= driver.CapTiming
 	}

@@ -144,6 +144,10 @@ type Compute struct {
 
 	// NoInt64 says that kernels cannot compute with 64-bit integers, as a few Vulkan devices. Most kernels are refused there.
 	NoInt64 bool
+
+	// Limits that the driver enforces by leaving out work, without an error; 0 if it has none. Kernels in Go are kept within them.
+	LoopRounds int // rounds of all loops of a thread together, and of the threads that run in step with it: it ends the loops after that
+	Nesting    int // conditions within one another: those further in are taken to be true
 }
 
 // Loader is implemented by a Device (CapKernels).

@@ -361,6 +361,12 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		if f.dims > 1 {
 			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.dims, p.line(f.dimsAt))
 		}
+		if f.looped.most != nil {
+			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", f.looped.most.literal(), p.line(f.looped.at))
+		}
+		if nests, deepest := p.nesting(f); nests > 0 {
+			at += fmt.Sprintf(", Nests: %d, NestsAt: %q", nests, p.line(deepest))
+		}
 		if f.atomic64.IsValid() {
 			needs := "atomic operations of 64 bits (" + p.line(f.atomic64) + ")"
 			if f.p.needs[f.c]&needsFloat64 != 0 {

@@ -105,6 +105,7 @@ type function struct {
 	float64  token.Pos // of the first statement that computes with float64 in it, or in a function that it calls
 	inexact  token.Pos // of the first function of package math on float32 that is not exact, in the same way
 	at       token.Pos // of the statement that is being translated
+	looped   looped    // its loops, if it is a kernel
 	argNames []string  // the names of its parameters in the generated file
 
 	vars   map[types.Object]*variable
@@ -373,6 +374,7 @@ func (f *function) body() {
 		f.line("%s %s = %s;", f.p.cType(v.typ, f.decl.Pos()), v.c, zero(v.typ))
 	}
 	if f.kernel {
+		f.looped = f.p.pkg.looped(f)
 		f.declareShared()
 	}
 	list := f.decl.Body.List
@@ -382,6 +384,9 @@ func (f *function) body() {
 	f.statements(list)
 	if f.kernel {
 		f.split()
+		if f.looped.most != nil {
+			f.line("GO_LOOPED")
+		}
 		for _, m := range f.params {
 			if m.out && !m.written && len(f.p.errs) == 0 {
 				f.p.note(m.pos, fmt.Sprintf("%s is a grid.Out, and the kernel does not write it; write every element, or make it a []T", m.name))

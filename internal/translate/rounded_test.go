@@ -90,7 +90,7 @@ func roundedInputs(n int) (x, y []float32) {
 
 // roundedOn compares quotients and roots on each device of Vulkan with those of Go.
 func roundedOn(t *testing.T, text string, x, y []float32) {
-	p, err := parseC(text+roundedText, false)
+	p, err := parseC(text+roundedText, reportsNothing)
 	require.NoError(t, err)
 	e, err := p.spirvOf("k_rounded")
 	require.NoError(t, err)

@@ -39,14 +39,13 @@ type spirvModule struct {
 	needs []string // what not every device has, by the names of Vulkan's features
 }
 
-// modules returns the kernels of a text as modules, by their names in C, and why others have none. checked says whether they check
-// indexes.
-func modules(c string, checked bool) (made map[string]spirvModule, lacks map[string]error, err error) {
+// modules returns the kernels of a text as modules, by their names in C, and why others have none.
+func modules(c string, mode checks) (made map[string]spirvModule, lacks map[string]error, err error) {
 	c = mathText + c
-	if checked {
+	if mode > 0 {
 		c = boundsText + c
 	}
-	p, err := parseC(c, checked)
+	p, err := parseC(c, mode)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the translation to C cannot be read, which is a bug of halyard kernels: %w", err)
 	}
@@ -87,23 +86,27 @@ var vulkanNeeds = []struct {
 
 // code is a kernel for devices of Vulkan, or why there is none.
 type code struct {
-	plain, checked spirvModule
-	lacks          string
+	plain, watched, checked spirvModule
+	lacks                   string
 }
 
 // codes returns the sum of a text, and its kernels by their names in C.
 func codes(c string) (sum string, kernels map[string]code, err error) {
-	plain, lacks, err := modules(c, false)
+	plain, lacks, err := modules(c, reportsNothing)
 	if err != nil {
 		return "", nil, err
 	}
-	checked, _, err := modules(c, true)
+	watched, _, err := modules(c, reportsRounds)
+	if err != nil {
+		return "", nil, err
+	}
+	checked, _, err := modules(c, reportsBounds)
 	if err != nil {
 		return "", nil, err
 	}
 	kernels = map[string]code{}
 	for name, m := range plain {
-		kernels[name] = code{plain: m, checked: checked[name]}
+		kernels[name] = code{plain: m, watched: watched[name], checked: checked[name]}
 	}
 	for name, why := range lacks {
 		kernels[name] = code{lacks: why.Error()}
@@ -130,6 +133,9 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 			continue
 		}
 		fmt.Fprintf(&b, "\t\t%q: {Words: `\n%s`, Checked: `\n%s`,", name, build.Pack(k.plain.words), build.Pack(k.checked.words))
+		if f.looped.most != nil {
+			fmt.Fprintf(&b, " Watched: `\n%s`,", build.Pack(k.watched.words))
+		}
 		b.WriteString(" Needs: map[string]string{\n")
 		for _, n := range vulkanNeeds {
 			if slices.Contains(k.plain.needs, n.feature) {

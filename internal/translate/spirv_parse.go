@@ -133,7 +133,7 @@ type cFunction struct {
 type cProgram struct {
 	types     map[string]*cType
 	functions map[string]*cFunction
-	bounds    bool // indexes are checked
+	mode      checks
 
 	tokens []string
 	at     int
@@ -180,9 +180,18 @@ func partOfNumber(text string) bool {
 	return last == '.' || (last == '+' || last == '-') && (before == 'e' || before == 'E') && !strings.HasPrefix(text, "0x") && !strings.HasPrefix(text, "0X")
 }
 
+// checks are what a module reports.
+type checks int
+
+const (
+	reportsNothing checks = iota
+	reportsRounds         // whether the device has ended a loop
+	reportsBounds         // that, and indexes out of range
+)
+
 // parseC reads a text.
-func parseC(text string, bounds bool) (p *cProgram, err error) {
-	p = &cProgram{types: map[string]*cType{}, functions: map[string]*cFunction{}, bounds: bounds}
+func parseC(text string, mode checks) (p *cProgram, err error) {
+	p = &cProgram{types: map[string]*cType{}, functions: map[string]*cFunction{}, mode: mode}
 	defer func() {
 		if r := recover(); r != nil {
 			bad, ok := r.(cError)
@@ -192,18 +201,20 @@ func parseC(text string, bounds bool) (p *cProgram, err error) {
 			err = bad
 		}
 	}()
-	for _, t := range cTokens(preprocessed(text, bounds)) {
+	for _, t := range cTokens(preprocessed(text, mode)) {
 		args := ""
 		switch {
-		case t == "GO_FAULTS" && bounds:
+		case t == "GO_FAULTS" && mode > 0:
 			args = ", GLOBAL u32 * go_faults"
-		case t == "GO_FAULTS_ALONE" && bounds:
+		case t == "GO_FAULTS_ALONE" && mode > 0:
 			args = "GLOBAL u32 * go_faults"
-		case t == "GO_PASS" && bounds:
+		case t == "GO_PASS" && mode > 0:
 			args = ", go_faults"
-		case t == "GO_PASS_ALONE" && bounds:
+		case t == "GO_PASS_ALONE" && mode > 0:
 			args = "go_faults"
-		case strings.HasPrefix(t, "GO_FAULTS"), strings.HasPrefix(t, "GO_PASS"):
+		case t == "GO_LOOPED" && mode > 0:
+			args = "go_looped ( go_faults ) ;"
+		case strings.HasPrefix(t, "GO_FAULTS"), t == "GO_LOOPED", strings.HasPrefix(t, "GO_PASS"):
 		default:
 			p.tokens = append(p.tokens, t)
 		}
@@ -225,9 +236,9 @@ func cFail(format string, args ...any) { panic(cError(fmt.Sprintf(format, args..
 var directive = regexp.MustCompile(`[#\w]+`)
 
 // preprocessed returns a text without the lines for the preprocessor, and without what they leave out for a device of Vulkan.
-func preprocessed(text string, bounds bool) string {
+func preprocessed(text string, mode checks) string {
 	known := []string{"HALYARD_FLOAT64", "GO_ATOMIC64"}
-	if bounds {
+	if mode == reportsBounds {
 		known = append(known, "HALYARD_BOUNDS")
 	}
 	var b strings.Builder
@@ -595,13 +606,13 @@ func (p *cProgram) expanded(e *cExpr) *cExpr {
 	case "GO_WHOLE":
 		return num("0")
 	case "GO_AT":
-		if p.bounds {
+		if p.mode == reportsBounds {
 			faults := &cExpr{op: "id", text: "go_faults"}
 			return &cExpr{op: "call", text: "go_at", args: []*cExpr{cast("i64", e.args[0]), cast("i64", e.args[1]), e.args[2], faults}}
 		}
 		return e.args[0]
 	case "GO_CELL":
-		if p.bounds {
+		if p.mode == reportsBounds {
 			faults := &cExpr{op: "id", text: "go_faults"}
 			return &cExpr{op: "call", text: "go_cell", args: []*cExpr{cast("i64", e.args[0]), cast("i64", e.args[1]), cast("i64", e.args[2]),
 				cast("i64", e.args[3]), e.args[4], faults}}

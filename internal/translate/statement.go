@@ -77,6 +77,10 @@ func (f *function) statement(s ast.Stmt, label string) {
 	case *ast.ReturnStmt:
 		f.returns(s)
 	case *ast.IfStmt:
+		if chain := ladder(s); chain != nil {
+			f.switches(chain, label)
+			return
+		}
 		f.line("{")
 		f.depth++
 		if s.Init != nil {
@@ -318,6 +322,9 @@ func (f *function) declaration(d ast.Decl) {
 }
 
 func (f *function) returns(s *ast.ReturnStmt) {
+	if f.looped.most != nil && f.looped.from < s.Pos() {
+		f.line("GO_LOOPED")
+	}
 	var values []string
 	switch {
 	case len(s.Results) == 1 && len(f.results) > 1:
@@ -444,9 +451,20 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 		}
 	}
 	f.line("i32 %s = %d;", which, other)
-	open := 0
+	open, flat, constants := 0, false, s.Tag != nil
+	for _, c := range clauses {
+		for _, e := range c.(*ast.CaseClause).List {
+			open++
+			flat, constants = open > mostLadder, constants && f.p.pkg.info.Types[e].Value != nil
+		}
+	}
+	open = 0
 	for i, c := range clauses {
 		for _, e := range c.(*ast.CaseClause).List {
+			if flat && !constants {
+				f.line("if (%s == %d) {", which, other)
+				f.depth++
+			}
 			var cond string
 			if s.Tag == nil {
 				cond = f.expr(e)
@@ -459,11 +477,17 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 			}
 			f.line("if (%s) {", cond)
 			f.line("\t%s = %d;", which, i)
-			f.line("} else {")
-			f.depth++
-			open++
-			if open > 200 {
-				refuse(e.Pos(), "a switch of more than 200 values has no translation; use an array")
+			switch {
+			case flat && !constants:
+				f.line("}")
+				f.depth--
+				fallthrough
+			case flat:
+				f.line("}")
+			default:
+				f.line("} else {")
+				f.depth++
+				open++
 			}
 		}
 	}
@@ -471,7 +495,10 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 		f.depth--
 		f.line("}")
 	}
-	j := f.enter(label, false)
+	var j *jump
+	if s.Switch.IsValid() {
+		j = f.enter(label, false)
+	}
 	for i, c := range clauses {
 		body := c.(*ast.CaseClause).Body
 		through := false
@@ -489,7 +516,36 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 	}
 	f.depth--
 	f.line("}")
-	f.leave(j)
+	if j != nil {
+		f.leave(j)
+	}
+}
+
+// mostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other: drivers do not nest them
+// without end.
+const mostLadder = 16
+
+// ladder returns a long chain of "else if" as a switch, which has no position because a break does not leave it; nil if it is short.
+func ladder(s *ast.IfStmt) *ast.SwitchStmt {
+	chain := &ast.SwitchStmt{Body: &ast.BlockStmt{}}
+	for {
+		if s.Init != nil {
+			return nil
+		}
+		chain.Body.List = append(chain.Body.List, &ast.CaseClause{Case: s.If, List: []ast.Expr{s.Cond}, Body: s.Body.List})
+		next, ok := s.Else.(*ast.IfStmt)
+		if !ok {
+			break
+		}
+		s = next
+	}
+	if len(chain.Body.List) <= mostLadder {
+		return nil
+	}
+	if last, ok := s.Else.(*ast.BlockStmt); ok {
+		chain.Body.List = append(chain.Body.List, &ast.CaseClause{Case: last.Pos(), Body: last.List})
+	}
+	return chain
 }
 
 func (f *function) loop(s *ast.ForStmt, label string) {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/constant"
@@ -67,11 +68,20 @@ type stepCounter struct {
 	args   map[types.Object]int      // the places of a kernel's numbers, and of the lengths of its slices, among the arguments
 	values map[types.Object]ast.Expr // of the kernel's variables that are never changed
 	writes map[types.Object]bool
+	words  int // of a launch's arguments
 	calls  int // how deep
+
+	// For rounds.go:
+	known    map[types.Object]bound // what variables, and lengths of slices, are at most
+	counts   map[types.Object]bool  // variables that count the rounds of a loop around, up from 0 or more
+	matrices map[types.Object]int   // the places of a kernel's matrices among the arguments
+	step     string                 // what the loop steps by, as in roundSum
+	begins   string                 // the argument that the loop begins with, or ""
+	looped   *looped
 }
 
-// steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
-func (p *Package) steps(f *function) (text string) {
+// newStepCounter returns one for a kernel.
+func newStepCounter(p *Package, f *function) *stepCounter {
 	s := &stepCounter{p: p, kernel: f.decl, args: map[types.Object]int{}, values: map[types.Object]ast.Expr{}, writes: map[types.Object]bool{}}
 	at := 0
 	for _, m := range f.params {
@@ -89,6 +99,13 @@ func (p *Package) steps(f *function) (text string) {
 		}
 		at++
 	}
+	s.words = at
+	return s
+}
+
+// steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
+func (p *Package) steps(f *function) (text string) {
+	s := newStepCounter(p, f)
 	defer func() {
 		switch found := recover().(type) {
 		case nil, noBound:
@@ -103,7 +120,7 @@ func (p *Package) steps(f *function) (text string) {
 		return ""
 	}
 	all := []string{fmt.Sprint(total.plus)}
-	for i := range at {
+	for i := range s.words {
 		all = append(all, fmt.Sprint(total.times[i]))
 	}
 	for len(all) > 1 && all[len(all)-1] == "0" {
@@ -263,6 +280,9 @@ func generic(t types.Type) bool {
 	return false
 }
 
+// plainMath are the functions of package math that are a few instructions.
+var plainMath = []string{"Sqrt", "Abs", "FMA", "Floor", "Ceil", "Trunc", "Copysign", "Float32bits", "Float32frombits", "Float64bits", "Float64frombits"}
+
 // call returns the steps of a call without those of its arguments.
 func (s *stepCounter) call(e *ast.CallExpr) bound {
 	info := s.p.info
@@ -285,7 +305,7 @@ func (s *stepCounter) call(e *ast.CallExpr) bound {
 		return bound{plus: atomicSteps}
 	case path == gridPath:
 		return bound{plus: loadSteps} // of a thread or of a matrix
-	case path == "math" && slices.Contains([]string{"Sqrt", "Abs", "FMA", "Floor", "Ceil", "Trunc", "Copysign", "Float32bits", "Float32frombits", "Float64bits", "Float64frombits"}, f.Name()),
+	case path == "math" && slices.Contains(plainMath, f.Name()),
 		path == "math/bits":
 		return bound{plus: simpleSteps}
 	case path == "math" || path == "math/cmplx":
@@ -356,6 +376,11 @@ func (s *stepCounter) rounds(n *ast.ForStmt) bound {
 	if rounds, known := simulated(info.Types[init.Rhs[0]].Value, c.Op, info.Types[c.Y].Value, op, by, numbers[basic.Kind()]); known {
 		return bound{plus: rounds}
 	}
+	if n, exact := constant.Int64Val(constant.ToInt(cmp.Or(by, constant.MakeInt64(0)))); s.known != nil && op == token.ADD && (c.Op == token.LSS || c.Op == token.LEQ) && exact && n > 0 {
+		if far, ok := s.distance(init.Rhs[0], c.Y); ok {
+			return bound{plus: far/n + 1}
+		}
+	}
 	if op != token.ADD || c.Op != token.LSS && c.Op != token.LEQ || !s.from(init.Rhs[0], 0, 2) || step != nil && !s.from(step, 1, 2) {
 		panic(noBound{})
 	}
@@ -418,6 +443,9 @@ func (s *stepCounter) rangeLoop(n *ast.RangeStmt) bound {
 func (s *stepCounter) argument(e ast.Expr) bound {
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		v := s.p.info.ObjectOf(id)
+		if most, ok := s.known[v]; ok && v != nil {
+			return most
+		}
 		if at, ok := s.args[v]; ok && v != nil && !s.writes[v] {
 			return bound{times: map[int]int64{at: 1}}
 		}
@@ -435,6 +463,11 @@ func (s *stepCounter) most(e ast.Expr) bound {
 		}
 		return bound{plus: min(max(n, 0), mostSteps)}
 	}
+	if s.known != nil {
+		if most, ok := s.also(e); ok {
+			return most
+		}
+	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v := info.ObjectOf(e)
@@ -450,6 +483,13 @@ func (s *stepCounter) most(e ast.Expr) bound {
 				return s.most(e.Args[0])
 			}
 			break
+		}
+		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok {
+			if m, ok := sel.X.(*ast.Ident); ok {
+				if at, ok := s.matrices[info.ObjectOf(m)]; ok && (sel.Sel.Name == "Rows" || sel.Sel.Name == "Cols") {
+					return bound{times: map[int]int64{at + 1 + strings.Index("RC", sel.Sel.Name[:1]): 1}}
+				}
+			}
 		}
 		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok {
 			switch {
@@ -509,9 +549,19 @@ func (s *stepCounter) from(e ast.Expr, least int64, numbers int) bool {
 		c = constant.ToInt(c)
 		return constant.Compare(c, token.GEQ, constant.MakeInt64(least)) && constant.Compare(c, token.LEQ, constant.MakeInt64(largest))
 	}
+	if s.known != nil && s.atLeast(e, least) {
+		return true
+	}
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		v := info.ObjectOf(e)
+		if s.counts[v] {
+			return least == 0
+		}
+		if at, ok := s.args[v]; ok && v != nil && s.counts != nil && !s.writes[v] && least == 0 { // the launch sees whether it is negative
+			s.begins = fmt.Sprint(at)
+			return true
+		}
 		x := s.values[v]
 		return x != nil && !s.writes[v] && s.from(x, least, numbers)
 	case *ast.CallExpr:

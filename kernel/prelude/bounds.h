@@ -24,12 +24,32 @@ typedef struct { u32 first[3], blocks[3]; } go_part_t;
 #define GO_PASS_PART_ALONE
 #endif
 /* What halyard kernels writes around indexes. With HALYARD_BOUNDS the first index out of range is written into the argument before that, and the
-   index is 0 instead: what is indexed has at least one element. */
+   index is 0 instead: what is indexed has at least one element. With HALYARD_ROUNDS kernels look at their end whether the device still runs loops: a driver
+   that ends those of a thread after some number of rounds does not run one of two rounds either. No compiler knows that there are two. */
 #ifdef HALYARD_BOUNDS
+#define HALYARD_ROUNDS 1
+#endif
+#ifdef HALYARD_ROUNDS
 #define GO_FAULTS , GLOBAL u32 *go_faults GO_PART
 #define GO_FAULTS_ALONE GLOBAL u32 *go_faults GO_PART
 #define GO_PASS , go_faults GO_PASS_PART
 #define GO_PASS_ALONE go_faults GO_PASS_PART
+#define GO_LOOPED go_looped(go_faults);
+FUNCTION void go_looped(GLOBAL u32 *faults) {
+	u32 n = faults[10] + 2u, sum = 0u;
+	for (u32 i = 0u; i < n; i++) sum = sum * 3u + 1u;
+	if (sum != 4u) {
+		if (ATOMIC_CAS(faults, 0u, 3u) == 0u) faults[1] = 0u;
+	}
+}
+#else
+#define GO_FAULTS GO_PART
+#define GO_FAULTS_ALONE GO_PART_ALONE
+#define GO_PASS GO_PASS_PART
+#define GO_PASS_ALONE GO_PASS_PART_ALONE
+#define GO_LOOPED
+#endif
+#ifdef HALYARD_BOUNDS
 #define GO_AT(i, n, site) go_at((i64)(i), (i64)(n), site, go_faults)
 #define GO_CELL(i, j, n, m, site) go_cell((i64)(i), (i64)(j), (i64)(n), (i64)(m), site, go_faults)
 FUNCTION void go_wide(GLOBAL u32 *at, i64 v) {
@@ -57,10 +77,6 @@ FUNCTION i64 go_cell(i64 i, i64 j, i64 n, i64 m, u32 site, GLOBAL u32 *faults) {
 	return 0;
 }
 #else
-#define GO_FAULTS GO_PART
-#define GO_FAULTS_ALONE GO_PART_ALONE
-#define GO_PASS GO_PASS_PART
-#define GO_PASS_ALONE GO_PASS_PART_ALONE
 #define GO_AT(i, n, site) (i)
 #define GO_CELL(i, j, n, m, site) ((i64)((u64)(i) * (u64)(m) + (u64)(j)))
 #endif

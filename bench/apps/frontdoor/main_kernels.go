@@ -225,7 +225,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:44",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
@@ -233,9 +233,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12",
+	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
-	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"},
+	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:21",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
 	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
@@ -247,7 +247,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
-	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
@@ -355,6 +355,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 10)] = h_mine;
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
@@ -433,6 +434,7 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 		}
 	}
 	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 17)] = ((u16)h_count);
+	GO_LOOPED
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -490,6 +492,7 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 22)]) = v_17;
 	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 22)]) = v_18;
 	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 22)]) = v_19;
+	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
@@ -599,6 +602,7 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 31)] = h_mine;
 		}
 	}
+	GO_LOOPED
 }
 #endif
 `})
@@ -983,7 +987,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:987
+//line main_kernels.go:991
 			}
 			x = to - 1
 			continue
@@ -1007,7 +1011,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:1011
+//line main_kernels.go:1015
 	}
 }
 
@@ -1041,7 +1045,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1045
+//line main_kernels.go:1049
 					mines[tx] = mine
 				}
 			}
@@ -1075,7 +1079,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1079
+//line main_kernels.go:1083
 							mines[tx] = mine
 						}
 					}
@@ -1095,7 +1099,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1099
+//line main_kernels.go:1103
 						mines[tx] = mine
 					}
 				}
@@ -1114,7 +1118,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1118
+//line main_kernels.go:1122
 				}
 			}
 		}
@@ -1135,7 +1139,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1139
+//line main_kernels.go:1143
 				mines[tx] = mine
 			}
 		}
@@ -1156,7 +1160,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1160
+//line main_kernels.go:1164
 			}
 		}
 	}
@@ -1191,7 +1195,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1195
+//line main_kernels.go:1199
 			}
 			x_ = to - 1
 			continue
@@ -1201,7 +1205,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1205
+//line main_kernels.go:1209
 	}
 }
 
@@ -1230,7 +1234,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1234
+//line main_kernels.go:1238
 				}
 				{
 					at := at + 1
@@ -1240,7 +1244,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1244
+//line main_kernels.go:1248
 				}
 			}
 			if at < count {
@@ -1250,7 +1254,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1254
+//line main_kernels.go:1258
 			}
 			x = to - 1
 			continue
@@ -1259,7 +1263,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1263
+//line main_kernels.go:1267
 	}
 }
 
@@ -1308,7 +1312,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1312
+//line main_kernels.go:1316
 			}
 			x = to_ - 1
 			continue
@@ -1326,7 +1330,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1330
+//line main_kernels.go:1334
 	}
 }
 
@@ -1352,7 +1356,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1356
+//line main_kernels.go:1360
 	}
 }
 
@@ -1377,7 +1381,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1381
+//line main_kernels.go:1385
 	}
 }
 
@@ -1406,7 +1410,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1410
+//line main_kernels.go:1414
 				}
 				{
 					at := at + 1
@@ -1416,7 +1420,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1420
+//line main_kernels.go:1424
 				}
 			}
 			if at < count {
@@ -1426,7 +1430,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1430
+//line main_kernels.go:1434
 			}
 			x = to - 1
 			continue
@@ -1435,7 +1439,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1439
+//line main_kernels.go:1443
 	}
 }
 
@@ -1464,7 +1468,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1468
+//line main_kernels.go:1472
 				}
 				{
 					at := at + 1
@@ -1474,7 +1478,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1478
+//line main_kernels.go:1482
 				}
 			}
 			if at < count {
@@ -1484,7 +1488,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1488
+//line main_kernels.go:1492
 			}
 			x = to - 1
 			continue
@@ -1493,7 +1497,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1497
+//line main_kernels.go:1501
 	}
 }
 
@@ -1524,7 +1528,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1528
+//line main_kernels.go:1532
 				}
 				{
 					at := at + 1
@@ -1534,7 +1538,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1538
+//line main_kernels.go:1542
 				}
 			}
 			if at < count {
@@ -1544,7 +1548,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1548
+//line main_kernels.go:1552
 			}
 			x = to - 1
 			continue
@@ -1553,7 +1557,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1557
+//line main_kernels.go:1561
 	}
 }
 
@@ -1584,7 +1588,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1588
+//line main_kernels.go:1592
 				}
 				{
 					at := at + 1
@@ -1594,7 +1598,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1598
+//line main_kernels.go:1602
 				}
 			}
 			if at < count {
@@ -1604,7 +1608,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1608
+//line main_kernels.go:1612
 			}
 			x = to - 1
 			continue
@@ -1613,7 +1617,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1617
+//line main_kernels.go:1621
 	}
 }
 
@@ -1644,7 +1648,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1648
+//line main_kernels.go:1652
 				}
 				{
 					at := at + 1
@@ -1654,7 +1658,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1658
+//line main_kernels.go:1662
 				}
 			}
 			if at < count {
@@ -1664,7 +1668,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1668
+//line main_kernels.go:1672
 			}
 			x = to - 1
 			continue
@@ -1673,7 +1677,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1677
+//line main_kernels.go:1681
 	}
 }
 
@@ -1707,7 +1711,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1711
+//line main_kernels.go:1715
 					mines[tx] = mine
 				}
 			}
@@ -1741,7 +1745,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1745
+//line main_kernels.go:1749
 							mines[tx] = mine
 						}
 					}
@@ -1761,7 +1765,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1765
+//line main_kernels.go:1769
 						mines[tx] = mine
 					}
 				}
@@ -1780,7 +1784,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1784
+//line main_kernels.go:1788
 				}
 			}
 		}
@@ -1801,7 +1805,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1805
+//line main_kernels.go:1809
 			}
 		}
 	}

@@ -44,7 +44,7 @@ var kernels = kernel.New(kernel.Source{Name: "radix", Go: kernel.Functions{
 }, Indexes: []string{"radix.go:20", "radix.go:24", "radix.go:38", "radix.go:40", "radix.go:44", "radix.go:47", "radix.go:48", "radix.go:61", "radix.go:63", "radix.go:66", "radix.go:68", "radix.go:72"}, Kernels: map[string]kernel.Written{
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "radix.go:24: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"},
+	"starts": {Code: "k_starts", Params: []string{"counts", "len(counts)"}, Rounds: [][]int{{1048576}}, RoundsAt: "radix.go:37",
 		Footprint: kernel.Footprint{Why: "radix.go:38: the index of counts does not follow t.Global(0)", Of: startsFootprint}},
 	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "starts", "len(starts)", "sorted", "len(sorted)"},
 		Footprint: kernel.Footprint{Why: "radix.go:72: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
@@ -128,6 +128,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 			h_sum = (h_sum + h_next);
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL u32 *h_sorted, i64 h_sorted_n GO_FAULTS) {
@@ -254,7 +255,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:258
+//line radix_kernels.go:259
 			}
 		}
 	}
@@ -266,7 +267,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:270
+//line radix_kernels.go:271
 			}
 		}
 	}
@@ -317,7 +318,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:321
+//line radix_kernels.go:322
 				froms[tx] = from
 				tos[tx] = to
 				sums_[tx] = sum
@@ -349,7 +350,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:353
+//line radix_kernels.go:354
 			}
 		}
 	}
@@ -391,7 +392,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 						digit = keys[i] >> shift & (digits - 1)
 					}
 					own[me] = digit
-//line radix_kernels.go:395
+//line radix_kernels.go:396
 					digits_[tx] = digit
 				}
 			}
@@ -417,7 +418,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:421
+//line radix_kernels.go:422
 			}
 		}
 	}

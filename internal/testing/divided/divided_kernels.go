@@ -161,11 +161,11 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "divided.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62",
+	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62", Rounds: [][]int{{513}, {10, 0}}, RoundsAt: "divided.go:64",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
-	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"},
+	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "divided.go:95",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110", Rounds: [][]int{{1048576}}, RoundsAt: "divided.go:116",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
 	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "divided.go:127",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
@@ -312,6 +312,7 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 11)] = h_sum;
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T_Body *h_to, i64 h_to_n GO_FAULTS) {
@@ -353,6 +354,7 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		h_b.h_At.a[1] = (GO_ONCE(h_b.h_At.a[1]) + (h_dt * GO_ONCE(h_b.h_Speed.a[1])));
 		h_to[GO_AT(h_i, h_to_n, 14)] = h_b;
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FAULTS) {
@@ -378,6 +380,7 @@ KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FA
 		}
 	}
 	h_image[GO_CELL(h_row, h_col, h_image_n, h_image_m, 15)] = h_n;
+	GO_LOOPED
 }
 
 KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
@@ -747,7 +750,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:751
+//line divided_kernels.go:754
 				}
 				{
 					at := at + 1
@@ -757,7 +760,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:761
+//line divided_kernels.go:764
 				}
 			}
 			if at < count {
@@ -767,7 +770,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:771
+//line divided_kernels.go:774
 			}
 			x_ = to - 1
 			continue
@@ -776,7 +779,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:780
+//line divided_kernels.go:783
 	}
 }
 
@@ -825,7 +828,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:829
+//line divided_kernels.go:832
 			}
 			x_ = to_ - 1
 			continue
@@ -841,7 +844,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:845
+//line divided_kernels.go:848
 	}
 }
 
@@ -879,7 +882,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:883
+//line divided_kernels.go:886
 					sums[tx] = sum
 				}
 			}
@@ -887,7 +890,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:891
+//line divided_kernels.go:894
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -904,7 +907,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if col < n && k+y < n {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line divided_kernels.go:908
+//line divided_kernels.go:911
 				}
 			}
 		}
@@ -922,13 +925,13 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					for i := 0; i < side; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line divided_kernels.go:926
+//line divided_kernels.go:929
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:932
+//line divided_kernels.go:935
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -944,7 +947,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:948
+//line divided_kernels.go:951
 				}
 			}
 		}
@@ -974,7 +977,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:978
+//line divided_kernels.go:981
 	}
 }
 
@@ -1000,7 +1003,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:1004
+//line divided_kernels.go:1007
 	}
 }
 
@@ -1024,7 +1027,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1028
+//line divided_kernels.go:1031
 	}
 }
 
@@ -1066,7 +1069,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1070
+//line divided_kernels.go:1073
 			}
 			x_ = to - 1
 			continue
@@ -1084,7 +1087,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1088
+//line divided_kernels.go:1091
 	}
 }
 
@@ -1105,7 +1108,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1109
+//line divided_kernels.go:1112
 	}
 }
 
@@ -1132,7 +1135,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1136
+//line divided_kernels.go:1139
 				}
 				{
 					at := at + 1
@@ -1142,7 +1145,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1146
+//line divided_kernels.go:1149
 				}
 			}
 			if at < count {
@@ -1152,7 +1155,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1156
+//line divided_kernels.go:1159
 			}
 			x_ = to - 1
 			continue
@@ -1161,7 +1164,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1165
+//line divided_kernels.go:1168
 	}
 }
 

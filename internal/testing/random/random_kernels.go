@@ -71,13 +71,13 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
-	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"},
+	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
-	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"},
+	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
 	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
-	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"},
+	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
 }, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
@@ -262,6 +262,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 			}
 		}
 	}
+	GO_LOOPED
 }
 
 FUNCTION f64 f_log(f64 h_x) {
@@ -320,6 +321,7 @@ KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
 			}
 		}
 	}
+	GO_LOOPED
 }
 #endif
 
@@ -391,6 +393,7 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -503,7 +506,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:507
+//line random_kernels.go:510
 	}
 }
 
@@ -529,7 +532,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:533
+//line random_kernels.go:536
 			}
 			x_ = to - 1
 			continue
@@ -539,7 +542,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:543
+//line random_kernels.go:546
 	}
 }
 
@@ -593,7 +596,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:597
+//line random_kernels.go:600
 	}
 }
 
@@ -612,6 +615,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:616
+//line random_kernels.go:619
 	}
 }

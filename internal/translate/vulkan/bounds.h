@@ -1,3 +1,10 @@
+FUNCTION void go_looped(GLOBAL u32 *faults) {
+	u32 n = faults[10] + 2u, sum = 0u;
+	for (u32 i = 0u; i < n; i++) sum = sum * 3u + 1u;
+	if (sum != 4u) {
+		if (ATOMIC_CAS(faults, 0u, 3u) == 0u) faults[1] = 0u;
+	}
+}
 FUNCTION void go_wide(GLOBAL u32 *at, i64 v) {
 	at[0] = (u32)v;
 	at[1] = (u32)((u64)v >> 32);

@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "float32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,float32,int,int32,int64,len,min,uint32 float32s",
@@ -499,6 +499,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -658,13 +659,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:662
+//line float32s_kernels.go:663
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:668
+//line float32s_kernels.go:669
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -674,12 +675,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:678
+//line float32s_kernels.go:679
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:683
+//line float32s_kernels.go:684
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -689,7 +690,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:693
+//line float32s_kernels.go:694
 			}
 		}
 	}
@@ -722,13 +723,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:726
+//line float32s_kernels.go:727
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:732
+//line float32s_kernels.go:733
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -738,12 +739,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:742
+//line float32s_kernels.go:743
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:747
+//line float32s_kernels.go:748
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -753,7 +754,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:757
+//line float32s_kernels.go:758
 			}
 		}
 	}
@@ -791,7 +792,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:795
+//line float32s_kernels.go:796
 			}
 		}
 	}
@@ -806,13 +807,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:810
+//line float32s_kernels.go:811
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:816
+//line float32s_kernels.go:817
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -825,7 +826,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:829
+//line float32s_kernels.go:830
 					mores[tx] = more
 				}
 			}
@@ -841,12 +842,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:845
+//line float32s_kernels.go:846
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:850
+//line float32s_kernels.go:851
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -870,7 +871,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:874
+//line float32s_kernels.go:875
 			}
 		}
 	}
@@ -883,7 +884,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:887
+//line float32s_kernels.go:888
 			}
 		}
 	}
@@ -907,7 +908,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:911
+//line float32s_kernels.go:912
 			}
 		}
 	}
@@ -920,7 +921,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:924
+//line float32s_kernels.go:925
 			}
 		}
 	}
@@ -976,7 +977,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:980
+//line float32s_kernels.go:981
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -995,14 +996,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:999
+//line float32s_kernels.go:1000
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:1006
+//line float32s_kernels.go:1007
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1016,7 +1017,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float32s_kernels.go:1020
+//line float32s_kernels.go:1021
 						mores[tx] = more
 					}
 				}
@@ -1034,13 +1035,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float32s_kernels.go:1038
+//line float32s_kernels.go:1039
 					}
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:1044
+//line float32s_kernels.go:1045
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1057,7 +1058,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:1061
+//line float32s_kernels.go:1062
 			}
 		}
 	}
@@ -1070,7 +1071,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:1074
+//line float32s_kernels.go:1075
 			}
 		}
 	}
@@ -1096,7 +1097,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1100
+//line float32s_kernels.go:1101
 			}
 		}
 	}

@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "float64s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,float64,int,int32,int64,len,min,uint32,uint64 float64s",
@@ -511,6 +511,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
+	GO_LOOPED
 }
 #endif
 `})
@@ -671,13 +672,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:675
+//line float64s_kernels.go:676
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:681
+//line float64s_kernels.go:682
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -687,12 +688,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:691
+//line float64s_kernels.go:692
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:696
+//line float64s_kernels.go:697
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -702,7 +703,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:706
+//line float64s_kernels.go:707
 			}
 		}
 	}
@@ -735,13 +736,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:739
+//line float64s_kernels.go:740
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:745
+//line float64s_kernels.go:746
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -751,12 +752,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:755
+//line float64s_kernels.go:756
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:760
+//line float64s_kernels.go:761
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -766,7 +767,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:770
+//line float64s_kernels.go:771
 			}
 		}
 	}
@@ -804,7 +805,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:808
+//line float64s_kernels.go:809
 			}
 		}
 	}
@@ -819,13 +820,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:823
+//line float64s_kernels.go:824
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:829
+//line float64s_kernels.go:830
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -838,7 +839,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:842
+//line float64s_kernels.go:843
 					mores[tx] = more
 				}
 			}
@@ -854,12 +855,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:858
+//line float64s_kernels.go:859
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:863
+//line float64s_kernels.go:864
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -883,7 +884,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:887
+//line float64s_kernels.go:888
 			}
 		}
 	}
@@ -896,7 +897,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:900
+//line float64s_kernels.go:901
 			}
 		}
 	}
@@ -920,7 +921,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:924
+//line float64s_kernels.go:925
 			}
 		}
 	}
@@ -933,7 +934,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:937
+//line float64s_kernels.go:938
 			}
 		}
 	}
@@ -989,7 +990,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:993
+//line float64s_kernels.go:994
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -1008,14 +1009,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:1012
+//line float64s_kernels.go:1013
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:1019
+//line float64s_kernels.go:1020
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1029,7 +1030,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float64s_kernels.go:1033
+//line float64s_kernels.go:1034
 						mores[tx] = more
 					}
 				}
@@ -1047,13 +1048,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float64s_kernels.go:1051
+//line float64s_kernels.go:1052
 					}
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:1057
+//line float64s_kernels.go:1058
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1070,7 +1071,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:1074
+//line float64s_kernels.go:1075
 			}
 		}
 	}
@@ -1083,7 +1084,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:1087
+//line float64s_kernels.go:1088
 			}
 		}
 	}
@@ -1109,7 +1110,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:1113
+//line float64s_kernels.go:1114
 			}
 		}
 	}

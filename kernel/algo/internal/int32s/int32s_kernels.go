@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "int32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32 int32s",
@@ -493,6 +493,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -652,13 +653,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int32s_kernels.go:656
+//line int32s_kernels.go:657
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:662
+//line int32s_kernels.go:663
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -668,12 +669,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line int32s_kernels.go:672
+//line int32s_kernels.go:673
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:677
+//line int32s_kernels.go:678
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -683,7 +684,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int32s_kernels.go:687
+//line int32s_kernels.go:688
 			}
 		}
 	}
@@ -716,13 +717,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int32s_kernels.go:720
+//line int32s_kernels.go:721
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:726
+//line int32s_kernels.go:727
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -732,12 +733,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int32s_kernels.go:736
+//line int32s_kernels.go:737
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:741
+//line int32s_kernels.go:742
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -747,7 +748,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int32s_kernels.go:751
+//line int32s_kernels.go:752
 			}
 		}
 	}
@@ -785,7 +786,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int32s_kernels.go:789
+//line int32s_kernels.go:790
 			}
 		}
 	}
@@ -800,13 +801,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:804
+//line int32s_kernels.go:805
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:810
+//line int32s_kernels.go:811
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -819,7 +820,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int32s_kernels.go:823
+//line int32s_kernels.go:824
 					mores[tx] = more
 				}
 			}
@@ -835,12 +836,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int32s_kernels.go:839
+//line int32s_kernels.go:840
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:844
+//line int32s_kernels.go:845
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -864,7 +865,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int32s_kernels.go:868
+//line int32s_kernels.go:869
 			}
 		}
 	}
@@ -877,7 +878,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int32s_kernels.go:881
+//line int32s_kernels.go:882
 			}
 		}
 	}
@@ -901,7 +902,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int32s_kernels.go:905
+//line int32s_kernels.go:906
 			}
 		}
 	}
@@ -914,7 +915,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int32s_kernels.go:918
+//line int32s_kernels.go:919
 			}
 		}
 	}
@@ -970,7 +971,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int32s_kernels.go:974
+//line int32s_kernels.go:975
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -989,14 +990,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:993
+//line int32s_kernels.go:994
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:1000
+//line int32s_kernels.go:1001
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1010,7 +1011,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line int32s_kernels.go:1014
+//line int32s_kernels.go:1015
 						mores[tx] = more
 					}
 				}
@@ -1028,13 +1029,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line int32s_kernels.go:1032
+//line int32s_kernels.go:1033
 					}
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:1038
+//line int32s_kernels.go:1039
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1051,7 +1052,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int32s_kernels.go:1055
+//line int32s_kernels.go:1056
 			}
 		}
 	}
@@ -1064,7 +1065,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int32s_kernels.go:1068
+//line int32s_kernels.go:1069
 			}
 		}
 	}
@@ -1090,7 +1091,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int32s_kernels.go:1094
+//line int32s_kernels.go:1095
 			}
 		}
 	}

@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "uint32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32 uint32s",
@@ -492,6 +492,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -651,13 +652,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint32s_kernels.go:655
+//line uint32s_kernels.go:656
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:661
+//line uint32s_kernels.go:662
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -667,12 +668,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line uint32s_kernels.go:671
+//line uint32s_kernels.go:672
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:676
+//line uint32s_kernels.go:677
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -682,7 +683,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint32s_kernels.go:686
+//line uint32s_kernels.go:687
 			}
 		}
 	}
@@ -715,13 +716,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint32s_kernels.go:719
+//line uint32s_kernels.go:720
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:725
+//line uint32s_kernels.go:726
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -731,12 +732,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint32s_kernels.go:735
+//line uint32s_kernels.go:736
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:740
+//line uint32s_kernels.go:741
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -746,7 +747,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint32s_kernels.go:750
+//line uint32s_kernels.go:751
 			}
 		}
 	}
@@ -784,7 +785,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint32s_kernels.go:788
+//line uint32s_kernels.go:789
 			}
 		}
 	}
@@ -799,13 +800,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:803
+//line uint32s_kernels.go:804
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:809
+//line uint32s_kernels.go:810
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -818,7 +819,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:822
+//line uint32s_kernels.go:823
 					mores[tx] = more
 				}
 			}
@@ -834,12 +835,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint32s_kernels.go:838
+//line uint32s_kernels.go:839
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:843
+//line uint32s_kernels.go:844
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -863,7 +864,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint32s_kernels.go:867
+//line uint32s_kernels.go:868
 			}
 		}
 	}
@@ -876,7 +877,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint32s_kernels.go:880
+//line uint32s_kernels.go:881
 			}
 		}
 	}
@@ -900,7 +901,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint32s_kernels.go:904
+//line uint32s_kernels.go:905
 			}
 		}
 	}
@@ -913,7 +914,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint32s_kernels.go:917
+//line uint32s_kernels.go:918
 			}
 		}
 	}
@@ -969,7 +970,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint32s_kernels.go:973
+//line uint32s_kernels.go:974
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -988,14 +989,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:992
+//line uint32s_kernels.go:993
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:999
+//line uint32s_kernels.go:1000
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1009,7 +1010,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line uint32s_kernels.go:1013
+//line uint32s_kernels.go:1014
 						mores[tx] = more
 					}
 				}
@@ -1027,13 +1028,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line uint32s_kernels.go:1031
+//line uint32s_kernels.go:1032
 					}
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:1037
+//line uint32s_kernels.go:1038
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1050,7 +1051,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint32s_kernels.go:1054
+//line uint32s_kernels.go:1055
 			}
 		}
 	}
@@ -1063,7 +1064,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint32s_kernels.go:1067
+//line uint32s_kernels.go:1068
 			}
 		}
 	}
@@ -1089,7 +1090,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint32s_kernels.go:1093
+//line uint32s_kernels.go:1094
 			}
 		}
 	}

@@ -1,0 +1,151 @@
+// Package limits has kernels in Go that come to the limits of drivers: programs with many rounds of loops, and deeply nested conditions.
+//
+//go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
+package limits
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+// once takes n rounds of one loop.
+//
+//halyard:kernel
+func once(t grid.Thread, n int32, x []int32) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	for range n {
+		x[i]++
+	}
+}
+
+// twice takes n*m rounds of a loop in another.
+//
+//halyard:kernel
+func twice(t grid.Thread, n, m int32, x []int32) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	for range n {
+		for range m {
+			x[i]++
+		}
+	}
+}
+
+// apart takes rounds that differ from thread to thread, so that those of threads which run in step are more than those of each.
+//
+//halyard:kernel
+func apart(t grid.Thread, n int32, x []int32) {
+	i := t.Global(0)
+	if i >= len(x) {
+		return
+	}
+	for k := range int32(8) {
+		m := int32(1)
+		if k == int32(i)%8 {
+			m = n
+		}
+		for range m {
+			x[i]++
+		}
+		if x[i] < 0 {
+			return
+		}
+	}
+}
+
+// Of neighbours, so many are found.
+const nearest = 10
+
+// neighbours finds the nearest vectors of dims numbers to each query, among those from first to last. best and at have those of earlier calls.
+//
+//halyard:kernel
+func neighbours(t grid.Thread, vectors, queries []float32, dims, first, last int32, best []float32, at []int32) {
+	q := t.Global(0)
+	if q >= len(best)/nearest {
+		return
+	}
+	var near [nearest]float32
+	var who [nearest]int32
+	for k := range nearest {
+		near[k], who[k] = best[q*nearest+k], at[q*nearest+k]
+	}
+	for v := first; v < last; v++ {
+		sum := float32(0)
+		for d := range dims {
+			diff := vectors[int(v*dims+d)] - queries[q*int(dims)+int(d)]
+			sum += diff * diff
+		}
+		if sum >= near[nearest-1] {
+			continue
+		}
+		k := nearest - 1
+		for ; k > 0 && near[k-1] > sum; k-- {
+			near[k], who[k] = near[k-1], who[k-1]
+		}
+		near[k], who[k] = sum, v
+	}
+	for k := range nearest {
+		best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
+	}
+}
+
+// queens counts the ways to place n queens. The columns of the first two are the thread's.
+//
+//halyard:kernel
+func queens(t grid.Thread, n int32, ways []int32) {
+	i := t.Global(0)
+	if i >= len(ways) {
+		return
+	}
+	all := int32(1)<<n - 1
+	var columns, left, right, free [32]int32
+	first, second := int32(1)<<(int32(i)/n), int32(1)<<(int32(i)%n)
+	columns[2] = first | second
+	left[2], right[2] = (first<<1|second)<<1, (first>>1|second)>>1
+	count, row := int32(0), int32(2)
+	free[2] = all &^ (columns[2] | left[2] | right[2])
+	if second&(first|first<<1|first>>1) != 0 {
+		row = 1
+	}
+	for row >= 2 {
+		if free[row] == 0 {
+			row--
+			continue
+		}
+		queen := free[row] & -free[row]
+		free[row] &^= queen
+		if row == n-1 {
+			count++
+			continue
+		}
+		columns[row+1] = columns[row] | queen
+		left[row+1], right[row+1] = (left[row]|queen)<<1, (right[row]|queen)>>1
+		row++
+		free[row] = all &^ (columns[row] | left[row] | right[row])
+	}
+	ways[i] = count
+}
+
+// inside counts how many of n points of a square are in the circle.
+//
+//halyard:kernel
+func inside(t grid.Thread, n int32, hits []uint32) {
+	i := t.Global(0)
+	if i >= len(hits) {
+		return
+	}
+	state := uint32(i)*747796405 + 2891336453
+	count := uint32(0)
+	for range n {
+		state = state*1664525 + 1013904223
+		x := state >> 17
+		state = state*1664525 + 1013904223
+		y := state >> 17
+		if x*x+y*y < 1<<30 {
+			count++
+		}
+	}
+	hits[i] = count
+}

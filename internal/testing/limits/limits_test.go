@@ -1,0 +1,242 @@
+package limits
+
+import (
+	"errors"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-halyard/halyard"
+	_ "github.com/go-halyard/halyard/backends"
+	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/testing/everydevice"
+)
+
+// full runs programs in the sizes in which people run them.
+var full = flag.Bool("full", false, "run the programs in full size")
+
+// ended reports whether a launch failed because the device's driver ends loops, with a line of this package. No result must be left then.
+func ended[T int32 | uint32 | float32](t *testing.T, q *halyard.Queue, x *halyard.Buffer[T]) bool {
+	t.Helper()
+	values := x.Values()
+	err := q.Err()
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, hal.ErrUnsupported) || !strings.Contains(err.Error(), "limits.go:") {
+		return true // as another test says
+	}
+	if len(values) != 0 && slices.ContainsFunc(values, func(v T) bool { return v != 0 }) {
+		t.Errorf("values are left of a launch that failed: %v", values[:min(len(values), 8)])
+	}
+	_ = q.Close()
+	t.Skip("refused: ", err)
+	return true
+}
+
+// Loops take as many rounds as Go says, or the launch fails with the line of the loop.
+func TestRounds(t *testing.T) {
+	x := make([]int32, 300)
+	for _, c := range []struct {
+		name   string
+		launch func(q *halyard.Queue, x *halyard.Buffer[int32])
+		each   int32
+		few    bool // every driver runs as many
+	}{
+		{"few", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Once(q.Over(len(x.Values())), 65000, x) }, 65000, true},
+		{"one loop", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Once(q.Over(300), 70000, x) }, 70000, false},
+		{"few of two loops", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Twice(q.Over(300), 250, 250, x) }, 62500, true},
+		{"two loops", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Twice(q.Over(300), 300, 300, x) }, 90000, false},
+		{"a long loop inside", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Twice(q.Over(300), 10, 60000, x) }, 600000, false},
+		{"few that differ", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Apart(q.Over(300), 8000, x) }, 8007, true},
+		{"rounds that differ", func(q *halyard.Queue, x *halyard.Buffer[int32]) { Apart(q.Over(300), 20000, x) }, 20007, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+				y := halyard.From(q, x)
+				c.launch(q, y)
+				if ended(t, q, y) {
+					if c.few {
+						t.Error(q.Err())
+					}
+					return
+				}
+				for i, v := range y.Values() {
+					if v != c.each {
+						t.Fatalf("thread %d took %d rounds, want %d", i, v, c.each)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Programs with many rounds.
+func TestPrograms(t *testing.T) {
+	t.Run("nearest neighbours", func(t *testing.T) { everydevice.Run(t, nearestNeighbours) })
+	t.Run("queens", func(t *testing.T) { everydevice.Run(t, countQueens) })
+	t.Run("Monte Carlo", func(t *testing.T) { everydevice.Run(t, monteCarlo) })
+}
+
+func size(small, large int) int {
+	if *full {
+		return large
+	}
+	return small
+}
+
+func nearestNeighbours(t *testing.T, q *halyard.Queue) {
+	n, dims, chunks, asked := size(9000, 200000), size(16, 128), size(3, 64), size(8, 16)
+	r := rand.New(rand.NewPCG(1, 2))
+	vectors, queries := make([]float32, n*dims), make([]float32, asked*dims)
+	for i := range vectors {
+		vectors[i] = float32(r.IntN(64))
+	}
+	for i := range queries {
+		queries[i] = float32(r.IntN(64))
+	}
+	best, at := make([]float32, asked*nearest), make([]int32, asked*nearest)
+	for i := range best {
+		best[i], at[i] = math.MaxFloat32, -1
+	}
+	v, u, b, a := halyard.From(q, vectors), halyard.From(q, queries), halyard.From(q, best), halyard.From(q, at)
+	for c := range chunks {
+		Neighbours(q.Over(asked), v, u, int32(dims), int32(c*n/chunks), int32((c+1)*n/chunks), b, a)
+	}
+	if ended(t, q, b) {
+		return
+	}
+	got, who := b.Values(), a.Values()
+	for k := range asked {
+		type found struct {
+			sum float32
+			at  int32
+		}
+		var all []found
+		for i := range n {
+			sum := float32(0)
+			for d := range dims {
+				diff := vectors[i*dims+d] - queries[k*dims+d]
+				sum += diff * diff
+			}
+			all = append(all, found{sum, int32(i)})
+		}
+		slices.SortStableFunc(all, func(x, y found) int { return int(x.sum) - int(y.sum) })
+		for j, want := range all[:nearest] {
+			if at := k*nearest + j; got[at] != want.sum || who[at] != want.at {
+				t.Fatalf("neighbour %d of query %d is vector %d at %v, want %d at %v", j, k, who[at], got[at], want.at, want.sum)
+			}
+		}
+	}
+}
+
+func countQueens(t *testing.T, q *halyard.Queue) {
+	n, want := size(9, 12), int32(size(352, 14200))
+	ways := halyard.New[int32](q, n*n)
+	Queens(q.Over(n*n), int32(n), ways)
+	if ended(t, q, ways) {
+		return
+	}
+	sum := int32(0)
+	for _, w := range ways.Values() {
+		sum += w
+	}
+	if sum != want {
+		t.Errorf("%d ways to place %d queens, want %d", sum, n, want)
+	}
+}
+
+func monteCarlo(t *testing.T, q *halyard.Queue) {
+	rounds, threads := size(100000, 1000000), 64
+	hits := halyard.New[uint32](q, threads)
+	Inside(q.Over(threads), int32(rounds), hits)
+	if ended(t, q, hits) {
+		return
+	}
+	for i, got := range hits.Values() {
+		state, want := uint32(i)*747796405+2891336453, uint32(0)
+		for range rounds {
+			state = state*1664525 + 1013904223
+			x := state >> 17
+			state = state*1664525 + 1013904223
+			if y := state >> 17; x*x+y*y < 1<<30 {
+				want++
+			}
+		}
+		if got != want {
+			t.Fatalf("thread %d has %d hits, want %d", i, got, want)
+		}
+	}
+}
+
+// Conditions that are nested, and those that stand one after the other, are those of Go; or the kernel is refused with the line.
+func TestNesting(t *testing.T) {
+	x := make([]int32, 330)
+	for i := range x {
+		x[i] = int32(i) - 10
+	}
+	for _, c := range []struct {
+		name   string
+		launch func(q *halyard.Queue, x, o *halyard.Buffer[int32])
+		want   func(v int32) int32
+		flat   bool // every driver runs it
+	}{
+		{"70 nested", func(q *halyard.Queue, x, o *halyard.Buffer[int32]) { Nested70(q, x, o) }, func(v int32) int32 { return nested(v, 70) }, true},
+		{"100 nested", func(q *halyard.Queue, x, o *halyard.Buffer[int32]) { Nested100(q, x, o) }, func(v int32) int32 { return nested(v, 100) }, false},
+		{"100 early returns", func(q *halyard.Queue, x, o *halyard.Buffer[int32]) { Returns100(q, x, o) }, func(v int32) int32 {
+			if v < 0 || v >= 100 {
+				return 100
+			}
+			return 101 * v
+		}, false},
+		{"a switch of 300 values", func(q *halyard.Queue, x, o *halyard.Buffer[int32]) { Switched(q, x, o) }, func(v int32) int32 {
+			if v < 0 || v >= 300 {
+				return -1
+			}
+			return 7*v + 1
+		}, true},
+		{"120 conditions in a row", func(q *halyard.Queue, x, o *halyard.Buffer[int32]) { Ladder(q, x, o) }, func(v int32) (sum int32) {
+			for k := range int32(3) {
+				if n := v + k; 0 <= n && n < 119 {
+					if n%7 == 3 {
+						break
+					}
+					sum += n + 1
+				}
+				sum++
+			}
+			return sum
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			everydevice.Run(t, func(t *testing.T, q *halyard.Queue) {
+				in, out := halyard.From(q, x), halyard.New[int32](q, len(x))
+				c.launch(q, in, out)
+				got := out.Values()
+				if err := q.Err(); err != nil {
+					if errors.Is(err, hal.ErrUnsupported) && !c.flat && strings.Contains(err.Error(), "nested.go:") {
+						_ = q.Close()
+						t.Skip("refused: ", err)
+					}
+					return // as everydevice says
+				}
+				for i, v := range x {
+					if want := c.want(v); got[i] != want {
+						t.Fatalf("%d gives %d, want %d", v, got[i], want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// nested returns what a kernel with so many nested conditions counts.
+func nested(v, depth int32) int32 {
+	if v >= depth {
+		return depth
+	}
+	return max(v, 0) + 100*(max(v, 0)+1)
+}

@@ -1,0 +1,155 @@
+package translate
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// This file finds how deeply conditions are nested, for drivers that take those too far in to be true. A compiler nests what follows an early return, or
+// a continue, in a condition of its own. Breaks are not nested.
+
+// fewNested is what every driver can nest.
+const fewNested = 48
+
+// nesting finds the deepest condition of a kernel.
+type nesting struct {
+	p     *Package
+	calls int  // how many the walk is in
+	inner bool // in a switch that a break leaves
+	most  int
+	at    token.Pos
+	now   token.Pos // of the statement
+}
+
+// nesting returns how deep the conditions of a kernel are nested, and where; 0 if every driver can nest them.
+func (p *Package) nesting(f *function) (most int, at token.Pos) {
+	n := &nesting{p: p}
+	n.list(f.decl.Body.List, 1) // a guard may be written as a condition around everything
+	if n.most < fewNested {
+		return 0, token.NoPos
+	}
+	return n.most, n.at
+}
+
+func (n *nesting) reach(depth int, at token.Pos) {
+	if depth > n.most {
+		n.most, n.at = depth, at
+	}
+}
+
+// list looks at the statements of a block, and returns how many more conditions what follows the block is in.
+func (n *nesting) list(list []ast.Stmt, depth int) (returns, continues int) {
+	for _, s := range list {
+		r, c := n.statement(s, depth+returns+continues)
+		returns, continues = returns+r, continues+c
+	}
+	return returns, continues
+}
+
+func (n *nesting) statement(s ast.Stmt, depth int) (returns, continues int) {
+	block := func(list []ast.Stmt) {
+		r, c := n.list(list, depth+1)
+		returns, continues = max(returns, min(r, 1)), max(continues, min(c, 1))
+	}
+	if s != nil {
+		n.now = s.Pos()
+	}
+	was := n.inner
+	defer func() { n.inner = was }()
+	switch s := s.(type) {
+	case nil:
+	case *ast.BlockStmt:
+		return n.list(s.List, depth)
+	case *ast.LabeledStmt:
+		return n.statement(s.Stmt, depth+1)
+	case *ast.ReturnStmt:
+		n.expressions(s, depth)
+		return 1, 0
+	case *ast.BranchStmt:
+		if s.Tok != token.BREAK || s.Label != nil || n.inner {
+			return 0, 1
+		}
+	case *ast.IfStmt:
+		if chain := ladder(s); chain != nil {
+			return n.statement(chain, depth)
+		}
+		n.reach(depth+1, s.Pos())
+		n.expressions(s.Init, depth)
+		n.expressions(s.Cond, depth)
+		block(s.Body.List)
+		if s.Else != nil {
+			block([]ast.Stmt{s.Else})
+		}
+	case *ast.ForStmt:
+		n.expressions(s.Init, depth)
+		n.expressions(s.Cond, depth+1)
+		n.expressions(s.Post, depth+1)
+		n.inner = false
+		block(s.Body.List)
+		return returns, 0
+	case *ast.RangeStmt:
+		n.expressions(s.X, depth)
+		n.inner = false
+		block(s.Body.List)
+		return returns, 0
+	case *ast.SwitchStmt:
+		values := 0
+		n.inner = s.Switch.IsValid() // else a ladder, which a break does not leave
+		n.expressions(s.Init, depth)
+		n.expressions(s.Tag, depth)
+		for _, c := range s.Body.List {
+			clause := c.(*ast.CaseClause)
+			for _, e := range clause.List {
+				if values++; values > mostLadder {
+					values = 1
+				}
+				n.reach(depth+values, e.Pos())
+				n.expressions(e, depth+values)
+			}
+			block(clause.Body)
+		}
+	default:
+		n.expressions(s, depth)
+	}
+	return returns, continues
+}
+
+// expressions looks for calls, and for operators whose right side is evaluated under a condition.
+func (n *nesting) expressions(in ast.Node, depth int) {
+	if in == nil || in == ast.Stmt(nil) || in == ast.Expr(nil) {
+		return
+	}
+	ast.Inspect(in, func(e ast.Node) bool {
+		switch e := e.(type) {
+		case *ast.BinaryExpr:
+			if e.Op == token.LAND || e.Op == token.LOR {
+				n.reach(depth+1, e.Pos())
+				n.expressions(e.X, depth)
+				n.expressions(e.Y, depth+1)
+				return false
+			}
+		case *ast.CallExpr:
+			id, _ := callee(ast.Unparen(e.Fun))
+			if f, ok := n.p.info.Uses[id].(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() != gridPath {
+				n.call(f, depth)
+			}
+		}
+		return true
+	})
+}
+
+// call looks at a function that is called. Its place is that of the call, if it is in another package.
+func (n *nesting) call(f *types.Func, depth int) {
+	pkg, decl := n.p.source(f)
+	if decl == nil || decl.Body == nil || n.calls > 16 {
+		return
+	}
+	inner := &nesting{p: pkg, calls: n.calls + 1}
+	inner.list(decl.Body.List, depth)
+	if pkg == n.p {
+		n.reach(inner.most, inner.at)
+	} else {
+		n.reach(inner.most, n.now)
+	}
+}
