@@ -9,6 +9,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/callsite"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/protocol"
 )
 
 // ErrFrozen is the kind of the error of a write to a frozen buffer.
@@ -69,7 +70,22 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
+	if e.op == e.Requested.Action {
+		return e.parties() // which begin with the name
+	}
 	return e.op + ": " + e.parties()
+}
+
+// As makes errors.As find a [*hal.Error], too, as in all other errors of calls.
+func (e *ConflictError) As(target any) bool {
+	t, ok := target.(**hal.Error)
+	if ok {
+		*t = &hal.Error{Op: e.op, Device: -1, Kind: hal.ErrBusy, Detail: e.parties()}
+		if !e.Is(hal.ErrBusy) {
+			(*t).Kind = coherence.ErrConflict
+		}
+	}
+	return ok
 }
 
 func (e *ConflictError) parties() string {
@@ -93,18 +109,25 @@ func (e *ConflictError) Is(target error) bool {
 
 // conflictError is the error of an access p at a place, which x excludes.
 func (s *storage) conflictError(op string, p part, place string, x *access) *ConflictError {
-	var here callsite.Site
-	callsite.Here(&here)
 	holder := s.party(x.Part, s.placeName(x.place, x.stream), &x.site)
-	return &ConflictError{op: op, buffer: s.name, Requested: s.party(p, place, &here), Holder: holder, holder: x}
+	return &ConflictError{op: op, buffer: s.name, Requested: s.requested(op, p, place), Holder: holder, holder: x}
 }
 
 // staleError is the error of MarkModified for elements that are not current at the device.
 func (x *access) staleError(detail string) *ConflictError {
 	s := x.storage
+	return &ConflictError{op: x.op, buffer: s.name, Requested: s.requested(x.op, x.Part, s.placeName(x.place, x.stream)), detail: detail}
+}
+
+// requested describes the access of the call under way.
+func (s *storage) requested(op string, p part, place string) Access {
 	var here callsite.Site
-	callsite.Here(&here)
-	return &ConflictError{op: x.op, buffer: s.name, Requested: s.party(x.Part, s.placeName(x.place, x.stream), &here), detail: detail}
+	callsite.Beyond(&here, packagePath)
+	a := s.party(p, place, &here)
+	if p.Mode == protocol.MarkModified {
+		a.Action = op // or MarkHostModified
+	}
+	return a
 }
 
 // conflictWith is the error of x, which other excludes.

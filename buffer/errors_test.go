@@ -42,6 +42,8 @@ func TestWaitsThatAreGivenUpSaySoOnce(t *testing.T) {
 		require.ErrorIs(t, err, coherence.ErrConflict, op)
 		var c *buffer.ConflictError
 		require.ErrorAs(t, err, &c, op)
+		require.Contains(t, c.Requested.Site, "errors_test.go:", op)
+		require.Contains(t, c.Holder.Site, "errors_test.go:", op)
 		text := err.Error()
 		for _, once := range []string{op + ": ", "not ready", reason.Error(), "excluded by ReadWrite of [0, 4) at one:1"} {
 			require.Equal(t, 1, strings.Count(text, once), "%q in %s", once, text)
@@ -49,6 +51,45 @@ func TestWaitsThatAreGivenUpSaySoOnce(t *testing.T) {
 		require.NotContains(t, text, "\n", op)
 	}
 	require.NoError(t, l.Release())
+}
+
+// Each conflict says where both accesses were made, from however deep in the package it comes, and errors.As finds a hal.Error in it.
+func TestConflictsNameBothLines(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	b := newBuffer(t, make([]uint32, 4))
+	require.NoError(t, b.Prefetch(s))
+	tries := map[string]func() error{
+		"TryAcquire":       func() error { _, err := b.TryAcquire(s, coherence.Read); return err },
+		"Prefetch":         func() error { return b.Prefetch(s) },
+		"MarkModified":     func() error { return b.MarkModified(s) },
+		"MarkHostModified": b.MarkHostModified,
+		"Reset":            b.Reset,
+		"Close":            b.Close,
+	}
+	hold := func() (release func() error) {
+		l, err := b.AcquireHost(ctx, coherence.ReadWrite)
+		require.NoError(t, err)
+		return l.Release
+	}
+	release := hold()
+	for op, try := range tries {
+		err := try()
+		var c *buffer.ConflictError
+		require.ErrorAs(t, err, &c, op)
+		require.Contains(t, c.Requested.Site, "errors_test.go:", op)
+		require.Contains(t, c.Holder.Site, "errors_test.go:", op)
+		require.Equal(t, 1, strings.Count(err.Error(), op), err)
+		var e *hal.Error
+		require.ErrorAs(t, err, &e, op)
+		require.Equal(t, op, e.Op)
+		require.Equal(t, hal.ErrBusy, e.Kind)
+	}
+	require.NoError(t, release())
+	require.NoError(t, b.Overwrite(ctx, nothing))
+	var c *buffer.ConflictError
+	require.ErrorAs(t, b.MarkModified(s), &c)
+	require.Contains(t, c.Requested.Site, "errors_test.go:")
 }
 
 // However MarkModified conflicts, errors.As finds the same type. Only where somebody else is in the way may the same call succeed later.
@@ -60,7 +101,7 @@ func TestMarkModifiedConflictsWithOneType(t *testing.T) {
 		busy    bool
 	}{
 		"no replica": {func(*testing.T, *buffer.Buffer[uint32]) {},
-			"MarkModified: MarkModified of [0, 4) at one:1", false},
+			"MarkModified of [0, 4) at one:1", false},
 		"stale": {func(t *testing.T, b *buffer.Buffer[uint32]) {
 			require.NoError(t, b.Prefetch(s))
 			require.NoError(t, b.Overwrite(ctx, func([]uint32) error { return nil }))
@@ -91,6 +132,7 @@ func TestMarkModifiedConflictsWithOneType(t *testing.T) {
 			require.Equal(t, c.busy, conflict.Holder != buffer.Access{})
 			require.Equal(t, "MarkModified", conflict.Requested.Action)
 			require.ErrorContains(t, err, c.text)
+			require.Equal(t, 1, strings.Count(err.Error(), "MarkModified"))
 			require.Equal(t, before, b.State())
 		})
 	}
