@@ -411,6 +411,9 @@ func (b *Buffer[T]) String() string {
 	if b == nil || b.s == nil {
 		return fmt.Sprintf("no buffer of %T", element)
 	}
+	if b.s.gone.Load() {
+		return fmt.Sprintf("closed buffer of %d %T", b.Len(), element)
+	}
 	return fmt.Sprintf("buffer of %d %T", b.Len(), element)
 }
 
@@ -496,6 +499,7 @@ func (s *storage) shut(op string) (u *hostmem.LastUse, err error) {
 		return nil, e
 	}
 	s.closed = true
+	s.gone.Store(true)
 	c := cause{op: "Close", action: protocol.Reset}
 	var first error
 	keep := func(err error) {

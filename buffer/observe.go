@@ -111,8 +111,8 @@ var observers struct {
 // Observe calls fn for every activity of every buffer until stop is called. Observers are called in the order of their registration, with
 // a buffer locked: fn must not wait for other goroutines, and should be quick. It must not use buffers or leases: a call of them panics
 // within fn. If fn panics, the call of the program during which it ran does its work first, ends the lease or access that it would have
-// returned, and panics then; a panic on a goroutine of this package is raised by the buffer's next call that begins or ends an access. fn
-// must not end its goroutine, as FailNow of package testing does.
+// returned, and panics then; a panic on a goroutine of this package is raised by the buffer's next call that begins or ends an access. An
+// fn that ends its goroutine, as FailNow of package testing does, counts as one that panics.
 func Observe(fn func(Activity)) (stop func()) {
 	e := &fn
 	change := func(edit func([]*func(Activity)) []*func(Activity)) {

@@ -135,6 +135,7 @@ type storage struct {
 	mu       mutex
 	thrown   error // a callback has panicked with this during the call that has locked mu
 	closed   bool
+	gone     atomic.Bool // closed, for String
 	frozen   int // calls of Freeze that Unfreeze has not undone
 	queue    queue.Queue[*access]
 	accesses struct { // accesses that have ended, for reuse
@@ -422,19 +423,27 @@ func (s *storage) unlocked(fn func()) {
 // ReleaseChecked.
 var callbacks atomic.Int32
 
-// callback runs such a function. The state is half changed meanwhile, so a panic does not go on from here: it is returned as an error.
-//
-//go:noinline
+// callback runs such a function. The state is half changed meanwhile, so a panic does not go on from here: it is returned as an error. So
+// that a function which ends its goroutine does not end the caller's, it has one of its own.
 func callback(fn func()) (thrown error) {
+	ended := make(chan error)
+	go calledBack(fn, ended)
+	return <-ended
+}
+
+// calledBack has a name that refuseCallbacks finds on the stack.
+func calledBack(fn func(), ended chan<- error) {
 	callbacks.Add(1)
+	thrown := error(&panicked{"it ended its goroutine", nil})
 	defer func() {
 		callbacks.Add(-1)
 		if p := recover(); p != nil {
 			thrown = &panicked{p, debug.Stack()}
 		}
+		ended <- thrown
 	}()
 	fn()
-	return nil
+	thrown = nil
 }
 
 // panicked is a panic in a callback.
@@ -486,7 +495,7 @@ func lookForCallback() {
 		frames := runtime.CallersFrames(pcs[:n])
 		for more := n > 0; more; {
 			var f runtime.Frame
-			if f, more = frames.Next(); f.Function == packagePath+".callback" {
+			if f, more = frames.Next(); f.Function == packagePath+".calledBack" {
 				panic("buffer: observers and functions of ReleaseChecked run with a buffer locked, and must not use buffers")
 			}
 		}

@@ -52,6 +52,8 @@ func TestValuesPrintWhatTheyAre(t *testing.T) {
 	}
 	require.NoError(t, l.Release())
 	require.NoError(t, e.Close())
+	require.NoError(t, b.Close())
+	require.Equal(t, "closed buffer of 100 float32", fmt.Sprint(b))
 	require.Equal(t, "event on prints:1", fmt.Sprint(e), "closed")
 }
 

@@ -2,6 +2,7 @@ package array
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
@@ -125,17 +126,34 @@ func (a *Array[T]) check(op string) error {
 }
 
 // Shape returns a copy of the extents of the axes.
-func (a *Array[T]) Shape() []int { return append([]int{}, a.at.shape...) }
+func (a *Array[T]) Shape() []int { return append([]int{}, a.laid().shape...) }
 
 // Strides returns a copy of the strides: for each axis, the distance in the buffer between neighbouring elements, counted in elements.
-func (a *Array[T]) Strides() []int { return append([]int{}, a.at.strides...) }
+func (a *Array[T]) Strides() []int { return append([]int{}, a.laid().strides...) }
 
 // Offset returns the place in the buffer of the element whose indices are all 0.
-func (a *Array[T]) Offset() int { return a.at.off }
+func (a *Array[T]) Offset() int { return a.laid().off }
+
+// laid returns the layout, of a nil Array too.
+func (a *Array[T]) laid() layout {
+	if a == nil {
+		return layout{}
+	}
+	return a.at
+}
+
+// String says which shape and elements the array has, for fmt.Println and logs. It does not look at the elements.
+func (a *Array[T]) String() string {
+	var element T
+	if a == nil || a.b == nil {
+		return fmt.Sprintf("no array of %T", element)
+	}
+	return fmt.Sprintf("array of shape %v in a %v", a.at.shape, a.b)
+}
 
 // Len returns the number of elements.
 func (a *Array[T]) Len() int {
-	if a.b == nil {
+	if a == nil || a.b == nil {
 		return 0
 	}
 	return a.at.length()

@@ -2,6 +2,7 @@ package array_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,4 +82,21 @@ func TestNoElements(t *testing.T) {
 	require.NoError(t, gone.Close())
 	_, err = gone.Values(ctx)
 	require.ErrorIs(t, err, hal.ErrClosed)
+}
+
+// A nil or zero array has no elements and no axes, and printing an array says what it is.
+func TestNilArrayAndString(t *testing.T) {
+	for _, a := range []*array.Array[int32]{nil, {}} {
+		require.Zero(t, a.Len())
+		require.Zero(t, a.Offset())
+		require.Empty(t, a.Shape())
+		require.Empty(t, a.Strides())
+		require.Equal(t, "no array of int32", fmt.Sprint(a))
+		require.ErrorIs(t, a.Want(coherence.Read).Err(), hal.ErrInvalidArgument)
+	}
+	a, err := array.New[int32](2, 3)
+	require.NoError(t, err)
+	require.Equal(t, "array of shape [2 3] in a buffer of 6 int32", fmt.Sprint(a))
+	require.NoError(t, a.Close())
+	require.Equal(t, "array of shape [2 3] in a closed buffer of 6 int32", fmt.Sprint(a))
 }
