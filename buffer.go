@@ -89,17 +89,20 @@ func (x *Buffer[T]) Len() int {
 }
 
 // Values waits for the work that writes the elements, and returns a copy of them. After an error they are zeros.
-func (x *Buffer[T]) Values() []T { return x.values("Values") }
+func (x *Buffer[T]) Values() []T {
+	values, _ := x.values("Values")
+	return values
+}
 
-func (x *Buffer[T]) values(op string) []T {
-	values := make([]T, x.Len())
+func (x *Buffer[T]) values(op string) (values []T, ok bool) {
+	values = make([]T, x.Len())
 	if x.begin(op) {
 		defer x.end()
-		if x.q.keep(called(op, x.b.CopyOut(x.q.ctx, values))) {
+		if ok = !x.q.keep(called(op, x.b.CopyOut(x.q.ctx, values))); !ok {
 			clear(values)
 		}
 	}
-	return values
+	return values, ok
 }
 
 // At returns element i, 0 after an error. It waits for the work that writes it.
@@ -182,7 +185,14 @@ func returning[T any](fn func([]T)) func([]T) error {
 }
 
 // View2 is View of two buffers at once.
+//
+//go:noinline
 func View2[T, U buffer.Element](x *Buffer[T], y *Buffer[U], fn func([]T, []U)) {
+	if fn == nil {
+		x.View(nil) // which refuses it
+		return
+	}
+	// Were this inlined, its functions would have the caller's name, and site would take them for the program's.
 	x.View(func(s []T) { y.View(func(t []U) { fn(s, t) }) })
 }
 
@@ -221,7 +231,7 @@ func (x *Buffer[T]) InRows(cols int) *Matrix[T] {
 		}
 		x.end()
 	}
-	return &Matrix[T]{x, cols}
+	return &Matrix[T]{x, max(cols, 0)}
 }
 
 // Rows is the number of rows.
@@ -316,10 +326,7 @@ func (x *Buffer[T]) missing(op string) error {
 	case x == nil || x.q == nil:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero buffer")
 	case x.b == nil:
-		f := x.q.first
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the queue of the buffer has failed", Err: f.err}
+		return &hal.Error{Op: op, Device: -1, Kind: hal.ErrInvalidArgument, Detail: "the queue of the buffer has failed", Err: x.q.first.said()}
 	}
 	return nil
 }
@@ -328,11 +335,19 @@ func (x *Buffer[T]) missing(op string) error {
 const shown = 16
 
 // String shows the elements, as fmt.Println shows a slice, or the first 16 of them and how many more there are. It waits as Values does.
+// After an error it has that in place of the elements.
 func (x *Buffer[T]) String() string {
 	n := x.Len()
-	if n <= shown {
-		return fmt.Sprint(x.values("String"))
+	part := x
+	if n > shown {
+		part = x.Slice(0, shown)
 	}
-	text := fmt.Sprint(x.Slice(0, shown).values("String"))
-	return fmt.Sprintf("%s ... %d more]", strings.TrimSuffix(text, "]"), n-shown)
+	values, ok := part.values("String")
+	switch {
+	case !ok && x != nil && x.q != nil:
+		return fmt.Sprintf("[no elements: %v]", x.q.first.said())
+	case n <= shown:
+		return fmt.Sprint(values)
+	}
+	return fmt.Sprintf("%s ... %d more]", strings.TrimSuffix(fmt.Sprint(values), "]"), n-shown)
 }

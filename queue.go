@@ -76,7 +76,7 @@ type first struct {
 	mu     sync.Mutex
 	err    *Error
 	failed atomic.Bool // err is not nil
-	told   bool
+	told   bool        // the program has asked for it
 	open   bool        // the queue counts in devices.queues; devices.mu guards it
 	launch func(error) // keep, for layer.Owned
 }
@@ -244,8 +244,15 @@ func (q *Queue) Err() error {
 	}
 	f := c.first
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.told = true
+	f.mu.Unlock()
+	return f.said()
+}
+
+// said returns the first error.
+func (f *first) said() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.err == nil {
 		return nil
 	}
@@ -320,7 +327,12 @@ func (q *Queue) Close() error {
 	case <-c.ended:
 		c.keep(c.failed)
 	case <-c.ctx.Done():
-		c.keep(layer.Interrupted("Close", c.ctx))
+		select {
+		case <-c.ended: // both have come
+			c.keep(c.failed)
+		default:
+			c.keep(layer.Interrupted("Close", c.ctx))
+		}
 	}
 	return q.Err()
 }
@@ -482,7 +494,7 @@ func (q *Queue) Launching(kernel string, over hal.Grid) (ctx context.Context, st
 		over = q.grid
 	} else if layer.Dimensions(over) == 0 {
 		c.keep(hal.Errorf("launch", hal.ErrInvalidArgument,
-			"the data of kernel %s do not say how many threads it needs; launch it on q.Over(n)", kernel))
+			"the data of kernel %s do not say how many threads it needs; launch it on q.Over(n), with a number for each dimension", kernel))
 		c.end()
 		return nil, nil, grid, false
 	}

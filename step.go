@@ -30,7 +30,7 @@ type Step struct {
 // the kernels are part of the step: what is to change from run to run belongs in a buffer, of one element for example. Within fn, calls on
 // buffers fail, apart from New, From, Slice, As and InRows: make them before Record or after Run.
 //
-// The step keeps its buffers reachable. Once one of them is closed, Run fails.
+// The step keeps its buffers reachable. Once one of them is closed, Run fails. The step of an fn that launches nothing does nothing.
 func (q *Queue) Record(fn func(*Queue)) *Step {
 	const op = "Record"
 	s := &Step{q: q.core()}

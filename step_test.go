@@ -77,7 +77,6 @@ func TestWhatRecordRefuses(t *testing.T) {
 		says string
 		fn   func(outer, q *halyard.Queue, x *halyard.Buffer[float32])
 	}{
-		{"the function made no launch", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) {}},
 		{"argument y: the buffer is closed", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { small.Saxpy(q, 1, x, gone) }},
 		{"argument x", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { small.Saxpy(q.Over(3), 1, nil, x) }},
 		{"launch it on q.Over(n)", func(outer, q *halyard.Queue, x *halyard.Buffer[float32]) { small.Number(q, halyard.As[int32](x)) }},

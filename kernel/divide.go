@@ -234,7 +234,7 @@ func (d *division) apart(args []Arg) bool {
 // launch takes leases on all buffers, on the devices of all parts, and enqueues the parts. A launch that is refused changes no element.
 func (d *division) launch(ctx context.Context, args []Arg) (err error) {
 	if d.cover, err = parts.Cover(ctx, d.wants); err != nil {
-		return d.on[0].unleased(err, args, d.wants)
+		return d.on[0].unleased("launch", err, args, d.wants)
 	}
 	enqueued := false
 	defer func() { err = cmp.Or(err, d.end(ctx, 0, enqueued)) }()

@@ -232,7 +232,7 @@ func (k *Kernel) Launch(ctx context.Context, stream *hal.Stream, grid hal.Grid, 
 	var leases buffer.Leases
 	if len(s.wants) > 0 {
 		if leases, err = buffer.ReserveAll(ctx, stream, s.wants...); err != nil {
-			return d.unleased(err, args, s.wants)
+			return d.unleased(op, err, args, s.wants)
 		}
 		s.regions = leases.Regions(s.regions)
 	}
@@ -343,10 +343,10 @@ func buffersOf(args []Arg) iter.Seq2[int, int] {
 }
 
 // unleased returns the error of a launch whose leases were refused. If that is due to an argument, the error names it.
-func (d *onDevice) unleased(err error, args []Arg, wants []buffer.Want) error {
+func (d *onDevice) unleased(op string, err error, args []Arg, wants []buffer.Want) error {
 	for n, i := range buffersOf(args) {
 		if why := wants[n].Err(); why != nil {
-			e := d.refuse("launch", "%s", d.argument(i)).(*hal.Error)
+			e := d.refuse(op, "%s", d.argument(i)).(*hal.Error)
 			if inner, ok := why.(*hal.Error); ok {
 				e.Kind, e.Detail, why = inner.Kind, e.Detail+": "+inner.Detail, inner.Err
 			}

@@ -14,9 +14,13 @@ type Queue interface {
 	// zero Grid if that does not follow from the data. If ok is false, nothing is launched.
 	Launching(kernel string, over hal.Grid) (ctx context.Context, stream *hal.Stream, grid hal.Grid, ok bool)
 
-	// Launched takes the result of the launch.
+	// Launched takes the result of the launch. It is called after each Launching whose ok was true, also if the launch panics or ends its
+	// goroutine: with ErrUnfinished.
 	Launched(err error)
 }
+
+// ErrUnfinished is what launchers pass to [Queue.Launched] for a launch that has not returned.
+var ErrUnfinished = hal.Errorf("launch", hal.ErrInvalidArgument, "the launch did not return: it panicked, or ended its goroutine")
 
 // Vector is what a launcher takes for a slice of the kernel with elements of type T: a *buffer.Buffer[T], a *halyard.Buffer[T], or a
 // contiguous *array.Array[T].

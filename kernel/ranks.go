@@ -78,7 +78,7 @@ func (d *division) launchAmong(ctx context.Context, stream *hal.Stream, k *Kerne
 	}
 	for i := range d.wants {
 		if err := d.wants[i].Err(); err != nil {
-			return d.on[0].unleased(err, args, d.wants)
+			return d.on[0].unleased("launch", err, args, d.wants)
 		}
 	}
 	rank, size := r.Ranks()

@@ -72,7 +72,7 @@ type recorded struct {
 // These launches are checked and compiled, and nothing runs: no element changes, and nothing is copied. Numbers and structures are part of
 // the step, with the values that they have now. What is to change from run to run belongs in a buffer.
 //
-// The step keeps the buffers reachable, but not open: once one is closed, Run fails.
+// The step keeps the buffers reachable, but not open: once one is closed, Run fails. The step of an fn that launches nothing does nothing.
 func Record(ctx context.Context, stream *hal.Stream, fn func(*Step) error) (*Step, error) {
 	const op = "record"
 	switch {
@@ -83,21 +83,25 @@ func Record(ctx context.Context, stream *hal.Stream, fn func(*Step) error) (*Ste
 	}
 	l := &launches{}
 	s := &Step{stream: stream, recording: l}
-	err := fn(s)
-	s.mu.Lock()
-	s.recording = nil
-	s.mu.Unlock()
-	switch {
+	switch err := s.record(fn); {
 	case err != nil:
 		return nil, err
 	case s.refused:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "a launch of the function was refused")
-	case len(l.list) == 0:
-		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "the function made no launch on a grid of the step")
 	}
 	l.combine()
 	s.state.Store(l)
 	return s, nil
+}
+
+// record calls the function of Record.
+func (s *Step) record(fn func(*Step) error) error {
+	defer func() {
+		s.mu.Lock()
+		s.recording = nil
+		s.mu.Unlock()
+	}()
+	return fn(s)
 }
 
 // recorder is what the grids of a step carry.
@@ -152,7 +156,7 @@ func (s *Step) checked(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	}
 	for i := range used.wants {
 		if err := used.wants[i].Err(); err != nil {
-			return one, d.unleased(err, args, used.wants)
+			return one, d.unleased("launch", err, args, used.wants)
 		}
 	}
 	// A launch that does nothing checks the rest, with memory of no bytes for each buffer.
@@ -337,7 +341,7 @@ func (l *launches) unleased(err error) error {
 		one := &l.list[i]
 		for j := range one.wants {
 			if one.wants[j].Err() != nil {
-				return one.on.unleased(err, one.args, one.wants)
+				return one.on.unleased("run", err, one.args, one.wants)
 			}
 		}
 	}

@@ -124,7 +124,9 @@ var (
 // TreeSum launches treeSum on a queue, on the grid of q.Over or q.Grid.
 func TreeSum(q kernel.Queue, x kernel.Vector[float32], sums kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("treeSum", hal.Grid{}); ok {
-		q.Launched(TreeSumOn(ctx, s, over, x, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TreeSumOn(ctx, s, over, x, sums)
 	}
 }
 
@@ -136,7 +138,9 @@ func TreeSumOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 // Bitonic launches bitonic on a queue, on the grid of q.Over or q.Grid.
 func Bitonic(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("bitonic", hal.Grid{}); ok {
-		q.Launched(BitonicOn(ctx, s, over, x, y))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = BitonicOn(ctx, s, over, x, y)
 	}
 }
 
@@ -184,14 +188,14 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 					me := tx
 //line barriers.go:16
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:188
+//line main_kernels.go:192
 				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:195
+//line main_kernels.go:199
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -203,13 +207,13 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 //line barriers.go:20
 							part[me] += part[me+half]
 						}
-//line main_kernels.go:207
+//line main_kernels.go:211
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:213
+//line main_kernels.go:217
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -219,7 +223,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:223
+//line main_kernels.go:227
 			}
 		}
 	}
@@ -248,17 +252,17 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:252
+//line main_kernels.go:256
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:259
+//line main_kernels.go:263
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:262
+//line main_kernels.go:266
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -268,14 +272,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:272
+//line main_kernels.go:276
 					}
 				}
 			}
 		}
-//line main_kernels.go:277
+//line main_kernels.go:281
 	}
-//line main_kernels.go:279
+//line main_kernels.go:283
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -292,7 +296,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:296
+//line main_kernels.go:300
 				}
 			}
 		}

@@ -129,11 +129,11 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "vectors.go:21",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
-	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "vectors.go:45",
+	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66", Rounds: [][]int{{1048576}}, RoundsAt: "vectors.go:68",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
-	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}, Rounds: [][]int{{1}, {1, 6}}, RoundsAt: "vectors.go:83",
+	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
@@ -261,7 +261,6 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		h_ay[GO_AT(v_5, h_ay_n, 7)] = v_8;
 		h_az[GO_AT(v_6, h_az_n, 7)] = v_9;
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
@@ -286,7 +285,6 @@ KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO
 		}
 	}
 	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 8)] = ((u16)h_count);
-	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
@@ -306,7 +304,6 @@ KERNEL void k_products(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, 
 		}
 	}
 	h_sums[GO_AT(h_i, h_sums_n, 10)] = h_sum;
-	GO_LOOPED
 }
 #endif
 
@@ -432,7 +429,9 @@ var (
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
-		q.Launched(SaxpyOn(ctx, s, over, a, x, y))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SaxpyOn(ctx, s, over, a, x, y)
 	}
 }
 
@@ -444,7 +443,9 @@ func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x ker
 // Heat launches heat on a queue, on the grid of q.Over or q.Grid.
 func Heat(q kernel.Queue, n int, from kernel.Vector[float32], to kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("heat", hal.Grid{}); ok {
-		q.Launched(HeatOn(ctx, s, over, n, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = HeatOn(ctx, s, over, n, from, to)
 	}
 }
 
@@ -456,7 +457,9 @@ func HeatOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, from kerne
 // Attract launches attract on a queue, with as many threads as its data have places for.
 func Attract(q kernel.Queue, px kernel.Vector[float32], py kernel.Vector[float32], pz kernel.Vector[float32], mass kernel.Vector[float32], ax kernel.Vector[float32], ay kernel.Vector[float32], az kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("attract", hal.Over(kernel.Len(px))); ok {
-		q.Launched(AttractOn(ctx, s, over, px, py, pz, mass, ax, ay, az))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AttractOn(ctx, s, over, px, py, pz, mass, ax, ay, az)
 	}
 }
 
@@ -468,7 +471,9 @@ func AttractOn(ctx context.Context, s *hal.Stream, over hal.Grid, px kernel.Vect
 // Mandelbrot launches mandelbrot on a queue, on the grid of q.Over or q.Grid.
 func Mandelbrot(q kernel.Queue, n int32, limit int32, out kernel.Vector[uint16]) {
 	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Grid{}); ok {
-		q.Launched(MandelbrotOn(ctx, s, over, n, limit, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MandelbrotOn(ctx, s, over, n, limit, out)
 	}
 }
 
@@ -480,7 +485,9 @@ func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, li
 // Products launches products on a queue, with as many threads as its data have places for.
 func Products(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64], each int) {
 	if ctx, s, over, ok := q.Launching("products", hal.Over(kernel.Len(sums))); ok {
-		q.Launched(ProductsOn(ctx, s, over, a, b, sums, each))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ProductsOn(ctx, s, over, a, b, sums, each)
 	}
 }
 
@@ -492,7 +499,9 @@ func ProductsOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vect
 // Price launches price on a queue, with as many threads as its data have places for.
 func Price(q kernel.Queue, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
-		q.Launched(PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put)
 	}
 }
 
@@ -602,7 +611,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:606
+//line vectors_kernels.go:615
 				}
 				{
 					at := at + 1
@@ -612,7 +621,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:616
+//line vectors_kernels.go:625
 				}
 			}
 			if at < count {
@@ -622,7 +631,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:626
+//line vectors_kernels.go:635
 			}
 			x_ = to - 1
 			continue
@@ -631,7 +640,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:635
+//line vectors_kernels.go:644
 	}
 }
 
@@ -677,7 +686,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:681
+//line vectors_kernels.go:690
 			}
 			x = to_ - 1
 			continue
@@ -695,7 +704,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:699
+//line vectors_kernels.go:708
 	}
 }
 
@@ -722,7 +731,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:726
+//line vectors_kernels.go:735
 	}
 }
 
@@ -745,7 +754,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:749
+//line vectors_kernels.go:758
 	}
 }
 
@@ -765,7 +774,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:769
+//line vectors_kernels.go:778
 	}
 }
 
@@ -809,7 +818,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:813
+//line vectors_kernels.go:822
 			}
 			x = to - 1
 			continue
@@ -827,7 +836,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:831
+//line vectors_kernels.go:840
 	}
 }
 

@@ -125,7 +125,9 @@ func (q *Queue) gather(op string, root int, x kernel.Operand) {
 	}
 	ctx, _, _, ok := q.Launching(op, hal.Over(1))
 	if ok {
-		q.Launched(q.ranks.gather(ctx, op, root, x))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = q.ranks.gather(ctx, op, root, x)
 	}
 }
 

@@ -80,7 +80,9 @@ var (
 // RowsLaplace launches rowsLaplace on a queue, on the grid of q.Over or q.Grid.
 func RowsLaplace(q kernel.Queue, p kernel.Vector[float32], q_ kernel.Vector[float32], n int, above int, below int) {
 	if ctx, s, over, ok := q.Launching("rowsLaplace", hal.Grid{}); ok {
-		q.Launched(RowsLaplaceOn(ctx, s, over, p, q_, n, above, below))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = RowsLaplaceOn(ctx, s, over, p, q_, n, above, below)
 	}
 }
 
@@ -156,7 +158,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:160
+//line main_kernels.go:162
 			}
 			x = to - 1
 			continue
@@ -181,7 +183,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:185
+//line main_kernels.go:187
 	}
 }
 

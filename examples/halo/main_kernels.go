@@ -76,7 +76,9 @@ var (
 // Smooth launches smooth on a queue, with as many threads as its data have places for.
 func Smooth(q kernel.Queue, from int, src kernel.Vector[float32], dst kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("smooth", hal.Over(kernel.Len(dst))); ok {
-		q.Launched(SmoothOn(ctx, s, over, from, src, dst))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SmoothOn(ctx, s, over, from, src, dst)
 	}
 }
 
@@ -137,7 +139,7 @@ threads:
 				} else {
 					dst0[grid.At(at, i)] = (src2[grid.At(at, j-1)] + src1[grid.At(at, j)] + src3[grid.At(at, j+1)]) / 3
 				}
-//line main_kernels.go:141
+//line main_kernels.go:143
 			}
 			x = to - 1
 			continue
@@ -152,7 +154,7 @@ threads:
 		} else {
 			dst[i] = (src[j-1] + src[j] + src[j+1]) / 3
 		}
-//line main_kernels.go:156
+//line main_kernels.go:158
 	}
 }
 

@@ -60,7 +60,9 @@ var (
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, now kernel.Matrix[float32], next kernel.Matrix[float32]) {
 	if ctx, s, over, ok := q.Launching("spread", hal.Over(kernel.ColsOf(next), kernel.RowsOf(next))); ok {
-		q.Launched(SpreadOn(ctx, s, over, now, next))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SpreadOn(ctx, s, over, now, next)
 	}
 }
 
@@ -137,7 +139,7 @@ threads:
 				}
 				sum := now2[grid.At(grid.At(at, y), x-1)] + now3[grid.At(grid.At(at, y), x+1)] + now4[grid.At(grid.At(at, y-1), x)] + now5[grid.At(grid.At(at, y+1), x)] - float32(4*now1[grid.At(grid.At(at, y), x)])
 				next0[grid.At(grid.At(at, y), x)] = now1[grid.At(grid.At(at, y), x)] + float32(0.2*sum)
-//line main_kernels.go:141
+//line main_kernels.go:143
 			}
 			x_ = to - 1
 			continue
@@ -153,7 +155,7 @@ threads:
 		}
 		sum := now.At(y, x-1) + now.At(y, x+1) + now.At(y-1, x) + now.At(y+1, x) - float32(4*now.At(y, x))
 		next.Set(y, x, now.At(y, x)+float32(0.2*sum))
-//line main_kernels.go:157
+//line main_kernels.go:159
 	}
 }
 

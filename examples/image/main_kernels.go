@@ -150,7 +150,9 @@ var (
 // Greys launches greys on a queue, with as many threads as its data have places for.
 func Greys(q kernel.Queue, rgba kernel.Matrix[[4]uint8], out kernel.Matrix[uint8]) {
 	if ctx, s, over, ok := q.Launching("greys", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
-		q.Launched(GreysOn(ctx, s, over, rgba, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = GreysOn(ctx, s, over, rgba, out)
 	}
 }
 
@@ -162,7 +164,9 @@ func GreysOn(ctx context.Context, s *hal.Stream, over hal.Grid, rgba kernel.Matr
 // Blurs launches blurs on a queue, with as many threads as its data have places for.
 func Blurs(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
 	if ctx, s, over, ok := q.Launching("blurs", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
-		q.Launched(BlursOn(ctx, s, over, in, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = BlursOn(ctx, s, over, in, out)
 	}
 }
 
@@ -174,7 +178,9 @@ func BlursOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Matrix
 // Edges launches edges on a queue, with as many threads as its data have places for.
 func Edges(q kernel.Queue, in kernel.Matrix[uint8], out kernel.Matrix[uint8]) {
 	if ctx, s, over, ok := q.Launching("edges", hal.Over(kernel.ColsOf(out), kernel.RowsOf(out))); ok {
-		q.Launched(EdgesOn(ctx, s, over, in, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = EdgesOn(ctx, s, over, in, out)
 	}
 }
 
@@ -277,7 +283,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 					}
-//line main_kernels.go:281
+//line main_kernels.go:287
 				}
 				{
 					at := at + 1
@@ -287,7 +293,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 					}
-//line main_kernels.go:291
+//line main_kernels.go:297
 				}
 			}
 			if at < count {
@@ -297,7 +303,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 				}
-//line main_kernels.go:301
+//line main_kernels.go:307
 			}
 			x_ = to - 1
 			continue
@@ -306,7 +312,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, grey(rgba.At(y, x)))
 		}
-//line main_kernels.go:310
+//line main_kernels.go:316
 	}
 }
 
@@ -336,7 +342,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:340
+//line main_kernels.go:346
 				}
 				{
 					at := at + 1
@@ -346,7 +352,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:350
+//line main_kernels.go:356
 				}
 			}
 			if at < count {
@@ -356,7 +362,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 				}
-//line main_kernels.go:360
+//line main_kernels.go:366
 			}
 			x_ = to - 1
 			continue
@@ -365,7 +371,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, blur(in, y, x))
 		}
-//line main_kernels.go:369
+//line main_kernels.go:375
 	}
 }
 
@@ -395,7 +401,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:399
+//line main_kernels.go:405
 				}
 				{
 					at := at + 1
@@ -405,7 +411,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:409
+//line main_kernels.go:415
 				}
 			}
 			if at < count {
@@ -415,7 +421,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 				}
-//line main_kernels.go:419
+//line main_kernels.go:425
 			}
 			x_ = to - 1
 			continue
@@ -424,6 +430,6 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, edge(in, y, x))
 		}
-//line main_kernels.go:428
+//line main_kernels.go:434
 	}
 }

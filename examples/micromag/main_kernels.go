@@ -810,7 +810,9 @@ var (
 // Fft4 launches fft4 on a queue, with as many threads as its data have places for.
 func Fft4(q kernel.Queue, n int, columns int, stride int, cos kernel.Vector[float32], sin kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("fft4", hal.Over(int(columns), (int(n)/4), 3)); ok {
-		q.Launched(Fft4On(ctx, s, over, n, columns, stride, cos, sin, re, im, toRe, toIm))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Fft4On(ctx, s, over, n, columns, stride, cos, sin, re, im, toRe, toIm)
 	}
 }
 
@@ -822,7 +824,9 @@ func Fft4On(ctx context.Context, s *hal.Stream, over hal.Grid, n int, columns in
 // Fft2 launches fft2 on a queue, with as many threads as its data have places for.
 func Fft2(q kernel.Queue, n int, columns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("fft2", hal.Over(int(columns), (int(n)/2), 3)); ok {
-		q.Launched(Fft2On(ctx, s, over, n, columns, re, im, toRe, toIm))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Fft2On(ctx, s, over, n, columns, re, im, toRe, toIm)
 	}
 }
 
@@ -834,7 +838,9 @@ func Fft2On(ctx context.Context, s *hal.Stream, over hal.Grid, n int, columns in
 // Transpose launches transpose on a queue, with as many threads as its data have places for.
 func Transpose(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("transpose", hal.Over(int(toColumns), int(toRows), 3)); ok {
-		q.Launched(TransposeOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TransposeOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 	}
 }
 
@@ -846,7 +852,9 @@ func TransposeOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int, co
 // TransposeBack launches transposeBack on a queue, with as many threads as its data have places for.
 func TransposeBack(q kernel.Queue, rows int, columns int, toRows int, toColumns int, re kernel.Vector[float32], im kernel.Vector[float32], toRe kernel.Vector[float32], toIm kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("transposeBack", hal.Over(int(toColumns), int(toRows), 3)); ok {
-		q.Launched(TransposeBackOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TransposeBackOn(ctx, s, over, rows, columns, toRows, toColumns, re, im, toRe, toIm)
 	}
 }
 
@@ -858,7 +866,9 @@ func TransposeBackOn(ctx context.Context, s *hal.Stream, over hal.Grid, rows int
 // Effective launches effective on a queue, with as many threads as its data have places for.
 func Effective(q kernel.Queue, nx int, ny int, px int, of material, m kernel.Vector[float32], demag kernel.Vector[float32], h kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("effective", hal.Over(int(ny), int(nx), 3)); ok {
-		q.Launched(EffectiveOn(ctx, s, over, nx, ny, px, of, m, demag, h))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = EffectiveOn(ctx, s, over, nx, ny, px, of, m, demag, h)
 	}
 }
 
@@ -870,7 +880,9 @@ func EffectiveOn(ctx context.Context, s *hal.Stream, over hal.Grid, nx int, ny i
 // Pad launches pad on a queue, with as many threads as its data have places for.
 func Pad(q kernel.Queue, n int, length int, m kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("pad", hal.Over(int(length), 3)); ok {
-		q.Launched(PadOn(ctx, s, over, n, length, m, re, im))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PadOn(ctx, s, over, n, length, m, re, im)
 	}
 }
 
@@ -882,7 +894,9 @@ func PadOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, length int,
 // Multiply launches multiply on a queue, with as many threads as its data have places for.
 func Multiply(q kernel.Queue, n int, tensor kernel.Vector[float32], re kernel.Vector[float32], im kernel.Vector[float32], scale float32) {
 	if ctx, s, over, ok := q.Launching("multiply", hal.Over(int(n))); ok {
-		q.Launched(MultiplyOn(ctx, s, over, n, tensor, re, im, scale))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MultiplyOn(ctx, s, over, n, tensor, re, im, scale)
 	}
 }
 
@@ -894,7 +908,9 @@ func MultiplyOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, tensor
 // Motion launches motion on a queue, with as many threads as its data have places for.
 func Motion(q kernel.Queue, n int, damping float32, m kernel.Vector[float32], h kernel.Vector[float32], k kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("motion", hal.Over(int(n))); ok {
-		q.Launched(MotionOn(ctx, s, over, n, damping, m, h, k))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MotionOn(ctx, s, over, n, damping, m, h, k)
 	}
 }
 
@@ -906,7 +922,9 @@ func MotionOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, damping 
 // Energy launches energy on a queue, with as many threads as its data have places for.
 func Energy(q kernel.Queue, n int, of material, m kernel.Vector[float32], h kernel.Vector[float32], e kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("energy", hal.Over(int(n))); ok {
-		q.Launched(EnergyOn(ctx, s, over, n, of, m, h, e))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = EnergyOn(ctx, s, over, n, of, m, h, e)
 	}
 }
 
@@ -918,7 +936,9 @@ func EnergyOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, of mater
 // Part launches part on a queue, with as many threads as its data have places for.
 func Part(q kernel.Queue, fraction float32, state kernel.Vector[float32], m kernel.Vector[float32], k kernel.Vector[float32], at kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("part", hal.Over(kernel.Len(at))); ok {
-		q.Launched(PartOn(ctx, s, over, fraction, state, m, k, at))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PartOn(ctx, s, over, fraction, state, m, k, at)
 	}
 }
 
@@ -930,7 +950,9 @@ func PartOn(ctx context.Context, s *hal.Stream, over hal.Grid, fraction float32,
 // Whole launches whole on a queue, with as many threads as its data have places for.
 func Whole(q kernel.Queue, n int, state kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], next kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("whole", hal.Over(int(n))); ok {
-		q.Launched(WholeOn(ctx, s, over, n, state, m, k1, k2, k3, next))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = WholeOn(ctx, s, over, n, state, m, k1, k2, k3, next)
 	}
 }
 
@@ -942,7 +964,9 @@ func WholeOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, state ker
 // Deviation launches deviation on a queue, with as many threads as its data have places for.
 func Deviation(q kernel.Queue, n int, state kernel.Vector[float32], k1 kernel.Vector[float32], k2 kernel.Vector[float32], k3 kernel.Vector[float32], k4 kernel.Vector[float32], away kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("deviation", hal.Over(int(n))); ok {
-		q.Launched(DeviationOn(ctx, s, over, n, state, k1, k2, k3, k4, away))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = DeviationOn(ctx, s, over, n, state, k1, k2, k3, k4, away)
 	}
 }
 
@@ -954,7 +978,9 @@ func DeviationOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int, state
 // Steer launches steer on a queue, with as many threads as its data have places for.
 func Steer(q kernel.Queue, tolerance float32, worst kernel.Vector[float32], state kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("steer", hal.Over(1)); ok {
-		q.Launched(SteerOn(ctx, s, over, tolerance, worst, state))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SteerOn(ctx, s, over, tolerance, worst, state)
 	}
 }
 
@@ -966,7 +992,9 @@ func SteerOn(ctx context.Context, s *hal.Stream, over hal.Grid, tolerance float3
 // Accept launches accept on a queue, with as many threads as its data have places for.
 func Accept(q kernel.Queue, state kernel.Vector[float32], next kernel.Vector[float32], k4 kernel.Vector[float32], m kernel.Vector[float32], k1 kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("accept", hal.Over(kernel.Len(m))); ok {
-		q.Launched(AcceptOn(ctx, s, over, state, next, k4, m, k1))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AcceptOn(ctx, s, over, state, next, k4, m, k1)
 	}
 }
 
@@ -1244,7 +1272,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1248
+//line main_kernels.go:1276
 	}
 }
 
@@ -1291,7 +1319,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
 					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
 				}
-//line main_kernels.go:1295
+//line main_kernels.go:1323
 			}
 			x_ = to - 1
 			continue
@@ -1302,7 +1330,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1306
+//line main_kernels.go:1334
 	}
 }
 
@@ -1341,7 +1369,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 					to := (c*toRows+y)*toColumns + x
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
 				}
-//line main_kernels.go:1345
+//line main_kernels.go:1373
 			}
 			x_ = to_ - 1
 			continue
@@ -1356,7 +1384,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1360
+//line main_kernels.go:1388
 	}
 }
 
@@ -1394,7 +1422,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1398
+//line main_kernels.go:1426
 			}
 			x_ = to_ - 1
 			continue
@@ -1408,7 +1436,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1412
+//line main_kernels.go:1440
 	}
 }
 
@@ -1451,7 +1479,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1455
+//line main_kernels.go:1483
 	}
 }
 
@@ -1486,7 +1514,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1490
+//line main_kernels.go:1518
 			}
 			x = to - 1
 			continue
@@ -1498,7 +1526,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1502
+//line main_kernels.go:1530
 	}
 }
 
@@ -1516,7 +1544,7 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1520
+//line main_kernels.go:1548
 	}
 }
 
@@ -1535,7 +1563,7 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1539
+//line main_kernels.go:1567
 	}
 }
 
@@ -1575,7 +1603,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
 					e6[grid.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1579
+//line main_kernels.go:1607
 			}
 			x_ = to - 1
 			continue
@@ -1587,7 +1615,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1591
+//line main_kernels.go:1619
 	}
 }
 
@@ -1618,7 +1646,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1622
+//line main_kernels.go:1650
 				}
 				{
 					at_ := at_ + 1
@@ -1628,7 +1656,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1632
+//line main_kernels.go:1660
 				}
 			}
 			if at_ < count {
@@ -1638,7 +1666,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				if i := x; true || i < len(at) {
 					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 				}
-//line main_kernels.go:1642
+//line main_kernels.go:1670
 			}
 			x = to - 1
 			continue
@@ -1647,7 +1675,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1651
+//line main_kernels.go:1679
 	}
 }
 
@@ -1666,7 +1694,7 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1670
+//line main_kernels.go:1698
 	}
 }
 
@@ -1684,7 +1712,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1688
+//line main_kernels.go:1716
 	}
 }
 
@@ -1723,7 +1751,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1727
+//line main_kernels.go:1755
 			}
 			x = to - 1
 			continue
@@ -1746,7 +1774,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1750
+//line main_kernels.go:1778
 	}
 }
 
@@ -1778,7 +1806,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1782
+//line main_kernels.go:1810
 				}
 				{
 					at := at + 1
@@ -1788,7 +1816,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1792
+//line main_kernels.go:1820
 				}
 			}
 			if at < count {
@@ -1798,7 +1826,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				if i := x; i < len(m) && state[accepted] > 0 {
 					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 				}
-//line main_kernels.go:1802
+//line main_kernels.go:1830
 			}
 			x = to - 1
 			continue
@@ -1807,7 +1835,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1811
+//line main_kernels.go:1839
 	}
 }
 

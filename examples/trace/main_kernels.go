@@ -56,7 +56,9 @@ var (
 // ClearEdges launches clearEdges on a queue, with as many threads as its data have places for.
 func ClearEdges(q kernel.Queue, row_ kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("clearEdges", hal.Over(64)); ok {
-		q.Launched(ClearEdgesOn(ctx, s, over, row_))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ClearEdgesOn(ctx, s, over, row_)
 	}
 }
 
@@ -98,7 +100,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:102
+//line main_kernels.go:104
 				}
 				{
 					at := at + 1
@@ -108,7 +110,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:112
+//line main_kernels.go:114
 				}
 			}
 			if at < count {
@@ -118,7 +120,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 				if i := x; true || i < edge {
 					row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 				}
-//line main_kernels.go:122
+//line main_kernels.go:124
 			}
 			x = to - 1
 			continue
@@ -127,7 +129,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if i := x; i < edge {
 			row[i], row[len(row)-edge+i] = 0, 0
 		}
-//line main_kernels.go:131
+//line main_kernels.go:133
 	}
 }
 

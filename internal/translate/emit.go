@@ -415,7 +415,8 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			over, how = "hal.Grid{}", "on the grid of q.Over or q.Grid"
 		}
 		fmt.Fprintf(&b, "\n// %s launches %s on a queue, %s.\nfunc %[1]s(q kernel.Queue%[4]s) {\n"+
-			"\tif ctx, s, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\tq.Launched(%[1]sOn(ctx, s, over%[6]s))\n\t}\n}\n",
+			"\tif ctx, s, over, ok := q.Launching(%[2]q, %[5]s); ok {\n\t\terr := kernel.ErrUnfinished\n"+
+			"\t\tdefer func() { q.Launched(err) }()\n\t\terr = %[1]sOn(ctx, s, over%[6]s)\n\t}\n}\n",
 			launchers[i], name, how, list, over, strings.Join(names, ""))
 		fmt.Fprintf(&b, "\n// %sOn launches %s on a stream.\nfunc %[1]sOn(ctx context.Context, s *hal.Stream, over hal.Grid%[3]s) error {\n\treturn %[4]s.Launch(ctx, s, over%[5]s)\n}\n",
 			launchers[i], name, list, vars[i], strings.Join(args, ""))

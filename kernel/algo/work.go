@@ -31,12 +31,18 @@ func start(q kernel.Queue, name string, fn func(w *work)) {
 	if !ok {
 		return
 	}
-	w := &work{ctx: ctx, stream: stream, name: name}
+	w, returned := &work{ctx: ctx, stream: stream, name: name}, false
+	defer func() {
+		for _, b := range w.used {
+			w.fail(b.Close())
+		}
+		if !returned {
+			w.fail(kernel.ErrUnfinished)
+		}
+		q.Launched(w.err)
+	}()
 	fn(w)
-	for _, b := range w.used {
-		w.fail(b.Close())
-	}
-	q.Launched(w.err)
+	returned = true
 }
 
 func (w *work) fail(err error) {

@@ -225,7 +225,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Indexes: []string{"cg.go:24", "cg.go:27", "cg.go:30", "cg.go:33", "cg.go:35", "cg.go:45", "cg.go:47", "cg.go:51", "cg.go:53", "cg.go:58", "cg.go:60", "cg.go:67", "cg.go:68", "cg.go:75", "heat.go:18", "heat.go:21", "heat.go:23", "mandelbrot.go:22", "nbody.go:20", "nbody.go:22", "nbody.go:24", "nbody.go:27", "nbody.go:28", "stream.go:16", "stream.go:23", "stream.go:30", "stream.go:37", "stream.go:44", "stream.go:55", "stream.go:57", "stream.go:61", "stream.go:63"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"n", "p", "len(p)", "q", "len(q)"}, Dims: 2, DimsAt: "cg.go:18",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "cg.go:44",
+	"dot": {Code: "k_dot", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: dotFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
@@ -233,9 +233,9 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: directFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "heat.go:12",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:18",
+	"escape": {Code: "k_escape", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "mandelbrot.go:12",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: escapeFootprint}},
-	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Rounds: [][]int{{1}, {2, 2}}, RoundsAt: "nbody.go:21",
+	"move": {Code: "k_move", Params: []string{"dt", "old", "len(old)", "v", "len(v)", "now", "len(now)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: moveFootprint}},
 	"copies": {Code: "k_copies", Params: []string{"a", "len(a)", "c", "len(c)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: copiesFootprint}},
@@ -247,7 +247,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: triadFootprint}},
 	"nstream": {Code: "k_nstream", Params: []string{"a", "len(a)", "b", "len(b)", "c", "len(c)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: nstreamFootprint}},
-	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"}, Rounds: [][]int{{1048576}}, RoundsAt: "stream.go:54",
+	"inner": {Code: "k_inner", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: innerFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,uint16 main",
@@ -355,7 +355,6 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 10)] = h_mine;
 		}
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
@@ -434,7 +433,6 @@ KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAU
 		}
 	}
 	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 17)] = ((u16)h_count);
-	GO_LOOPED
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -492,7 +490,6 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 22)]) = v_17;
 	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 22)]) = v_18;
 	GO_ONCE(h_now[GO_AT(v_15, h_now_n, 22)]) = v_19;
-	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
@@ -602,7 +599,6 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 31)] = h_mine;
 		}
 	}
-	GO_LOOPED
 }
 #endif
 `})
@@ -626,7 +622,9 @@ var (
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, n_ int, p kernel.Vector[float32], q_ kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n_), int(n_))); ok {
-		q.Launched(LaplaceOn(ctx, s, over, n_, p, q_))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = LaplaceOn(ctx, s, over, n_, p, q_)
 	}
 }
 
@@ -638,7 +636,9 @@ func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n_ int, p kern
 // Dot launches dot on a queue, on the grid of q.Over or q.Grid.
 func Dot(q kernel.Queue, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("dot", hal.Grid{}); ok {
-		q.Launched(DotOn(ctx, s, over, a, b, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = DotOn(ctx, s, over, a, b, sums)
 	}
 }
 
@@ -650,7 +650,9 @@ func DotOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[fl
 // Advance launches advance on a queue, with as many threads as its data have places for.
 func Advance(q kernel.Queue, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
-		q.Launched(AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq)
 	}
 }
 
@@ -662,7 +664,9 @@ func AdvanceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 // Direct launches direct on a queue, with as many threads as its data have places for.
 func Direct(q kernel.Queue, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
-		q.Launched(DirectOn(ctx, s, over, p, r, now, before))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = DirectOn(ctx, s, over, p, r, now, before)
 	}
 }
 
@@ -674,7 +678,9 @@ func DirectOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vector
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, n_ int, from kernel.Vector[float32], to kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(n_), int(n_))); ok {
-		q.Launched(SpreadOn(ctx, s, over, n_, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SpreadOn(ctx, s, over, n_, from, to)
 	}
 }
 
@@ -686,7 +692,9 @@ func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, n_ int, from ke
 // Escape launches escape on a queue, with as many threads as its data have places for.
 func Escape(q kernel.Queue, n_ int32, limit int32, out_ kernel.Vector[uint16]) {
 	if ctx, s, over, ok := q.Launching("escape", hal.Over(int(n_), int(n_))); ok {
-		q.Launched(EscapeOn(ctx, s, over, n_, limit, out_))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = EscapeOn(ctx, s, over, n_, limit, out_)
 	}
 }
 
@@ -698,7 +706,9 @@ func EscapeOn(ctx context.Context, s *hal.Stream, over hal.Grid, n_ int32, limit
 // Move launches move on a queue, with as many threads as its data have places for.
 func Move(q kernel.Queue, dt float32, old kernel.Vector[float32], v kernel.Vector[float32], now kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("move", hal.Over((kernel.Len(now) / 4))); ok {
-		q.Launched(MoveOn(ctx, s, over, dt, old, v, now))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MoveOn(ctx, s, over, dt, old, v, now)
 	}
 }
 
@@ -710,7 +720,9 @@ func MoveOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, old k
 // Copies launches copies on a queue, with as many threads as its data have places for.
 func Copies(q kernel.Queue, a kernel.Vector[float64], c kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("copies", hal.Over(kernel.Len(c))); ok {
-		q.Launched(CopiesOn(ctx, s, over, a, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CopiesOn(ctx, s, over, a, c)
 	}
 }
 
@@ -722,7 +734,9 @@ func CopiesOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector
 // Mul launches mul on a queue, with as many threads as its data have places for.
 func Mul(q kernel.Queue, b kernel.Vector[float64], c kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("mul", hal.Over(kernel.Len(b))); ok {
-		q.Launched(MulOn(ctx, s, over, b, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MulOn(ctx, s, over, b, c)
 	}
 }
 
@@ -734,7 +748,9 @@ func MulOn(ctx context.Context, s *hal.Stream, over hal.Grid, b kernel.Vector[fl
 // Add launches add on a queue, with as many threads as its data have places for.
 func Add(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(c))); ok {
-		q.Launched(AddOn(ctx, s, over, a, b, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AddOn(ctx, s, over, a, b, c)
 	}
 }
 
@@ -746,7 +762,9 @@ func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[fl
 // Triad launches triad on a queue, with as many threads as its data have places for.
 func Triad(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("triad", hal.Over(kernel.Len(a))); ok {
-		q.Launched(TriadOn(ctx, s, over, a, b, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TriadOn(ctx, s, over, a, b, c)
 	}
 }
 
@@ -758,7 +776,9 @@ func TriadOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vector[
 // Nstream launches nstream on a queue, with as many threads as its data have places for.
 func Nstream(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], c kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("nstream", hal.Over(kernel.Len(a))); ok {
-		q.Launched(NstreamOn(ctx, s, over, a, b, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = NstreamOn(ctx, s, over, a, b, c)
 	}
 }
 
@@ -770,7 +790,9 @@ func NstreamOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vecto
 // Inner launches inner on a queue, on the grid of q.Over or q.Grid.
 func Inner(q kernel.Queue, a kernel.Vector[float64], b kernel.Vector[float64], sums kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("inner", hal.Grid{}); ok {
-		q.Launched(InnerOn(ctx, s, over, a, b, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = InnerOn(ctx, s, over, a, b, sums)
 	}
 }
 
@@ -987,7 +1009,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:991
+//line main_kernels.go:1013
 			}
 			x = to - 1
 			continue
@@ -1011,7 +1033,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:1015
+//line main_kernels.go:1037
 	}
 }
 
@@ -1045,7 +1067,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1049
+//line main_kernels.go:1071
 					mines[tx] = mine
 				}
 			}
@@ -1079,7 +1101,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1083
+//line main_kernels.go:1105
 							mines[tx] = mine
 						}
 					}
@@ -1099,7 +1121,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1103
+//line main_kernels.go:1125
 						mines[tx] = mine
 					}
 				}
@@ -1118,7 +1140,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1122
+//line main_kernels.go:1144
 				}
 			}
 		}
@@ -1139,7 +1161,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1143
+//line main_kernels.go:1165
 				mines[tx] = mine
 			}
 		}
@@ -1160,7 +1182,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1164
+//line main_kernels.go:1186
 			}
 		}
 	}
@@ -1195,7 +1217,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1199
+//line main_kernels.go:1221
 			}
 			x_ = to - 1
 			continue
@@ -1205,7 +1227,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1209
+//line main_kernels.go:1231
 	}
 }
 
@@ -1234,7 +1256,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1238
+//line main_kernels.go:1260
 				}
 				{
 					at := at + 1
@@ -1244,7 +1266,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1248
+//line main_kernels.go:1270
 				}
 			}
 			if at < count {
@@ -1254,7 +1276,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1258
+//line main_kernels.go:1280
 			}
 			x = to - 1
 			continue
@@ -1263,7 +1285,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1267
+//line main_kernels.go:1289
 	}
 }
 
@@ -1312,7 +1334,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1316
+//line main_kernels.go:1338
 			}
 			x = to_ - 1
 			continue
@@ -1330,7 +1352,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1334
+//line main_kernels.go:1356
 	}
 }
 
@@ -1356,7 +1378,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1360
+//line main_kernels.go:1382
 	}
 }
 
@@ -1381,7 +1403,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1385
+//line main_kernels.go:1407
 	}
 }
 
@@ -1410,7 +1432,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1414
+//line main_kernels.go:1436
 				}
 				{
 					at := at + 1
@@ -1420,7 +1442,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1424
+//line main_kernels.go:1446
 				}
 			}
 			if at < count {
@@ -1430,7 +1452,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1434
+//line main_kernels.go:1456
 			}
 			x = to - 1
 			continue
@@ -1439,7 +1461,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1443
+//line main_kernels.go:1465
 	}
 }
 
@@ -1468,7 +1490,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1472
+//line main_kernels.go:1494
 				}
 				{
 					at := at + 1
@@ -1478,7 +1500,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1482
+//line main_kernels.go:1504
 				}
 			}
 			if at < count {
@@ -1488,7 +1510,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1492
+//line main_kernels.go:1514
 			}
 			x = to - 1
 			continue
@@ -1497,7 +1519,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1501
+//line main_kernels.go:1523
 	}
 }
 
@@ -1528,7 +1550,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1532
+//line main_kernels.go:1554
 				}
 				{
 					at := at + 1
@@ -1538,7 +1560,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1542
+//line main_kernels.go:1564
 				}
 			}
 			if at < count {
@@ -1548,7 +1570,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1552
+//line main_kernels.go:1574
 			}
 			x = to - 1
 			continue
@@ -1557,7 +1579,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1561
+//line main_kernels.go:1583
 	}
 }
 
@@ -1588,7 +1610,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1592
+//line main_kernels.go:1614
 				}
 				{
 					at := at + 1
@@ -1598,7 +1620,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1602
+//line main_kernels.go:1624
 				}
 			}
 			if at < count {
@@ -1608,7 +1630,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1612
+//line main_kernels.go:1634
 			}
 			x = to - 1
 			continue
@@ -1617,7 +1639,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1621
+//line main_kernels.go:1643
 	}
 }
 
@@ -1648,7 +1670,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1652
+//line main_kernels.go:1674
 				}
 				{
 					at := at + 1
@@ -1658,7 +1680,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1662
+//line main_kernels.go:1684
 				}
 			}
 			if at < count {
@@ -1668,7 +1690,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1672
+//line main_kernels.go:1694
 			}
 			x = to - 1
 			continue
@@ -1677,7 +1699,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1681
+//line main_kernels.go:1703
 	}
 }
 
@@ -1711,7 +1733,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1715
+//line main_kernels.go:1737
 					mines[tx] = mine
 				}
 			}
@@ -1745,7 +1767,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1749
+//line main_kernels.go:1771
 							mines[tx] = mine
 						}
 					}
@@ -1765,7 +1787,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1769
+//line main_kernels.go:1791
 						mines[tx] = mine
 					}
 				}
@@ -1784,7 +1806,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1788
+//line main_kernels.go:1810
 				}
 			}
 		}
@@ -1805,7 +1827,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1809
+//line main_kernels.go:1831
 			}
 		}
 	}

@@ -116,7 +116,9 @@ var (
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, n int32, rows int32, p kernel.Vector[float32], q_ kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n), int(rows))); ok {
-		q.Launched(LaplaceOn(ctx, s, over, n, rows, p, q_))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = LaplaceOn(ctx, s, over, n, rows, p, q_)
 	}
 }
 
@@ -128,7 +130,9 @@ func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, rows 
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, n int32, rows int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(n), int(rows))); ok {
-		q.Launched(SpreadOn(ctx, s, over, n, rows, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SpreadOn(ctx, s, over, n, rows, from, to)
 	}
 }
 
@@ -217,7 +221,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:221
+//line gokernels_kernels.go:225
 			}
 			x = to - 1
 			continue
@@ -236,7 +240,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:240
+//line gokernels_kernels.go:244
 	}
 }
 
@@ -286,7 +290,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:290
+//line gokernels_kernels.go:294
 			}
 			x = to_ - 1
 			continue
@@ -305,7 +309,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:309
+//line gokernels_kernels.go:313
 	}
 }
 

@@ -162,7 +162,9 @@ var (
 // Price launches price on a queue, with as many threads as its data have places for.
 func Price(q kernel.Queue, rate float32, volatility float32, share kernel.Vector[float32], strike kernel.Vector[float32], years kernel.Vector[float32], call kernel.Vector[float32], put kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("price", hal.Over(kernel.Len(share))); ok {
-		q.Launched(PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PriceOn(ctx, s, over, rate, volatility, share, strike, years, call, put)
 	}
 }
 
@@ -223,7 +225,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:227
+//line blackscholes_kernels.go:229
 			}
 			x = to - 1
 			continue
@@ -241,7 +243,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:245
+//line blackscholes_kernels.go:247
 	}
 }
 

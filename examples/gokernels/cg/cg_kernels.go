@@ -90,9 +90,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 }, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Rounds: [][]int{{322}, {1, 6}}, RoundsAt: "kernels.go:39",
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
-	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Rounds: [][]int{{322}, {1, 1}}, RoundsAt: "kernels.go:61",
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:72: the index of out does not follow t.Global(0)", Of: totalFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
@@ -181,7 +181,6 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
 		}
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
@@ -223,7 +222,6 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 			h_out[GO_AT(0, h_out_n, 13)] = GO_ONCE(h_part.a[0]);
 		}
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
@@ -272,7 +270,9 @@ var (
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, p kernel.Vector[float32], q_ kernel.Vector[float32], n int) {
 	if ctx, s, over, ok := q.Launching("laplace", hal.Over(int(n), int(n))); ok {
-		q.Launched(LaplaceOn(ctx, s, over, p, q_, n))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = LaplaceOn(ctx, s, over, p, q_, n)
 	}
 }
 
@@ -284,7 +284,9 @@ func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, p kernel.Vecto
 // Product launches product on a queue, on the grid of q.Over or q.Grid.
 func Product(q kernel.Queue, a kernel.Vector[float32], b kernel.Vector[float32], sums kernel.Vector[float32], n int) {
 	if ctx, s, over, ok := q.Launching("product", hal.Grid{}); ok {
-		q.Launched(ProductOn(ctx, s, over, a, b, sums, n))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ProductOn(ctx, s, over, a, b, sums, n)
 	}
 }
 
@@ -296,7 +298,9 @@ func ProductOn(ctx context.Context, s *hal.Stream, over hal.Grid, a kernel.Vecto
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total(q kernel.Queue, sums kernel.Vector[float32], out kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
-		q.Launched(TotalOn(ctx, s, over, sums, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TotalOn(ctx, s, over, sums, out)
 	}
 }
 
@@ -308,7 +312,9 @@ func TotalOn(ctx context.Context, s *hal.Stream, over hal.Grid, sums kernel.Vect
 // Advance launches advance on a queue, with as many threads as its data have places for.
 func Advance(q kernel.Queue, x kernel.Vector[float32], r kernel.Vector[float32], p kernel.Vector[float32], q_ kernel.Vector[float32], rr kernel.Vector[float32], pq kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("advance", hal.Over(kernel.Len(x))); ok {
-		q.Launched(AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AdvanceOn(ctx, s, over, x, r, p, q_, rr, pq)
 	}
 }
 
@@ -320,7 +326,9 @@ func AdvanceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 // Direct launches direct on a queue, with as many threads as its data have places for.
 func Direct(q kernel.Queue, p kernel.Vector[float32], r kernel.Vector[float32], now kernel.Vector[float32], before kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("direct", hal.Over(kernel.Len(p))); ok {
-		q.Launched(DirectOn(ctx, s, over, p, r, now, before))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = DirectOn(ctx, s, over, p, r, now, before)
 	}
 }
 
@@ -445,7 +453,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:449
+//line cg_kernels.go:457
 			}
 			x = to - 1
 			continue
@@ -470,7 +478,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:474
+//line cg_kernels.go:482
 	}
 }
 
@@ -504,7 +512,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:508
+//line cg_kernels.go:516
 					mines[tx] = mine
 				}
 			}
@@ -538,7 +546,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:542
+//line cg_kernels.go:550
 							mines[tx] = mine
 						}
 					}
@@ -558,7 +566,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:562
+//line cg_kernels.go:570
 						mines[tx] = mine
 					}
 				}
@@ -577,14 +585,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:581
+//line cg_kernels.go:589
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:588
+//line cg_kernels.go:596
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -596,13 +604,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:46
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:600
+//line cg_kernels.go:608
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:606
+//line cg_kernels.go:614
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -612,7 +620,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:616
+//line cg_kernels.go:624
 			}
 		}
 	}
@@ -647,7 +655,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:651
+//line cg_kernels.go:659
 					mines[tx] = mine
 				}
 			}
@@ -680,7 +688,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:684
+//line cg_kernels.go:692
 							mines[tx] = mine
 						}
 					}
@@ -700,7 +708,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:704
+//line cg_kernels.go:712
 						mines[tx] = mine
 					}
 				}
@@ -719,14 +727,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:723
+//line cg_kernels.go:731
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:730
+//line cg_kernels.go:738
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -738,13 +746,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:68
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:742
+//line cg_kernels.go:750
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:748
+//line cg_kernels.go:756
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -754,7 +762,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:758
+//line cg_kernels.go:766
 			}
 		}
 	}
@@ -790,7 +798,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:794
+//line cg_kernels.go:802
 			}
 			x_ = to - 1
 			continue
@@ -801,7 +809,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:805
+//line cg_kernels.go:813
 	}
 }
 
@@ -829,7 +837,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:833
+//line cg_kernels.go:841
 			}
 			x = to - 1
 			continue
@@ -839,7 +847,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:843
+//line cg_kernels.go:851
 	}
 }
 

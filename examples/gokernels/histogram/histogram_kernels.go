@@ -22,7 +22,7 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
-	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
+	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
 }, Sources: []string{
 	"./ len,uint32,uint8 histogram",
@@ -58,7 +58,6 @@ KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts,
 			}
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -69,7 +68,9 @@ var (
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count(q kernel.Queue, data kernel.Vector[uint8], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
-		q.Launched(CountOn(ctx, s, over, data, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CountOn(ctx, s, over, data, counts)
 	}
 }
 
@@ -101,7 +102,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:105
+//line histogram_kernels.go:106
 			}
 		}
 	}
@@ -115,7 +116,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:119
+//line histogram_kernels.go:120
 			}
 		}
 	}

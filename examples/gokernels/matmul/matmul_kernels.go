@@ -26,7 +26,7 @@ var kernels = kernel.New(kernel.Source{Name: "matmul", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { matmul(t, rows, cols, inner, a, b, c) })
 	}),
 }, Indexes: []string{"matmul.go:21", "matmul.go:23", "matmul.go:25", "matmul.go:27", "matmul.go:31", "matmul.go:36"}, Kernels: map[string]kernel.Written{
-	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17", Rounds: [][]int{{2049}, {18, 2}}, RoundsAt: "matmul.go:20",
+	"matmul": {Code: "k_matmul", Params: []string{"rows", "cols", "inner", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "matmul.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: matmulFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32 matmul",
@@ -96,7 +96,6 @@ KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a,
 			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 5)] = h_sum;
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -107,7 +106,9 @@ var (
 // Matmul launches matmul on a queue, on the grid of q.Over or q.Grid.
 func Matmul(q kernel.Queue, rows int32, cols int32, inner int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("matmul", hal.Grid{}); ok {
-		q.Launched(MatmulOn(ctx, s, over, rows, cols, inner, a, b, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MatmulOn(ctx, s, over, rows, cols, inner, a, b, c)
 	}
 }
 
@@ -163,7 +164,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					_, _, _ = tx, ty, tz
 //line matmul.go:19
 					sum := float32(0)
-//line matmul_kernels.go:167
+//line matmul_kernels.go:168
 					sums[tx] = sum
 				}
 			}
@@ -171,7 +172,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:175
+//line matmul_kernels.go:176
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -189,7 +190,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:193
+//line matmul_kernels.go:194
 				}
 			}
 		}
@@ -207,13 +208,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:211
+//line matmul_kernels.go:212
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:217
+//line matmul_kernels.go:218
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -229,7 +230,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if row < m && col < n {
 						c[row*n+col] = sum
 					}
-//line matmul_kernels.go:233
+//line matmul_kernels.go:234
 				}
 			}
 		}

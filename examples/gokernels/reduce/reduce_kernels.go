@@ -153,7 +153,9 @@ var (
 // Sum launches sum on a queue, on the grid of q.Over or q.Grid.
 func Sum(q kernel.Queue, x kernel.Vector[uint32], sums kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("sum", hal.Grid{}); ok {
-		q.Launched(SumOn(ctx, s, over, x, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SumOn(ctx, s, over, x, sums)
 	}
 }
 
@@ -165,7 +167,9 @@ func SumOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[ui
 // Scan launches scan on a queue, on the grid of q.Over or q.Grid.
 func Scan(q kernel.Queue, x kernel.Vector[uint32], upTo kernel.Vector[uint32], sums kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
-		q.Launched(ScanOn(ctx, s, over, x, upTo, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScanOn(ctx, s, over, x, upTo, sums)
 	}
 }
 
@@ -177,7 +181,9 @@ func ScanOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[u
 // Shift launches shift on a queue, with as many threads as its data have places for.
 func Shift(q kernel.Queue, x kernel.Vector[uint32], upTo kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("shift", hal.Over(kernel.Len(x))); ok {
-		q.Launched(ShiftOn(ctx, s, over, x, upTo))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ShiftOn(ctx, s, over, x, upTo)
 	}
 }
 
@@ -232,14 +238,14 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if i := (firstX + tx); i < len(x) {
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:236
+//line reduce_kernels.go:242
 				}
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:243
+//line reduce_kernels.go:249
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -251,13 +257,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 //line reduce.go:22
 							part[me] += part[me+half]
 						}
-//line reduce_kernels.go:255
+//line reduce_kernels.go:261
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:261
+//line reduce_kernels.go:267
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -267,7 +273,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:271
+//line reduce_kernels.go:277
 			}
 		}
 	}
@@ -313,14 +319,14 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 //line reduce.go:37
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:317
+//line reduce_kernels.go:323
 				}
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:324
+//line reduce_kernels.go:330
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -334,7 +340,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						if me >= step {
 							before = part[me-step]
 						}
-//line reduce_kernels.go:338
+//line reduce_kernels.go:344
 						befores[tx] = before
 					}
 				}
@@ -352,13 +358,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						_ = before
 //line reduce.go:46
 						part[me] += before
-//line reduce_kernels.go:356
+//line reduce_kernels.go:362
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:362
+//line reduce_kernels.go:368
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -372,7 +378,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:376
+//line reduce_kernels.go:382
 			}
 		}
 	}

@@ -64,7 +64,9 @@ var (
 // Smooth launches smooth on a queue, with as many threads as its data have places for.
 func Smooth(q kernel.Queue, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("smooth", hal.Over(int(width), int(height))); ok {
-		q.Launched(SmoothOn(ctx, s, over, width, height, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SmoothOn(ctx, s, over, width, height, from, to)
 	}
 }
 
@@ -138,7 +140,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line stencil_kernels.go:142
+//line stencil_kernels.go:144
 			}
 			x_ = to_ - 1
 			continue
@@ -154,7 +156,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line stencil_kernels.go:158
+//line stencil_kernels.go:160
 	}
 }
 

@@ -46,9 +46,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]kernel.Written{
-	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
+	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
-	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
+	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
 }, Sources: []string{
 	"./ float32,len,max lloyd",
@@ -150,7 +150,6 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 			}
 		}
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
@@ -170,7 +169,6 @@ KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32
 			h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d, 8, 7)] = (h_sum / go_max_f32(h_points, 1.0f));
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -182,7 +180,9 @@ var (
 // Add launches add on a queue, with as many threads as its data have places for.
 func Add(q kernel.Queue, points kernel.Vector[[8]float32], centres kernel.Vector[[8]float32], sums kernel.Vector[[32][9]float32]) {
 	if ctx, s, over, ok := q.Launching("add", hal.Over(kernel.Len(sums))); ok {
-		q.Launched(AddOn(ctx, s, over, points, centres, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AddOn(ctx, s, over, points, centres, sums)
 	}
 }
 
@@ -194,7 +194,9 @@ func AddOn(ctx context.Context, s *hal.Stream, over hal.Grid, points kernel.Vect
 // Move launches move on a queue, with as many threads as its data have places for.
 func Move(q kernel.Queue, sums kernel.Vector[[32][9]float32], centres kernel.Vector[[8]float32]) {
 	if ctx, s, over, ok := q.Launching("move", hal.Over(8, kernel.Len(centres))); ok {
-		q.Launched(MoveOn(ctx, s, over, sums, centres))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MoveOn(ctx, s, over, sums, centres)
 	}
 }
 
@@ -395,7 +397,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:399
+//line lloyd_kernels.go:401
 	}
 }
 
@@ -417,7 +419,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:421
+//line lloyd_kernels.go:423
 	}
 }
 

@@ -27,7 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]kernel.Written{
-	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
+	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
@@ -51,7 +51,6 @@ KERNEL void k_around(i32 h_distance, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f3
 		}
 	}
 	h_y[GO_AT(h_i, h_y_n, 1)] = (h_sum * 0.25f);
-	GO_LOOPED
 }
 `})
 
@@ -62,7 +61,9 @@ var (
 // Around launches around on a queue, with as many threads as its data have places for.
 func Around(q kernel.Queue, distance int32, x kernel.Vector[float32], y kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("around", hal.Over(kernel.Len(y))); ok {
-		q.Launched(AroundOn(ctx, s, over, distance, x, y))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = AroundOn(ctx, s, over, distance, x, y)
 	}
 }
 
@@ -99,6 +100,6 @@ threads:
 			sum += x[j]
 		}
 		y[i] = float32(sum * 0.25)
-//line around_kernels.go:103
+//line around_kernels.go:104
 	}
 }

@@ -139,15 +139,15 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:81", "atomics.go:85", "atomics.go:86", "atomics.go:87", "atomics.go:88", "atomics.go:96", "atomics.go:100", "atomics.go:101", "atomics.go:102", "atomics.go:103", "atomics.go:111", "atomics.go:115", "atomics.go:116", "atomics.go:117", "atomics.go:118", "atomics.go:127", "atomics.go:128", "atomics.go:129", "atomics.go:130", "atomics.go:131", "atomics.go:132", "atomics.go:141", "atomics.go:142", "atomics.go:143", "atomics.go:144"}, Kernels: map[string]kernel.Written{
-	"float32s": {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28",
+	"float32s": {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"},
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float32sFootprint}},
-	"float64s": {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)",
+	"float64s": {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:22)",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float64sFootprint}},
-	"int64s": {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)",
+	"int64s": {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: int64sFootprint}},
-	"uint64s": {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)",
+	"uint64s": {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint64sFootprint}},
-	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28",
+	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"},
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint32sFootprint}},
 	"sharedFloat32s": {Code: "k_sharedFloat32s", Params: []string{"x", "len(x)", "cell", "len(cell)"},
 		Footprint: kernel.Footprint{Why: "atomics.go:85: threads change elements of cell together, by an atomic function", Of: sharedFloat32sFootprint}},
@@ -595,7 +595,6 @@ KERNEL void k_float32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i
 			}
 		}
 	}
-	GO_LOOPED
 }
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
@@ -630,7 +629,6 @@ KERNEL void k_float64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i
 			}
 		}
 	}
-	GO_LOOPED
 }
 #endif
 #ifdef GO_ATOMIC64
@@ -666,7 +664,6 @@ KERNEL void k_int64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64
 			}
 		}
 	}
-	GO_LOOPED
 }
 
 FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
@@ -700,7 +697,6 @@ KERNEL void k_uint64s(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i6
 			}
 		}
 	}
-	GO_LOOPED
 }
 #endif
 
@@ -735,7 +731,6 @@ KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i6
 			}
 		}
 	}
-	GO_LOOPED
 }
 
 FUNCTION void f_together(f32 h_v, GO_LOCAL T_4_f32 *h_part) {
@@ -910,7 +905,9 @@ var (
 // Float32s launches float32s on a queue, with as many threads as its data have places for.
 func Float32s(q kernel.Queue, x kernel.Vector[float32], ticket kernel.Vector[float32], cell kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("float32s", hal.Over(kernel.Len(x))); ok {
-		q.Launched(Float32sOn(ctx, s, over, x, ticket, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Float32sOn(ctx, s, over, x, ticket, cell)
 	}
 }
 
@@ -922,7 +919,9 @@ func Float32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vect
 // Float64s launches float64s on a queue, with as many threads as its data have places for.
 func Float64s(q kernel.Queue, x kernel.Vector[float64], ticket kernel.Vector[float64], cell kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("float64s", hal.Over(kernel.Len(x))); ok {
-		q.Launched(Float64sOn(ctx, s, over, x, ticket, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Float64sOn(ctx, s, over, x, ticket, cell)
 	}
 }
 
@@ -934,7 +933,9 @@ func Float64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vect
 // Int64s launches int64s on a queue, with as many threads as its data have places for.
 func Int64s(q kernel.Queue, x kernel.Vector[int64], ticket kernel.Vector[int64], cell kernel.Vector[int64]) {
 	if ctx, s, over, ok := q.Launching("int64s", hal.Over(kernel.Len(x))); ok {
-		q.Launched(Int64sOn(ctx, s, over, x, ticket, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Int64sOn(ctx, s, over, x, ticket, cell)
 	}
 }
 
@@ -946,7 +947,9 @@ func Int64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector
 // Uint64s launches uint64s on a queue, with as many threads as its data have places for.
 func Uint64s(q kernel.Queue, x kernel.Vector[uint64], ticket kernel.Vector[uint64], cell kernel.Vector[uint64]) {
 	if ctx, s, over, ok := q.Launching("uint64s", hal.Over(kernel.Len(x))); ok {
-		q.Launched(Uint64sOn(ctx, s, over, x, ticket, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Uint64sOn(ctx, s, over, x, ticket, cell)
 	}
 }
 
@@ -958,7 +961,9 @@ func Uint64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 // Uint32s launches uint32s on a queue, with as many threads as its data have places for.
 func Uint32s(q kernel.Queue, x kernel.Vector[uint32], ticket kernel.Vector[uint32], cell kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("uint32s", hal.Over(kernel.Len(x))); ok {
-		q.Launched(Uint32sOn(ctx, s, over, x, ticket, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Uint32sOn(ctx, s, over, x, ticket, cell)
 	}
 }
 
@@ -970,7 +975,9 @@ func Uint32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 // SharedFloat32s launches sharedFloat32s on a queue, on the grid of q.Over or q.Grid.
 func SharedFloat32s(q kernel.Queue, x kernel.Vector[float32], cell kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("sharedFloat32s", hal.Grid{}); ok {
-		q.Launched(SharedFloat32sOn(ctx, s, over, x, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SharedFloat32sOn(ctx, s, over, x, cell)
 	}
 }
 
@@ -982,7 +989,9 @@ func SharedFloat32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kerne
 // SharedFloat64s launches sharedFloat64s on a queue, on the grid of q.Over or q.Grid.
 func SharedFloat64s(q kernel.Queue, x kernel.Vector[float64], cell kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("sharedFloat64s", hal.Grid{}); ok {
-		q.Launched(SharedFloat64sOn(ctx, s, over, x, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SharedFloat64sOn(ctx, s, over, x, cell)
 	}
 }
 
@@ -994,7 +1003,9 @@ func SharedFloat64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kerne
 // SharedInt64s launches sharedInt64s on a queue, on the grid of q.Over or q.Grid.
 func SharedInt64s(q kernel.Queue, x kernel.Vector[int64], cell kernel.Vector[int64]) {
 	if ctx, s, over, ok := q.Launching("sharedInt64s", hal.Grid{}); ok {
-		q.Launched(SharedInt64sOn(ctx, s, over, x, cell))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SharedInt64sOn(ctx, s, over, x, cell)
 	}
 }
 
@@ -1006,7 +1017,9 @@ func SharedInt64sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.
 // Bits launches bits on a queue, with as many threads as its data have places for.
 func Bits(q kernel.Queue, x kernel.Vector[uint64], none kernel.Vector[uint64], signed kernel.Vector[int64]) {
 	if ctx, s, over, ok := q.Launching("bits", hal.Over(kernel.Len(x))); ok {
-		q.Launched(BitsOn(ctx, s, over, x, none, signed))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = BitsOn(ctx, s, over, x, none, signed)
 	}
 }
 
@@ -1018,7 +1031,9 @@ func BitsOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[u
 // Special launches special on a queue, with as many threads as its data have places for.
 func Special(q kernel.Queue, x kernel.Vector[float32], cell kernel.Vector[float32], y kernel.Vector[float64], wide kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("special", hal.Over(kernel.Len(x))); ok {
-		q.Launched(SpecialOn(ctx, s, over, x, cell, y, wide))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SpecialOn(ctx, s, over, x, cell, y, wide)
 	}
 }
 
@@ -1144,7 +1159,7 @@ func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1148
+//line atomics_kernels.go:1163
 	}
 }
 
@@ -1158,7 +1173,7 @@ func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1162
+//line atomics_kernels.go:1177
 	}
 }
 
@@ -1172,7 +1187,7 @@ func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1176
+//line atomics_kernels.go:1191
 	}
 }
 
@@ -1186,7 +1201,7 @@ func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1190
+//line atomics_kernels.go:1205
 	}
 }
 
@@ -1200,7 +1215,7 @@ func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1204
+//line atomics_kernels.go:1219
 	}
 }
 
@@ -1219,7 +1234,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1223
+//line atomics_kernels.go:1238
 			}
 		}
 	}
@@ -1234,7 +1249,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1238
+//line atomics_kernels.go:1253
 			}
 		}
 	}
@@ -1255,7 +1270,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1259
+//line atomics_kernels.go:1274
 			}
 		}
 	}
@@ -1270,7 +1285,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1274
+//line atomics_kernels.go:1289
 			}
 		}
 	}
@@ -1291,7 +1306,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1295
+//line atomics_kernels.go:1310
 			}
 		}
 	}
@@ -1306,7 +1321,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1310
+//line atomics_kernels.go:1325
 			}
 		}
 	}
@@ -1338,7 +1353,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1342
+//line atomics_kernels.go:1357
 			}
 			x_ = to - 1
 			continue
@@ -1352,7 +1367,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1356
+//line atomics_kernels.go:1371
 	}
 }
 
@@ -1382,7 +1397,7 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1386
+//line atomics_kernels.go:1401
 			}
 			x_ = to - 1
 			continue
@@ -1394,6 +1409,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1398
+//line atomics_kernels.go:1413
 	}
 }

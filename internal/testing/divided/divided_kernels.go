@@ -161,11 +161,11 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "divided.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62", Rounds: [][]int{{513}, {10, 0}}, RoundsAt: "divided.go:64",
+	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
-	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "divided.go:95",
+	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110", Rounds: [][]int{{1048576}}, RoundsAt: "divided.go:116",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
 	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "divided.go:127",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
@@ -312,7 +312,6 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 11)] = h_sum;
 		}
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T_Body *h_to, i64 h_to_n GO_FAULTS) {
@@ -354,7 +353,6 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		h_b.h_At.a[1] = (GO_ONCE(h_b.h_At.a[1]) + (h_dt * GO_ONCE(h_b.h_Speed.a[1])));
 		h_to[GO_AT(h_i, h_to_n, 14)] = h_b;
 	}
-	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FAULTS) {
@@ -380,7 +378,6 @@ KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FA
 		}
 	}
 	h_image[GO_CELL(h_row, h_col, h_image_n, h_image_m, 15)] = h_n;
-	GO_LOOPED
 }
 
 KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
@@ -498,7 +495,9 @@ var (
 // Places launches places on a queue, on the grid of q.Over or q.Grid.
 func Places(q kernel.Queue, nx int32, ny int32, out kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("places", hal.Grid{}); ok {
-		q.Launched(PlacesOn(ctx, s, over, nx, ny, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PlacesOn(ctx, s, over, nx, ny, out)
 	}
 }
 
@@ -510,7 +509,9 @@ func PlacesOn(ctx context.Context, s *hal.Stream, over hal.Grid, nx int32, ny in
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
-		q.Launched(SaxpyOn(ctx, s, over, a, x, y))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SaxpyOn(ctx, s, over, a, x, y)
 	}
 }
 
@@ -522,7 +523,9 @@ func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x ker
 // Spread launches spread on a queue, with as many threads as its data have places for.
 func Spread(q kernel.Queue, width int32, height int32, from kernel.Vector[float32], to kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("spread", hal.Over(int(width), int(height))); ok {
-		q.Launched(SpreadOn(ctx, s, over, width, height, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SpreadOn(ctx, s, over, width, height, from, to)
 	}
 }
 
@@ -534,7 +537,9 @@ func SpreadOn(ctx context.Context, s *hal.Stream, over hal.Grid, width int32, he
 // Product launches product on a queue, on the grid of q.Over or q.Grid.
 func Product(q kernel.Queue, size int32, a kernel.Vector[float32], b kernel.Vector[float32], c kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("product", hal.Grid{}); ok {
-		q.Launched(ProductOn(ctx, s, over, size, a, b, c))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ProductOn(ctx, s, over, size, a, b, c)
 	}
 }
 
@@ -546,7 +551,9 @@ func ProductOn(ctx context.Context, s *hal.Stream, over hal.Grid, size int32, a 
 // Pull launches pull on a queue, with as many threads as its data have places for.
 func Pull(q kernel.Queue, dt float32, from kernel.Vector[Body], to kernel.Vector[Body]) {
 	if ctx, s, over, ok := q.Launching("pull", hal.Over(kernel.Len(to))); ok {
-		q.Launched(PullOn(ctx, s, over, dt, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PullOn(ctx, s, over, dt, from, to)
 	}
 }
 
@@ -558,7 +565,9 @@ func PullOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, from 
 // Mandelbrot launches mandelbrot on a queue, with as many threads as its data have places for.
 func Mandelbrot(q kernel.Queue, image kernel.Matrix[int32]) {
 	if ctx, s, over, ok := q.Launching("mandelbrot", hal.Over(kernel.ColsOf(image), kernel.RowsOf(image))); ok {
-		q.Launched(MandelbrotOn(ctx, s, over, image))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MandelbrotOn(ctx, s, over, image)
 	}
 }
 
@@ -570,7 +579,9 @@ func MandelbrotOn(ctx context.Context, s *hal.Stream, over hal.Grid, image kerne
 // Blur launches blur on a queue, with as many threads as its data have places for.
 func Blur(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
 	if ctx, s, over, ok := q.Launching("blur", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
-		q.Launched(BlurOn(ctx, s, over, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = BlurOn(ctx, s, over, from, to)
 	}
 }
 
@@ -582,7 +593,9 @@ func BlurOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Matri
 // Laplace launches laplace on a queue, with as many threads as its data have places for.
 func Laplace(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("laplace", hal.Over(kernel.Len(y))); ok {
-		q.Launched(LaplaceOn(ctx, s, over, x, y))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = LaplaceOn(ctx, s, over, x, y)
 	}
 }
 
@@ -594,7 +607,9 @@ func LaplaceOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vecto
 // Dot launches dot on a queue, with as many threads as its data have places for.
 func Dot(q kernel.Queue, x kernel.Vector[float32], y kernel.Vector[float32], sums kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("dot", hal.Over(kernel.Len(sums))); ok {
-		q.Launched(DotOn(ctx, s, over, x, y, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = DotOn(ctx, s, over, x, y, sums)
 	}
 }
 
@@ -606,7 +621,9 @@ func DotOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[fl
 // Count launches count on a queue, with as many threads as its data have places for.
 func Count(q kernel.Queue, x kernel.Vector[float32], bins kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("count", hal.Over(kernel.Len(x))); ok {
-		q.Launched(CountOn(ctx, s, over, x, bins))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CountOn(ctx, s, over, x, bins)
 	}
 }
 
@@ -750,7 +767,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:754
+//line divided_kernels.go:771
 				}
 				{
 					at := at + 1
@@ -760,7 +777,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:764
+//line divided_kernels.go:781
 				}
 			}
 			if at < count {
@@ -770,7 +787,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:774
+//line divided_kernels.go:791
 			}
 			x_ = to - 1
 			continue
@@ -779,7 +796,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:783
+//line divided_kernels.go:800
 	}
 }
 
@@ -828,7 +845,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:832
+//line divided_kernels.go:849
 			}
 			x_ = to_ - 1
 			continue
@@ -844,7 +861,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:848
+//line divided_kernels.go:865
 	}
 }
 
@@ -882,7 +899,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:886
+//line divided_kernels.go:903
 					sums[tx] = sum
 				}
 			}
@@ -890,7 +907,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:894
+//line divided_kernels.go:911
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -907,7 +924,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if col < n && k+y < n {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line divided_kernels.go:911
+//line divided_kernels.go:928
 				}
 			}
 		}
@@ -925,13 +942,13 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					for i := 0; i < side; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line divided_kernels.go:929
+//line divided_kernels.go:946
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:935
+//line divided_kernels.go:952
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -947,7 +964,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:951
+//line divided_kernels.go:968
 				}
 			}
 		}
@@ -977,7 +994,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:981
+//line divided_kernels.go:998
 	}
 }
 
@@ -1003,7 +1020,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:1007
+//line divided_kernels.go:1024
 	}
 }
 
@@ -1027,7 +1044,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1031
+//line divided_kernels.go:1048
 	}
 }
 
@@ -1069,7 +1086,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1073
+//line divided_kernels.go:1090
 			}
 			x_ = to - 1
 			continue
@@ -1087,7 +1104,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1091
+//line divided_kernels.go:1108
 	}
 }
 
@@ -1108,7 +1125,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1112
+//line divided_kernels.go:1129
 	}
 }
 
@@ -1135,7 +1152,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1139
+//line divided_kernels.go:1156
 				}
 				{
 					at := at + 1
@@ -1145,7 +1162,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1149
+//line divided_kernels.go:1166
 				}
 			}
 			if at < count {
@@ -1155,7 +1172,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1159
+//line divided_kernels.go:1176
 			}
 			x_ = to - 1
 			continue
@@ -1164,7 +1181,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1168
+//line divided_kernels.go:1185
 	}
 }
 

@@ -71,13 +71,13 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
-	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
+	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
-	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
+	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
 	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
-	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
+	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
 }, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
@@ -262,7 +262,6 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 			}
 		}
 	}
-	GO_LOOPED
 }
 
 FUNCTION f64 f_log(f64 h_x) {
@@ -321,7 +320,6 @@ KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
 			}
 		}
 	}
-	GO_LOOPED
 }
 #endif
 
@@ -341,7 +339,7 @@ KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 
 			T_4_u32 h_x = v_3;
 			{
 				T_4_u32 v_4 = h_x;
-				GO_ORDERED for (i64 v_5 = 0; v_5 < 4; v_5++) {
+				for (i64 v_5 = 0; v_5 < 4; v_5++) {
 					i64 h_j = v_5;
 					u32 h_v = v_4.a[v_5];
 					h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)h_j)), h_out_n, 6)] = h_v;
@@ -393,7 +391,6 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 			}
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -407,7 +404,9 @@ var (
 // Numbers launches numbers on a queue, with as many threads as its data have places for.
 func Numbers(q kernel.Queue, seed uint64, n int32, words kernel.Vector[uint32], wide kernel.Vector[uint64], singles kernel.Vector[float32], doubles kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("numbers", hal.Over(kernel.Len(words))); ok {
-		q.Launched(NumbersOn(ctx, s, over, seed, n, words, wide, singles, doubles))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = NumbersOn(ctx, s, over, seed, n, words, wide, singles, doubles)
 	}
 }
 
@@ -419,7 +418,9 @@ func NumbersOn(ctx context.Context, s *hal.Stream, over hal.Grid, seed uint64, n
 // Normals launches normals on a queue, with as many threads as its data have places for.
 func Normals(q kernel.Queue, seed uint64, x kernel.Vector[float64]) {
 	if ctx, s, over, ok := q.Launching("normals", hal.Over(kernel.Len(x))); ok {
-		q.Launched(NormalsOn(ctx, s, over, seed, x))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = NormalsOn(ctx, s, over, seed, x)
 	}
 }
 
@@ -431,7 +432,9 @@ func NormalsOn(ctx context.Context, s *hal.Stream, over hal.Grid, seed uint64, x
 // Philox launches philox on a queue, with as many threads as its data have places for.
 func Philox(q kernel.Queue, in kernel.Vector[uint32], out kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("philox", hal.Over((kernel.Len(out) / 4))); ok {
-		q.Launched(PhiloxOn(ctx, s, over, in, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PhiloxOn(ctx, s, over, in, out)
 	}
 }
 
@@ -443,7 +446,9 @@ func PhiloxOn(ctx context.Context, s *hal.Stream, over hal.Grid, in kernel.Vecto
 // Estimate launches estimate on a queue, with as many threads as its data have places for.
 func Estimate(q kernel.Queue, seed uint64, points int32, inside kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("estimate", hal.Over(kernel.Len(inside))); ok {
-		q.Launched(EstimateOn(ctx, s, over, seed, points, inside))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = EstimateOn(ctx, s, over, seed, points, inside)
 	}
 }
 
@@ -506,7 +511,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:510
+//line random_kernels.go:515
 	}
 }
 
@@ -532,7 +537,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:536
+//line random_kernels.go:541
 			}
 			x_ = to - 1
 			continue
@@ -542,7 +547,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:546
+//line random_kernels.go:551
 	}
 }
 
@@ -596,7 +601,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:600
+//line random_kernels.go:605
 	}
 }
 
@@ -615,6 +620,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:619
+//line random_kernels.go:624
 	}
 }

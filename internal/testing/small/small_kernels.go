@@ -209,7 +209,9 @@ var (
 // Saxpy launches saxpy on a queue, with as many threads as its data have places for.
 func Saxpy(q kernel.Queue, a float32, x kernel.Vector[float32], y kernel.Vector[float32]) {
 	if ctx, s, over, ok := q.Launching("saxpy", hal.Over(kernel.Len(y))); ok {
-		q.Launched(SaxpyOn(ctx, s, over, a, x, y))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SaxpyOn(ctx, s, over, a, x, y)
 	}
 }
 
@@ -221,7 +223,9 @@ func SaxpyOn(ctx context.Context, s *hal.Stream, over hal.Grid, a float32, x ker
 // Paint launches paint on a queue, with as many threads as its data have places for.
 func Paint(q kernel.Queue, f Frame, image kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("paint", hal.Over(int(f.Width), int(f.Height))); ok {
-		q.Launched(PaintOn(ctx, s, over, f, image))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PaintOn(ctx, s, over, f, image)
 	}
 }
 
@@ -233,7 +237,9 @@ func PaintOn(ctx context.Context, s *hal.Stream, over hal.Grid, f Frame, image k
 // Pairs launches pairs on a queue, with as many threads as its data have places for.
 func Pairs(q kernel.Queue, from kernel.Vector[int32], sums kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("pairs", hal.Over((kernel.Len(from) / 2))); ok {
-		q.Launched(PairsOn(ctx, s, over, from, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = PairsOn(ctx, s, over, from, sums)
 	}
 }
 
@@ -245,7 +251,9 @@ func PairsOn(ctx context.Context, s *hal.Stream, over hal.Grid, from kernel.Vect
 // Number launches number on a queue, on the grid of q.Over or q.Grid.
 func Number(q kernel.Queue, out kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("number", hal.Grid{}); ok {
-		q.Launched(NumberOn(ctx, s, over, out))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = NumberOn(ctx, s, over, out)
 	}
 }
 
@@ -257,7 +265,9 @@ func NumberOn(ctx context.Context, s *hal.Stream, over hal.Grid, out kernel.Vect
 // Step launches step on a queue, with as many threads as its data have places for.
 func Step(q kernel.Queue, dt float32, bodies kernel.Vector[Body]) {
 	if ctx, s, over, ok := q.Launching("step", hal.Over(kernel.Len(bodies))); ok {
-		q.Launched(StepOn(ctx, s, over, dt, bodies))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = StepOn(ctx, s, over, dt, bodies)
 	}
 }
 
@@ -269,7 +279,9 @@ func StepOn(ctx context.Context, s *hal.Stream, over hal.Grid, dt float32, bodie
 // Mirror launches mirror on a queue, with as many threads as its data have places for.
 func Mirror(q kernel.Queue, from kernel.Matrix[float32], to kernel.Matrix[float32]) {
 	if ctx, s, over, ok := q.Launching("mirror", hal.Over(kernel.ColsOf(to), kernel.RowsOf(to))); ok {
-		q.Launched(MirrorOn(ctx, s, over, from, to))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = MirrorOn(ctx, s, over, from, to)
 	}
 }
 
@@ -351,7 +363,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:355
+//line small_kernels.go:367
 				}
 				{
 					at := at + 1
@@ -361,7 +373,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:365
+//line small_kernels.go:377
 				}
 			}
 			if at < count {
@@ -371,7 +383,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:375
+//line small_kernels.go:387
 			}
 			x_ = to - 1
 			continue
@@ -380,7 +392,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:384
+//line small_kernels.go:396
 	}
 }
 
@@ -412,7 +424,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:416
+//line small_kernels.go:428
 			}
 			x_ = to - 1
 			continue
@@ -423,7 +435,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:427
+//line small_kernels.go:439
 	}
 }
 
@@ -449,7 +461,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:453
+//line small_kernels.go:465
 			}
 			x = to - 1
 			continue
@@ -459,7 +471,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:463
+//line small_kernels.go:475
 	}
 }
 
@@ -483,7 +495,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:487
+//line small_kernels.go:499
 				}
 				{
 					at := at + 1
@@ -491,7 +503,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:495
+//line small_kernels.go:507
 				}
 			}
 			if at < count {
@@ -499,14 +511,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:503
+//line small_kernels.go:515
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:510
+//line small_kernels.go:522
 	}
 }
 
@@ -532,7 +544,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:536
+//line small_kernels.go:548
 				}
 				{
 					at := at + 1
@@ -542,7 +554,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:546
+//line small_kernels.go:558
 				}
 			}
 			if at < count {
@@ -552,7 +564,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:556
+//line small_kernels.go:568
 			}
 			x = to - 1
 			continue
@@ -561,7 +573,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:565
+//line small_kernels.go:577
 	}
 }
 
@@ -591,7 +603,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:595
+//line small_kernels.go:607
 				}
 				{
 					at := at + 1
@@ -601,7 +613,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:605
+//line small_kernels.go:617
 				}
 			}
 			if at < count {
@@ -611,7 +623,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:615
+//line small_kernels.go:627
 			}
 			x = to_ - 1
 			continue
@@ -620,7 +632,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:624
+//line small_kernels.go:636
 	}
 }
 

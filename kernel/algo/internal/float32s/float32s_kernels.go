@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "float32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,float32,int,int32,int64,len,min,uint32 float32s",
@@ -471,7 +471,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);
@@ -499,7 +499,6 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -514,7 +513,9 @@ var (
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total(q kernel.Queue, x kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
-		q.Launched(TotalOn(ctx, s, over, x, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TotalOn(ctx, s, over, x, sums)
 	}
 }
 
@@ -526,7 +527,9 @@ func TotalOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 // Extreme launches extreme on a queue, on the grid of q.Over or q.Grid.
 func Extreme(q kernel.Queue, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) {
 	if ctx, s, over, ok := q.Launching("extreme", hal.Grid{}); ok {
-		q.Launched(ExtremeOn(ctx, s, over, most, x, indexes, values, at))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ExtremeOn(ctx, s, over, most, x, indexes, values, at)
 	}
 }
 
@@ -538,7 +541,9 @@ func ExtremeOn(ctx context.Context, s *hal.Stream, over hal.Grid, most int32, x 
 // Scan launches scan on a queue, on the grid of q.Over or q.Grid.
 func Scan(q kernel.Queue, exclusive int32, x kernel.Vector[T], before kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
-		q.Launched(ScanOn(ctx, s, over, exclusive, x, before, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScanOn(ctx, s, over, exclusive, x, before, sums)
 	}
 }
 
@@ -550,7 +555,9 @@ func ScanOn(ctx context.Context, s *hal.Stream, over hal.Grid, exclusive int32, 
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count(q kernel.Queue, shift uint32, keys kernel.Vector[T], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
-		q.Launched(CountOn(ctx, s, over, shift, keys, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CountOn(ctx, s, over, shift, keys, counts)
 	}
 }
 
@@ -562,7 +569,9 @@ func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, ke
 // Scatter launches scatter on a queue, on the grid of q.Over or q.Grid.
 func Scatter(q kernel.Queue, shift uint32, keys kernel.Vector[T], values kernel.Vector[uint32], starts kernel.Vector[uint32], sorted kernel.Vector[T], sortedValues kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("scatter", hal.Grid{}); ok {
-		q.Launched(ScatterOn(ctx, s, over, shift, keys, values, starts, sorted, sortedValues))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScatterOn(ctx, s, over, shift, keys, values, starts, sorted, sortedValues)
 	}
 }
 
@@ -659,13 +668,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float32s_kernels.go:663
+//line float32s_kernels.go:672
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:669
+//line float32s_kernels.go:678
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -675,12 +684,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float32s_kernels.go:679
+//line float32s_kernels.go:688
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:684
+//line float32s_kernels.go:693
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -690,7 +699,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float32s_kernels.go:694
+//line float32s_kernels.go:703
 			}
 		}
 	}
@@ -723,13 +732,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float32s_kernels.go:727
+//line float32s_kernels.go:736
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float32s_kernels.go:733
+//line float32s_kernels.go:742
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -739,12 +748,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float32s_kernels.go:743
+//line float32s_kernels.go:752
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:748
+//line float32s_kernels.go:757
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -754,7 +763,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float32s_kernels.go:758
+//line float32s_kernels.go:767
 			}
 		}
 	}
@@ -792,7 +801,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float32s_kernels.go:796
+//line float32s_kernels.go:805
 			}
 		}
 	}
@@ -807,13 +816,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:811
+//line float32s_kernels.go:820
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:817
+//line float32s_kernels.go:826
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -826,7 +835,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float32s_kernels.go:830
+//line float32s_kernels.go:839
 					mores[tx] = more
 				}
 			}
@@ -842,12 +851,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float32s_kernels.go:846
+//line float32s_kernels.go:855
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:851
+//line float32s_kernels.go:860
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -871,7 +880,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float32s_kernels.go:875
+//line float32s_kernels.go:884
 			}
 		}
 	}
@@ -884,7 +893,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float32s_kernels.go:888
+//line float32s_kernels.go:897
 			}
 		}
 	}
@@ -908,7 +917,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float32s_kernels.go:912
+//line float32s_kernels.go:921
 			}
 		}
 	}
@@ -921,7 +930,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float32s_kernels.go:925
+//line float32s_kernels.go:934
 			}
 		}
 	}
@@ -977,7 +986,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float32s_kernels.go:981
+//line float32s_kernels.go:990
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -996,14 +1005,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float32s_kernels.go:1000
+//line float32s_kernels.go:1009
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float32s_kernels.go:1007
+//line float32s_kernels.go:1016
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1017,7 +1026,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float32s_kernels.go:1021
+//line float32s_kernels.go:1030
 						mores[tx] = more
 					}
 				}
@@ -1035,13 +1044,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float32s_kernels.go:1039
+//line float32s_kernels.go:1048
 					}
 				}
 			}
 		}
 	}
-//line float32s_kernels.go:1045
+//line float32s_kernels.go:1054
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1058,7 +1067,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float32s_kernels.go:1062
+//line float32s_kernels.go:1071
 			}
 		}
 	}
@@ -1071,7 +1080,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float32s_kernels.go:1075
+//line float32s_kernels.go:1084
 			}
 		}
 	}
@@ -1097,7 +1106,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float32s_kernels.go:1101
+//line float32s_kernels.go:1110
 			}
 		}
 	}

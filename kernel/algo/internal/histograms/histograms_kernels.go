@@ -221,7 +221,9 @@ var (
 // Zero launches zero on a queue, with as many threads as its data have places for.
 func Zero(q kernel.Queue, counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("zero", hal.Over(kernel.Len(counts))); ok {
-		q.Launched(ZeroOn(ctx, s, over, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ZeroOn(ctx, s, over, counts)
 	}
 }
 
@@ -233,7 +235,9 @@ func ZeroOn(ctx context.Context, s *hal.Stream, over hal.Grid, counts kernel.Vec
 // Uint8s launches uint8s on a queue, on the grid of q.Over or q.Grid.
 func Uint8s(q kernel.Queue, x kernel.Vector[uint8], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("uint8s", hal.Grid{}); ok {
-		q.Launched(Uint8sOn(ctx, s, over, x, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Uint8sOn(ctx, s, over, x, counts)
 	}
 }
 
@@ -245,7 +249,9 @@ func Uint8sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector
 // Int32s launches int32s on a queue, on the grid of q.Over or q.Grid.
 func Int32s(q kernel.Queue, x kernel.Vector[int32], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("int32s", hal.Grid{}); ok {
-		q.Launched(Int32sOn(ctx, s, over, x, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Int32sOn(ctx, s, over, x, counts)
 	}
 }
 
@@ -257,7 +263,9 @@ func Int32sOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector
 // Uint32s launches uint32s on a queue, on the grid of q.Over or q.Grid.
 func Uint32s(q kernel.Queue, x kernel.Vector[uint32], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("uint32s", hal.Grid{}); ok {
-		q.Launched(Uint32sOn(ctx, s, over, x, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Uint32sOn(ctx, s, over, x, counts)
 	}
 }
 
@@ -338,7 +346,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:342
+//line histograms_kernels.go:350
 				}
 				{
 					at := at + 1
@@ -348,7 +356,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:352
+//line histograms_kernels.go:360
 				}
 			}
 			if at < count {
@@ -358,7 +366,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:362
+//line histograms_kernels.go:370
 			}
 			x = to - 1
 			continue
@@ -367,7 +375,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:371
+//line histograms_kernels.go:379
 	}
 }
 
@@ -388,7 +396,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:392
+//line histograms_kernels.go:400
 			}
 		}
 	}
@@ -401,7 +409,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:405
+//line histograms_kernels.go:413
 			}
 		}
 	}
@@ -424,7 +432,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:428
+//line histograms_kernels.go:436
 			}
 		}
 	}
@@ -437,7 +445,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:441
+//line histograms_kernels.go:449
 			}
 		}
 	}
@@ -460,7 +468,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:464
+//line histograms_kernels.go:472
 			}
 		}
 	}
@@ -473,7 +481,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:477
+//line histograms_kernels.go:485
 			}
 		}
 	}

@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "int32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32 int32s",
@@ -300,7 +300,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	{
 		i64 h_i = h_me;
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
 		}
 	}
@@ -341,7 +341,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	}
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 			{
 				if ((h_exclusive != 0)) {
@@ -359,7 +359,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	BARRIER();
 	{
 		i64 h_i_3 = h_me;
-		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
+		for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
 			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 		}
 	}
@@ -465,7 +465,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i32 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);
@@ -493,7 +493,6 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -508,7 +507,9 @@ var (
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total(q kernel.Queue, x kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
-		q.Launched(TotalOn(ctx, s, over, x, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TotalOn(ctx, s, over, x, sums)
 	}
 }
 
@@ -520,7 +521,9 @@ func TotalOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 // Extreme launches extreme on a queue, on the grid of q.Over or q.Grid.
 func Extreme(q kernel.Queue, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) {
 	if ctx, s, over, ok := q.Launching("extreme", hal.Grid{}); ok {
-		q.Launched(ExtremeOn(ctx, s, over, most, x, indexes, values, at))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ExtremeOn(ctx, s, over, most, x, indexes, values, at)
 	}
 }
 
@@ -532,7 +535,9 @@ func ExtremeOn(ctx context.Context, s *hal.Stream, over hal.Grid, most int32, x 
 // Scan launches scan on a queue, on the grid of q.Over or q.Grid.
 func Scan(q kernel.Queue, exclusive int32, x kernel.Vector[T], before kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
-		q.Launched(ScanOn(ctx, s, over, exclusive, x, before, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScanOn(ctx, s, over, exclusive, x, before, sums)
 	}
 }
 
@@ -544,7 +549,9 @@ func ScanOn(ctx context.Context, s *hal.Stream, over hal.Grid, exclusive int32, 
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count(q kernel.Queue, shift uint32, keys kernel.Vector[T], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
-		q.Launched(CountOn(ctx, s, over, shift, keys, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CountOn(ctx, s, over, shift, keys, counts)
 	}
 }
 
@@ -556,7 +563,9 @@ func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, ke
 // Scatter launches scatter on a queue, on the grid of q.Over or q.Grid.
 func Scatter(q kernel.Queue, shift uint32, keys kernel.Vector[T], values kernel.Vector[uint32], starts kernel.Vector[uint32], sorted kernel.Vector[T], sortedValues kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("scatter", hal.Grid{}); ok {
-		q.Launched(ScatterOn(ctx, s, over, shift, keys, values, starts, sorted, sortedValues))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScatterOn(ctx, s, over, shift, keys, values, starts, sorted, sortedValues)
 	}
 }
 
@@ -653,13 +662,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int32s_kernels.go:657
+//line int32s_kernels.go:666
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:663
+//line int32s_kernels.go:672
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -669,12 +678,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line int32s_kernels.go:673
+//line int32s_kernels.go:682
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:678
+//line int32s_kernels.go:687
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -684,7 +693,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int32s_kernels.go:688
+//line int32s_kernels.go:697
 			}
 		}
 	}
@@ -717,13 +726,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int32s_kernels.go:721
+//line int32s_kernels.go:730
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:727
+//line int32s_kernels.go:736
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -733,12 +742,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int32s_kernels.go:737
+//line int32s_kernels.go:746
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:742
+//line int32s_kernels.go:751
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -748,7 +757,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int32s_kernels.go:752
+//line int32s_kernels.go:761
 			}
 		}
 	}
@@ -786,7 +795,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int32s_kernels.go:790
+//line int32s_kernels.go:799
 			}
 		}
 	}
@@ -801,13 +810,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:805
+//line int32s_kernels.go:814
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:811
+//line int32s_kernels.go:820
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -820,7 +829,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int32s_kernels.go:824
+//line int32s_kernels.go:833
 					mores[tx] = more
 				}
 			}
@@ -836,12 +845,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int32s_kernels.go:840
+//line int32s_kernels.go:849
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:845
+//line int32s_kernels.go:854
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -865,7 +874,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int32s_kernels.go:869
+//line int32s_kernels.go:878
 			}
 		}
 	}
@@ -878,7 +887,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int32s_kernels.go:882
+//line int32s_kernels.go:891
 			}
 		}
 	}
@@ -902,7 +911,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int32s_kernels.go:906
+//line int32s_kernels.go:915
 			}
 		}
 	}
@@ -915,7 +924,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int32s_kernels.go:919
+//line int32s_kernels.go:928
 			}
 		}
 	}
@@ -971,7 +980,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int32s_kernels.go:975
+//line int32s_kernels.go:984
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -990,14 +999,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:994
+//line int32s_kernels.go:1003
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:1001
+//line int32s_kernels.go:1010
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1011,7 +1020,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line int32s_kernels.go:1015
+//line int32s_kernels.go:1024
 						mores[tx] = more
 					}
 				}
@@ -1029,13 +1038,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line int32s_kernels.go:1033
+//line int32s_kernels.go:1042
 					}
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:1039
+//line int32s_kernels.go:1048
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1052,7 +1061,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int32s_kernels.go:1056
+//line int32s_kernels.go:1065
 			}
 		}
 	}
@@ -1065,7 +1074,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int32s_kernels.go:1069
+//line int32s_kernels.go:1078
 			}
 		}
 	}
@@ -1091,7 +1100,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int32s_kernels.go:1095
+//line int32s_kernels.go:1104
 			}
 		}
 	}

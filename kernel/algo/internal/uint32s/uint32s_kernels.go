@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "uint32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32 uint32s",
@@ -299,7 +299,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOB
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	{
 		i64 h_i = h_me;
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
 		}
 	}
@@ -340,7 +340,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOB
 	}
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 			{
 				if ((h_exclusive != 0)) {
@@ -358,7 +358,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOB
 	BARRIER();
 	{
 		i64 h_i_3 = h_me;
-		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
+		for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
 			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 		}
 	}
@@ -464,7 +464,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);
@@ -492,7 +492,6 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
-	GO_LOOPED
 }
 `})
 
@@ -507,7 +506,9 @@ var (
 // Total launches total on a queue, on the grid of q.Over or q.Grid.
 func Total(q kernel.Queue, x kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, s, over, ok := q.Launching("total", hal.Grid{}); ok {
-		q.Launched(TotalOn(ctx, s, over, x, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TotalOn(ctx, s, over, x, sums)
 	}
 }
 
@@ -519,7 +520,9 @@ func TotalOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vector[
 // Extreme launches extreme on a queue, on the grid of q.Over or q.Grid.
 func Extreme(q kernel.Queue, most int32, x kernel.Vector[T], indexes kernel.Vector[int64], values kernel.Vector[T], at kernel.Vector[int64]) {
 	if ctx, s, over, ok := q.Launching("extreme", hal.Grid{}); ok {
-		q.Launched(ExtremeOn(ctx, s, over, most, x, indexes, values, at))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ExtremeOn(ctx, s, over, most, x, indexes, values, at)
 	}
 }
 
@@ -531,7 +534,9 @@ func ExtremeOn(ctx context.Context, s *hal.Stream, over hal.Grid, most int32, x 
 // Scan launches scan on a queue, on the grid of q.Over or q.Grid.
 func Scan(q kernel.Queue, exclusive int32, x kernel.Vector[T], before kernel.Vector[T], sums kernel.Vector[T]) {
 	if ctx, s, over, ok := q.Launching("scan", hal.Grid{}); ok {
-		q.Launched(ScanOn(ctx, s, over, exclusive, x, before, sums))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScanOn(ctx, s, over, exclusive, x, before, sums)
 	}
 }
 
@@ -543,7 +548,9 @@ func ScanOn(ctx context.Context, s *hal.Stream, over hal.Grid, exclusive int32, 
 // Count launches count on a queue, on the grid of q.Over or q.Grid.
 func Count(q kernel.Queue, shift uint32, keys kernel.Vector[T], counts kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("count", hal.Grid{}); ok {
-		q.Launched(CountOn(ctx, s, over, shift, keys, counts))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = CountOn(ctx, s, over, shift, keys, counts)
 	}
 }
 
@@ -555,7 +562,9 @@ func CountOn(ctx context.Context, s *hal.Stream, over hal.Grid, shift uint32, ke
 // Scatter launches scatter on a queue, on the grid of q.Over or q.Grid.
 func Scatter(q kernel.Queue, shift uint32, keys kernel.Vector[T], values kernel.Vector[uint32], starts kernel.Vector[uint32], sorted kernel.Vector[T], sortedValues kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("scatter", hal.Grid{}); ok {
-		q.Launched(ScatterOn(ctx, s, over, shift, keys, values, starts, sorted, sortedValues))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ScatterOn(ctx, s, over, shift, keys, values, starts, sorted, sortedValues)
 	}
 }
 
@@ -652,13 +661,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint32s_kernels.go:656
+//line uint32s_kernels.go:665
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:662
+//line uint32s_kernels.go:671
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -668,12 +677,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line uint32s_kernels.go:672
+//line uint32s_kernels.go:681
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:677
+//line uint32s_kernels.go:686
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -683,7 +692,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint32s_kernels.go:687
+//line uint32s_kernels.go:696
 			}
 		}
 	}
@@ -716,13 +725,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint32s_kernels.go:720
+//line uint32s_kernels.go:729
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:726
+//line uint32s_kernels.go:735
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -732,12 +741,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint32s_kernels.go:736
+//line uint32s_kernels.go:745
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:741
+//line uint32s_kernels.go:750
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -747,7 +756,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint32s_kernels.go:751
+//line uint32s_kernels.go:760
 			}
 		}
 	}
@@ -785,7 +794,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint32s_kernels.go:789
+//line uint32s_kernels.go:798
 			}
 		}
 	}
@@ -800,13 +809,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:804
+//line uint32s_kernels.go:813
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:810
+//line uint32s_kernels.go:819
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -819,7 +828,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:823
+//line uint32s_kernels.go:832
 					mores[tx] = more
 				}
 			}
@@ -835,12 +844,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint32s_kernels.go:839
+//line uint32s_kernels.go:848
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:844
+//line uint32s_kernels.go:853
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -864,7 +873,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint32s_kernels.go:868
+//line uint32s_kernels.go:877
 			}
 		}
 	}
@@ -877,7 +886,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint32s_kernels.go:881
+//line uint32s_kernels.go:890
 			}
 		}
 	}
@@ -901,7 +910,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint32s_kernels.go:905
+//line uint32s_kernels.go:914
 			}
 		}
 	}
@@ -914,7 +923,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint32s_kernels.go:918
+//line uint32s_kernels.go:927
 			}
 		}
 	}
@@ -970,7 +979,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint32s_kernels.go:974
+//line uint32s_kernels.go:983
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -989,14 +998,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:993
+//line uint32s_kernels.go:1002
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:1000
+//line uint32s_kernels.go:1009
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1010,7 +1019,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line uint32s_kernels.go:1014
+//line uint32s_kernels.go:1023
 						mores[tx] = more
 					}
 				}
@@ -1028,13 +1037,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line uint32s_kernels.go:1032
+//line uint32s_kernels.go:1041
 					}
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:1038
+//line uint32s_kernels.go:1047
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1051,7 +1060,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint32s_kernels.go:1055
+//line uint32s_kernels.go:1064
 			}
 		}
 	}
@@ -1064,7 +1073,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint32s_kernels.go:1068
+//line uint32s_kernels.go:1077
 			}
 		}
 	}
@@ -1090,7 +1099,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint32s_kernels.go:1094
+//line uint32s_kernels.go:1103
 			}
 		}
 	}
