@@ -19,8 +19,8 @@ import (
 )
 
 // EnvCheck is the environment variable that turns checks on: a list of words with commas between them. With "kernels" each launch waits for
-// its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out. To
-// find out, it copies these arguments to the host. It does not check an In that overlaps an argument which the kernel may write, or an Out
+// its kernel, and fails if the kernel failed, wrote to an argument passed with In, or did not write all elements of one passed with Out, or
+// read some before. To find out, it copies the arguments to the host, and runs the kernel again with other bytes in each Out. It does not check an In that overlaps an argument which the kernel may write, or an Out
 // that overlaps one which it may read.
 //
 // With "kernels" a launch that a [Split] would divide runs on the first device alone. Before, its parts run on the host, on copies of the
@@ -102,6 +102,18 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 		return b, stream.Sync(ctx)
 	}
+	fill := func(r int, pattern [16]byte) error {
+		b := make([]byte, s.regions[r].Len)
+		for i := range b {
+			b[i] = pattern[i%len(pattern)]
+		}
+		return stream.CopyIn(s.regions[r], b)
+	}
+	old := make([][]byte, len(s.regions)) // what may be read and written
+	repeats := false                      // there is an Out to run the kernel again for
+	for r := range s.regions {
+		repeats = repeats || fresh(r)
+	}
 	// prepare waits for what the kernel is to read before it writes the pattern: what is given up until then has changed nothing.
 	prepare := func() (changed bool, err error) {
 		for r := range s.regions {
@@ -111,15 +123,15 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 					return false, err
 				}
 				hashes[r] = maphash.Bytes(seed, b)
+			} else if mode(r) != coherence.Read && !fresh(r) && repeats {
+				if old[r], err = read(r); err != nil {
+					return false, err
+				}
 			}
 		}
 		for r := range s.regions {
 			if fresh(r) {
-				b := make([]byte, s.regions[r].Len)
-				for i := range b {
-					b[i] = pattern[i%len(pattern)]
-				}
-				if err := stream.CopyIn(s.regions[r], b); err != nil {
+				if err := fill(r, pattern); err != nil {
 					return true, err
 				}
 				changed = true
@@ -144,6 +156,59 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left,
 						which[r], first)
 				}
+			}
+		}
+		return nil
+	}
+	results := func() (all [][]byte, err error) {
+		all = make([][]byte, len(s.regions))
+		for r := range s.regions {
+			if mode(r) != coherence.Read && err == nil {
+				all[r], err = read(r)
+			}
+		}
+		return all, err
+	}
+	again := func(pattern [16]byte) (all [][]byte, err error) {
+		for r := range s.regions {
+			if fresh(r) && err == nil {
+				err = fill(r, pattern)
+			} else if old[r] != nil && err == nil {
+				err = stream.CopyIn(s.regions[r], old[r])
+			}
+		}
+		if err == nil {
+			err = stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return results()
+	}
+	differ := func(a, b [][]byte) (arg, at int) {
+		for r := range a {
+			if at := differing(a[r], b[r], fields(elementOf(args[which[r]].operand))); at >= 0 {
+				return which[r], at
+			}
+		}
+		return -1, 0
+	}
+	// repeat compares the results with those for other bytes in each Out. Results that differ for the same bytes, too, say nothing.
+	repeat := func() error {
+		first, err := results()
+		if err != nil {
+			return err
+		}
+		other, err := again([16]byte{})
+		if err != nil {
+			return err
+		}
+		if arg, at := differ(first, other); arg >= 0 {
+			if other, err = again(pattern); err != nil {
+				return err
+			}
+			if same, _ := differ(first, other); same < 0 {
+				return d.refuse(op, "byte %d that it writes to argument %d depends on what an argument passed with Out held before", at, arg)
 			}
 		}
 		return nil
@@ -177,6 +242,9 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	}
 	if err == nil {
 		err = inspect()
+	}
+	if err == nil && repeats {
+		err = repeat()
 	}
 	return cmp.Or(err, leases.Commit(), release(leases, bad))
 }
@@ -234,6 +302,16 @@ func unwritten(b, pattern []byte, fields []bool) (left, first int) {
 	}
 	end()
 	return left, first
+}
+
+// differing returns the first byte of fields in which a and b differ, -1 if there is none.
+func differing(a, b []byte, fields []bool) int {
+	for i := range a {
+		if a[i] != b[i] && (len(fields) == 0 || fields[i%len(fields)]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // elementOf returns of which type the elements of x are, nil if x does not say it.

@@ -369,6 +369,25 @@ func TestCheckedLaunches(t *testing.T) {
 	_, streams := devices(t, 1)
 	p := program(t)
 	x, y := made(t, make([]uint32, 64)...), made(t, make([]uint32, 64)...)
+	calls := uint32(0)
+	reads := kernel.New(kernel.Source{Go: kernel.Functions{
+		"grow": kernel.Go(func(b *kernel.Block) {
+			y := kernel.Slice[uint32](b, 1)
+			for i := range y {
+				if i == 4 {
+					y[i] = y[i] + 1
+				} else {
+					y[i] = uint32(i)
+				}
+			}
+		}),
+		"change": kernel.Go(func(b *kernel.Block) {
+			calls++
+			for i, y := 0, kernel.Slice[uint32](b, 1); i < len(y); i++ {
+				y[i] = calls
+			}
+		}),
+	}})
 	for _, s := range streams {
 		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(64), kernel.In(x), kernel.Out(y)))
 		require.NoError(t, p.Kernel("add").Launch(ctx, s, hal.Over(64), kernel.In(x), kernel.InOut(x)))
@@ -383,6 +402,11 @@ func TestCheckedLaunches(t *testing.T) {
 		// The bytes before are 0, which bytes of the random pattern may be, too.
 		assert.Regexp(t, "it left 1[2-5] bytes unwritten of argument 0, which is passed with Out; the first at byte 24[1-4]", err.Error())
 		require.NoError(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.InOut(y), kernel.Value(uint32(7)), kernel.Value(uint32(3))))
+		if s == streams[0] {
+			err = reads.Kernel("grow").Launch(ctx, s, hal.Over(1), kernel.InOut(x), kernel.Out(y))
+			assert.ErrorContains(t, err, "kernel grow: byte 16 that it writes to argument 1 depends on what an argument passed with Out held before")
+			require.NoError(t, reads.Kernel("change").Launch(ctx, s, hal.Over(1), kernel.InOut(x), kernel.Out(y)), "differs by itself")
+		}
 		assert.ErrorContains(t, p.Kernel("fails").Launch(ctx, s, hal.Over(1), kernel.In(x)), "kernel fails failed")
 		before := contents(t, y)
 		require.Error(t, p.Kernel("add").Launch(ctx, s, hal.Over(64).Of(1<<20), kernel.In(x), kernel.Out(y)))

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ import (
 
 // With HALYARD_CHECK=kernels a launch that would be divided first runs its parts on the host, on copies of the arguments. There the system
 // makes pages inaccessible that a part does not use according to its footprint, or does not write. Each part runs four times, so that each
-// end of what it reads and of what it writes is once the end of a page: then the first element beyond cannot be used either.
+// end of what it reads and of what it writes is once the end of a page: then the first element beyond cannot be used either. What is written
+// whole holds a pattern in two of the runs, and in the others what it held before the launch: the results must be the same.
 
 // rehearsal is what the parts of one launch run with.
 type rehearsal struct {
@@ -30,6 +32,7 @@ type rehearsal struct {
 	run   func(*Block)
 
 	copies []*replicated // for the run that is under way
+	made   [4][][]byte   // of the runs of a part: what they have written, nil after a failure
 
 	mu    sync.Mutex
 	found string // what is wrong with the footprint, "" if nothing
@@ -72,11 +75,16 @@ func (d *division) rehearse(ctx context.Context, k *Kernel, args []Arg) (err err
 		return err
 	}
 	for i := range d.parts {
+		r.made = [4][][]byte{}
+		pattern := newPattern()
 		for end := range 4 {
-			if err := r.part(ctx, stream, kernel, &d.parts[i], end); errors.Is(err, errors.ErrUnsupported) {
+			if err := r.part(ctx, stream, kernel, &d.parts[i], end, pattern[:]); errors.Is(err, errors.ErrUnsupported) {
 				return nil // the system has no such pages
 			} else if err != nil {
 				return err
+			}
+			if end == 3 {
+				r.compare()
 			}
 			if r.found != "" {
 				e := d.on[0].refuse("launch", "%s; the footprint is wrong, so the launch cannot be divided", r.found).(*hal.Error)
@@ -121,8 +129,7 @@ func (d *division) contents(ctx context.Context, args []Arg) (data [][]byte, err
 }
 
 // part runs a part. end says which end of what it reads and of what it writes is the end of a page.
-func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Kernel, p *part, end int) error {
-	pattern := newPattern()
+func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Kernel, p *part, end int, pattern []byte) error {
 	r.copies = r.copies[:0]
 	var args []hal.Arg
 	var memories []*hal.Memory
@@ -137,7 +144,7 @@ func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Ke
 			continue
 		}
 		n := len(r.copies)
-		c, err := replicate(r.data[n], p.touch[n], r.types[n], end, pattern[:])
+		c, err := replicate(r.data[n], p.touch[n], r.types[n], end, pattern)
 		if err != nil {
 			return err
 		}
@@ -166,7 +173,8 @@ func (r *rehearsal) part(ctx context.Context, stream *hal.Stream, kernel *hal.Ke
 	}
 	for n, c := range r.copies {
 		w := c.touch.Write
-		if left, first := unwritten(c.of(w), pattern[:], fields(r.types[n])); c.touch.Whole && left > 0 {
+		r.made[end] = append(r.made[end], bytes.Clone(c.of(w)))
+		if left, first := unwritten(c.of(w), pattern, fields(r.types[n])); c.patterned(end) && left > 0 {
 			r.find("it leaves element %d of %s, and its footprint says that it writes all of %s", w.Lo+first/c.elem, c.name, said(w))
 		}
 	}
@@ -216,12 +224,34 @@ func replicate(data []byte, touch Touch, element reflect.Type, end int, pattern 
 	}
 	c.bytes = c.pages[c.from:][:len(data)]
 	copy(c.bytes, data)
-	if w := c.of(c.touch.Write); c.touch.Whole {
+	if w := c.of(c.touch.Write); c.patterned(end) {
 		for i := range w {
 			w[i] = pattern[i%len(pattern)]
 		}
 	}
 	return c, nil
+}
+
+// patterned reports whether what is written whole holds the pattern in a run.
+func (c *replicated) patterned(end int) bool { return c.touch.Whole && end%2 == 0 }
+
+// compare finds a part whose results differ between runs with the pattern and runs without. If they differ between runs of one kind, too,
+// they depend on the order of threads, and say nothing.
+func (r *rehearsal) compare() {
+	for n, c := range r.copies {
+		var of [4][]byte
+		for end := range of {
+			if len(r.made[end]) != len(r.copies) {
+				return // the kernel has failed
+			}
+			of[end] = r.made[end][n]
+		}
+		at := differing(of[0], of[1], fields(r.types[n]))
+		if at >= 0 && differing(of[0], of[2], fields(r.types[n])) < 0 && differing(of[1], of[3], fields(r.types[n])) < 0 {
+			r.find("element %d of %s depends on what elements held that its footprint says are written whole, and not read",
+				c.touch.Write.Lo+at/c.elem, c.name)
+		}
+	}
 }
 
 func (c *replicated) address() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(c.bytes))) }

@@ -76,6 +76,18 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 				return [2]kernel.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
 			}, "it leaves element 780 of y, and its footprint says that it writes all of elements 720 to 959",
 		},
+		"reads what it writes whole": {
+			func(x, y []float32, i int) {
+				if y[n+i] < float32(2*n) { // as NaN is not
+					y[n+i] = 1
+				} else {
+					y[n+i] = 2
+				}
+			},
+			func(lo, hi int) [2]kernel.Touch {
+				return [2]kernel.Touch{{}, {Write: buffer.Range{Lo: n + lo, Hi: n + hi}, Whole: true}}
+			}, "element 480 of y depends on what elements held that its footprint says are written whole, and not read",
+		},
 		"fails by itself": {
 			func(x, y []float32, i int) { y[n+i] = x[5*n] },
 			func(lo, hi int) [2]kernel.Touch {
@@ -114,7 +126,7 @@ func TestFootprintsAreCheckedWhenTheyAreUsed(t *testing.T) {
 					require.ErrorIs(t, err, hal.ErrOutOfRange)
 					require.ErrorContains(t, err, "kernel f: ")
 					require.ErrorContains(t, err, c.says)
-					if name != "leaves elements" {
+					if name != "leaves elements" && name != "reads what it writes whole" {
 						require.ErrorContains(t, err, "outside_test.go:")
 					}
 					require.Equal(t, ramp(3*n), contents(t, y))
