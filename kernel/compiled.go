@@ -137,7 +137,7 @@ func (p *Program) loadEach(dev *hal.Device) (*loaded, error) {
 		first = cmp.Or(first, l.lacks[code])
 	}
 	if len(l.each) == 0 {
-		return nil, first
+		return l, first
 	}
 	return l, nil
 }

@@ -108,12 +108,14 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 			}
 		}
 	}
-	m, err := k.p.module(ctx, "launch", dev)
-	if err != nil {
-		return nil, err
-	}
 	name := k.name
 	in, written := k.p.src.Kernels[name]
+	m, err := k.p.module(ctx, "launch", dev)
+	if m != nil && m.lacks[in.Code] != nil {
+		return nil, m.lacks[in.Code] // which names this kernel, if the device can run none
+	} else if err != nil {
+		return nil, err
+	}
 	if written && !k.p.src.runsGo(dev) {
 		name = in.Code
 	}

@@ -184,7 +184,9 @@ func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*load
 	case <-l.done:
 		return l.module, l.err
 	case <-ctx.Done():
-		return nil, layer.Interrupted(op, ctx)
+		err := *layer.Interrupted(op, ctx).(*hal.Error)
+		err.Detail = "still compiling " + p.src.Name + " for " + dev.Name() + ", which goes on"
+		return nil, &err
 	}
 }
 

@@ -41,6 +41,16 @@ type Split struct {
 	trial  *trial    // not evaluated yet
 	costs  []float64 // of the team: seconds that each device would need for recent launches alone, 0 if not known
 	closed bool
+
+	unable sync.Map    // of ability to error: why a device cannot run a kernel
+	some   atomic.Bool // unable has one
+}
+
+// ability is a kernel on a device.
+type ability struct {
+	p    *Program
+	name string
+	dev  *hal.Device
 }
 
 // team is the devices that work, and how they share.
@@ -171,6 +181,9 @@ func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 	d := divisions.Get().(*division)
 	defer d.give()
 	d.timed = s.due(t)
+	if able := s.able(ctx, t, k); able != t {
+		t, d.timed = able, false // measurements are of all devices
+	}
 	divided, err := d.divide(ctx, t, k, grid, args)
 	switch {
 	case err != nil:
@@ -189,6 +202,57 @@ func (s *Split) launch(ctx context.Context, k *Kernel, grid hal.Grid, args []Arg
 		_, _ = s.present() // a device that was lost is left out from now on, and this error has told it
 	}
 	return err
+}
+
+// able returns the team without the devices that cannot run the kernel, because they lack something that it needs, or their compiler is
+// missing or refuses it. If none can, it returns all, and the launch fails with the reason of the first.
+func (s *Split) able(ctx context.Context, t *team, k *Kernel) *team {
+	if len(t.streams) < 2 || k == nil || k.p == nil {
+		return t
+	}
+	of, f := k, k.p.src.Kernels[k.name].Footprint
+	divisible := f.Of != nil && f.Cut != [3]bool{}
+	if divisible {
+		of = k.parts()
+	}
+	var left *team // nil if it is t
+	for i, stream := range t.streams {
+		switch {
+		case s.can(ctx, of, stream.Device()):
+			if left != nil {
+				left.streams, left.shares = append(left.streams, stream), append(left.shares, t.shares[i])
+			}
+		case left == nil:
+			left = &team{streams: slices.Clone(t.streams[:i]), shares: slices.Clone(t.shares[:i])}
+			continue
+		default:
+			continue
+		}
+		if !divisible { // the first that can runs it alone
+			break
+		}
+	}
+	if left == nil || len(left.streams) == 0 {
+		return t
+	}
+	return left
+}
+
+// can reports whether a device can run a kernel, or may be able to.
+func (s *Split) can(ctx context.Context, k *Kernel, dev *hal.Device) bool {
+	a := ability{k.p, k.name, layer.Common(dev)}
+	if s.some.Load() {
+		if _, known := s.unable.Load(a); known {
+			return false
+		}
+	}
+	_, err := k.device(ctx, dev)
+	if errors.Is(err, hal.ErrUnsupported) || errors.Is(err, hal.ErrUnavailable) || errors.Is(err, hal.ErrBuild) {
+		s.unable.Store(a, err)
+		s.some.Store(true)
+		return false
+	}
+	return true
 }
 
 // present returns the devices that work. It is an error if one was lost since the last call.

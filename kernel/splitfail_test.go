@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
 )
 
 // failing is a backend with three discrete devices; the left-th call of the second one fails.
@@ -180,4 +182,49 @@ func TestBoundsOfParts(t *testing.T) {
 	assert.Equal(t, int32(1), first)
 	_, err = x.At(ctx, 400)
 	assert.ErrorIs(t, err, hal.ErrOutOfRange)
+}
+
+// A device that cannot compile a kernel is left out of its launches, whichever it is, and is not asked again. If none can, the launch fails.
+func TestDevicesThatCannotRunAKernelAreLeftOut(t *testing.T) {
+	const n = 480
+	for _, kind := range []error{hal.ErrUnavailable, hal.ErrBuild, hal.ErrUnsupported} {
+		for _, bad := range [][]int{{1}, {2}, {1, 3}, {1, 2, 3}} {
+			b := newFailing(kind)
+			asked := 0
+			b.Call = func(op string, device int) error {
+				if op != "Load" || !slices.Contains(bad, device) {
+					return nil
+				}
+				asked++
+				return &driver.Error{Op: op, Backend: b.Name(), Device: device, Kind: kind, Detail: "no compiler"}
+			}
+			split := newSplit(t, b.streams(t)...)
+			p := kernel.New(kernel.Source{Name: "some", Go: kernel.Functions{"f": kernel.Go(func(b *kernel.Block) {
+				y := kernel.Slice[float32](b, 0)
+				for t := range grid.Threads(b) {
+					y[t.Global(0)] += 1
+				}
+			})}, Kernels: map[string]kernel.Written{"f": {Params: []string{"y", "len(y)"}, Footprint: kernel.Footprint{Cut: [3]bool{true},
+				Of: func(box kernel.Box, _ []int64, touch []kernel.Touch) {
+					r := buffer.Range{Lo: box.Lo[0], Hi: box.Hi[0]}
+					touch[0] = kernel.Touch{Read: r, Write: r}
+				}}}}})
+			y := made(t, ramp(n)...)
+			for range 3 {
+				err := p.Kernel("f").Launch(ctx, nil, split.Grid(hal.Over(n).Of(16)), kernel.InOut(y), kernel.Value(int64(n)))
+				if len(bad) == 3 {
+					require.ErrorIs(t, err, kind)
+					require.ErrorContains(t, err, "no compiler")
+				} else {
+					require.NoError(t, err, "%v %v", kind, bad)
+				}
+			}
+			if len(bad) < 3 {
+				require.Equal(t, float32(10+3), contents(t, y)[10]-ramp(n)[10]+10)
+				require.Len(t, split.Streams(), 3)
+				require.LessOrEqual(t, asked, len(bad), "%v %v", kind, bad)
+			}
+			require.NoError(t, p.Close())
+		}
+	}
 }
