@@ -44,8 +44,16 @@ func Checked(src string) (*Package, error) {
 	return check(fset, "p", []*ast.File{file}, imp), nil
 }
 
-// Refused are the bodies of kernels that have no translation, each with a part of the refusal, and the text around them.
-var Refused, AroundRefused = refused, around
+// AroundRefused is the text around [Refused].
+const AroundRefused = around
+
+// Refused are the bodies of kernels that have no translation.
+var Refused = func() (all []struct{ Text string }) {
+	for _, c := range refused {
+		all = append(all, struct{ Text string }{c.text})
+	}
+	return all
+}()
 
 // FirstSeed returns the seed of the first random kernel.
 func FirstSeed() uint64 { return *randomSeed }

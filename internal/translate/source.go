@@ -46,3 +46,8 @@ func Why(t types.Type) string { return why(t) }
 
 // NewErrors returns errors in the order of their positions, or nil if there are none.
 func NewErrors(list []Error) error { return (&program{errs: list}).failed() }
+
+// Check type-checks the files of a package.
+func Check(fset *token.FileSet, path string, files []*ast.File, imports types.Importer) *Package {
+	return check(fset, path, files, imports)
+}

@@ -227,6 +227,9 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 				t = f.lhsType(s.Key)
 			}
 		}
+		if wantValue { // only for a type argument, whose type set has maps, too
+			refuseAs(s.X.Pos(), t)
+		}
 		index = basic(t)
 		end = f.exprAs(s.X, t)
 	case *types.Array:
