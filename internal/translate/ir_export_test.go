@@ -28,7 +28,10 @@ const (
 	BatchRunner = batchRunner
 )
 
-var Module = module
+var (
+	Module         = module
+	MeaningKernels = readKernels
+)
 
 // Checked type-checks a package of one file.
 func Checked(src string) (*Package, error) {

@@ -122,20 +122,24 @@ func (w *work) after() (got given) {
 }
 `
 
-// interpretedBatch compares the interpreter with Go on the kernels of seeds, which are built as one program.
-func interpretedBatch(t *testing.T, dir string, first uint64, n int) (compared int) {
+// interpretedBatch compares the interpreter with Go on kernels, which are built as one program. Short ones do not have all parameters.
+func interpretedBatch(t *testing.T, dir, head string, kernels []translate.RandomText, short bool) (compared int) {
 	var src, table strings.Builder
-	src.WriteString(translate.RandomHead)
-	table.WriteString("package main\n\nvar works = []work{\n")
-	var kernels []translate.RandomText
-	for id := range n {
-		k := translate.Randomly(first+uint64(id), id)
-		kernels = append(kernels, k)
+	src.WriteString(head)
+	table.WriteString("package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\nvar works = []work{\n")
+	for id, k := range kernels {
 		src.WriteString(k.Text)
-		fmt.Fprintf(&table, "\t{%d, 0, %#v, %#v, %d, k%d},\n", k.Seed, k.Block, k.Blocks, k.Beyond, id)
+		call := fmt.Sprintf("k%d", id)
+		if short {
+			call = "func(t grid.Thread, a int64, p Par, x []uint32, f, g []float32, y []uint64, z []int32, e []Elem) { " + call + "(t, a, x, f, y, z) }"
+		}
+		fmt.Fprintf(&table, "\t{%d, 0, %#v, %#v, %d, %s},\n", k.Seed, k.Block, k.Blocks, k.Beyond, call)
 	}
 	_, rest, _ := strings.Cut(translate.BatchRunner, "// data are the arguments")
 	rest, _, _ = strings.Cut(rest, "// on launches a kernel")
+	if short { // their threads have an element each
+		rest = strings.Replace(rest, "max(1, n-5)", "n", 1)
+	}
 	for name, content := range map[string]string{"main.go": plainHead + "\n// data are the arguments" + rest, "kernels.go": src.String(), "table.go": table.String() + "}\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
@@ -164,7 +168,11 @@ func interpretedBatch(t *testing.T, dir string, first uint64, n int) (compared i
 		k := kernels[id]
 		id++
 		got, want := readGiven(t, results), readGiven(t, results)
-		err := interp.Run(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, int64(k.Seed), got.P, got.X, got.F, got.G, got.Y, got.Z, got.E)
+		args := []any{int64(k.Seed), got.P, got.X, got.F, got.G, got.Y, got.Z, got.E}
+		if short {
+			args = []any{int64(k.Seed), got.X, got.F, got.Y, got.Z}
+		}
+		err := interp.Run(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, args...)
 		if d := differs(got, want, err); d != "" {
 			t.Errorf("the kernel of seed %d %s\n%s\n%s", k.Seed, d, k.Text, f)
 			return compared
@@ -172,7 +180,7 @@ func interpretedBatch(t *testing.T, dir string, first uint64, n int) (compared i
 		assert.Equal(t, k.Fails, want.Error != "", "the kernel of seed %d is not as it was meant", k.Seed)
 		compared++
 	}
-	assert.Equal(t, n, id)
+	assert.Equal(t, len(kernels), id)
 	return compared
 }
 
@@ -237,9 +245,24 @@ func TestInterpreterEqualsGo(t *testing.T) {
 	compared := 0
 	for first := 0; first < count && !t.Failed(); first += each {
 		begin := time.Now()
-		compared += interpretedBatch(t, dir, translate.FirstSeed()+uint64(first), min(each, count-first))
+		var kernels []translate.RandomText
+		for id := range min(each, count-first) {
+			kernels = append(kernels, translate.Randomly(translate.FirstSeed()+uint64(first+id), id))
+		}
+		compared += interpretedBatch(t, dir, translate.RandomHead, kernels, false)
 		t.Logf("%d kernels from seed %d: %v", min(each, count-first), translate.FirstSeed()+uint64(first), time.Since(begin).Round(time.Millisecond))
 	}
 	assert.Equal(t, count, compared)
 	t.Logf("the interpreter equals Go on %d kernels, from seed %d", compared, translate.FirstSeed())
+}
+
+// The interpreter computes the same as Go on kernels that use every form of statement and expression.
+func TestInterpreterKnowsWhatGoMeans(t *testing.T) {
+	t.Parallel()
+	src := translate.RandomHead + translate.MeaningKernels(t)
+	var kernels []translate.RandomText
+	for id := range strings.Count(src, "//halyard:kernel") {
+		kernels = append(kernels, translate.RandomText{Seed: uint64(id), Block: [3]int{16, 1, 1}, Blocks: [3]int{3, 1, 1}})
+	}
+	assert.Equal(t, len(kernels), interpretedBatch(t, translate.Module(t, map[string]string{}), src, kernels, true))
 }

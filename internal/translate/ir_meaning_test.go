@@ -1,0 +1,145 @@
+package translate_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/ir/interp"
+	"github.com/go-halyard/halyard/kernel"
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+// meant are the kernels of ir_kernels_test.go with their arguments.
+func meant() map[string]struct {
+	kernel any
+	grid   interp.Grid
+	args   []any
+} {
+	specials := []float64{0, math.Copysign(0, -1), 1, -1.5, 2, 1e19, -1e19, 300, math.Inf(1), math.Inf(-1), math.NaN(), 1e-310, 0.1, -129, 3e9}
+	var x, y []complex128
+	var z, w []complex64
+	for _, a := range specials {
+		for i, b := range specials {
+			x, y = append(x, complex(a, b)), append(y, complex(b, specials[(i*7)%len(specials)]))
+			z, w = append(z, complex64(x[len(x)-1])), append(w, complex64(y[len(y)-1]))
+		}
+	}
+	var ints, others []int32
+	for i := range int32(32) {
+		ints, others = append(ints, i*37%50-9), append(others, 5-i)
+	}
+	words := make([]uint32, len(specials))
+	for i := range words {
+		words[i] = uint32(i) * 0x9e3779b9
+	}
+	line := func(n int) interp.Grid { return interp.Grid{Size: [3]int{n, 1, 1}, Blocks: [3]int{1, 1, 1}} }
+	n := len(x)
+	return map[string]struct {
+		kernel any
+		grid   interp.Grid
+		args   []any
+	}{
+		"wideComplex":   {wideComplex, line(n + 3), []any{x, y, make(grid.Out[complex128], n), make([]bool, n), make([]float64, n)}},
+		"narrowComplex": {narrowComplex, line(n), []any{z, w, make([]wave, n)}},
+		"cells": {cells, interp.Grid{Size: [3]int{3, 2, 1}, Blocks: [3]int{2, 2, 1}}, []any{
+			interp.Rows{Elements: ints[:12], Cols: 4}, interp.Rows{Elements: make([]int32, 12), Cols: 4}, interp.Rows{Elements: slices.Clone(others[:12]), Cols: 4}, []wave{}}},
+		"ordered":  {ordered, line(32), []any{ints, others}},
+		"left":     {left, line(32), []any{ints, others}},
+		"together": {together, interp.Grid{Size: [3]int{8, 1, 1}, Blocks: [3]int{4, 1, 1}}, []any{ints, others}},
+		"numbers":  {numbers, line(len(words)), []any{specials, words, make([]float64, len(words))}},
+		"divides":  {divides, line(1), []any{[]int32{0}, []int32{0}}},
+		"shifts":   {shifts, line(1), []any{[]int32{-3}, []int32{0}}},
+		"beyond":   {beyond, line(1), []any{interp.Rows{Elements: ints[:6], Cols: 3}, []int32{0}}},
+		"below":    {below, line(1), []any{[]int32{0}, []int32{0}}},
+	}
+}
+
+// asGo runs a kernel as Go does, and returns its panic as text.
+func asGo(k any, g interp.Grid, args []any) (failure string) {
+	defer func() {
+		if r := recover(); r != nil {
+			failure = fmt.Sprint(r)
+		}
+	}()
+	in := []reflect.Value{{}}
+	for i, a := range args {
+		if m, ok := a.(interp.Rows); ok {
+			elements := m.Elements.([]int32)
+			if a = grid.MatrixOf(elements, len(elements)/m.Cols, m.Cols); reflect.TypeOf(k).In(i+1) != reflect.TypeOf(a) {
+				a = grid.OutMatrixOf(elements, len(elements)/m.Cols, m.Cols)
+			}
+		}
+		in = append(in, reflect.ValueOf(a))
+	}
+	b := kernel.Block{}
+	for d := range 3 {
+		b.Size[d], b.Grid[d] = uint32(g.Size[d]), uint32(g.Blocks[d])
+	}
+	for b.Index[1] = 0; b.Index[1] < b.Grid[1]; b.Index[1]++ {
+		for b.Index[0] = 0; b.Index[0] < b.Grid[0]; b.Index[0]++ {
+			grid.RunTogether(&b, func(t grid.Thread) { reflect.ValueOf(k).Call(append([]reflect.Value{reflect.ValueOf(t)}, in[1:]...)) })
+		}
+	}
+	return ""
+}
+
+// copied returns arguments of their own.
+func copied(args []any) []any {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if m, ok := a.(interp.Rows); ok {
+			args[i] = interp.Rows{Elements: slices.Clone(m.Elements.([]int32)), Cols: m.Cols}
+			continue
+		}
+		v := reflect.ValueOf(a)
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(c, v)
+		args[i] = c.Interface()
+	}
+	return args
+}
+
+// Forms of Go that random kernels do not have mean in the interpreter what they mean in Go, and fail with Go's message at the line.
+func TestInterpreterOnFormsOfGo(t *testing.T) {
+	src, err := os.ReadFile("ir_kernels_test.go")
+	require.NoError(t, err)
+	p, err := translate.Checked(string(src))
+	require.NoError(t, err)
+	program, err := build.Program(p)
+	require.NoError(t, err)
+	require.NoError(t, program.Verify())
+	made := map[string]*ir.Function{}
+	for _, f := range program.Functions {
+		if f.Kernel {
+			made[f.Name] = f
+		}
+	}
+	all := meant()
+	require.Len(t, made, len(all))
+	lines := map[string]int{"divides": 226, "shifts": 232, "beyond": 237, "below": 243}
+	for name, m := range all {
+		want, got := copied(m.args), copied(m.args)
+		failure := asGo(m.kernel, m.grid, want)
+		err := interp.Run(program, made[name], m.grid, got...)
+		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(got), "%s\n%s", name, made[name])
+		if failure == "" {
+			assert.NoError(t, err, name)
+			continue
+		}
+		var fault *interp.Fault
+		if assert.ErrorAs(t, err, &fault, name) {
+			assert.Contains(t, failure, fault.Text, name)
+			assert.Equal(t, lines[name], fault.Pos.Line, name)
+		}
+	}
+}
