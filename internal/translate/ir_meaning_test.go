@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
 )
+
+var rewritten = flag.Bool("rewrite", false, "write into testdata/ir.txt what the kernels of ir_kernels_test.go become")
 
 // meant are the kernels of ir_kernels_test.go with their arguments.
 func meant() map[string]struct {
@@ -109,7 +112,8 @@ func copied(args []any) []any {
 	return args
 }
 
-// Forms of Go that random kernels do not have mean in the interpreter what they mean in Go, and fail with Go's message at the line.
+// Forms of Go that random kernels do not have mean in the interpreter what they mean in Go, and fail with Go's message at the line. Their
+// representation is that of testdata.
 func TestInterpreterOnFormsOfGo(t *testing.T) {
 	src, err := os.ReadFile("ir_kernels_test.go")
 	require.NoError(t, err)
@@ -118,6 +122,13 @@ func TestInterpreterOnFormsOfGo(t *testing.T) {
 	program, err := build.Program(p)
 	require.NoError(t, err)
 	require.NoError(t, program.Verify())
+	const text = "testdata/ir.txt"
+	if *rewritten {
+		require.NoError(t, os.WriteFile(text, []byte(program.String()), 0o600))
+	}
+	was, err := os.ReadFile(text)
+	require.NoError(t, err)
+	assert.Equal(t, string(was), program.String(), "if this is meant, run the test with -args -rewrite")
 	made := map[string]*ir.Function{}
 	for _, f := range program.Functions {
 		if f.Kernel {
@@ -140,6 +151,36 @@ func TestInterpreterOnFormsOfGo(t *testing.T) {
 		if assert.ErrorAs(t, err, &fault, name) {
 			assert.Contains(t, failure, fault.Text, name)
 			assert.Equal(t, lines[name], fault.Pos.Line, name)
+		}
+	}
+}
+
+// A block in which not all threads come to a barrier fails.
+func TestInterpreterTellsOfBarriersThatThreadsMiss(t *testing.T) {
+	p, err := translate.Checked(`package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+//halyard:kernel
+func k(t grid.Thread, x []int32) {
+	if t.Local(0) > int(x[0]) {
+		return
+	}
+	t.Barrier()
+	grid.AtomicAdd(&x[1], 1)
+}
+`)
+	require.NoError(t, err)
+	program, err := build.Program(p)
+	require.NoError(t, err)
+	for last, want := range map[int32]string{4: "", 3: "", 2: "a thread does not come to the barrier at which others of its block wait (k.go:10)", -1: ""} {
+		x := []int32{last, 0}
+		err := interp.Run(program, program.Functions[0], interp.Grid{Size: [3]int{4, 1, 1}, Blocks: [3]int{2, 1, 1}}, x)
+		if want == "" {
+			require.NoError(t, err)
+			assert.EqualValues(t, 8*min(1, last+1), x[1], "all threads of both blocks, or none")
+		} else {
+			assert.EqualError(t, err, want)
 		}
 	}
 }
