@@ -10,7 +10,7 @@ import (
 )
 
 // call builds a call, and returns its results.
-func (f *function) call(e *ast.CallExpr) []*ir.Value {
+func (f *values) call(e *ast.CallExpr) []*ir.Value {
 	tv := f.info().Types[e.Fun]
 	if tv.IsType() {
 		return one(f.conversion(e))
@@ -57,23 +57,8 @@ func one(v *ir.Value) []*ir.Value {
 	return []*ir.Value{v}
 }
 
-// callee returns the name of the called function, and the receiver if it is a method.
-func callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
-	switch x := fun.(type) {
-	case *ast.Ident:
-		return x, nil
-	case *ast.SelectorExpr:
-		return x.Sel, x.X
-	case *ast.IndexExpr:
-		return callee(ast.Unparen(x.X))
-	case *ast.IndexListExpr:
-		return callee(ast.Unparen(x.X))
-	}
-	return nil, nil
-}
-
 // conversion builds T(x).
-func (f *function) conversion(e *ast.CallExpr) *ir.Value {
+func (f *values) conversion(e *ast.CallExpr) *ir.Value {
 	to := f.typeOf(e)
 	x := e.Args[0]
 	if v := f.info().Types[x].Value; v != nil {
@@ -84,7 +69,7 @@ func (f *function) conversion(e *ast.CallExpr) *ir.Value {
 	return f.convert(f.expr(x), f.typeOf(x), to, e.Pos())
 }
 
-func (f *function) builtin(e *ast.CallExpr, name string) *ir.Value {
+func (f *values) builtin(e *ast.CallExpr, name string) *ir.Value {
 	switch name {
 	case "len", "cap":
 		return f.length(e, name)
@@ -123,7 +108,7 @@ func (f *function) builtin(e *ast.CallExpr, name string) *ir.Value {
 	return nil
 }
 
-func (f *function) length(e *ast.CallExpr, name string) *ir.Value {
+func (f *values) length(e *ast.CallExpr, name string) *ir.Value {
 	switch t := f.typeOf(e.Args[0]).Underlying().(type) {
 	case *types.Slice:
 		if name == "len" {
@@ -147,7 +132,7 @@ func (f *function) length(e *ast.CallExpr, name string) *ir.Value {
 var places = map[string]ir.Op{"Global": ir.InGrid, "Local": ir.InBlock, "Block": ir.BlockOf, "Size": ir.Threads, "Blocks": ir.AllBlocks}
 
 // gridCall builds calls of package grid.
-func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.Value {
+func (f *values) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir.Value {
 	name := obj.Name()
 	switch {
 	case recv != nil && f.isMatrix(recv):
@@ -178,14 +163,14 @@ func (f *function) gridCall(e *ast.CallExpr, obj *types.Func, recv ast.Expr) *ir
 	if n == nil {
 		refuseAs(e.Pos(), p.Elem())
 	}
-	f.readable(at.Param, e.Pos())
+	readable(at.Param, e.Pos())
 	v := f.Value(ir.Atomic, n, args...)
 	v.Of, v.Place, v.Pos = op, at, e.Pos()
 	return f.Let(v)
 }
 
 // threadCall builds a call of a method of grid.Thread.
-func (f *function) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Value {
+func (f *values) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.Value {
 	if id, ok := ast.Unparen(recv).(*ast.Ident); !ok || f.variable(id).kind != thread {
 		refuse(e.Pos(), "%s", onlyThread)
 	}
@@ -211,7 +196,7 @@ func (f *function) threadCall(e *ast.CallExpr, name string, recv ast.Expr) *ir.V
 }
 
 // goCall builds a call of a function of packages math, math/bits and math/cmplx.
-func (f *function) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
+func (f *values) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 	_, result, ok := ir.Signature(pkg + "." + name)
 	if !ok {
 		if pkg == "cmplx" {
@@ -239,7 +224,7 @@ func (f *function) goCall(e *ast.CallExpr, pkg, name string) []*ir.Value {
 }
 
 // resultsOf returns the results of a call, which is bound.
-func (f *function) resultsOf(v *ir.Value) (all []*ir.Value) {
+func (f *values) resultsOf(v *ir.Value) (all []*ir.Value) {
 	switch {
 	case v.Type == nil:
 		return nil
@@ -262,7 +247,7 @@ type argument struct {
 }
 
 // arguments returns the arguments of a call without its receiver. If they are the results of a call, that is made.
-func (f *function) arguments(e *ast.CallExpr, sig *types.Signature) (list []argument) {
+func (f *values) arguments(e *ast.CallExpr, sig *types.Signature) (list []argument) {
 	params := sig.Params()
 	if len(e.Args) == 1 && params.Len() > 1 {
 		call, ok := ast.Unparen(e.Args[0]).(*ast.CallExpr)
@@ -281,7 +266,7 @@ func (f *function) arguments(e *ast.CallExpr, sig *types.Signature) (list []argu
 }
 
 // userCall builds a call of a function that is written in Go.
-func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr) []*ir.Value {
+func (f *values) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, recv ast.Expr) []*ir.Value {
 	if f.p.kernels[obj] {
 		refuse(e.Pos(), "%s is a kernel, and a kernel cannot call a kernel; move the common code into a function", obj.Name())
 	}
@@ -308,10 +293,14 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 	if e.Ellipsis.IsValid() || sig.Variadic() {
 		refuse(e.Pos(), "a variadic function has no translation; name each parameter")
 	}
-	list = append(list, f.arguments(e, sig)...)
+	return f.resultsOf(f.called(e, obj, args, append(list, f.arguments(e, sig)...)))
+}
+
+// called builds the call itself.
+func (f *values) called(e *ast.CallExpr, obj *types.Func, args []types.Type, list []argument) *ir.Value {
 	spaces := make([]ir.Space, len(list))
-	var values []*ir.Value
-	at := make([]token.Pos, 0, len(list))
+	var passed []*ir.Value
+	var at []token.Pos
 	for i, a := range list {
 		v := f.argument(a)
 		if v == nil { // a grid.Thread
@@ -324,28 +313,28 @@ func (f *function) userCall(e *ast.CallExpr, obj *types.Func, id *ast.Ident, rec
 		if a.expr != nil {
 			pos = a.expr.Pos()
 		}
-		values, at = append(values, v), append(at, pos)
+		passed, at = append(passed, v), append(at, pos)
 	}
-	called := f.p.called(obj, args, spaces, e.Pos())
-	if called.broken {
+	g := f.p.called(obj, args, spaces, e.Pos())
+	if g.broken {
 		panic(refusal{}) // the errors of the called function are noted already
 	}
-	for i, v := range values {
-		if f.p.effects[called.made].Params[i].Read && v.Type.Memory() {
-			m := v.Param
-			if v.Op == ir.Address {
-				m = v.Place.Param
-			}
-			f.readable(m, at[i])
+	for i, v := range passed {
+		switch {
+		case !f.p.effects[g.made].Params[i].Read:
+		case v.Op == ir.Address:
+			readable(v.Place.Param, at[i])
+		case v.Op == ir.Argument && v.Type.Memory():
+			readable(v.Param, at[i])
 		}
 	}
-	v := f.Value(ir.Call, called.made.Result(), values...)
-	v.Call, v.Pos = called.made, e.Pos()
-	return f.resultsOf(f.Let(v))
+	v := f.Value(ir.Call, g.made.Result(), passed...)
+	v.Call, v.Pos = g.made, e.Pos()
+	return f.Let(v)
 }
 
 // method returns the method that a call of one means, its receiver, and its type arguments.
-func (f *function) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []types.Type) (*types.Func, argument, []types.Type) {
+func (f *values) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args []types.Type) (*types.Func, argument, []types.Type) {
 	s := f.info().Selections[ast.Unparen(e.Fun).(*ast.SelectorExpr)]
 	if s.Kind() != types.MethodVal {
 		refuse(e.Pos(), "a method expression has no translation; call the method of a value")
@@ -386,7 +375,7 @@ func (f *function) method(e *ast.CallExpr, obj *types.Func, recv ast.Expr, args 
 }
 
 // argument returns what a call passes, or nil for a grid.Thread.
-func (f *function) argument(a argument) *ir.Value {
+func (f *values) argument(a argument) *ir.Value {
 	if a.value != nil {
 		return a.value
 	}
@@ -422,7 +411,7 @@ func (f *function) argument(a argument) *ir.Value {
 }
 
 // addressed returns the place whose address a call passes.
-func (f *function) addressed(a argument) *ir.Place {
+func (f *values) addressed(a argument) *ir.Place {
 	if !a.recv {
 		return f.pointee(a.expr)
 	}
@@ -434,28 +423,6 @@ func (f *function) addressed(a argument) *ir.Place {
 		return f.pointee(a.expr)
 	}
 	return f.place(a.expr)
-}
-
-// isShared reports whether an expression is a call of grid.Shared.
-func (f *function) isShared(e ast.Expr) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	id, _ := callee(ast.Unparen(call.Fun))
-	if id == nil {
-		return false
-	}
-	obj, ok := f.info().Uses[id].(*types.Func)
-	return ok && obj.Pkg() != nil && obj.Pkg().Path() == gridPath && obj.Name() == "Shared"
-}
-
-func (f *function) refuseShared(e *ast.CallExpr) {
-	if f.isShared(e) {
-		refuse(e.Pos(), "grid.Shared can only be the value of a variable that is declared at the top level of a kernel, "+
-			"in a statement of its own, and not in a loop, a condition or another function; "+
-			"write x := grid.Shared[[256]float32](t) there, and pass x on")
-	}
 }
 
 // declareShared declares the memory that the threads of a block share.

@@ -10,35 +10,8 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// typeOf returns the type of an expression, with the function's type arguments.
-func (f *function) typeOf(e ast.Expr) types.Type {
-	t := f.info().TypeOf(e)
-	if t == nil {
-		refuse(e.Pos(), "this expression has no type")
-	}
-	return f.substitute(t)
-}
-
-// number returns the type of a number or bool, and refuses other types.
-func (f *function) number(e ast.Expr) *ir.Type {
-	t := f.typeOf(e)
-	n := basic(t)
-	if n == nil {
-		refuseAs(e.Pos(), t)
-	}
-	return n
-}
-
-func (f *function) integer(e ast.Expr) *ir.Type {
-	n := f.number(e)
-	if !n.Integer() {
-		refuse(e.Pos(), "an integer is needed here")
-	}
-	return n
-}
-
 // expr returns the value of an expression.
-func (f *function) expr(e ast.Expr) *ir.Value {
+func (f *values) expr(e ast.Expr) *ir.Value {
 	if v := f.info().Types[e].Value; v != nil {
 		return f.constant(v, f.typeOf(e), e.Pos())
 	}
@@ -49,7 +22,7 @@ func (f *function) expr(e ast.Expr) *ir.Value {
 	return v
 }
 
-func (f *function) expression(e ast.Expr) *ir.Value {
+func (f *values) expression(e ast.Expr) *ir.Value {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return f.expr(e.X)
@@ -86,7 +59,7 @@ func (f *function) expression(e ast.Expr) *ir.Value {
 }
 
 // exprAs returns the value of an expression. A constant gets the type t.
-func (f *function) exprAs(e ast.Expr, t types.Type) *ir.Value {
+func (f *values) exprAs(e ast.Expr, t types.Type) *ir.Value {
 	if v := f.info().Types[e].Value; v != nil {
 		return f.constant(v, t, e.Pos())
 	}
@@ -94,7 +67,7 @@ func (f *function) exprAs(e ast.Expr, t types.Type) *ir.Value {
 }
 
 // constant returns a constant of a type.
-func (f *function) constant(v constant.Value, t types.Type, pos token.Pos) *ir.Value {
+func (f *values) constant(v constant.Value, t types.Type, pos token.Pos) *ir.Value {
 	n := basic(t)
 	if n == nil {
 		refuseAs(pos, t)
@@ -158,7 +131,7 @@ func rounded(v constant.Value, t *ir.Type) (x float64, ok bool) {
 	return x, !math.IsInf(x, 0)
 }
 
-func (f *function) unary(e *ast.UnaryExpr) *ir.Value {
+func (f *values) unary(e *ast.UnaryExpr) *ir.Value {
 	switch e.Op {
 	case token.AND:
 		refuseAs(e.Pos(), types.NewPointer(types.Typ[types.Int]))
@@ -182,7 +155,7 @@ var operators = map[token.Token]ir.Op{
 	token.EQL: ir.Eq, token.NEQ: ir.Ne, token.LSS: ir.Lt, token.LEQ: ir.Le, token.GTR: ir.Gt, token.GEQ: ir.Ge, token.LAND: ir.Both, token.LOR: ir.Either,
 }
 
-func (f *function) binary(e *ast.BinaryExpr) *ir.Value {
+func (f *values) binary(e *ast.BinaryExpr) *ir.Value {
 	op, ok := operators[e.Op]
 	t := f.typeOf(e)
 	switch {
@@ -201,7 +174,7 @@ func (f *function) binary(e *ast.BinaryExpr) *ir.Value {
 }
 
 // logical builds && and ||. If the right side needs statements, they run only where Go evaluates it.
-func (f *function) logical(op ir.Op, e *ast.BinaryExpr) *ir.Value {
+func (f *values) logical(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	t := ir.Basic(ir.Bool)
 	left := f.expr(e.X)
 	var right *ir.Value
@@ -224,7 +197,7 @@ func (f *function) logical(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	return f.Load(l.At())
 }
 
-func (f *function) compared(op ir.Op, e *ast.BinaryExpr) *ir.Value {
+func (f *values) compared(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 	t := f.typeOf(e.X)
 	if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
 		t = f.typeOf(e.Y)
@@ -242,7 +215,7 @@ func (f *function) compared(op ir.Op, e *ast.BinaryExpr) *ir.Value {
 }
 
 // shift returns x shifted by a count, which keeps its own type. A constant count is a uint.
-func (f *function) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.Value {
+func (f *values) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.Value {
 	if v := f.info().Types[count].Value; v != nil {
 		c, ok := constant.Uint64Val(constant.ToInt(v))
 		if !ok {
@@ -255,7 +228,7 @@ func (f *function) shift(op ir.Op, n *ir.Type, x *ir.Value, count ast.Expr) *ir.
 }
 
 // arithmetic returns the result of an operator on two values of a type. at is where an error is.
-func (f *function) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.Expr) *ir.Value {
+func (f *values) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at ast.Expr) *ir.Value {
 	if n.Kind == ir.Bool || !n.Integer() && (op == ir.Rem || op >= ir.And && op <= ir.AndNot) {
 		refuse(at.Pos(), "operator %s has no translation", op)
 	}
@@ -263,7 +236,7 @@ func (f *function) arithmetic(op ir.Op, n *ir.Type, left, right *ir.Value, at as
 }
 
 // convert returns a value converted to another type.
-func (f *function) convert(v *ir.Value, from, to types.Type, pos token.Pos) *ir.Value {
+func (f *values) convert(v *ir.Value, from, to types.Type, pos token.Pos) *ir.Value {
 	a, b := basic(from), basic(to)
 	switch {
 	case a == nil && b == nil:
@@ -285,7 +258,7 @@ func (f *function) convert(v *ir.Value, from, to types.Type, pos token.Pos) *ir.
 }
 
 // composite returns the value of a composite literal.
-func (f *function) composite(e *ast.CompositeLit) *ir.Value {
+func (f *values) composite(e *ast.CompositeLit) *ir.Value {
 	t := f.typeOf(e)
 	switch t.Underlying().(type) {
 	case *types.Slice:

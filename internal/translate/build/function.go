@@ -1,7 +1,6 @@
 package build
 
 import (
-	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
@@ -11,48 +10,23 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// kind is the form of a Go variable.
-type kind int
-
-const (
-	value   kind = iota // a value, or a local
-	slice               // a parameter
-	pointer             // a parameter
-	shared              // a Go pointer to shared memory, which is a local
-	thread              // nothing: the thread's place is asked for by operations
-	matrix              // a parameter
-)
-
-// variable is what a Go variable became.
-type variable struct {
-	kind  kind
-	typ   types.Type
-	name  string
-	param *ir.Param
-	local *ir.Local
-	is    *ir.Value // of a variable that does not change; nil for a parameter and a local
+// values builds values and places.
+type values struct {
+	reader
+	*ir.Builder
 }
 
 // function is a function for certain type arguments and kinds of memory.
 type function struct {
-	*ir.Builder
-	p        *program
-	decl     *ast.FuncDecl
-	made     *ir.Function
-	kernel   bool
-	spaces   []ir.Space   // that its parameters point to
-	given    []types.Type // type arguments
-	args     map[*types.TypeParam]types.Type
-	replaced map[*types.Named]bool // types that substitute is in
-	params   []*variable
-	results  []types.Type // in Go
-	named    []*variable  // results with names
-	busy     bool         // it is being built
-	broken   bool         // it has errors
-	bytes    int64        // of its arguments, if it is a kernel
-	vars     map[types.Object]*variable
-	changes  map[types.Object]int // how often a variable is changed after its declaration; its address counts
-	jumps    []jump
+	values
+	made    *ir.Function
+	spaces  []ir.Space   // that its parameters point to
+	given   []types.Type // type arguments
+	results []types.Type // in Go
+	named   []*variable  // results with names
+	busy    bool         // it is being built
+	broken  bool         // it has errors
+	jumps   []jump
 }
 
 // jump is a loop or switch around the statement.
@@ -60,8 +34,6 @@ type jump struct {
 	label string
 	stmt  *ir.Stmt
 }
-
-func (f *function) info() *types.Info { return f.p.pkg.Info }
 
 // function builds a function, or returns it. spaces are the kinds of memory that its parameters point to.
 func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space, pos token.Pos) *function {
@@ -87,10 +59,9 @@ func (p *program) function(obj *types.Func, args []types.Type, spaces []ir.Space
 			"move it to another file", obj.Name())
 	}
 	made := &ir.Function{Name: strings.ReplaceAll(obj.Name(), ".", "_"), Kernel: p.kernels[obj], Syntax: decl}
-	f := &function{
-		Builder: ir.NewBuilder(made), p: p, decl: decl, made: made, kernel: p.kernels[obj], busy: true, spaces: spaces, given: args,
-		args: map[*types.TypeParam]types.Type{}, vars: map[types.Object]*variable{}, changes: map[types.Object]int{}, replaced: map[*types.Named]bool{},
-	}
+	r := reader{p: p, decl: decl, kernel: made.Kernel, args: map[*types.TypeParam]types.Type{}, replaced: map[*types.Named]bool{},
+		vars: map[types.Object]*variable{}, changes: map[types.Object]int{}}
+	f := &function{values: values{r, ir.NewBuilder(made)}, made: made, busy: true, spaces: spaces, given: args}
 	p.functions[obj.Origin()] = append(p.functions[obj.Origin()], f)
 	defer func() { f.busy = false }()
 	for _, e := range p.pkg.Errors {
@@ -123,68 +94,6 @@ func (f *function) finish() {
 		if f.kernel && m.Out && !effects.Params[m.Index].Written {
 			f.p.note(m.Pos, m.Name+" is a grid.Out, and the kernel does not write it; write every element, or make it a []T")
 			f.broken = true
-		}
-	}
-}
-
-// countChanges counts the changes of each variable after its declaration.
-func (f *function) countChanges() {
-	change := func(e ast.Expr) {
-		if e == nil {
-			return
-		}
-		if v := f.root(e); v != nil {
-			f.changes[v]++
-		}
-	}
-	ast.Inspect(f.decl.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			for _, l := range n.Lhs {
-				if id, ok := l.(*ast.Ident); !ok || f.info().Defs[id] == nil {
-					change(l)
-				}
-			}
-		case *ast.IncDecStmt:
-			change(n.X)
-		case *ast.RangeStmt:
-			if n.Tok == token.ASSIGN {
-				change(n.Key)
-				change(n.Value)
-			}
-		case *ast.UnaryExpr:
-			if n.Op == token.AND {
-				change(n.X)
-			}
-		case *ast.SelectorExpr: // a method may take the address of its receiver
-			s := f.info().Selections[n]
-			if s == nil || s.Kind() != types.MethodVal {
-				break
-			}
-			if recv := s.Obj().(*types.Func).Signature().Recv().Type(); matrixOf(recv) == nil && !gridType(recv, "Thread") {
-				if _, ok := recv.Underlying().(*types.Struct); !ok {
-					change(n.X)
-				}
-			}
-		}
-		return true
-	})
-}
-
-// root returns the variable that an expression is a part of, or nil.
-func (f *function) root(e ast.Expr) types.Object {
-	for {
-		switch x := e.(type) {
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.IndexExpr:
-			e = x.X
-		case *ast.SelectorExpr:
-			e = x.X
-		case *ast.Ident:
-			return f.info().ObjectOf(x)
-		default:
-			return nil
 		}
 	}
 }

@@ -2,7 +2,6 @@ package build
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 
@@ -126,136 +125,16 @@ func (f *function) counted(s ast.Stmt, label string, c *ir.Count, t *ir.Type, na
 	f.inside(label, made, func() { made.Then = f.In(func() { body(c.Index) }) })
 }
 
-// steps returns by how much a statement changes a variable, if that is a constant.
-func (f *function) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
-	sign := int64(1)
-	switch s := s.(type) {
-	case *ast.IncDecStmt:
-		if s.Tok == token.DEC {
-			sign = -1
-		}
-		return sign, f.object(s.X) == obj
-	case *ast.AssignStmt:
-		if s.Tok != token.ADD_ASSIGN && s.Tok != token.SUB_ASSIGN || f.object(s.Lhs[0]) != obj {
-			return 0, false
-		}
-		if s.Tok == token.SUB_ASSIGN {
-			sign = -1
-		}
-		v := f.info().Types[s.Rhs[0]].Value
-		if v == nil {
-			return 0, false
-		}
-		by, ok = constant.Int64Val(constant.ToInt(v))
-		return sign * by, ok
-	}
-	return 0, false
-}
-
-// object returns the object that an identifier denotes, or nil.
-func (f *function) object(e ast.Expr) types.Object {
-	id, ok := ast.Unparen(e).(*ast.Ident)
-	if !ok {
-		return nil
-	}
-	return f.info().ObjectOf(id)
-}
-
-// steady reports whether an expression has the same value whenever it is evaluated, does not panic, and does not depend on a variable.
-func (f *function) steady(e ast.Expr, without types.Object) bool {
-	if f.info().Types[e].Value != nil {
-		return true
-	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return f.steady(e.X, without)
-	case *ast.Ident:
-		obj := f.info().ObjectOf(e)
-		v := f.vars[obj]
-		return obj != without && v != nil && v.kind == value && v.local == nil
-	case *ast.SelectorExpr:
-		s := f.info().Selections[e]
-		return s != nil && s.Kind() == types.FieldVal && f.steady(e.X, without)
-	case *ast.BinaryExpr:
-		op := operators[e.Op]
-		return op >= ir.Add && op <= ir.AndNot && op != ir.Div && op != ir.Rem && f.steady(e.X, without) && f.steady(e.Y, without)
-	case *ast.CallExpr:
-		return f.steadyCall(e, without)
-	}
-	return false
-}
-
-func (f *function) steadyCall(e *ast.CallExpr, without types.Object) bool {
-	if tv := f.info().Types[e.Fun]; tv.IsType() {
-		return len(e.Args) == 1 && f.steady(e.Args[0], without)
-	} else if tv.IsBuiltin() {
-		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
-		v := f.vars[f.object(e.Args[0])]
-		return ok && id.Name == "len" && v != nil && v.kind == slice
-	}
-	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	v := f.vars[f.object(sel.X)]
-	return v != nil && (v.kind == thread && places[sel.Sel.Name] != 0 || v.kind == matrix && (sel.Sel.Name == "Rows" || sel.Sel.Name == "Cols"))
-}
-
 // ranges builds a loop over an integer, an array or a slice.
 func (f *function) ranges(s *ast.RangeStmt, label string) {
-	t := f.typeOf(s.X)
-	index := ir.Basic(ir.Int)
-	var end *ir.Value // the number of rounds
-	var element func(i *ir.Value) *ir.Value
 	wantValue := s.Value != nil && !blank(s.Value)
-	switch u := t.Underlying().(type) {
-	case *types.Pointer:
-		a, ok := u.Elem().Underlying().(*types.Array)
-		if !ok {
-			refuseAs(s.X.Pos(), t)
-		}
-		at := f.frozen(f.pointee(s.X))
-		end = f.Int(index, a.Len())
-		element = func(i *ir.Value) *ir.Value { return f.read(ref{place: f.again(at).Part(0, i, nil)}, s.X.Pos()) }
-	case *types.Basic:
-		if u.Info()&types.IsInteger == 0 {
-			refuseAs(s.X.Pos(), t)
-		}
-		if u.Info()&types.IsUntyped != 0 {
-			t = types.Typ[types.Int]
-			if s.Key != nil && !blank(s.Key) {
-				t = f.lhsType(s.Key)
-			}
-		}
-		if wantValue { // only for a type argument, whose type set has maps, too
-			refuseAs(s.X.Pos(), t)
-		}
-		index = basic(t)
-		end = f.exprAs(s.X, t)
-	case *types.Array:
-		end = f.Int(index, u.Len())
-		if wantValue { // Go ranges over a copy of the array
-			f.p.typ(t, s.X.Pos())
-			all := f.Let(f.expr(s.X))
-			element = func(i *ir.Value) *ir.Value { return f.Extract(all, 0, i) }
-		} else if f.calls(s.X) { // Go does not evaluate other expressions
-			f.discard(s.X)
-		}
-	case *types.Slice:
-		m := f.slice(s.X).param
-		end = f.Extent(ir.Len, m)
-		element = func(i *ir.Value) *ir.Value { return f.read(ref{place: m.At().Part(0, i, nil)}, s.X.Pos()) }
-	case *types.Signature:
-		refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")
-	default:
-		refuseAs(s.X.Pos(), t)
-	}
+	end, element := f.ranged(s, wantValue)
 	name := ""
 	if id, ok := s.Key.(*ast.Ident); ok && s.Tok == token.DEFINE {
 		name = id.Name
 	}
-	c := &ir.Count{From: f.Int(index, 0), End: end, Op: ir.Lt, By: 1}
-	f.counted(s, label, c, index, name, func(i *ir.Value) {
+	c := &ir.Count{From: f.Int(end.Type, 0), End: end, Op: ir.Lt, By: 1}
+	f.counted(s, label, c, end.Type, name, func(i *ir.Value) {
 		place := func(e ast.Expr, v *ir.Value) {
 			if s.Tok == token.DEFINE {
 				f.set(e, v)
@@ -271,4 +150,45 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 		}
 		f.statements(s.Body.List)
 	})
+}
+
+// ranged returns the number of rounds of a loop over something, and its elements if there are any.
+func (f *function) ranged(s *ast.RangeStmt, wantValue bool) (end *ir.Value, element func(i *ir.Value) *ir.Value) {
+	t := f.typeOf(s.X)
+	rounds := func(n int64) *ir.Value { return f.Int(ir.Basic(ir.Int), n) }
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		if a, ok := u.Elem().Underlying().(*types.Array); ok {
+			at := f.Frozen(f.pointee(s.X))
+			return rounds(a.Len()), func(i *ir.Value) *ir.Value { return f.read(ref{place: f.AgainAt(at).Part(0, i, nil)}, s.X.Pos()) }
+		}
+	case *types.Basic:
+		if u.Info()&types.IsInteger == 0 || wantValue { // a value is wanted only for a type argument, whose type set has maps, too
+			break
+		}
+		if u.Info()&types.IsUntyped != 0 {
+			t = types.Typ[types.Int]
+			if s.Key != nil && !blank(s.Key) {
+				t = f.lhsType(s.Key)
+			}
+		}
+		return f.exprAs(s.X, t), nil
+	case *types.Array:
+		if wantValue { // Go ranges over a copy of the array
+			f.p.typ(t, s.X.Pos())
+			all := f.Let(f.expr(s.X))
+			return rounds(u.Len()), func(i *ir.Value) *ir.Value { return f.Extract(all, 0, i) }
+		}
+		if f.calls(s.X) { // Go does not evaluate other expressions
+			f.discard(s.X)
+		}
+		return rounds(u.Len()), nil
+	case *types.Slice:
+		m := f.slice(s.X).param
+		return f.Extent(ir.Len, m), func(i *ir.Value) *ir.Value { return f.read(ref{place: m.At().Part(0, i, nil)}, s.X.Pos()) }
+	case *types.Signature:
+		refuse(s.X.Pos(), "a range over a function has no translation; write a loop with an index")
+	}
+	refuseAs(s.X.Pos(), t)
+	return nil, nil
 }

@@ -43,7 +43,6 @@ func (f *function) parameter(v *types.Var, i int) {
 	if f.kernel {
 		f.kernelParameter(v, w, i == 0)
 	}
-	f.params = append(f.params, w)
 	f.vars[v] = w
 	if w.kind == thread {
 		return
@@ -68,16 +67,16 @@ func (f *function) kernelParameter(v *types.Var, w *variable, first bool) {
 }
 
 // element returns the type of an element, and refuses those that buffers do not have.
-func (f *function) element(t types.Type, pos token.Pos) *ir.Type {
-	f.buffered(t, types.TypeString(t, types.RelativeTo(f.p.pkg.Types)), pos)
-	if f.kernel {
-		f.own(t, pos)
+func (r *reader) element(t types.Type, pos token.Pos) *ir.Type {
+	r.buffered(t, types.TypeString(t, types.RelativeTo(r.p.pkg.Types)), pos)
+	if r.kernel {
+		r.own(t, pos)
 	}
-	return f.p.typ(t, pos)
+	return r.p.typ(t, pos)
 }
 
 // buffered refuses parts of an element type that buffers do not have. path is what the part is called in Go.
-func (f *function) buffered(t types.Type, path string, pos token.Pos) {
+func (r *reader) buffered(t types.Type, path string, pos token.Pos) {
 	const only = "an element of a buffer has numbers, bool, and arrays and structures of them only"
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -90,13 +89,13 @@ func (f *function) buffered(t types.Type, path string, pos token.Pos) {
 			refuse(pos, "%s is a %s; %s", path, u.Name(), only)
 		}
 	case *types.Array:
-		f.buffered(u.Elem(), path+"[0]", pos)
+		r.buffered(u.Elem(), path+"[0]", pos)
 	case *types.Struct:
 		for v := range u.Fields() {
-			f.buffered(v.Type(), path+"."+v.Name(), pos)
+			r.buffered(v.Type(), path+"."+v.Name(), pos)
 		}
 	default:
-		refuse(pos, "%s is a %s; %s", path, types.TypeString(t, types.RelativeTo(f.p.pkg.Types)), only)
+		refuse(pos, "%s is a %s; %s", path, types.TypeString(t, types.RelativeTo(r.p.pkg.Types)), only)
 	}
 }
 
@@ -108,7 +107,7 @@ const mostPassed = 4096 - 8
 var sizes = types.SizesFor("gc", "amd64")
 
 // passed counts the bytes of a kernel's arguments.
-func (f *function) passed(v *types.Var, w *variable) {
+func (r *reader) passed(v *types.Var, w *variable) {
 	n := int64(16) // the address and the length of a slice
 	switch w.kind {
 	case thread:
@@ -121,33 +120,33 @@ func (f *function) passed(v *types.Var, w *variable) {
 	if n > mostPassed {
 		refuse(v.Pos(), "%s has %d bytes, and a kernel's arguments have at most %d in all; pass it in a slice", v.Name(), n, mostPassed)
 	}
-	if f.bytes += (n + 7) &^ 7; f.bytes > mostPassed {
-		refuse(v.Pos(), "the arguments up to %s have %d bytes, and a kernel's arguments have at most %d in all; pass some in a slice", v.Name(), f.bytes, mostPassed)
+	if r.bytes += (n + 7) &^ 7; r.bytes > mostPassed {
+		refuse(v.Pos(), "the arguments up to %s have %d bytes, and a kernel's arguments have at most %d in all; pass some in a slice", v.Name(), r.bytes, mostPassed)
 	}
 }
 
 // wire refuses types that a launch cannot pass by value.
-func (f *function) wire(t types.Type, pos token.Pos, whole bool) {
+func (r *reader) wire(t types.Type, pos token.Pos, whole bool) {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		if (u.Kind() == types.Int || u.Kind() == types.Uint) && !whole {
 			refuse(pos, "a structure that is passed to a kernel must have fields of fixed width; use int32 or int64")
 		}
 	case *types.Array:
-		f.wire(u.Elem(), pos, false)
+		r.wire(u.Elem(), pos, false)
 	case *types.Struct:
 		for v := range u.Fields() {
 			if v.Name() == "_" {
 				refuse(pos, "a structure that is passed to a kernel cannot have a field _; give the field a name")
 			}
-			f.wire(v.Type(), pos, false)
+			r.wire(v.Type(), pos, false)
 		}
 	}
-	f.own(t, pos)
+	r.own(t, pos)
 }
 
 // own refuses types of other packages that the function which launches the kernel cannot name.
-func (f *function) own(t types.Type, pos token.Pos) {
+func (r *reader) own(t types.Type, pos token.Pos) {
 	var name *types.TypeName // as it is printed, which may be an alias
 	switch t := t.(type) {
 	case *types.Alias:
@@ -155,7 +154,7 @@ func (f *function) own(t types.Type, pos token.Pos) {
 	case *types.Named:
 		name = t.Obj()
 	}
-	if name != nil && name.Pkg() != f.p.own.Types && name.Pkg() != nil && !name.Exported() {
+	if name != nil && name.Pkg() != r.p.own.Types && name.Pkg() != nil && !name.Exported() {
 		refuse(pos, "type %s belongs to another package, which does not export it; declare a type in this package", t)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"go/types"
 
-	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -16,7 +15,7 @@ type ref struct {
 }
 
 // part returns a field of what r refers to, or an element if index is not nil.
-func (f *function) part(r ref, field int, index *ir.Value) ref {
+func (f *values) part(r ref, field int, index *ir.Value) ref {
 	if r.place != nil {
 		return ref{place: r.place.Part(field, index, nil)}
 	}
@@ -24,27 +23,27 @@ func (f *function) part(r ref, field int, index *ir.Value) ref {
 }
 
 // read returns the value of what r refers to.
-func (f *function) read(r ref, pos token.Pos) *ir.Value {
+func (f *values) read(r ref, pos token.Pos) *ir.Value {
 	if r.place == nil {
 		return r.value
 	}
-	f.readable(r.place.Param, pos)
+	readable(r.place.Param, pos)
 	v := f.Load(r.place)
 	v.Pos = pos
 	return v
 }
 
 // readable refuses to read a grid.Out.
-func (f *function) readable(m *ir.Param, pos token.Pos) {
+func readable(m *ir.Param, pos token.Pos) {
 	if m != nil && m.Out {
 		refuse(pos, "%s is a grid.Out, which a kernel can write but not read; make it a []T to read it", m.Name)
 	}
 }
 
 // place returns a place. A value that has none is stored in a new local.
-func (f *function) place(e ast.Expr) *ir.Place { return f.placed(f.ref(e)) }
+func (f *values) place(e ast.Expr) *ir.Place { return f.placed(f.ref(e)) }
 
-func (f *function) placed(r ref) *ir.Place {
+func (f *values) placed(r ref) *ir.Place {
 	if r.place == nil {
 		l := f.Local("", r.value.Type, ir.Private)
 		f.Store(l.At(), r.value)
@@ -53,37 +52,8 @@ func (f *function) placed(r ref) *ir.Place {
 	return r.place
 }
 
-// frozen returns a place whose indexes are evaluated now, so that later statements do not change them.
-func (f *function) frozen(p *ir.Place) *ir.Place {
-	return f.mapped(p, func(v *ir.Value) *ir.Value {
-		if v.Op <= ir.AllBlocks { // it does not change
-			return v
-		}
-		return f.Let(v)
-	})
-}
-
-// again returns a place that is frozen, to use it once more.
-func (f *function) again(p *ir.Place) *ir.Place { return f.mapped(p, f.Again) }
-
-// mapped returns a place with other indexes.
-func (f *function) mapped(p *ir.Place, index func(*ir.Value) *ir.Value) *ir.Place {
-	q := *p
-	q.Path = nil
-	for _, s := range p.Path {
-		if s.Index != nil {
-			s.Index = index(s.Index)
-		}
-		if s.Col != nil {
-			s.Col = index(s.Col)
-		}
-		q.Path = append(q.Path, s)
-	}
-	return &q
-}
-
 // ref returns what an expression refers to.
-func (f *function) ref(e ast.Expr) ref {
+func (f *values) ref(e ast.Expr) ref {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return f.ref(e.X)
@@ -118,7 +88,7 @@ func (f *function) ref(e ast.Expr) ref {
 }
 
 // indexed returns an element.
-func (f *function) indexed(e *ast.IndexExpr) ref {
+func (f *values) indexed(e *ast.IndexExpr) ref {
 	if f.isFunction(e) {
 		refuse(e.Pos(), "a function value has no translation; call the function")
 	}
@@ -141,7 +111,7 @@ func (f *function) indexed(e *ast.IndexExpr) ref {
 }
 
 // index returns an index. A constant has no type of its own.
-func (f *function) index(e ast.Expr) *ir.Value {
+func (f *values) index(e ast.Expr) *ir.Value {
 	if f.info().Types[e].Value != nil {
 		return f.exprAs(e, types.Typ[types.Int])
 	}
@@ -150,7 +120,7 @@ func (f *function) index(e ast.Expr) *ir.Value {
 }
 
 // fields returns a field of x, and its type. path are the indexes of the fields on the way to it.
-func (f *function) fields(x ast.Expr, path []int) (ref, types.Type) {
+func (f *values) fields(x ast.Expr, path []int) (ref, types.Type) {
 	t := f.typeOf(x)
 	var r ref
 	if p, ok := t.Underlying().(*types.Pointer); ok {
@@ -170,7 +140,7 @@ func (f *function) fields(x ast.Expr, path []int) (ref, types.Type) {
 }
 
 // pointee returns the place that a pointer points to.
-func (f *function) pointee(e ast.Expr) *ir.Place {
+func (f *values) pointee(e ast.Expr) *ir.Place {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		switch v := f.variable(e); v.kind {
@@ -196,94 +166,14 @@ func (f *function) pointee(e ast.Expr) *ir.Place {
 	return nil
 }
 
-// slice returns the variable that is a slice.
-func (f *function) slice(e ast.Expr) *variable {
-	switch x := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		if v := f.variable(x); v.kind == slice {
-			return v
-		}
-	case *ast.SliceExpr:
-		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
-	case *ast.CompositeLit:
-		refuse(e.Pos(), "a slice that a kernel makes has no translation; use an array of fixed size")
-	}
-	refuseAs(e.Pos(), f.typeOf(e))
-	return nil
-}
-
-// variable returns the variable that an identifier names.
-func (f *function) variable(id *ast.Ident) *variable {
-	obj := f.info().ObjectOf(id)
-	switch o := obj.(type) {
-	case *types.Var:
-		if v := f.vars[o]; v != nil {
-			return v
-		}
-		if body := f.decl.Body; len(f.p.errs) > 0 && o.Pos() > body.Pos() && o.Pos() < body.End() {
-			refuse(id.Pos(), "") // its declaration was refused
-		}
-		if o.Parent() == f.p.pkg.Types.Scope() {
-			refuse(id.Pos(), "%s is a variable of the package; pass it as a parameter, or make it a constant", id.Name)
-		}
-	case *types.Func:
-		refuse(id.Pos(), "a function value has no translation; call %s", id.Name)
-	case *types.Nil:
-		refuse(id.Pos(), "nil has no translation; use a value")
-	}
-	refuse(id.Pos(), "%s has no translation", id.Name)
-	return nil
-}
-
-func (f *function) onlyParameter(v *variable) string {
-	switch v.kind {
-	case thread:
-		return onlyThread
-	case matrix:
-		return onlyMatrix
-	}
-	return translate.Why(v.typ)
-}
-
-const onlyThread = "a grid.Thread can only be a parameter; call its methods, or pass it on"
-
-// isFunction reports whether an index expression instantiates a generic function.
-func (f *function) isFunction(e *ast.IndexExpr) bool {
-	_, ok := f.typeOf(e).Underlying().(*types.Signature)
-	return ok
-}
-
-// matrix returns the variable that is a matrix.
-func (f *function) matrix(e ast.Expr) *variable {
-	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
-		if v := f.variable(id); v.kind == matrix {
-			return v
-		}
-	}
-	refuse(e.Pos(), "%s", onlyMatrix)
-	return nil
-}
-
-// isMatrix reports whether an expression is a matrix.
-func (f *function) isMatrix(e ast.Expr) bool { return e != nil && matrixOf(f.typeOf(e)) != nil }
-
-// refOf returns the matrix if an expression is a call of its method Ref.
-func (f *function) refOf(e *ast.CallExpr) (v *variable, ok bool) {
-	sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
-	if !isSel || sel.Sel.Name != "Ref" || f.info().Selections[sel] == nil || !f.isMatrix(sel.X) {
-		return nil, false
-	}
-	return f.matrix(sel.X), true
-}
-
 // cell returns the place of an element, whose row and column are the first arguments of a call.
-func (f *function) cell(v *variable, e *ast.CallExpr) *ir.Place {
+func (f *values) cell(v *variable, e *ast.CallExpr) *ir.Place {
 	row, col := f.exprAs(e.Args[0], types.Typ[types.Int]), f.exprAs(e.Args[1], types.Typ[types.Int])
 	return v.param.At().Part(0, row, col)
 }
 
 // matrixCall builds a call of a method of a matrix, apart from Ref.
-func (f *function) matrixCall(e *ast.CallExpr, method string, recv ast.Expr) *ir.Value {
+func (f *values) matrixCall(e *ast.CallExpr, method string, recv ast.Expr) *ir.Value {
 	v := f.matrix(recv)
 	switch method {
 	case "Rows":

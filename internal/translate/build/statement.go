@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
-	"go/types"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
@@ -82,36 +81,20 @@ func (f *function) refuseStatement(s ast.Stmt) {
 }
 
 // evaluate evaluates a value that is not used, because it may panic.
-func (f *function) evaluate(v *ir.Value) {
+func (f *values) evaluate(v *ir.Value) {
 	if v.Op > ir.AllBlocks && (v.Op != ir.Load || len(v.Place.Path) > 0) && (v.Op != ir.Extract || !v.Args[0].Bound) {
 		f.Let(v)
 	}
 }
 
 // discard evaluates an expression whose value is not used.
-func (f *function) discard(e ast.Expr) {
+func (f *values) discard(e ast.Expr) {
 	if f.info().Types[e].Value != nil {
 		return
 	}
 	v := f.expr(e)
 	f.p.typ(f.typeOf(e), e.Pos())
 	f.evaluate(v)
-}
-
-func blank(e ast.Expr) bool {
-	id, ok := e.(*ast.Ident)
-	return ok && id.Name == "_"
-}
-
-// calls reports whether an expression has a call, apart from conversions and constants.
-func (f *function) calls(e ast.Expr) bool {
-	found := false
-	ast.Inspect(e, func(n ast.Node) bool {
-		c, ok := n.(*ast.CallExpr)
-		found = found || ok && f.info().Types[c].Value == nil && !f.info().Types[c.Fun].IsType()
-		return !found
-	})
-	return found
 }
 
 // assign builds assignments and short declarations.
@@ -147,7 +130,7 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 	places := make([]*ir.Place, len(s.Lhs))
 	for i, l := range s.Lhs {
 		if id, isName := l.(*ast.Ident); !isName || !blank(l) && f.info().Defs[id] == nil {
-			places[i] = f.frozen(f.place(l))
+			places[i] = f.Frozen(f.place(l))
 		}
 	}
 	var values []*ir.Value
@@ -190,16 +173,6 @@ func (f *function) assignAll(s *ast.AssignStmt) {
 	}
 }
 
-// lhsType returns the type of the left side of an assignment.
-func (f *function) lhsType(e ast.Expr) types.Type {
-	if id, ok := e.(*ast.Ident); ok {
-		if obj := f.info().ObjectOf(id); obj != nil {
-			return f.substitute(obj.Type())
-		}
-	}
-	return f.typeOf(e)
-}
-
 // set assigns to a variable, or declares it.
 func (f *function) set(l ast.Expr, v *ir.Value) {
 	if id, ok := l.(*ast.Ident); ok {
@@ -226,7 +199,7 @@ func (f *function) update(s *ast.AssignStmt) {
 // change builds x = x op y. y is nil for 1.
 func (f *function) change(op ir.Op, x, y ast.Expr, pos token.Pos) {
 	n, t := f.number(x), f.typeOf(x)
-	at := f.frozen(f.place(x))
+	at := f.Frozen(f.place(x))
 	old := f.read(ref{place: at}, pos)
 	var v *ir.Value
 	switch {
@@ -238,7 +211,7 @@ func (f *function) change(op ir.Op, x, y ast.Expr, pos token.Pos) {
 		v = f.arithmetic(op, n, old, f.exprAs(y, t), y)
 	}
 	v.Pos = pos
-	f.Store(f.again(at), v)
+	f.Store(f.AgainAt(at), v)
 }
 
 func (f *function) declaration(d ast.Decl) {

@@ -91,53 +91,53 @@ const onlyMatrix = "a grid.Matrix can only be a parameter; call its methods, or 
 
 // substitute replaces type parameters by their arguments. A type that a generic function declares, and that depends on them, becomes the type below:
 // it has no methods that would be lost.
-func (f *function) substitute(t types.Type) types.Type {
-	if len(f.args) == 0 || t == nil {
+func (r *reader) substitute(t types.Type) types.Type {
+	if len(r.args) == 0 || t == nil {
 		return t
 	}
 	switch t := types.Unalias(t).(type) {
 	case *types.TypeParam:
-		if a, ok := f.args[t]; ok {
+		if a, ok := r.args[t]; ok {
 			return a
 		}
 	case *types.Named:
-		return f.substituteNamed(t)
+		return r.substituteNamed(t)
 	case *types.Array:
-		return types.NewArray(f.substitute(t.Elem()), t.Len())
+		return types.NewArray(r.substitute(t.Elem()), t.Len())
 	case *types.Slice:
-		return types.NewSlice(f.substitute(t.Elem()))
+		return types.NewSlice(r.substitute(t.Elem()))
 	case *types.Pointer:
-		return types.NewPointer(f.substitute(t.Elem()))
+		return types.NewPointer(r.substitute(t.Elem()))
 	case *types.Struct:
 		var fields []*types.Var
 		for v := range t.Fields() {
-			fields = append(fields, types.NewField(v.Pos(), v.Pkg(), v.Name(), f.substitute(v.Type()), v.Embedded()))
+			fields = append(fields, types.NewField(v.Pos(), v.Pkg(), v.Name(), r.substitute(v.Type()), v.Embedded()))
 		}
 		return types.NewStruct(fields, nil)
 	case *types.Tuple:
 		var vars []*types.Var
 		for v := range t.Variables() {
-			vars = append(vars, types.NewVar(v.Pos(), v.Pkg(), v.Name(), f.substitute(v.Type())))
+			vars = append(vars, types.NewVar(v.Pos(), v.Pkg(), v.Name(), r.substitute(v.Type())))
 		}
 		return types.NewTuple(vars...)
 	}
 	return t
 }
 
-func (f *function) substituteNamed(t *types.Named) types.Type {
+func (r *reader) substituteNamed(t *types.Named) types.Type {
 	if t.TypeArgs().Len() > 0 {
 		var args []types.Type
 		for a := range t.TypeArgs().Types() {
-			args = append(args, f.substitute(a))
+			args = append(args, r.substitute(a))
 		}
-		if made, err := types.Instantiate(f.p.context, t.Origin(), args, false); err == nil {
+		if made, err := types.Instantiate(r.p.context, t.Origin(), args, false); err == nil {
 			return made
 		}
 	}
-	if own := t.Obj(); own.Pkg() != nil && own.Parent() != own.Pkg().Scope() && !f.replaced[t] {
-		f.replaced[t] = true // a type may contain itself, behind a pointer
-		below := f.substitute(t.Underlying())
-		delete(f.replaced, t)
+	if own := t.Obj(); own.Pkg() != nil && own.Parent() != own.Pkg().Scope() && !r.replaced[t] {
+		r.replaced[t] = true // a type may contain itself, behind a pointer
+		below := r.substitute(t.Underlying())
+		delete(r.replaced, t)
 		if !types.Identical(below, t.Underlying()) {
 			return below
 		}

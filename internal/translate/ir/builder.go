@@ -88,6 +88,35 @@ func (b *Builder) Again(v *Value) *Value {
 	return &c
 }
 
+// Frozen returns a place whose indexes are evaluated now, so that later statements do not change them.
+func (b *Builder) Frozen(p *Place) *Place {
+	return p.mapped(func(v *Value) *Value {
+		if v.Op <= AllBlocks { // it does not change
+			return v
+		}
+		return b.Let(v)
+	})
+}
+
+// AgainAt returns a place that is frozen, to use it once more.
+func (b *Builder) AgainAt(p *Place) *Place { return p.mapped(b.Again) }
+
+// mapped returns a place with other indexes.
+func (p *Place) mapped(index func(*Value) *Value) *Place {
+	q := *p
+	q.Path = nil
+	for _, s := range p.Path {
+		if s.Index != nil {
+			s.Index = index(s.Index)
+		}
+		if s.Col != nil {
+			s.Col = index(s.Col)
+		}
+		q.Path = append(q.Path, s)
+	}
+	return &q
+}
+
 // Argument returns the value of a parameter.
 func (b *Builder) Argument(p *Param) *Value {
 	v := b.Value(Argument, p.Type)
@@ -147,12 +176,7 @@ func (b *Builder) Store(to *Place, v *Value) {
 func (p *Place) Part(field int, index, col *Value) *Place {
 	q := *p
 	q.Path = append(p.Path[:len(p.Path):len(p.Path)], Part{field, index, col})
-	switch p.Type.Kind {
-	case Slice, Matrix:
-		q.Type = p.Type.Elem
-	default:
-		q.Type = p.Type.Inner(field)
-	}
+	q.Type = q.Path[len(p.Path)].within(p.Type)
 	return &q
 }
 
@@ -161,8 +185,7 @@ func (l *Local) At() *Place { return &Place{Local: l, Type: l.Type} }
 
 // At returns the place that a pointer points to, or what [Place.Part] takes an element of a slice or a cell of a matrix from.
 func (p *Param) At() *Place {
-	if p.Type.Kind == Pointer {
-		return &Place{Param: p, Type: p.Type.Elem}
-	}
-	return &Place{Param: p, Type: p.Type}
+	at := &Place{Param: p}
+	at.Type = at.root()
+	return at
 }

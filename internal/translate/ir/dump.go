@@ -256,7 +256,7 @@ func (d *dumper) place(p *Place) string {
 	} else {
 		text = d.name(p.Param, p.Param.Name)
 	}
-	t := p.Local.typeOr(p.Param)
+	t := p.root()
 	for _, s := range p.Path {
 		switch {
 		case s.Col != nil:
@@ -266,24 +266,10 @@ func (d *dumper) place(p *Place) string {
 		default:
 			text += "." + t.Fields[s.Field].Name
 		}
-		if t.Kind == Slice || t.Kind == Matrix {
-			t = t.Elem
-		} else {
-			t = t.Inner(s.Field)
-		}
+		t = s.within(t)
 	}
 	if p.Local == nil && p.Param.Type.Kind == Pointer && len(p.Path) == 0 {
 		return "*" + text
 	}
 	return text
-}
-
-func (l *Local) typeOr(p *Param) *Type {
-	switch {
-	case l != nil:
-		return l.Type
-	case p.Type.Kind == Pointer:
-		return p.Type.Elem
-	}
-	return p.Type
 }

@@ -143,6 +143,25 @@ func (p *Place) Space() Space {
 	return p.Param.Type.Space
 }
 
+// root returns the type of what the path of a place begins at.
+func (p *Place) root() *Type {
+	switch {
+	case p.Local != nil:
+		return p.Local.Type
+	case p.Param.Type.Kind == Pointer:
+		return p.Param.Type.Elem
+	}
+	return p.Param.Type
+}
+
+// within returns the type of a part of a type, or nil.
+func (s Part) within(t *Type) *Type {
+	if t.Kind == Slice || t.Kind == Matrix {
+		return t.Elem
+	}
+	return t.Inner(s.Field)
+}
+
 // Indexes returns the indexes on the way to a place, in the order of their evaluation.
 func (p *Place) Indexes() (all []*Value) {
 	for _, s := range p.Path {

@@ -235,18 +235,13 @@ func (v *verifier) owns(p *Param) {
 // place checks that a place is where it says, and its indexes.
 func (v *verifier) place(p *Place) {
 	must(p != nil, "a place is missing")
-	var t *Type
 	if l := p.Local; l != nil {
 		must(p.Param == nil && l.Index < len(v.f.Locals) && v.f.Locals[l.Index] == l, "a local of another function")
-		t = l.Type
 	} else {
 		v.owns(p.Param)
 		must(p.Param.Type.Memory(), "parameter %s is a value and no place", p.Param.Name)
-		t = p.Param.Type
-		if t.Kind == Pointer {
-			t = t.Elem
-		}
 	}
+	t := p.root()
 	for _, s := range p.Path {
 		must(s.Index == nil || v.use(s.Index).Integer(), "an index that is no integer")
 		must((s.Col != nil) == (t.Kind == Matrix), "a row and a column of a %s", t)
@@ -254,11 +249,7 @@ func (v *verifier) place(p *Place) {
 			must(v.use(s.Col).Integer(), "an index that is no integer")
 		}
 		must((s.Index != nil) == (t.Kind == Array || t.Kind == Slice || t.Kind == Matrix), "no such part of a %s", t)
-		if t.Kind == Slice || t.Kind == Matrix {
-			t = t.Elem
-		} else {
-			t = t.Inner(s.Field)
-		}
+		t = s.within(t)
 		must(t != nil, "no such field")
 	}
 	must(t.Same(p.Type) && !t.Memory(), "a place of type %s that says %s", t, p.Type)

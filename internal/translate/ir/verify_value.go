@@ -54,11 +54,7 @@ func (x *Value) verify(v *verifier) {
 	case x.Op == Address:
 		must(false, "address: it is no argument of a call")
 	case x.Op == Atomic:
-		want, ok := Atomics[x.Of]
-		must(ok && n == want && x.Place != nil && x.Place.Space() != Private, "atomic: %s with %d operands, or in private memory", x.Of, n)
-		for i := range x.Args {
-			must(arg(i).Same(x.Type) && x.Type.Same(x.Place.Type) && (x.Type.Integer() || x.Type.Float()), "atomic: a %s into a %s", arg(i), x.Place.Type)
-		}
+		x.verifyAtomic()
 	default:
 		must(false, "operation %d is unknown", x.Op)
 	}
@@ -106,6 +102,14 @@ func (x *Value) arithmetic() bool {
 		return x.Type.Integer() || x.Type.Float()
 	}
 	return x.Type.Integer()
+}
+
+func (x *Value) verifyAtomic() {
+	want, ok := Atomics[x.Of]
+	must(ok && len(x.Args) == want && x.Place != nil && x.Place.Space() != Private, "atomic: %s with %d operands, or in private memory", x.Of, len(x.Args))
+	for _, a := range x.Args {
+		must(a.Type.Same(x.Type) && x.Type.Same(x.Place.Type) && (x.Type.Integer() || x.Type.Float()), "atomic: a %s into a %s", a.Type, x.Place.Type)
+	}
 }
 
 func (x *Value) verifyGo() {

@@ -1,0 +1,354 @@
+package build
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// kind is the form of a Go variable.
+type kind int
+
+const (
+	value   kind = iota // a value, or a local
+	slice               // a parameter
+	pointer             // a parameter
+	shared              // a Go pointer to shared memory, which is a local
+	thread              // nothing: the thread's place is asked for by operations
+	matrix              // a parameter
+)
+
+// variable is what a Go variable became.
+type variable struct {
+	kind  kind
+	typ   types.Type
+	name  string
+	param *ir.Param
+	local *ir.Local
+	is    *ir.Value // of a variable that does not change; nil for a parameter and a local
+}
+
+// reader reads the Go syntax of a function, for certain type arguments.
+type reader struct {
+	p        *program
+	decl     *ast.FuncDecl
+	kernel   bool
+	args     map[*types.TypeParam]types.Type
+	replaced map[*types.Named]bool // types that substitute is in
+	bytes    int64                 // of its arguments, if it is a kernel
+	vars     map[types.Object]*variable
+	changes  map[types.Object]int // how often a variable is changed after its declaration; its address counts
+}
+
+func (r *reader) info() *types.Info { return r.p.pkg.Info }
+
+// typeOf returns the type of an expression, with the function's type arguments.
+func (r *reader) typeOf(e ast.Expr) types.Type {
+	t := r.info().TypeOf(e)
+	if t == nil {
+		refuse(e.Pos(), "this expression has no type")
+	}
+	return r.substitute(t)
+}
+
+// number returns the type of a number or bool, and refuses other types.
+func (r *reader) number(e ast.Expr) *ir.Type {
+	t := r.typeOf(e)
+	n := basic(t)
+	if n == nil {
+		refuseAs(e.Pos(), t)
+	}
+	return n
+}
+
+func (r *reader) integer(e ast.Expr) *ir.Type {
+	n := r.number(e)
+	if !n.Integer() {
+		refuse(e.Pos(), "an integer is needed here")
+	}
+	return n
+}
+
+// object returns the object that an identifier denotes, or nil.
+func (r *reader) object(e ast.Expr) types.Object {
+	id, ok := ast.Unparen(e).(*ast.Ident)
+	if !ok {
+		return nil
+	}
+	return r.info().ObjectOf(id)
+}
+
+// lhsType returns the type of the left side of an assignment.
+func (r *reader) lhsType(e ast.Expr) types.Type {
+	if id, ok := e.(*ast.Ident); ok {
+		if obj := r.info().ObjectOf(id); obj != nil {
+			return r.substitute(obj.Type())
+		}
+	}
+	return r.typeOf(e)
+}
+
+// callee returns the name of the called function, and the receiver if it is a method.
+func callee(fun ast.Expr) (*ast.Ident, ast.Expr) {
+	switch x := fun.(type) {
+	case *ast.Ident:
+		return x, nil
+	case *ast.SelectorExpr:
+		return x.Sel, x.X
+	case *ast.IndexExpr:
+		return callee(ast.Unparen(x.X))
+	case *ast.IndexListExpr:
+		return callee(ast.Unparen(x.X))
+	}
+	return nil, nil
+}
+
+func blank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// calls reports whether an expression has a call, apart from conversions and constants.
+func (r *reader) calls(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		found = found || ok && r.info().Types[c].Value == nil && !r.info().Types[c.Fun].IsType()
+		return !found
+	})
+	return found
+}
+
+// isFunction reports whether an index expression instantiates a generic function.
+func (r *reader) isFunction(e *ast.IndexExpr) bool {
+	_, ok := r.typeOf(e).Underlying().(*types.Signature)
+	return ok
+}
+
+// isMatrix reports whether an expression is a matrix.
+func (r *reader) isMatrix(e ast.Expr) bool { return e != nil && matrixOf(r.typeOf(e)) != nil }
+
+// isShared reports whether an expression is a call of grid.Shared.
+func (r *reader) isShared(e ast.Expr) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	id, _ := callee(ast.Unparen(call.Fun))
+	if id == nil {
+		return false
+	}
+	obj, ok := r.info().Uses[id].(*types.Func)
+	return ok && obj.Pkg() != nil && obj.Pkg().Path() == gridPath && obj.Name() == "Shared"
+}
+
+func (r *reader) refuseShared(e *ast.CallExpr) {
+	if r.isShared(e) {
+		refuse(e.Pos(), "grid.Shared can only be the value of a variable that is declared at the top level of a kernel, "+
+			"in a statement of its own, and not in a loop, a condition or another function; "+
+			"write x := grid.Shared[[256]float32](t) there, and pass x on")
+	}
+}
+
+// variable returns the variable that an identifier names.
+func (r *reader) variable(id *ast.Ident) *variable {
+	obj := r.info().ObjectOf(id)
+	switch o := obj.(type) {
+	case *types.Var:
+		if v := r.vars[o]; v != nil {
+			return v
+		}
+		if body := r.decl.Body; len(r.p.errs) > 0 && o.Pos() > body.Pos() && o.Pos() < body.End() {
+			refuse(id.Pos(), "") // its declaration was refused
+		}
+		if o.Parent() == r.p.pkg.Types.Scope() {
+			refuse(id.Pos(), "%s is a variable of the package; pass it as a parameter, or make it a constant", id.Name)
+		}
+	case *types.Func:
+		refuse(id.Pos(), "a function value has no translation; call %s", id.Name)
+	case *types.Nil:
+		refuse(id.Pos(), "nil has no translation; use a value")
+	}
+	refuse(id.Pos(), "%s has no translation", id.Name)
+	return nil
+}
+
+const onlyThread = "a grid.Thread can only be a parameter; call its methods, or pass it on"
+
+func (r *reader) onlyParameter(v *variable) string {
+	switch v.kind {
+	case thread:
+		return onlyThread
+	case matrix:
+		return onlyMatrix
+	}
+	return translate.Why(v.typ)
+}
+
+// slice returns the variable that is a slice.
+func (r *reader) slice(e ast.Expr) *variable {
+	switch x := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		if v := r.variable(x); v.kind == slice {
+			return v
+		}
+	case *ast.SliceExpr:
+		refuse(e.Pos(), "a part of a slice has no translation; use the whole with other indexes, or launch with a slice of the buffer")
+	case *ast.CompositeLit:
+		refuse(e.Pos(), "a slice that a kernel makes has no translation; use an array of fixed size")
+	}
+	refuseAs(e.Pos(), r.typeOf(e))
+	return nil
+}
+
+// matrix returns the variable that is a matrix.
+func (r *reader) matrix(e ast.Expr) *variable {
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
+		if v := r.variable(id); v.kind == matrix {
+			return v
+		}
+	}
+	refuse(e.Pos(), "%s", onlyMatrix)
+	return nil
+}
+
+// refOf returns the matrix if an expression is a call of its method Ref.
+func (r *reader) refOf(e *ast.CallExpr) (v *variable, ok bool) {
+	sel, isSel := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !isSel || sel.Sel.Name != "Ref" || r.info().Selections[sel] == nil || !r.isMatrix(sel.X) {
+		return nil, false
+	}
+	return r.matrix(sel.X), true
+}
+
+// countChanges counts the changes of each variable after its declaration.
+func (r *reader) countChanges() {
+	change := func(e ast.Expr) {
+		if e == nil {
+			return
+		}
+		if v := r.root(e); v != nil {
+			r.changes[v]++
+		}
+	}
+	ast.Inspect(r.decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, l := range n.Lhs {
+				if id, ok := l.(*ast.Ident); !ok || r.info().Defs[id] == nil {
+					change(l)
+				}
+			}
+		case *ast.IncDecStmt:
+			change(n.X)
+		case *ast.RangeStmt:
+			if n.Tok == token.ASSIGN {
+				change(n.Key)
+				change(n.Value)
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				change(n.X)
+			}
+		case *ast.SelectorExpr: // a method may take the address of its receiver
+			s := r.info().Selections[n]
+			if s == nil || s.Kind() != types.MethodVal {
+				break
+			}
+			if recv := s.Obj().(*types.Func).Signature().Recv().Type(); matrixOf(recv) == nil && !gridType(recv, "Thread") {
+				if _, ok := recv.Underlying().(*types.Struct); !ok {
+					change(n.X)
+				}
+			}
+		}
+		return true
+	})
+}
+
+// root returns the variable that an expression is a part of, or nil.
+func (r *reader) root(e ast.Expr) types.Object {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.Ident:
+			return r.info().ObjectOf(x)
+		default:
+			return nil
+		}
+	}
+}
+
+// steps returns by how much a statement changes a variable, if that is a constant.
+func (r *reader) steps(s ast.Stmt, obj types.Object) (by int64, ok bool) {
+	sign := int64(1)
+	switch s := s.(type) {
+	case *ast.IncDecStmt:
+		if s.Tok == token.DEC {
+			sign = -1
+		}
+		return sign, r.object(s.X) == obj
+	case *ast.AssignStmt:
+		if s.Tok != token.ADD_ASSIGN && s.Tok != token.SUB_ASSIGN || r.object(s.Lhs[0]) != obj {
+			return 0, false
+		}
+		if s.Tok == token.SUB_ASSIGN {
+			sign = -1
+		}
+		v := r.info().Types[s.Rhs[0]].Value
+		if v == nil {
+			return 0, false
+		}
+		by, ok = constant.Int64Val(constant.ToInt(v))
+		return sign * by, ok
+	}
+	return 0, false
+}
+
+// steady reports whether an expression has the same value whenever it is evaluated, does not panic, and does not depend on a variable.
+func (r *reader) steady(e ast.Expr, without types.Object) bool {
+	if r.info().Types[e].Value != nil {
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return r.steady(e.X, without)
+	case *ast.Ident:
+		obj := r.info().ObjectOf(e)
+		v := r.vars[obj]
+		return obj != without && v != nil && v.kind == value && v.local == nil
+	case *ast.SelectorExpr:
+		s := r.info().Selections[e]
+		return s != nil && s.Kind() == types.FieldVal && r.steady(e.X, without)
+	case *ast.BinaryExpr:
+		op := operators[e.Op]
+		return op >= ir.Add && op <= ir.AndNot && op != ir.Div && op != ir.Rem && r.steady(e.X, without) && r.steady(e.Y, without)
+	case *ast.CallExpr:
+		return r.steadyCall(e, without)
+	}
+	return false
+}
+
+func (r *reader) steadyCall(e *ast.CallExpr, without types.Object) bool {
+	if tv := r.info().Types[e.Fun]; tv.IsType() {
+		return len(e.Args) == 1 && r.steady(e.Args[0], without)
+	} else if tv.IsBuiltin() {
+		id, ok := ast.Unparen(e.Fun).(*ast.Ident)
+		v := r.vars[r.object(e.Args[0])]
+		return ok && id.Name == "len" && v != nil && v.kind == slice
+	}
+	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	v := r.vars[r.object(sel.X)]
+	return v != nil && (v.kind == thread && places[sel.Sel.Name] != 0 || v.kind == matrix && (sel.Sel.Name == "Rows" || sel.Sel.Name == "Cols"))
+}
