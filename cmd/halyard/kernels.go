@@ -21,7 +21,7 @@ import (
 // kernelsOptions are the flags of kernels.
 type kernelsOptions struct {
 	check, verbose, ir bool
-	print, ptx     string
+	print, ptx         string
 }
 
 func newKernels() *cobra.Command {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir/interp"
 	"github.com/go-halyard/halyard/kernel"
 	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/half"
 )
 
 var rewritten = flag.Bool("rewrite", false, "write into testdata/ir.txt what the kernels of ir_kernels_test.go become")
@@ -181,6 +182,42 @@ func k(t grid.Thread, x []int32) {
 			assert.EqualValues(t, 8*min(1, last+1), x[1], "all threads of both blocks, or none")
 		} else {
 			assert.EqualError(t, err, want)
+		}
+	}
+}
+
+// Numbers of 16 bits need nothing of their own: their conversions are written in Go, in another package. All of them are converted, and back.
+func TestInterpreterConvertsHalves(t *testing.T) {
+	packages, err := translate.Load(t.Context(), translate.Module(t, map[string]string{"k.go": `package p
+
+import (
+	"github.com/go-halyard/halyard/kernel/grid"
+	"github.com/go-halyard/halyard/kernel/half"
+)
+
+//halyard:kernel
+func convert(t grid.Thread, h []half.Float16, b []half.BFloat16, wide []float32) {
+	i := t.Global(0)
+	wide[2*i], wide[2*i+1] = h[i].Float32(), b[i].Float32()
+	h[i], b[i] = half.ToFloat16(wide[2*i+1]), half.ToBFloat16(wide[2*i]*1.01)
+}
+`}), ".")
+	require.NoError(t, err)
+	program, err := build.Program(packages[0])
+	require.NoError(t, err)
+	const n = 1 << 16
+	h, b, wide := make([]half.Float16, n), make([]half.BFloat16, n), make([]float32, 2*n)
+	for i := range n {
+		h[i].Bits, b[i].Bits = uint16(i), uint16(i)
+	}
+	kernel := program.Functions[len(program.Functions)-1]
+	require.NoError(t, interp.Run(program, kernel, interp.Grid{Size: [3]int{n, 1, 1}, Blocks: [3]int{1, 1, 1}}, h, b, wide))
+	for i := range n {
+		x, y := half.Float16{Bits: uint16(i)}.Float32(), half.BFloat16{Bits: uint16(i)}.Float32()
+		if x == x && y == y {
+			require.Equal(t, []float32{x, y}, wide[2*i:2*i+2])
+			require.Equal(t, half.ToFloat16(y), h[i])
+			require.Equal(t, half.ToBFloat16(x*1.01), b[i])
 		}
 	}
 }

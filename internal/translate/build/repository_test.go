@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/ir/interp"
+	"github.com/go-halyard/halyard/kernel/grid/rand"
 )
 
 // All kernels of the repository have a representation that keeps its rules.
@@ -32,4 +35,41 @@ func TestAllKernelsOfTheRepository(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, kernels, 131)
 	t.Logf("%d packages, %d kernels, %d functions", len(packages), kernels, functions)
+}
+
+// loaded returns the kernels of packages, by their names.
+func loaded(t *testing.T, dir string, patterns ...string) (*ir.Program, map[string]*ir.Function) {
+	packages, err := translate.Load(t.Context(), dir, patterns...)
+	require.NoError(t, err)
+	require.Len(t, packages, 1)
+	made, err := Program(packages[0])
+	require.NoError(t, err)
+	require.NoError(t, made.Verify())
+	kernels := map[string]*ir.Function{}
+	for _, f := range made.Functions {
+		kernels[f.Name] = f
+	}
+	return made, kernels
+}
+
+// Functions of other packages are run as well: random numbers are those of package rand.
+func TestInterpreterRunsOtherPackages(t *testing.T) {
+	made, kernels := loaded(t, "../../testing/random", ".")
+	const n, seed = 100, 77
+	words, wide, singles, doubles, normals := make([]uint32, n), make([]uint64, n), make([]float32, n), make([]float64, n), make([]float64, n)
+	line := interp.Grid{Size: [3]int{16, 1, 1}, Blocks: [3]int{7, 1, 1}}
+	require.NoError(t, interp.Run(made, kernels["numbers"], line, uint64(seed), int32(9), words, wide, singles, doubles))
+	require.NoError(t, interp.Run(made, kernels["normals"], line, uint64(seed), normals))
+	for i := range n {
+		r := rand.New(seed, i-1)
+		for range i % 7 {
+			r.Uint32()
+		}
+		require.Equal(t, r.Uint32(), words[i])
+		require.Equal(t, r.Uint64()^uint64(r.IntN(9)), wide[i])
+		require.Equal(t, r.Float32(), singles[i])
+		require.Equal(t, r.Float64(), doubles[i])
+		r = rand.New(seed, i)
+		require.Equal(t, r.NormFloat64(), normals[i])
+	}
 }
