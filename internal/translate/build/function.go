@@ -153,7 +153,10 @@ func (f *function) declare(obj types.Object, t types.Type, is *ir.Value) *variab
 	case f.changes[obj] > 0:
 		v.local = f.Local(obj.Name(), f.p.typ(t, obj.Pos()), ir.Private)
 		f.Store(v.local.At(), is)
-	case is.Bound: // another variable, or a part of a call's results
+	case is.Bound: // a call's result, or another variable
+		if is.Name == "" {
+			is.Name = obj.Name()
+		}
 		v.is = is
 	default:
 		is.Name = obj.Name()

@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/ir/interp"
 	"github.com/go-halyard/halyard/kernel/grid/rand"
 )
 
-// All kernels of the repository have a representation that keeps its rules.
+// All kernels of the repository have a representation that keeps its rules. All threads of a grid come to each barrier, as the translator has seen.
 func TestAllKernelsOfTheRepository(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
 	packages, err := translate.Load(t.Context(), root, "./examples/...", "./bench/...", "./internal/testing/...", "./kernel/...")
 	require.NoError(t, err)
-	kernels, functions := 0, 0
+	kernels, functions, barriers, indexes, forms := 0, 0, 0, 0, 0
 	for _, p := range packages {
 		made, err := Program(p)
 		if !assert.NoError(t, err, p.Dir) || made == nil {
@@ -27,14 +28,31 @@ func TestAllKernelsOfTheRepository(t *testing.T) {
 		}
 		assert.NoError(t, made.Verify(), p.Dir)
 		functions += len(made.Functions)
+		effects := map[*ir.Function]*facts.Effects{}
 		for _, f := range made.Functions {
-			if f.Kernel {
-				kernels++
+			effects[f] = facts.EffectsOf(f, effects)
+			if !f.Kernel {
+				continue
 			}
+			kernels++
+			for s, by := range facts.VarianceOf(f, effects, nil).Barriers {
+				barriers++
+				assert.Equal(t, facts.Nothing, by, "%s: kernel %s", made.Position(s.Pos), f.Name)
+			}
+			known := facts.NewForms()
+			element := func(p *ir.Place) {
+				if p != nil && p.Space() == ir.Global && p.Param.Type.Kind == ir.Slice {
+					indexes++
+					if known.Of(p.Path[0].Index) != nil {
+						forms++
+					}
+				}
+			}
+			f.Body.Visit(func(s *ir.Stmt) { element(s.Place) }, func(v *ir.Value) { element(v.Place) })
 		}
 	}
 	assert.GreaterOrEqual(t, kernels, 131)
-	t.Logf("%d packages, %d kernels, %d functions", len(packages), kernels, functions)
+	t.Logf("%d packages, %d kernels, %d functions, %d barriers, %d indexes of slices, of which %d have a form", len(packages), kernels, functions, barriers, indexes, forms)
 }
 
 // loaded returns the kernels of packages, by their names.

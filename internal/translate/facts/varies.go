@@ -1,0 +1,212 @@
+package facts
+
+import "github.com/go-halyard/halyard/internal/translate/ir"
+
+// Varies says between which threads a value may differ.
+type Varies uint8
+
+// What values vary by. Each includes those before it.
+const (
+	Nothing Varies = iota // all threads of the grid that compute it have the same
+	Block                 // threads of different blocks may differ
+	Row                   // threads that differ in their place along another dimension than the first may differ
+	Thread                // any may differ
+)
+
+var variations = [...]string{"nothing", "block", "row", "thread"}
+
+func (v Varies) String() string { return variations[v] }
+
+// Variance says what varies by what, in a function whose arguments are known to vary by something.
+type Variance struct {
+	Values   []Varies            // by a value's ID; of values that no thread computes it is Nothing
+	Locals   []Varies            // by a local's index: what is in it
+	Barriers map[*ir.Stmt]Varies // which threads come to a barrier
+	Results  Varies              // of a function
+
+	f       *ir.Function
+	effects map[*ir.Function]*Effects
+	args    []Varies // nil for a kernel
+	changed bool
+
+	// By what it varies which threads have left a loop or a switch early, or went on with the loop's next round; have returned in it; have returned at all.
+	left, ended map[*ir.Stmt]Varies
+	returned    Varies
+}
+
+// VarianceOf returns what varies in a function. args is what its arguments vary by; for a kernel it is nil.
+func VarianceOf(f *ir.Function, effects map[*ir.Function]*Effects, args []Varies) *Variance {
+	v := &Variance{
+		Values: make([]Varies, f.NumValues()), Locals: make([]Varies, len(f.Locals)), Barriers: map[*ir.Stmt]Varies{},
+		effects: effects, args: args, f: f, left: map[*ir.Stmt]Varies{}, ended: map[*ir.Stmt]Varies{},
+	}
+	for v.changed = true; v.changed; { // a local may vary by what is stored in it further below, in a loop
+		v.changed, v.returned = false, Nothing
+		v.region(f.Body, Nothing, nil)
+	}
+	return v
+}
+
+// raise makes what is at a place vary by more.
+func (v *Variance) raise(at *Varies, by Varies) {
+	if by > *at {
+		*at, v.changed = by, true
+	}
+}
+
+// region goes through statements. by is what it varies by which threads run them, and around are the loops and switches around them.
+func (v *Variance) region(r *ir.Region, by Varies, around []*ir.Stmt) {
+	if r == nil {
+		return
+	}
+	for _, s := range r.List {
+		run := by
+		for _, a := range around {
+			run = max(run, v.left[a]) // some have left early
+		}
+		v.statement(s, run, around)
+	}
+}
+
+func (v *Variance) statement(s *ir.Stmt, by Varies, around []*ir.Stmt) {
+	switch s.Do {
+	case ir.Let:
+		v.compute(s.Value)
+	case ir.Store:
+		at := v.indexes(s.Place)
+		stored := v.value(s.Value)
+		if l := s.Place.Local; l != nil && l.Space == ir.Private {
+			v.raise(&v.Locals[l.Index], max(at, stored, by))
+		}
+	case ir.If:
+		by = max(by, v.value(s.Value))
+		v.region(s.Then, by, around)
+		v.region(s.Else, by, around)
+	case ir.Loop:
+		v.loop(s, by, append(around, s))
+	case ir.Switch:
+		for _, c := range s.Clauses {
+			for _, t := range c.Tests {
+				v.region(t.Head, by, around)
+				by = max(by, v.value(t.Cond))
+			}
+		}
+		for _, c := range s.Clauses {
+			v.region(c.Body, by, append(around, s))
+		}
+	case ir.Break, ir.Continue:
+		at := v.left[s.Target]
+		v.raise(&at, by)
+		v.left[s.Target] = at
+	case ir.Barrier:
+		by = max(by, v.returned)
+		for _, a := range around {
+			by = max(by, v.ended[a])
+		}
+		v.Barriers[s] = by
+	case ir.Return:
+		v.returned = max(v.returned, by)
+		for _, a := range around {
+			at := v.ended[a]
+			v.raise(&at, by)
+			v.ended[a] = at
+		}
+		for _, x := range s.Values {
+			v.raise(&v.Results, max(by, v.value(x)))
+		}
+	}
+}
+
+// loop goes through a loop. Threads that leave it after other rounds than others have other values in what it changes.
+func (v *Variance) loop(s *ir.Stmt, by Varies, around []*ir.Stmt) {
+	by = max(by, v.left[s])
+	if c := s.Count; c != nil {
+		at := max(v.value(c.From), v.value(c.End))
+		v.raise(&v.Values[c.Index.ID], at)
+		by = max(by, at)
+	}
+	v.region(s.Head, by, around)
+	if s.Value != nil {
+		cond := v.value(s.Value)
+		at := v.left[s]
+		v.raise(&at, cond)
+		v.left[s], by = at, max(by, cond)
+	}
+	v.region(s.Then, by, around)
+	v.region(s.Step, by, around)
+}
+
+// indexes returns what the indexes of a place vary by.
+func (v *Variance) indexes(p *ir.Place) (all Varies) {
+	for _, i := range p.Indexes() {
+		all = max(all, v.value(i))
+	}
+	return all
+}
+
+// value returns what a value varies by.
+func (v *Variance) value(x *ir.Value) Varies {
+	if x.Bound {
+		return v.Values[x.ID]
+	}
+	return v.compute(x)
+}
+
+// compute finds out what a value varies by where it is computed.
+func (v *Variance) compute(x *ir.Value) Varies {
+	at := Nothing
+	for _, a := range x.Operands() {
+		at = max(at, v.value(a))
+	}
+	switch x.Op {
+	case ir.Argument:
+		if v.args != nil {
+			at = v.args[x.Param.Index]
+		}
+	case ir.InGrid, ir.InBlock:
+		at = Thread
+		if x.Which[0] > 0 {
+			at = Row
+		}
+	case ir.BlockOf:
+		at = Block
+	case ir.Load:
+		at = max(at, v.memory(x.Place))
+	case ir.Atomic:
+		at = Thread
+	case ir.Call:
+		at = v.call(x)
+	}
+	v.raise(&v.Values[x.ID], at)
+	return v.Values[x.ID]
+}
+
+// memory returns what the elements of a place vary by, beyond their indexes. Memory that threads write may change between their reads.
+func (v *Variance) memory(p *ir.Place) Varies {
+	switch {
+	case p.Local != nil && p.Local.Space == ir.Private:
+		return v.Locals[p.Local.Index]
+	case p.Local == nil && p.Space() == ir.Global && v.args == nil && !v.effects[v.f].Params[p.Param.Index].Written:
+		return Nothing
+	}
+	return Thread
+}
+
+// call returns what the results of a call vary by. Locals that the function may change vary by thread.
+func (v *Variance) call(x *ir.Value) Varies {
+	args := make([]Varies, len(x.Args))
+	for i, a := range x.Args {
+		switch {
+		case a.Op == ir.Address:
+			args[i] = Thread
+			if l := a.Place.Local; l != nil && l.Space == ir.Private && v.effects[x.Call].Params[i].Written {
+				v.raise(&v.Locals[l.Index], Thread)
+			}
+		case a.Type.Memory():
+			args[i] = Thread
+		default:
+			args[i] = v.value(a)
+		}
+	}
+	return VarianceOf(x.Call, v.effects, args).Results
+}

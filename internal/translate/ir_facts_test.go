@@ -1,0 +1,153 @@
+package translate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// known builds the kernel k of a text, with the effects of its functions.
+func known(t *testing.T, text string) (*ir.Function, map[*ir.Function]*facts.Effects) {
+	t.Helper()
+	p, err := translate.Checked("package p\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n" + text)
+	require.NoError(t, err)
+	made, err := build.Program(p)
+	require.NoError(t, err)
+	require.NoError(t, made.Verify())
+	effects := map[*ir.Function]*facts.Effects{}
+	for _, f := range made.Functions {
+		effects[f] = facts.EffectsOf(f, effects)
+	}
+	return made.Functions[len(made.Functions)-1], effects
+}
+
+// What a value varies by follows from what it is computed of, from the memory that it is read from, and from which threads store into a variable.
+func TestVaries(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"i, j, g, n := t.Global(0), t.Local(1), t.Block(1), t.Size(0); _, _, _, _ = i, j, g, n", "i thread, j row, g block, n nothing"},
+		{"a := int(p) * len(x); b := x[a]; c := y[a]; d := x[t.Global(1)]; y[0] = b + c + d", "a nothing, b nothing, c thread, d row"},
+		{"s := 0; if p > 3 { s = t.Block(0) }; y[0] = int32(s)", "s block"},
+		{"s := 0; if t.Local(1) > 3 { s = 1 }; y[0] = int32(s)", "s row"},
+		{"s := 0; if t.Local(0) > 3 { return }; s++; y[0] = int32(s)", "s nothing"},
+		{"s := 0; for s < len(x) { s++ }; y[0] = int32(s)", "s nothing"},
+		{"s := 0; for s < t.Local(0) { s++ }; y[0] = int32(s)", "s thread"},
+		{"s := 0; for i := range 4 { s += i; if t.Local(1) == i { break } }; y[0] = int32(s)", "s row, i nothing"},
+		{"s := 0; for i := range 4 { if t.Local(1) == i { continue }; s += i }; y[0] = int32(s)", "s row, i nothing"},
+		{"s, a := 0, 0; for range 4 { a = s; s = t.Block(0) }; y[0] = int32(a)", "s block, a block"},
+		{"s, a := 0, 0; switch { case p > 1: s = 1; case t.Local(1) > 1: s = 2 ; default: a = 1}; y[0] = int32(a + s)", "s row, a row"},
+		{"s := 0; switch p { case 1: s = 1; case 2: s = 2 }; y[0] = int32(s)", "s nothing"},
+		{"a, b := sum(p, 3), sum(p, int32(t.Local(0))); y[0] = a + b", "a nothing, b thread"},
+		{"a := sign(int32(t.Local(1))); y[0] = a", "a row"},
+		{"var a, b int32; set(&a); b = p; y[0] = a + b", "a thread, b nothing"},
+		{"m := grid.Shared[[4]int32](t); a := m[0]; y[0] = a", "m nothing, a thread"},
+		{"a := grid.AtomicAdd(&y[0], 1); y[1] = a", "a thread"},
+		{"t.Barrier(); if t.Local(0) > 3 { return }; y[0] = 1", "barrier nothing"},
+		{"if t.Local(1) > 3 { return }; t.Barrier()", "barrier row"},
+		{"for i := range 4 { t.Barrier(); if t.Block(0) == i { return } }", "i nothing, barrier block"},
+		{"for i := 0; i < int(p); i++ { t.Barrier() }", "i nothing, barrier nothing"},
+		{"for i := range 4 { if t.Local(0) == i { break }; t.Barrier() }", "i nothing, barrier thread"},
+		{"if x[0] > 3 { t.Barrier() }", "barrier nothing"},
+	} {
+		f, effects := known(t, `
+func sum(a, b int32) int32 { return a + b }
+
+func sign(a int32) int32 {
+	if a < 0 {
+		return -1
+	}
+	return 1
+}
+
+func set(p *int32) { *p = 1 }
+
+var _ = []any{sum, sign, set}
+
+//halyard:kernel
+func k(t grid.Thread, p int32, x, y []int32) {
+	`+strings.ReplaceAll(c.body, "; ", "\n")+"\n}\n")
+		v := facts.VarianceOf(f, effects, nil)
+		var got []string
+		for _, l := range f.Locals {
+			if l.Name != "" {
+				got = append(got, fmt.Sprintf("%s %s", l.Name, v.Locals[l.Index]))
+			}
+		}
+		f.Body.Visit(func(s *ir.Stmt) {
+			switch {
+			case s.Do == ir.Let && s.Value.Name != "":
+				got = append(got, fmt.Sprintf("%s %s", s.Value.Name, v.Values[s.Value.ID]))
+			case s.Do == ir.Barrier:
+				got = append(got, fmt.Sprintf("barrier %s", v.Barriers[s]))
+			case s.Count != nil && s.Count.Index.Name != "":
+				got = append(got, fmt.Sprintf("%s %s", s.Count.Index.Name, v.Values[s.Count.Index.ID]))
+			}
+		}, nil)
+		want := strings.Split(c.want, ", ")
+		slices.Sort(got)
+		slices.Sort(want)
+		assert.Equal(t, want, got, "%s\n%s", c.body, f)
+	}
+}
+
+// The indexes of a kernel's slices are sums of products. Those that depend on memory, on variables that change, or on sums that may wrap have no form.
+func TestForms(t *testing.T) {
+	f, _ := known(t, `
+type sizes struct{ Width, Height int32 }
+
+//halyard:kernel
+func k(t grid.Thread, n, by int32, s sizes, x, y []int32) {
+	i, w := t.Global(0), int(n)
+	row := t.Global(1)*w - 1
+	y[row+i+w] = x[i-(i-2)]
+	j := i / 2
+	y[j*2+i*w*w] = x[len(x)-1-j] + x[3*(i+2*j)] + x[int(s.Width)*t.Block(1)]
+	for k := i; k < len(x); k += 2 {
+		y[k*4] = x[k-i]
+	}
+	for k := range 3 {
+		y[4*k+k] = x[(k-i)*-w]
+	}
+	m := 0
+	for m < 5 {
+		m++
+	}
+	y[m] = x[int(by*2)] + x[int(x[0])] + x[int64(by)<<1]
+}
+`)
+	forms := facts.NewForms()
+	var got []string
+	index := func(p *ir.Place) {
+		for _, i := range p.Indexes() {
+			text := "none"
+			if form := forms.Of(i); form != nil {
+				text = form.String()
+			}
+			got = append(got, text)
+		}
+	}
+	f.Body.Visit(func(s *ir.Stmt) {
+		if s.Do == ir.Store {
+			index(s.Place)
+		}
+	}, func(v *ir.Value) {
+		if v.Op == ir.Load {
+			index(v.Place)
+		}
+	})
+	assert.Equal(t, []string{
+		"-1 + Global0 + Global1*n + n", "2",
+		"Global0*n*n + 2*j", "-1 + -1*j + len(x)", "3*Global0 + 6*j", "Block1*s.Width",
+		"4*k", "-1*Global0 + k",
+		"5*k#2", "Global0*n + -1*k#2*n",
+		"none", "none", "0", "none", "none",
+	}, got)
+}
