@@ -129,11 +129,11 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"heat": {Code: "k_heat", Params: []string{"n", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "vectors.go:21",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: heatFootprint}},
-	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"},
+	"attract": {Code: "k_attract", Params: []string{"px", "len(px)", "py", "len(py)", "pz", "len(pz)", "mass", "len(mass)", "ax", "len(ax)", "ay", "len(ay)", "az", "len(az)"}, Rounds: [][]int{{1}, {2, 1}}, RoundsAt: "vectors.go:45",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: attractFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"n", "limit", "out", "len(out)"}, Dims: 2, DimsAt: "vectors.go:66", Rounds: [][]int{{1048576}}, RoundsAt: "vectors.go:68",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
-	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"},
+	"products": {Code: "k_products", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "each"}, Rounds: [][]int{{1}, {1, 6}}, RoundsAt: "vectors.go:83",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productsFootprint}},
 	"price": {Code: "k_price", Params: []string{"rate", "volatility", "share", "len(share)", "strike", "len(strike)", "years", "len(years)", "call", "len(call)", "put", "len(put)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: priceFootprint}},
@@ -261,6 +261,7 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		h_ay[GO_AT(v_5, h_ay_n, 7)] = v_8;
 		h_az[GO_AT(v_6, h_az_n, 7)] = v_9;
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
@@ -285,6 +286,7 @@ KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO
 		}
 	}
 	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 8)] = ((u16)h_count);
+	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
@@ -304,6 +306,7 @@ KERNEL void k_products(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, 
 		}
 	}
 	h_sums[GO_AT(h_i, h_sums_n, 10)] = h_sum;
+	GO_LOOPED
 }
 #endif
 
@@ -611,7 +614,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:615
+//line vectors_kernels.go:618
 				}
 				{
 					at := at + 1
@@ -621,7 +624,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:625
+//line vectors_kernels.go:628
 				}
 			}
 			if at < count {
@@ -631,7 +634,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:635
+//line vectors_kernels.go:638
 			}
 			x_ = to - 1
 			continue
@@ -640,7 +643,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:644
+//line vectors_kernels.go:647
 	}
 }
 
@@ -686,7 +689,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:690
+//line vectors_kernels.go:693
 			}
 			x = to_ - 1
 			continue
@@ -704,7 +707,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:708
+//line vectors_kernels.go:711
 	}
 }
 
@@ -731,7 +734,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:735
+//line vectors_kernels.go:738
 	}
 }
 
@@ -754,7 +757,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:758
+//line vectors_kernels.go:761
 	}
 }
 
@@ -774,7 +777,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:778
+//line vectors_kernels.go:781
 	}
 }
 
@@ -818,7 +821,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:822
+//line vectors_kernels.go:825
 			}
 			x = to - 1
 			continue
@@ -836,7 +839,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:840
+//line vectors_kernels.go:843
 	}
 }
 

@@ -90,9 +90,9 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 }, Indexes: []string{"kernels.go:16", "kernels.go:18", "kernels.go:21", "kernels.go:24", "kernels.go:27", "kernels.go:29", "kernels.go:40", "kernels.go:42", "kernels.go:46", "kernels.go:50", "kernels.go:62", "kernels.go:64", "kernels.go:68", "kernels.go:72", "kernels.go:81", "kernels.go:82", "kernels.go:83", "kernels.go:92", "kernels.go:93"}, Kernels: map[string]kernel.Written{
 	"laplace": {Code: "k_laplace", Params: []string{"p", "len(p)", "q", "len(q)", "n"}, Dims: 2, DimsAt: "kernels.go:11",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: laplaceFootprint}},
-	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"},
+	"product": {Code: "k_product", Params: []string{"a", "len(a)", "b", "len(b)", "sums", "len(sums)", "n"}, Rounds: [][]int{{322}, {1, 6}}, RoundsAt: "kernels.go:39",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: productFootprint}},
-	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"},
+	"total": {Code: "k_total", Params: []string{"sums", "len(sums)", "out", "len(out)"}, Rounds: [][]int{{322}, {1, 1}}, RoundsAt: "kernels.go:61",
 		Footprint: kernel.Footprint{Why: "kernels.go:72: the index of out does not follow t.Global(0)", Of: totalFootprint}},
 	"advance": {Code: "k_advance", Params: []string{"x", "len(x)", "r", "len(r)", "p", "len(p)", "q", "len(q)", "rr", "len(rr)", "pq", "len(pq)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: advanceFootprint}},
@@ -181,6 +181,7 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i64 h_out_n GO_FAULTS) {
@@ -222,6 +223,7 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 			h_out[GO_AT(0, h_out_n, 13)] = GO_ONCE(h_part.a[0]);
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
@@ -453,7 +455,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:457
+//line cg_kernels.go:459
 			}
 			x = to - 1
 			continue
@@ -478,7 +480,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:482
+//line cg_kernels.go:484
 	}
 }
 
@@ -512,7 +514,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:516
+//line cg_kernels.go:518
 					mines[tx] = mine
 				}
 			}
@@ -546,7 +548,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:550
+//line cg_kernels.go:552
 							mines[tx] = mine
 						}
 					}
@@ -566,7 +568,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:570
+//line cg_kernels.go:572
 						mines[tx] = mine
 					}
 				}
@@ -585,14 +587,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:589
+//line cg_kernels.go:591
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:596
+//line cg_kernels.go:598
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -604,13 +606,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:46
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:608
+//line cg_kernels.go:610
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:614
+//line cg_kernels.go:616
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -620,7 +622,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:624
+//line cg_kernels.go:626
 			}
 		}
 	}
@@ -655,7 +657,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:659
+//line cg_kernels.go:661
 					mines[tx] = mine
 				}
 			}
@@ -688,7 +690,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:692
+//line cg_kernels.go:694
 							mines[tx] = mine
 						}
 					}
@@ -708,7 +710,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:712
+//line cg_kernels.go:714
 						mines[tx] = mine
 					}
 				}
@@ -727,14 +729,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:731
+//line cg_kernels.go:733
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:738
+//line cg_kernels.go:740
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -746,13 +748,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:68
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:750
+//line cg_kernels.go:752
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:756
+//line cg_kernels.go:758
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -762,7 +764,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:766
+//line cg_kernels.go:768
 			}
 		}
 	}
@@ -798,7 +800,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:802
+//line cg_kernels.go:804
 			}
 			x_ = to - 1
 			continue
@@ -809,7 +811,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:813
+//line cg_kernels.go:815
 	}
 }
 
@@ -837,7 +839,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:841
+//line cg_kernels.go:843
 			}
 			x = to - 1
 			continue
@@ -847,7 +849,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:851
+//line cg_kernels.go:853
 	}
 }
 

@@ -22,7 +22,7 @@ var kernels = kernel.New(kernel.Source{Name: "histogram", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { count(t, data, counts) })
 	}),
 }, Indexes: []string{"histogram.go:17", "histogram.go:21", "histogram.go:22"}, Kernels: map[string]kernel.Written{
-	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"},
+	"count": {Code: "k_count", Params: []string{"data", "len(data)", "counts", "len(counts)"}, Rounds: [][]int{{1282}, {1, 1, -1}}, RoundsAt: "histogram.go:16",
 		Footprint: kernel.Footprint{Why: "histogram.go:22: threads change elements of counts together, by an atomic function", Of: countFootprint}},
 }, Sources: []string{
 	"./ len,uint32,uint8 histogram",
@@ -58,6 +58,7 @@ KERNEL void k_count(const GLOBAL u8 *h_data, i64 h_data_n, GLOBAL u32 *h_counts,
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -102,7 +103,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 				for i := (firstX + tx); i < len(data); i += int(b_.Size[0]) * int(b_.Grid[0]) {
 					grid.AtomicAdd(&own[data[i]], 1)
 				}
-//line histogram_kernels.go:106
+//line histogram_kernels.go:107
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func countPhases(b_ *kernel.Block, data []uint8, counts []uint32) {
 						grid.AtomicAdd(&counts[b], own[b])
 					}
 				}
-//line histogram_kernels.go:120
+//line histogram_kernels.go:121
 			}
 		}
 	}

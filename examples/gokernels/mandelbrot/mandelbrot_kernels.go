@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"mandelbrot.go:23"}, Kernels: map[string]kernel.Written{
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"v", "rounds", "len(rounds)"}, Dims: 2, DimsAt: "mandelbrot.go:19", Rounds: [][]int{{1048576}}, RoundsAt: "mandelbrot.go:29",
 		Footprint: kernel.Footprint{Why: "mandelbrot.go:23: the index of rounds is not t.Global(1) times a number that is the same for all threads, and a rest", Of: mandelbrotFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32 mandelbrot",
@@ -70,6 +70,7 @@ KERNEL void k_mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAU
 	}
 	i32 v_1 = f_leaves((h_v.h_Left + (GO_F32(h_px) * h_v.h_Step)), (h_v.h_Top + (GO_F32(h_py) * h_v.h_Step)), h_v.h_Rounds);
 	h_rounds[GO_AT(((i64)((u64)((i64)((u64)h_py * (u64)((i64)h_v.h_Width))) + (u64)h_px)), h_rounds_n, 0)] = v_1;
+	GO_LOOPED
 }
 `})
 
@@ -126,7 +127,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:130
+//line mandelbrot_kernels.go:131
 			}
 			x = to - 1
 			continue
@@ -137,7 +138,7 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:141
+//line mandelbrot_kernels.go:142
 	}
 }
 

@@ -25,7 +25,7 @@ var kernels = kernel.New(kernel.Source{Name: "nbody", Go: kernel.Functions{
 		grid.RunTogether(blk, func(t grid.Thread) { step(t, dt, first, old, v, now) })
 	}),
 }, Indexes: []string{"nbody.go:19", "nbody.go:35", "nbody.go:37", "nbody.go:41", "nbody.go:52", "nbody.go:53", "nbody.go:54", "nbody.go:55", "nbody.go:56", "nbody.go:57", "nbody.go:58"}, Kernels: map[string]kernel.Written{
-	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"},
+	"step": {Code: "k_step", Params: []string{"dt", "first", "old", "len(old)", "v", "len(v)", "now", "len(now)"}, Rounds: [][]int{{1026}, {131, 3}}, RoundsAt: "nbody.go:34",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: stepFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len nbody",
@@ -118,6 +118,7 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -209,7 +210,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:213
+//line nbody_kernels.go:214
 				bs[tx] = b
 				axs[tx] = ax
 				ays[tx] = ay
@@ -219,7 +220,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:223
+//line nbody_kernels.go:224
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -230,7 +231,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:234
+//line nbody_kernels.go:235
 				}
 			}
 		}
@@ -261,7 +262,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:265
+//line nbody_kernels.go:266
 					axs[tx] = ax
 					ays[tx] = ay
 					azs[tx] = az
@@ -269,7 +270,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 			}
 		}
 	}
-//line nbody_kernels.go:273
+//line nbody_kernels.go:274
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((len(now)/4)-firstX, 0))
@@ -298,7 +299,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:302
+//line nbody_kernels.go:303
 			}
 		}
 	}

@@ -46,9 +46,9 @@ var kernels = kernel.New(kernel.Source{Name: "lloyd", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"lloyd.go:24", "lloyd.go:25", "lloyd.go:31", "lloyd.go:32", "lloyd.go:34", "lloyd.go:46", "lloyd.go:47", "lloyd.go:49"}, Kernels: map[string]kernel.Written{
-	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"},
+	"add": {Code: "k_add", Params: []string{"points", "len(points)", "centres", "len(centres)", "sums", "len(sums)"}, Rounds: [][]int{{1}, {331, 1, -9}}, RoundsAt: "lloyd.go:20",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: addFootprint}},
-	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43",
+	"move": {Code: "k_move", Params: []string{"sums", "len(sums)", "centres", "len(centres)"}, Dims: 2, DimsAt: "lloyd.go:43", Rounds: [][]int{{1}, {1, 1}}, RoundsAt: "lloyd.go:45",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: moveFootprint}},
 }, Sources: []string{
 	"./ float32,len,max lloyd",
@@ -150,6 +150,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 			}
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
@@ -169,6 +170,7 @@ KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32
 			h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d, 8, 7)] = (h_sum / go_max_f32(h_points, 1.0f));
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -397,7 +399,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:401
+//line lloyd_kernels.go:403
 	}
 }
 
@@ -419,7 +421,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:423
+//line lloyd_kernels.go:425
 	}
 }
 

@@ -29,7 +29,7 @@ var kernels = kernel.New(kernel.Source{Name: "spheres", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"spheres.go:47", "spheres.go:55", "spheres.go:94", "spheres.go:96", "spheres.go:98", "spheres.go:100", "spheres.go:102", "spheres.go:130"}, Kernels: map[string]kernel.Written{
-	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "spheres.go:125",
+	"trace": {Code: "k_trace", Params: []string{"width", "height", "samples", "spheres", "len(spheres)", "picture", "len(picture)"}, Dims: 2, DimsAt: "spheres.go:125", Rounds: [][]int{{7}, {1048576, 2}, {0, 4}, {140, 2, 4}}, RoundsAt: "spheres.go:115",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: traceFootprint}},
 }, Sources: []string{
 	"./ float32,float64,int,int32,len,min,uint32,uint8 spheres",
@@ -362,6 +362,7 @@ KERNEL void k_trace(i32 h_width, i32 h_height, i32 h_samples, const GLOBAL f32 *
 	GO_ONCE(h_picture[GO_AT(v_3, h_picture_n, 7)]) = v_10;
 	GO_ONCE(h_picture[GO_AT(v_4, h_picture_n, 7)]) = v_11;
 	GO_ONCE(h_picture[GO_AT(v_5, h_picture_n, 7)]) = v_12;
+	GO_LOOPED
 }
 `})
 
@@ -413,6 +414,6 @@ threads:
 		}
 		c, i := Pixel(x, y, int(width), int(height), int(samples), spheres), 4*(y*int(width)+x)
 		picture[i], picture[i+1], picture[i+2], picture[i+3] = uint8(255*root(c.X)), uint8(255*root(c.Y)), uint8(255*root(c.Z)), 255
-//line spheres_kernels.go:417
+//line spheres_kernels.go:418
 	}
 }

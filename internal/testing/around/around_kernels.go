@@ -27,7 +27,7 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"around.go:18", "around.go:20"}, Kernels: map[string]kernel.Written{
-	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"},
+	"around": {Code: "k_around", Params: []string{"distance", "x", "len(x)", "y", "len(y)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "around.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: aroundFootprint}},
 }, Sources: []string{
 	"./ float32,int,int32,len,max,min around",
@@ -51,6 +51,7 @@ KERNEL void k_around(i32 h_distance, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f3
 		}
 	}
 	h_y[GO_AT(h_i, h_y_n, 1)] = (h_sum * 0.25f);
+	GO_LOOPED
 }
 `})
 
@@ -100,6 +101,6 @@ threads:
 			sum += x[j]
 		}
 		y[i] = float32(sum * 0.25)
-//line around_kernels.go:104
+//line around_kernels.go:105
 	}
 }

@@ -139,15 +139,15 @@ var kernels = kernel.New(kernel.Source{Name: "atomics", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"atomics.go:22", "atomics.go:23", "atomics.go:24", "atomics.go:25", "atomics.go:26", "atomics.go:30", "atomics.go:81", "atomics.go:85", "atomics.go:86", "atomics.go:87", "atomics.go:88", "atomics.go:96", "atomics.go:100", "atomics.go:101", "atomics.go:102", "atomics.go:103", "atomics.go:111", "atomics.go:115", "atomics.go:116", "atomics.go:117", "atomics.go:118", "atomics.go:127", "atomics.go:128", "atomics.go:129", "atomics.go:130", "atomics.go:131", "atomics.go:132", "atomics.go:141", "atomics.go:142", "atomics.go:143", "atomics.go:144"}, Kernels: map[string]kernel.Written{
-	"float32s": {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"},
+	"float32s": {Code: "k_float32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float32sFootprint}},
-	"float64s": {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "float64, and atomic operations of 64 bits (atomics.go:22)",
+	"float64s": {Code: "k_float64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "float64, and atomic operations of 64 bits (atomics.go:22)",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: float64sFootprint}},
-	"int64s": {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)",
+	"int64s": {Code: "k_int64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: int64sFootprint}},
-	"uint64s": {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Needs: "atomic operations of 64 bits (atomics.go:22)",
+	"uint64s": {Code: "k_uint64s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28", Needs: "atomic operations of 64 bits (atomics.go:22)",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint64sFootprint}},
-	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"},
+	"uint32s": {Code: "k_uint32s", Params: []string{"x", "len(x)", "ticket", "len(ticket)", "cell", "len(cell)"}, Rounds: [][]int{{1048576}}, RoundsAt: "atomics.go:28",
 		Footprint: kernel.Footprint{Why: "atomics.go:22: threads change elements of cell together, by an atomic function", Of: uint32sFootprint}},
 	"sharedFloat32s": {Code: "k_sharedFloat32s", Params: []string{"x", "len(x)", "cell", "len(cell)"},
 		Footprint: kernel.Footprint{Why: "atomics.go:85: threads change elements of cell together, by an atomic function", Of: sharedFloat32sFootprint}},
@@ -595,6 +595,7 @@ KERNEL void k_float32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i
 			}
 		}
 	}
+	GO_LOOPED
 }
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
@@ -629,6 +630,7 @@ KERNEL void k_float64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i
 			}
 		}
 	}
+	GO_LOOPED
 }
 #endif
 #ifdef GO_ATOMIC64
@@ -664,6 +666,7 @@ KERNEL void k_int64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64
 			}
 		}
 	}
+	GO_LOOPED
 }
 
 FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
@@ -697,6 +700,7 @@ KERNEL void k_uint64s(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i6
 			}
 		}
 	}
+	GO_LOOPED
 }
 #endif
 
@@ -731,6 +735,7 @@ KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i6
 			}
 		}
 	}
+	GO_LOOPED
 }
 
 FUNCTION void f_together(f32 h_v, GO_LOCAL T_4_f32 *h_part) {
@@ -1159,7 +1164,7 @@ func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1163
+//line atomics_kernels.go:1168
 	}
 }
 
@@ -1173,7 +1178,7 @@ func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1177
+//line atomics_kernels.go:1182
 	}
 }
 
@@ -1187,7 +1192,7 @@ func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1191
+//line atomics_kernels.go:1196
 	}
 }
 
@@ -1201,7 +1206,7 @@ func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1205
+//line atomics_kernels.go:1210
 	}
 }
 
@@ -1215,7 +1220,7 @@ func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1219
+//line atomics_kernels.go:1224
 	}
 }
 
@@ -1234,7 +1239,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1238
+//line atomics_kernels.go:1243
 			}
 		}
 	}
@@ -1249,7 +1254,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1253
+//line atomics_kernels.go:1258
 			}
 		}
 	}
@@ -1270,7 +1275,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1274
+//line atomics_kernels.go:1279
 			}
 		}
 	}
@@ -1285,7 +1290,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1289
+//line atomics_kernels.go:1294
 			}
 		}
 	}
@@ -1306,7 +1311,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1310
+//line atomics_kernels.go:1315
 			}
 		}
 	}
@@ -1321,7 +1326,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1325
+//line atomics_kernels.go:1330
 			}
 		}
 	}
@@ -1353,7 +1358,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1357
+//line atomics_kernels.go:1362
 			}
 			x_ = to - 1
 			continue
@@ -1367,7 +1372,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1371
+//line atomics_kernels.go:1376
 	}
 }
 
@@ -1397,7 +1402,7 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1401
+//line atomics_kernels.go:1406
 			}
 			x_ = to - 1
 			continue
@@ -1409,6 +1414,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1413
+//line atomics_kernels.go:1418
 	}
 }

@@ -161,11 +161,11 @@ var kernels = kernel.New(kernel.Source{Name: "divided", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"spread": {Code: "k_spread", Params: []string{"width", "height", "from", "len(from)", "to", "len(to)"}, Dims: 2, DimsAt: "divided.go:42",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: spreadFootprint}},
-	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62",
+	"product": {Code: "k_product", Params: []string{"size", "a", "len(a)", "b", "len(b)", "c", "len(c)"}, Dims: 2, DimsAt: "divided.go:62", Rounds: [][]int{{513}, {10, 0}}, RoundsAt: "divided.go:64",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: productFootprint}},
-	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"},
+	"pull": {Code: "k_pull", Params: []string{"dt", "from", "len(from)", "to", "len(to)"}, Rounds: [][]int{{1}, {1, 2}}, RoundsAt: "divided.go:95",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: pullFootprint}},
-	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110",
+	"mandelbrot": {Code: "k_mandelbrot", Params: []string{"image", "image.Rows()", "image.Cols()"}, Dims: 2, DimsAt: "divided.go:110", Rounds: [][]int{{1048576}}, RoundsAt: "divided.go:116",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: mandelbrotFootprint}},
 	"blur": {Code: "k_blur", Params: []string{"from", "from.Rows()", "from.Cols()", "to", "to.Rows()", "to.Cols()"}, Dims: 2, DimsAt: "divided.go:127",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: blurFootprint}},
@@ -312,6 +312,7 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 11)] = h_sum;
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T_Body *h_to, i64 h_to_n GO_FAULTS) {
@@ -353,6 +354,7 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		h_b.h_At.a[1] = (GO_ONCE(h_b.h_At.a[1]) + (h_dt * GO_ONCE(h_b.h_Speed.a[1])));
 		h_to[GO_AT(h_i, h_to_n, 14)] = h_b;
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FAULTS) {
@@ -378,6 +380,7 @@ KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FA
 		}
 	}
 	h_image[GO_CELL(h_row, h_col, h_image_n, h_image_m, 15)] = h_n;
+	GO_LOOPED
 }
 
 KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
@@ -767,7 +770,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:771
+//line divided_kernels.go:774
 				}
 				{
 					at := at + 1
@@ -777,7 +780,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:781
+//line divided_kernels.go:784
 				}
 			}
 			if at < count {
@@ -787,7 +790,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:791
+//line divided_kernels.go:794
 			}
 			x_ = to - 1
 			continue
@@ -796,7 +799,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:800
+//line divided_kernels.go:803
 	}
 }
 
@@ -845,7 +848,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:849
+//line divided_kernels.go:852
 			}
 			x_ = to_ - 1
 			continue
@@ -861,7 +864,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:865
+//line divided_kernels.go:868
 	}
 }
 
@@ -899,7 +902,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:903
+//line divided_kernels.go:906
 					sums[tx] = sum
 				}
 			}
@@ -907,7 +910,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:911
+//line divided_kernels.go:914
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -924,7 +927,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if col < n && k+y < n {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line divided_kernels.go:928
+//line divided_kernels.go:931
 				}
 			}
 		}
@@ -942,13 +945,13 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					for i := 0; i < side; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line divided_kernels.go:946
+//line divided_kernels.go:949
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:952
+//line divided_kernels.go:955
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -964,7 +967,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:968
+//line divided_kernels.go:971
 				}
 			}
 		}
@@ -994,7 +997,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:998
+//line divided_kernels.go:1001
 	}
 }
 
@@ -1020,7 +1023,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:1024
+//line divided_kernels.go:1027
 	}
 }
 
@@ -1044,7 +1047,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1048
+//line divided_kernels.go:1051
 	}
 }
 
@@ -1086,7 +1089,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1090
+//line divided_kernels.go:1093
 			}
 			x_ = to - 1
 			continue
@@ -1104,7 +1107,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1108
+//line divided_kernels.go:1111
 	}
 }
 
@@ -1125,7 +1128,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1129
+//line divided_kernels.go:1132
 	}
 }
 
@@ -1152,7 +1155,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1156
+//line divided_kernels.go:1159
 				}
 				{
 					at := at + 1
@@ -1162,7 +1165,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1166
+//line divided_kernels.go:1169
 				}
 			}
 			if at < count {
@@ -1172,7 +1175,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1176
+//line divided_kernels.go:1179
 			}
 			x_ = to - 1
 			continue
@@ -1181,7 +1184,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1185
+//line divided_kernels.go:1188
 	}
 }
 

@@ -231,7 +231,7 @@ KERNEL void k_once(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		{
 			i32 v_4 = h_n;
-			for (i32 v_5 = 0; v_5 < v_4; v_5++) {
+			GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
 				h_x[GO_AT(h_i_1, h_x_n, 0)] = ((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 0)] + (u32)1));
 			}
 		}
@@ -244,7 +244,7 @@ KERNEL void k_once(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		}
 		{
 			i32 v_1 = h_n;
-			for (i32 v_2 = 0; v_2 < v_1; v_2++) {
+			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
 				h_x[GO_AT(h_i, h_x_n, 0)] = ((i32)((u32)h_x[GO_AT(h_i, h_x_n, 0)] + (u32)1));
 			}
 		}
@@ -257,10 +257,10 @@ KERNEL void k_twice(i32 h_n, i32 h_m, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		{
 			i32 v_7 = h_n;
-			for (i32 v_8 = 0; v_8 < v_7; v_8++) {
+			GO_ORDERED for (i32 v_8 = 0; v_8 < v_7; v_8++) {
 				{
 					i32 v_10 = h_m;
-					for (i32 v_11 = 0; v_11 < v_10; v_11++) {
+					GO_ORDERED for (i32 v_11 = 0; v_11 < v_10; v_11++) {
 						h_x[GO_AT(h_i_1, h_x_n, 1)] = ((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 1)] + (u32)1));
 					}
 				}
@@ -275,10 +275,10 @@ KERNEL void k_twice(i32 h_n, i32 h_m, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		}
 		{
 			i32 v_1 = h_n;
-			for (i32 v_2 = 0; v_2 < v_1; v_2++) {
+			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
 				{
 					i32 v_4 = h_m;
-					for (i32 v_5 = 0; v_5 < v_4; v_5++) {
+					GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
 						h_x[GO_AT(h_i, h_x_n, 1)] = ((i32)((u32)h_x[GO_AT(h_i, h_x_n, 1)] + (u32)1));
 					}
 				}
@@ -293,7 +293,7 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		i64 h_i_1 = ((i64)INDEX(0));
 		if (GO_APART) {
 			i32 v_7 = 8;
-			for (i32 v_8 = 0; v_8 < v_7; v_8++) {
+			GO_ORDERED for (i32 v_8 = 0; v_8 < v_7; v_8++) {
 				i32 h_k_1 = v_8;
 				i32 h_m_1 = 1;
 				{
@@ -303,7 +303,7 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 				}
 				{
 					i32 v_10 = h_m_1;
-					for (i32 v_11 = 0; v_11 < v_10; v_11++) {
+					GO_ORDERED for (i32 v_11 = 0; v_11 < v_10; v_11++) {
 						h_x[GO_AT(h_i_1, h_x_n, 2)] = ((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 2)] + (u32)1));
 					}
 				}
@@ -324,7 +324,7 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 		}
 		if (GO_APART) {
 			i32 v_1 = 8;
-			for (i32 v_2 = 0; v_2 < v_1; v_2++) {
+			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
 				i32 h_k = v_2;
 				i32 h_m = 1;
 				{
@@ -334,7 +334,7 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 				}
 				{
 					i32 v_4 = h_m;
-					for (i32 v_5 = 0; v_5 < v_4; v_5++) {
+					GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
 						h_x[GO_AT(h_i, h_x_n, 2)] = ((i32)((u32)h_x[GO_AT(h_i, h_x_n, 2)] + (u32)1));
 					}
 				}
@@ -446,7 +446,7 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 			}
 		}
 		{
-			for (; (h_row_1 >= 2); ) {
+			GO_ORDERED for (; (h_row_1 >= 2); ) {
 				{
 					if ((h_free_1.a[GO_AT(h_row_1, 32, 10)] == 0)) {
 						h_row_1 = ((i32)((u32)h_row_1 - (u32)1));
@@ -501,7 +501,7 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 			}
 		}
 		{
-			for (; (h_row >= 2); ) {
+			GO_ORDERED for (; (h_row >= 2); ) {
 				{
 					if ((h_free.a[GO_AT(h_row, 32, 10)] == 0)) {
 						h_row = ((i32)((u32)h_row - (u32)1));
@@ -8711,7 +8711,7 @@ KERNEL void k_ladder(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_o, i64 h_o_
 		i64 h_i_1 = ((i64)INDEX(0));
 		{
 			i32 v_5 = 3;
-			for (i32 v_6 = 0; v_6 < v_5; v_6++) {
+			GO_ORDERED for (i32 v_6 = 0; v_6 < v_5; v_6++) {
 				i32 h_k_1 = v_6;
 				{
 					i32 v_8 = 120;
@@ -9688,7 +9688,7 @@ KERNEL void k_ladder(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_o, i64 h_o_
 		}
 		{
 			i32 v_1 = 3;
-			for (i32 v_2 = 0; v_2 < v_1; v_2++) {
+			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
 				i32 h_k = v_2;
 				{
 					i32 v_4 = 120;
@@ -10677,7 +10677,9 @@ var (
 // Once launches once on a queue, with as many threads as its data have places for.
 func Once(q kernel.Queue, n int32, x kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("once", hal.Over(kernel.Len(x))); ok {
-		q.Launched(OnceOn(ctx, s, over, n, x))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = OnceOn(ctx, s, over, n, x)
 	}
 }
 
@@ -10689,7 +10691,9 @@ func OnceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, x kernel
 // Twice launches twice on a queue, with as many threads as its data have places for.
 func Twice(q kernel.Queue, n int32, m int32, x kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("twice", hal.Over(kernel.Len(x))); ok {
-		q.Launched(TwiceOn(ctx, s, over, n, m, x))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = TwiceOn(ctx, s, over, n, m, x)
 	}
 }
 
@@ -10701,7 +10705,9 @@ func TwiceOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, m int32
 // Apart launches apart on a queue, with as many threads as its data have places for.
 func Apart(q kernel.Queue, n int32, x kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("apart", hal.Over(kernel.Len(x))); ok {
-		q.Launched(ApartOn(ctx, s, over, n, x))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = ApartOn(ctx, s, over, n, x)
 	}
 }
 
@@ -10713,7 +10719,9 @@ func ApartOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, x kerne
 // Neighbours launches neighbours on a queue, with as many threads as its data have places for.
 func Neighbours(q kernel.Queue, vectors kernel.Vector[float32], queries kernel.Vector[float32], dims int32, first int32, last int32, best kernel.Vector[float32], at kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("neighbours", hal.Over((kernel.Len(best) / 10))); ok {
-		q.Launched(NeighboursOn(ctx, s, over, vectors, queries, dims, first, last, best, at))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = NeighboursOn(ctx, s, over, vectors, queries, dims, first, last, best, at)
 	}
 }
 
@@ -10725,7 +10733,9 @@ func NeighboursOn(ctx context.Context, s *hal.Stream, over hal.Grid, vectors ker
 // Queens launches queens on a queue, with as many threads as its data have places for.
 func Queens(q kernel.Queue, n int32, ways kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("queens", hal.Over(kernel.Len(ways))); ok {
-		q.Launched(QueensOn(ctx, s, over, n, ways))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = QueensOn(ctx, s, over, n, ways)
 	}
 }
 
@@ -10737,7 +10747,9 @@ func QueensOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, ways k
 // Inside launches inside on a queue, with as many threads as its data have places for.
 func Inside(q kernel.Queue, n int32, hits kernel.Vector[uint32]) {
 	if ctx, s, over, ok := q.Launching("inside", hal.Over(kernel.Len(hits))); ok {
-		q.Launched(InsideOn(ctx, s, over, n, hits))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = InsideOn(ctx, s, over, n, hits)
 	}
 }
 
@@ -10749,7 +10761,9 @@ func InsideOn(ctx context.Context, s *hal.Stream, over hal.Grid, n int32, hits k
 // Nested70 launches nested70 on a queue, with as many threads as its data have places for.
 func Nested70(q kernel.Queue, x kernel.Vector[int32], o kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("nested70", hal.Over(kernel.Len(o))); ok {
-		q.Launched(Nested70On(ctx, s, over, x, o))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Nested70On(ctx, s, over, x, o)
 	}
 }
 
@@ -10761,7 +10775,9 @@ func Nested70On(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vect
 // Nested100 launches nested100 on a queue, with as many threads as its data have places for.
 func Nested100(q kernel.Queue, x kernel.Vector[int32], o kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("nested100", hal.Over(kernel.Len(o))); ok {
-		q.Launched(Nested100On(ctx, s, over, x, o))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Nested100On(ctx, s, over, x, o)
 	}
 }
 
@@ -10773,7 +10789,9 @@ func Nested100On(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vec
 // Returns100 launches returns100 on a queue, with as many threads as its data have places for.
 func Returns100(q kernel.Queue, x kernel.Vector[int32], o kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("returns100", hal.Over(kernel.Len(o))); ok {
-		q.Launched(Returns100On(ctx, s, over, x, o))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = Returns100On(ctx, s, over, x, o)
 	}
 }
 
@@ -10785,7 +10803,9 @@ func Returns100On(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Ve
 // Switched launches switched on a queue, with as many threads as its data have places for.
 func Switched(q kernel.Queue, x kernel.Vector[int32], o kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("switched", hal.Over(kernel.Len(o))); ok {
-		q.Launched(SwitchedOn(ctx, s, over, x, o))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = SwitchedOn(ctx, s, over, x, o)
 	}
 }
 
@@ -10797,7 +10817,9 @@ func SwitchedOn(ctx context.Context, s *hal.Stream, over hal.Grid, x kernel.Vect
 // Ladder launches ladder on a queue, with as many threads as its data have places for.
 func Ladder(q kernel.Queue, x kernel.Vector[int32], o kernel.Vector[int32]) {
 	if ctx, s, over, ok := q.Launching("ladder", hal.Over(kernel.Len(o))); ok {
-		q.Launched(LadderOn(ctx, s, over, x, o))
+		err := kernel.ErrUnfinished
+		defer func() { q.Launched(err) }()
+		err = LadderOn(ctx, s, over, x, o)
 	}
 }
 
@@ -12623,7 +12645,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:12627
+//line limits_kernels.go:12649
 	}
 }
 
@@ -12644,7 +12666,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:12648
+//line limits_kernels.go:12670
 	}
 }
 
@@ -12672,7 +12694,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:12676
+//line limits_kernels.go:12698
 	}
 }
 
@@ -12711,7 +12733,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:12715
+//line limits_kernels.go:12737
 	}
 }
 
@@ -12754,7 +12776,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:12758
+//line limits_kernels.go:12780
 	}
 }
 
@@ -12782,7 +12804,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:12786
+//line limits_kernels.go:12808
 	}
 }
 
@@ -13162,7 +13184,7 @@ threads:
 				} else {
 					o1[grid.At(at, i)] += 100
 				}
-//line limits_kernels.go:13166
+//line limits_kernels.go:13188
 			}
 			x_ = to - 1
 			continue
@@ -13522,7 +13544,7 @@ threads:
 		} else {
 			o[i] += 100
 		}
-//line limits_kernels.go:13526
+//line limits_kernels.go:13548
 	}
 }
 
@@ -14052,7 +14074,7 @@ threads:
 				} else {
 					o1[grid.At(at, i)] += 100
 				}
-//line limits_kernels.go:14056
+//line limits_kernels.go:14078
 			}
 			x_ = to - 1
 			continue
@@ -14562,7 +14584,7 @@ threads:
 		} else {
 			o[i] += 100
 		}
-//line limits_kernels.go:14566
+//line limits_kernels.go:14588
 	}
 }
 
@@ -15092,7 +15114,7 @@ threads:
 					continue within
 				}
 				o1[grid.At(at, i)]++
-//line limits_kernels.go:15096
+//line limits_kernels.go:15118
 			}
 			x_ = to - 1
 			continue
@@ -15602,7 +15624,7 @@ threads:
 			continue threads
 		}
 		o[i]++
-//line limits_kernels.go:15606
+//line limits_kernels.go:15628
 	}
 }
 
@@ -16236,7 +16258,7 @@ threads:
 				default:
 					o1[grid.At(at, i)] = -1
 				}
-//line limits_kernels.go:16240
+//line limits_kernels.go:16262
 			}
 			x_ = to - 1
 			continue
@@ -16850,7 +16872,7 @@ threads:
 		default:
 			o[i] = -1
 		}
-//line limits_kernels.go:16854
+//line limits_kernels.go:16876
 	}
 }
 
@@ -17110,7 +17132,7 @@ threads:
 			}
 			o[i]++
 		}
-//line limits_kernels.go:17114
+//line limits_kernels.go:17136
 	}
 }
 

@@ -7,7 +7,7 @@ package limits
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("571f835caf08e82a", map[string]kernel.Code{
+	kernels.Compiled("c6cced334d22e5ad", map[string]kernel.Code{
 		"once": {Words: `
 SxECAREC4ykRAgsOA+QpAQ8IBQjrvr3zBuPKAQ8lKxAGCBEBAQEFBAjrvr3zBuPKAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQRwMN
 AkcEFwYERwMYAkgFGAAjAEcEJQsaRwQrCxsVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMCByEDCgcgBAvlKQEVBAxAAB4FDQELDCAEDgkNOwQO

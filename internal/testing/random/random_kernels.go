@@ -71,13 +71,13 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 		}
 	}),
 }, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
-	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"},
+	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
-	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"},
+	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: normalsFootprint}},
 	"philox": {Code: "k_philox", Params: []string{"in", "len(in)", "out", "len(out)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: philoxFootprint}},
-	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"},
+	"estimate": {Code: "k_estimate", Params: []string{"seed", "points", "inside", "len(inside)"}, Rounds: [][]int{{2}, {31, 1}}, RoundsAt: "random.go:53",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: estimateFootprint}},
 }, Sources: []string{
 	"../../../kernel/grid/rand/ float32,float64,int,int32,int64,max,uint32,uint64 rand",
@@ -262,6 +262,7 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 			}
 		}
 	}
+	GO_LOOPED
 }
 
 FUNCTION f64 f_log(f64 h_x) {
@@ -320,6 +321,7 @@ KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
 			}
 		}
 	}
+	GO_LOOPED
 }
 #endif
 
@@ -339,7 +341,7 @@ KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 
 			T_4_u32 h_x = v_3;
 			{
 				T_4_u32 v_4 = h_x;
-				for (i64 v_5 = 0; v_5 < 4; v_5++) {
+				GO_ORDERED for (i64 v_5 = 0; v_5 < 4; v_5++) {
 					i64 h_j = v_5;
 					u32 h_v = v_4.a[v_5];
 					h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)h_j)), h_out_n, 6)] = h_v;
@@ -391,6 +393,7 @@ KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_ins
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -511,7 +514,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:515
+//line random_kernels.go:518
 	}
 }
 
@@ -537,7 +540,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:541
+//line random_kernels.go:544
 			}
 			x_ = to - 1
 			continue
@@ -547,7 +550,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:551
+//line random_kernels.go:554
 	}
 }
 
@@ -601,7 +604,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:605
+//line random_kernels.go:608
 	}
 }
 
@@ -620,6 +623,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:624
+//line random_kernels.go:627
 	}
 }

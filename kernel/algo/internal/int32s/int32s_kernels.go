@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "int32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32 int32s",
@@ -300,7 +300,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	{
 		i64 h_i = h_me;
-		for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
 		}
 	}
@@ -341,7 +341,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	}
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			i32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 			{
 				if ((h_exclusive != 0)) {
@@ -359,7 +359,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	BARRIER();
 	{
 		i64 h_i_3 = h_me;
-		for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
 			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 		}
 	}
@@ -465,7 +465,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i32 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);
@@ -493,6 +493,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL i32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -662,13 +663,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line int32s_kernels.go:666
+//line int32s_kernels.go:667
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:672
+//line int32s_kernels.go:673
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -678,12 +679,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line int32s_kernels.go:682
+//line int32s_kernels.go:683
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:687
+//line int32s_kernels.go:688
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -693,7 +694,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line int32s_kernels.go:697
+//line int32s_kernels.go:698
 			}
 		}
 	}
@@ -726,13 +727,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line int32s_kernels.go:730
+//line int32s_kernels.go:731
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line int32s_kernels.go:736
+//line int32s_kernels.go:737
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -742,12 +743,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line int32s_kernels.go:746
+//line int32s_kernels.go:747
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:751
+//line int32s_kernels.go:752
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -757,7 +758,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line int32s_kernels.go:761
+//line int32s_kernels.go:762
 			}
 		}
 	}
@@ -795,7 +796,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line int32s_kernels.go:799
+//line int32s_kernels.go:800
 			}
 		}
 	}
@@ -810,13 +811,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:814
+//line int32s_kernels.go:815
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:820
+//line int32s_kernels.go:821
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -829,7 +830,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line int32s_kernels.go:833
+//line int32s_kernels.go:834
 					mores[tx] = more
 				}
 			}
@@ -845,12 +846,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line int32s_kernels.go:849
+//line int32s_kernels.go:850
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:854
+//line int32s_kernels.go:855
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -874,7 +875,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line int32s_kernels.go:878
+//line int32s_kernels.go:879
 			}
 		}
 	}
@@ -887,7 +888,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line int32s_kernels.go:891
+//line int32s_kernels.go:892
 			}
 		}
 	}
@@ -911,7 +912,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line int32s_kernels.go:915
+//line int32s_kernels.go:916
 			}
 		}
 	}
@@ -924,7 +925,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line int32s_kernels.go:928
+//line int32s_kernels.go:929
 			}
 		}
 	}
@@ -980,7 +981,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line int32s_kernels.go:984
+//line int32s_kernels.go:985
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -999,14 +1000,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line int32s_kernels.go:1003
+//line int32s_kernels.go:1004
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line int32s_kernels.go:1010
+//line int32s_kernels.go:1011
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1020,7 +1021,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line int32s_kernels.go:1024
+//line int32s_kernels.go:1025
 						mores[tx] = more
 					}
 				}
@@ -1038,13 +1039,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line int32s_kernels.go:1042
+//line int32s_kernels.go:1043
 					}
 				}
 			}
 		}
 	}
-//line int32s_kernels.go:1048
+//line int32s_kernels.go:1049
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1061,7 +1062,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line int32s_kernels.go:1065
+//line int32s_kernels.go:1066
 			}
 		}
 	}
@@ -1074,7 +1075,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line int32s_kernels.go:1078
+//line int32s_kernels.go:1079
 			}
 		}
 	}
@@ -1100,7 +1101,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line int32s_kernels.go:1104
+//line int32s_kernels.go:1105
 			}
 		}
 	}

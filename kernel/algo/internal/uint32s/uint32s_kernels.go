@@ -76,7 +76,7 @@ var kernels = kernel.New(kernel.Source{Name: "uint32s", Go: kernel.Functions{
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: scanFootprint}},
 	"count": {Code: "k_count", Params: []string{"shift", "keys", "len(keys)", "counts", "len(counts)"},
 		Footprint: kernel.Footprint{Why: "kernels.go:142: the index of counts does not follow t.Global(0)", Of: countFootprint}},
-	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"},
+	"scatter": {Code: "k_scatter", Params: []string{"shift", "keys", "len(keys)", "values", "len(values)", "starts", "len(starts)", "sorted", "len(sorted)", "sortedValues", "len(sortedValues)"}, Rounds: [][]int{{17519}, {6, 2}}, RoundsAt: "kernels.go:159",
 		Footprint: kernel.Footprint{Why: "kernels.go:193: the index of sorted does not follow t.Global(0)", Of: scatterFootprint}},
 }, Sources: []string{
 	"./ bool,false,int,int32,int64,len,min,uint32 uint32s",
@@ -299,7 +299,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOB
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	{
 		i64 h_i = h_me;
-		for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
 			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
 		}
 	}
@@ -340,7 +340,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOB
 	}
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 			{
 				if ((h_exclusive != 0)) {
@@ -358,7 +358,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u32 *h_x, i64 h_x_n, const GLOB
 	BARRIER();
 	{
 		i64 h_i_3 = h_me;
-		for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
 			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 		}
 	}
@@ -464,7 +464,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);
@@ -492,6 +492,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 			}
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -661,13 +662,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line uint32s_kernels.go:665
+//line uint32s_kernels.go:666
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:671
+//line uint32s_kernels.go:672
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -677,12 +678,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line uint32s_kernels.go:681
+//line uint32s_kernels.go:682
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:686
+//line uint32s_kernels.go:687
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -692,7 +693,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line uint32s_kernels.go:696
+//line uint32s_kernels.go:697
 			}
 		}
 	}
@@ -725,13 +726,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line uint32s_kernels.go:729
+//line uint32s_kernels.go:730
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line uint32s_kernels.go:735
+//line uint32s_kernels.go:736
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -741,12 +742,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line uint32s_kernels.go:745
+//line uint32s_kernels.go:746
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:750
+//line uint32s_kernels.go:751
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -756,7 +757,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line uint32s_kernels.go:760
+//line uint32s_kernels.go:761
 			}
 		}
 	}
@@ -794,7 +795,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line uint32s_kernels.go:798
+//line uint32s_kernels.go:799
 			}
 		}
 	}
@@ -809,13 +810,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:813
+//line uint32s_kernels.go:814
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:819
+//line uint32s_kernels.go:820
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -828,7 +829,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line uint32s_kernels.go:832
+//line uint32s_kernels.go:833
 					mores[tx] = more
 				}
 			}
@@ -844,12 +845,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line uint32s_kernels.go:848
+//line uint32s_kernels.go:849
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:853
+//line uint32s_kernels.go:854
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -873,7 +874,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line uint32s_kernels.go:877
+//line uint32s_kernels.go:878
 			}
 		}
 	}
@@ -886,7 +887,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line uint32s_kernels.go:890
+//line uint32s_kernels.go:891
 			}
 		}
 	}
@@ -910,7 +911,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line uint32s_kernels.go:914
+//line uint32s_kernels.go:915
 			}
 		}
 	}
@@ -923,7 +924,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line uint32s_kernels.go:927
+//line uint32s_kernels.go:928
 			}
 		}
 	}
@@ -979,7 +980,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line uint32s_kernels.go:983
+//line uint32s_kernels.go:984
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -998,14 +999,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line uint32s_kernels.go:1002
+//line uint32s_kernels.go:1003
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line uint32s_kernels.go:1009
+//line uint32s_kernels.go:1010
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1019,7 +1020,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line uint32s_kernels.go:1023
+//line uint32s_kernels.go:1024
 						mores[tx] = more
 					}
 				}
@@ -1037,13 +1038,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line uint32s_kernels.go:1041
+//line uint32s_kernels.go:1042
 					}
 				}
 			}
 		}
 	}
-//line uint32s_kernels.go:1047
+//line uint32s_kernels.go:1048
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1060,7 +1061,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line uint32s_kernels.go:1064
+//line uint32s_kernels.go:1065
 			}
 		}
 	}
@@ -1073,7 +1074,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line uint32s_kernels.go:1077
+//line uint32s_kernels.go:1078
 			}
 		}
 	}
@@ -1099,7 +1100,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line uint32s_kernels.go:1103
+//line uint32s_kernels.go:1104
 			}
 		}
 	}
