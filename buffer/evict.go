@@ -224,11 +224,16 @@ func (q *request) again(ctx context.Context, err error) (bool, error) {
 			err = gaveUp(q.op, ctx, strings.TrimPrefix(err.Error(), q.op+": "), err)
 		}
 	}
+	q.leave()
+	return false, err
+}
+
+// leave takes a call out of the line if it is in one.
+func (q *request) leave() {
 	if q.turn != nil {
 		q.turn.Leave()
 		q.turn = nil
 	}
-	return false, err
 }
 
 // Holders implements resident.Replica.

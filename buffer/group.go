@@ -173,43 +173,42 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 	if ctx.Err() == nil && g.beginAtOnce() {
 		return g, nil
 	}
-	began := false
-	defer func() {
-		if !began {
+	turn, ready := request{op: op}, false
+	defer func() { // also if an observer panics
+		if !ready {
+			g.abandon(turn.turn)
+			for i := range g.list {
+				g.list[i].q.leave()
+			}
 			g.discard()
 		}
 	}()
-	turn := request{op: op}
 	for {
-		again, err := turn.again(ctx, g.begin(ctx, reserve, &turn))
-		switch {
-		case err != nil:
-			return nil, err
-		case !again:
-			began = true
+		var err error
+		for i := 0; i < len(g.list) && err == nil; i++ { // as storage.begin does, for all accesses
+			m := &g.list[i]
+			m.q.turn = turn.turn
+			m.s.mu.Lock()
+			m.x, err = m.s.admit(ctx, &m.q)
+			m.s.unlock()
+		}
+		if err == nil {
+			err = g.prepare(ctx, reserve, &turn)
+		}
+		if err != nil {
+			g.abandon(turn.turn)
+		}
+		again, err := turn.again(ctx, err)
+		if ready = err == nil && !again; ready {
 			return g, nil
+		} else if err != nil {
+			return nil, err
 		}
 	}
 }
 
-// begin takes the steps of storage.begin for all accesses. After an error, or if it panics, they have ended. line has the group's turn.
-func (g *group) begin(ctx context.Context, reserve bool, line *request) error {
-	ready := false
-	defer func() {
-		if !ready {
-			g.abandon(line.turn)
-		}
-	}()
-	for i := range g.list {
-		m, err := &g.list[i], error(nil)
-		m.q.turn = line.turn
-		m.s.mu.Lock()
-		m.x, err = m.s.admit(ctx, &m.q)
-		m.s.unlock()
-		if err != nil {
-			return err
-		}
-	}
+// prepare is storage.prepare for all accesses. line has the group's turn in the line for memory.
+func (g *group) prepare(ctx context.Context, reserve bool, line *request) error {
 	for i := range g.list {
 		m := &g.list[i]
 		m.q.turn, m.x.ahead = line.turn, m.x.ahead || line.turn != nil
@@ -227,7 +226,6 @@ func (g *group) begin(ctx context.Context, reserve bool, line *request) error {
 		}
 		m.x.grouped = true
 	}
-	ready = true
 	return nil
 }
 

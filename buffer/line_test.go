@@ -162,3 +162,26 @@ func TestCallsThatNeedEachOthersMemory(t *testing.T) {
 		}
 	})
 }
+
+// A call that an observer's panic ends leaves the line.
+func TestPanicInLine(t *testing.T) {
+	d := openMany(t, "panics", 1, 1)[0]
+	buffer.SetBudget(d, 4)
+	t.Cleanup(func() { buffer.SetBudget(d, 0) })
+	s := newStream(t, d)
+	a, b := newBuffer(t, []uint32{1}), newBuffer(t, []uint32{2})
+	for _, take := range []func(b *buffer.Buffer[uint32]){
+		func(b *buffer.Buffer[uint32]) { _, _ = launch(ctx, s, b) },
+		func(b *buffer.Buffer[uint32]) { _ = b.FillOn(ctx, s, 3) },
+	} {
+		require.NoError(t, a.SyncTo(ctx, d))
+		stop := buffer.Observe(func(e buffer.Activity) {
+			if e.Kind == buffer.ActivityAlloc && e.ToDevice != nil {
+				panic(e.Kind)
+			}
+		})
+		require.Panics(t, func() { take(b) })
+		stop()
+		require.NoError(t, a.SyncTo(ctx, d), "nobody is before it")
+	}
+}

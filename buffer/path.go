@@ -50,6 +50,7 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 		return x, nil
 	}
 	defer s.unlock()
+	defer q.leave() // also if an observer panics
 	for {
 		x, err := s.admit(ctx, q)
 		if err == nil {

@@ -58,14 +58,16 @@ func (p *Pressure) Queue(holder *Holder) *Turn {
 	return t
 }
 
-// Leave takes the call out of the line.
+// Leave takes the call out of the line, if it is there.
 func (t *Turn) Leave() {
 	turns.Lock()
-	t.holder.turn = nil
-	t.account.line = slices.DeleteFunc(t.account.line, func(o *Turn) bool { return o == t })
-	t.account.waiting.Add(-1)
-	t.account.wake(nil)
-	turns.Unlock()
+	defer turns.Unlock()
+	if i := slices.Index(t.account.line, t); i >= 0 {
+		t.holder.turn = nil
+		t.account.line = slices.Delete(t.account.line, i, i+1)
+		t.account.waiting.Add(-1)
+		t.account.wake(nil)
+	}
 }
 
 // First reports whether the call may take memory.
