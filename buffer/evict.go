@@ -236,6 +236,25 @@ func (q *request) leave() {
 	}
 }
 
+// ownCall stands for the Holder of an access that its call ends by itself.
+var ownCall = new(resident.Holder)
+
+// holder returns the call that has the brief lease of the access, or nil.
+func (q *request) holder(x *access) *resident.Holder {
+	if q.brief == ownCall {
+		return &x.holder
+	}
+	return q.brief
+}
+
+// sibling returns the holder of a call that may have leases on other devices, because it is a part of a division, or nil.
+func (q *request) sibling() *resident.Holder {
+	if q.under == nil {
+		return nil
+	}
+	return &q.under.holder
+}
+
 // Holders implements resident.Replica.
 func (r *replica) Holders() (list []*resident.Holder) {
 	s := r.storage

@@ -116,25 +116,6 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	return x, nil
 }
 
-// ownCall stands for the Holder of an access that its call ends by itself.
-var ownCall = new(resident.Holder)
-
-// holder returns the call that has the brief lease of the access, or nil.
-func (q *request) holder(x *access) *resident.Holder {
-	if q.brief == ownCall {
-		return &x.holder
-	}
-	return q.brief
-}
-
-// sibling returns the holder of a call that may have leases on other devices, because it is a part of a division, or nil.
-func (q *request) sibling() *resident.Holder {
-	if q.under == nil {
-		return nil
-	}
-	return &q.under.holder
-}
-
 // usable returns an error if the buffer is closed, or frozen and the action writes; s.mu is held.
 func (s *storage) usable(op string, writes bool) error {
 	switch {

@@ -29,8 +29,8 @@
 //  1. admit makes an access of the request. It is open at once if no earlier access excludes it. Otherwise TryAcquire fails, and Acquire
 //     waits until the last access that excludes it ends.
 //  2. prepare makes the bytes current on the device. It repeats bring as long as bring finds something that a stream cannot wait for: then
-//     the calling goroutine waits for it without the lock. If a device has no room, makeRoom (evict.go) evicts replicas of other buffers; if that is
-//     not enough, the access ends, request.again waits for leases of other calls, and the steps begin again.
+//     the calling goroutine waits for it without the lock. If a device has no room, makeRoom (evict.go) evicts replicas of other buffers.
+//     If that is not enough, the access ends, request.again waits for leases of other calls, and the steps begin again.
 //     bring takes these steps once, without waiting. place finds the device's replica, or allocates one. decide finds out which work has
 //     failed by now, fails if bytes are lost, and plans copies with protocol.Map; cost (replica.go) says from which place to copy. move
 //     (copy.go) makes the streams of the copies wait for the Works that they depend on, enqueues each copy, records it as a Work and
@@ -136,7 +136,7 @@ type storage struct {
 	thrown   error // a callback has panicked with this during the call that has locked mu
 	closed   bool
 	gone     atomic.Bool // closed, for String
-	frozen   int // calls of Freeze that Unfreeze has not undone
+	frozen   int         // calls of Freeze that Unfreeze has not undone
 	queue    queue.Queue[*access]
 	accesses struct { // accesses that have ended, for reuse
 		free  []*access
