@@ -69,7 +69,7 @@ func (b *backend) enumerate(ctx context.Context, op string, last int) (l *librar
 		if len(found) > last {
 			break
 		}
-		devices, err := p.hardware(ctx, op, l.t)
+		devices, err := p.hardware(ctx, op)
 		if errors.Is(err, driver.ErrNotReady) {
 			return l, found, problems, err
 		}

@@ -20,45 +20,12 @@ import (
 	"github.com/go-halyard/halyard/internal/siglib"
 )
 
-// pending is a call into a vendor's library that may never return. It runs once, on its own
-// goroutine. Any number of callers can wait for it, each until its own context ends.
-type pending[T any] struct {
-	done  chan struct{}
-	value T
-	err   error
-}
-
-// start starts the call f.
-func start[T any](f func() (T, error)) *pending[T] {
-	fl := &pending[T]{done: make(chan struct{})}
-	go func() {
-		defer close(fl.done)
-		fl.value, fl.err = f()
-	}()
-	return fl
-}
-
-// returned reports whether the call returned before ctx ended.
-func (f *pending[T]) returned(ctx context.Context) bool {
-	select {
-	case <-f.done:
-		return true
-	default:
-	}
-	select {
-	case <-f.done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // library is one OpenCL library and the devices that it has listed.
 type library struct {
 	t *table
 
 	mu       sync.Mutex
-	listing  *pending[listing]
+	listing  *dl.Once[listing]
 	contexts map[contextKey]*sharedContext
 }
 
@@ -73,8 +40,7 @@ type platform struct {
 	index int // in the library's list
 	name  atomic.Pointer[string]
 
-	once    sync.Once
-	devices *pending[[]*hardware]
+	devices dl.Once[[]*hardware]
 }
 
 func newLibrary(t *table) *library {
@@ -86,21 +52,21 @@ func newLibrary(t *table) *library {
 func (l *library) platforms(ctx context.Context, op string) (listing, error) {
 	l.mu.Lock()
 	if l.listing == nil {
-		l.listing = start(l.list)
+		l.listing = &dl.Once[listing]{Call: l.list}
 	}
 	first := l.listing
 	l.mu.Unlock()
-	if !first.returned(ctx) {
+	if !first.Returned(ctx) {
 		return listing{}, late(ctx, op, "the OpenCL library has not listed its platforms; it waits for the drivers in "+driverRegistry())
 	}
-	if first.err != nil {
+	if first.Err != nil {
 		l.mu.Lock()
 		if l.listing == first {
 			l.listing = nil
 		}
 		l.mu.Unlock()
 	}
-	return first.value, first.err
+	return first.Value, first.Err
 }
 
 // late returns the error of an enumeration that gave up because ctx ended.
@@ -131,7 +97,9 @@ func (l *library) list() (listing, error) {
 	}
 	li := listing{problems: problems}
 	for i, id := range ids {
-		li.platforms = append(li.platforms, &platform{id: id, index: i})
+		p := &platform{id: id, index: i}
+		p.devices.Call = func() ([]*hardware, error) { return p.query(l.t) }
+		li.platforms = append(li.platforms, p)
 	}
 	return li, nil
 }
@@ -146,15 +114,12 @@ func (p *platform) String() string {
 
 // hardware returns the platform's devices, or why it has none. The first call queries the platform. The error is of kind
 // ErrNotReady if ctx ended before the platform answered.
-func (p *platform) hardware(ctx context.Context, op string, t *table) ([]*hardware, error) {
-	p.once.Do(func() {
-		p.devices = start(func() ([]*hardware, error) { return p.query(t) })
-	})
-	if !p.devices.returned(ctx) {
+func (p *platform) hardware(ctx context.Context, op string) ([]*hardware, error) {
+	if !p.devices.Returned(ctx) {
 		return nil, late(ctx, op, p.String()+" has not listed its devices; "+
 			"the devices of this platform and of those after it have no numbers before it has")
 	}
-	return p.devices.value, p.devices.err
+	return p.devices.Value, p.devices.Err
 }
 
 // query queries the platform's devices.

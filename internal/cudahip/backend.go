@@ -84,14 +84,7 @@ type Backend struct {
 	vendor *Vendor
 
 	mu        sync.Mutex
-	libraries map[string]*loading // by the value of the environment variable
-}
-
-// loading is the result of loading a library. It is complete when done is closed.
-type loading struct {
-	done chan struct{}
-	lib  *library
-	err  error
+	libraries map[string]*dl.Once[*library] // by the value of the environment variable
 }
 
 // library is a loaded library that has been initialised.
@@ -118,7 +111,7 @@ type place struct {
 
 // NewBackend returns the backend of a vendor.
 func NewBackend(v *Vendor) *Backend {
-	return &Backend{vendor: v, libraries: make(map[string]*loading)}
+	return &Backend{vendor: v, libraries: make(map[string]*dl.Once[*library])}
 }
 
 // Name implements driver.Backend.
@@ -132,22 +125,14 @@ func (b *Backend) library(ctx context.Context) (*library, error) {
 	b.mu.Lock()
 	l := b.libraries[key]
 	if l == nil {
-		l = &loading{done: make(chan struct{})}
+		l = &dl.Once[*library]{Call: b.load}
 		b.libraries[key] = l
-		// Loading a driver may take long, so it runs in a goroutine: the caller's context may end
-		// first.
-		go func() {
-			defer close(l.done)
-			l.lib, l.err = b.load()
-		}()
 	}
 	b.mu.Unlock()
-	select {
-	case <-l.done:
-		return l.lib, l.err
-	case <-ctx.Done():
+	if !l.Returned(ctx) {
 		return nil, b.interrupted(ctx)
 	}
+	return l.Value, l.Err
 }
 
 // interrupted returns the error of a call that gave up because ctx ended.

@@ -46,6 +46,7 @@ func (p Plan) run(t task) {
 	j.next.Store(0)
 	j.left.Store(int64(j.pieces))
 	j.holders.Store(1)
+	j.undone.Lock()
 	for range workers - 1 {
 		if !takeAllowance() {
 			break
@@ -54,8 +55,9 @@ func (p Plan) run(t task) {
 		go j.help()
 	}
 	if !j.work() {
-		<-j.done
+		j.undone.Lock()
 	}
+	j.undone.Unlock()
 	j.release()
 }
 
@@ -67,8 +69,8 @@ type job struct {
 	next          atomic.Uint64 // first piece that nobody has taken
 	left          atomic.Int64  // pieces that are not done
 	holders       atomic.Int32
-	done          chan struct{} // receives once if a helper does the last piece
-	help          func()        // helpOnce, kept so that starting it does not allocate
+	undone        sync.Mutex // unlocked by a helper that does the last piece; not a channel, which would belong to a bubble of package synctest
+	help          func()     // helpOnce, kept so that starting it does not allocate
 }
 
 // work takes and does pieces until none is left, and reports whether it completed the last outstanding piece.
@@ -86,7 +88,7 @@ func (j *job) work() (last bool) {
 
 func (j *job) helpOnce() {
 	if j.work() {
-		j.done <- struct{}{}
+		j.undone.Unlock()
 	}
 	helpers.Add(-1)
 	j.release()
@@ -106,7 +108,7 @@ func newJob() *job {
 		idleJobs.jobs = idleJobs.jobs[:last]
 		return j
 	}
-	j := &job{done: make(chan struct{}, 1)}
+	j := &job{}
 	j.help = j.helpOnce
 	return j
 }
