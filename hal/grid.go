@@ -70,8 +70,8 @@ func (g Grid) dimensions() int { return int(max(g.dims, g.shape)) }
 func (g Grid) given() (n [3]int, over, shaped bool) { return g.n, g.over, g.shaped }
 
 // suggest returns a block that fits the shape of the grid. It has no more threads than the kernel suggests. The first dimension of the
-// block is the longest. On a device whose threads run in step a row of the block is one warp, and the blocks of a small grid are smaller,
-// so that each processor has some.
+// block is the longest. On a device whose threads run in step a row of the block is one warp. The blocks of a small grid are smaller, so
+// that each processor has some.
 func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 	block = [3]uint32{1, 1, 1}
 	if k.RequiredBlock != [3]uint32{} {
@@ -83,9 +83,13 @@ func (g *Grid) suggest(k *KernelInfo, c *driver.Compute) (block [3]uint32) {
 			left = min(left, most)
 		}
 	}
-	if g.over && c.Warp > 1 {
+	if g.over {
 		all := float64(g.n[0]) * float64(g.n[1]) * float64(g.n[2])
-		for left/2 >= c.Warp && left/2%c.Warp == 0 && all < float64(left)*float64(blocksPerUnit*c.Units) {
+		step := c.Warp
+		if step <= 1 {
+			step = leastBlock
+		}
+		for left/2 >= step && left/2%step == 0 && all < float64(left)*float64(blocksPerUnit*c.Units) {
 			left /= 2
 		}
 	}
@@ -134,6 +138,9 @@ func (g *Grid) fit(block *[3]uint32, most uint64, c *driver.Compute) {
 
 // blocksPerUnit is how many blocks each processor of a device should get before a block has as many threads as the kernel suggests.
 const blocksPerUnit = 2
+
+// leastBlock is the fewest threads of a block that is made smaller for that, if threads do not run in step.
+const leastBlock = 16
 
 // nextPower returns the smallest power of two that is at least n, for n up to 2^30, else 2^30.
 func nextPower(n int) int {

@@ -40,6 +40,8 @@ func TestSuggestedBlocks(t *testing.T) {
 		"processors of an unknown number": {Over(8192), driver.Compute{Warp: 32, MaxThreads: 1024}, kernel, [3]uint32{256, 1, 1}},
 		"a device whose threads do not run in step": {Over(2048, 2048), driver.Compute{Units: 8, MaxThreads: 4096}, KernelInfo{Suggested: 1024},
 			[3]uint32{1024, 1, 1}},
+		"few threads on processors":    {Over(1024), driver.Compute{Units: 2, MaxThreads: 4096}, KernelInfo{Suggested: 1024}, [3]uint32{256, 1, 1}},
+		"few threads, many processors": {Over(1024), driver.Compute{Units: 64, MaxThreads: 4096}, KernelInfo{Suggested: 1024}, [3]uint32{16, 1, 1}},
 	} {
 		assert.Equal(t, c.want, c.grid.suggest(&c.kernel, &c.on), name)
 	}

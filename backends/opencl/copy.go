@@ -62,6 +62,10 @@ func (s *stream) CopyOut(dst unsafe.Pointer, src driver.Region) error {
 	return s.memcpy(op, dl.Address(dst), from.addr+uintptr(src.Off), src.Len)
 }
 
+// mostFilled is the most bytes of one fill: NVIDIA's clEnqueueFillBuffer writes other bytes from 2 GiB on (inducer/pyopencl#395). It is a multiple
+// of every width of a pattern.
+const mostFilled = 1 << 30
+
 // Fill fills memory with a repeated pattern.
 func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	const op = "fill"
@@ -71,6 +75,16 @@ func (s *stream) Fill(dst driver.Region, p driver.Pattern) error {
 	s.mu.Lock()
 	switch d.tier {
 	case tierBuffer:
+		for dst.Len > mostFilled {
+			ev, st := d.t.fillBuffer(s.queue, to.mem, p.Bits, uint64(p.Width), dst.Off, mostFilled)
+			if st != success {
+				return s.enqueued(op, "clEnqueueFillBuffer", ev, st)
+			}
+			if old := s.follow(ev); old != 0 {
+				d.t.releaseEvent(old)
+			}
+			dst.Off, dst.Len = dst.Off+mostFilled, dst.Len-mostFilled
+		}
 		ev, st := d.t.fillBuffer(s.queue, to.mem, p.Bits, uint64(p.Width), dst.Off, dst.Len)
 		return s.enqueued(op, "clEnqueueFillBuffer", ev, st)
 	case tierUSM:

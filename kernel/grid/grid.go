@@ -9,7 +9,7 @@
 //		}
 //	}
 //
-// On the host the function itself runs, once for each thread of a grid. For devices `halyard kernels` translates it into C, and writes a
+// On the host a copy of the function runs, once for each thread of a grid. For devices `halyard kernels` translates it into C and SPIR-V, and writes a
 // function that launches either.
 //
 // If a kernel calls [Thread.Barrier], the code between two barriers runs as a loop over the threads of a block. With the race detector the
