@@ -62,7 +62,7 @@ func (s *tally) generated(dir string, want *regexp.Regexp, most int) error {
 		return execute(cmd)
 	}
 	const beyond = "Beyond32Bits$"
-	for _, base := range []string{"host", "mapped", "apart", "large", "cuda"} {
+	for _, base := range []string{"host", "mapped", "apart", "caching", "large", "cuda"} {
 		if !slices.ContainsFunc(chosen, func(m generatedMutant) bool { return m.base == base }) {
 			continue
 		}

@@ -18,6 +18,8 @@ type backend struct {
 	mapped bool // host memory takes turns
 	apart  bool // devices do not reach each other's memory
 
+	caching bool // memory that was allocated in stream order is kept until Trim
+
 	open   atomic.Int64 // devices
 	broken atomic.Bool  // work fails when it runs
 	locked sync.Map     // size of page-locked memory, by its address
@@ -137,6 +139,19 @@ type device struct {
 	b    *backend
 	side driver.Stream // for work that does not wait for its turn
 	once sync.Once
+
+	mu   sync.Mutex
+	kept []driver.Memory
+}
+
+// forget frees what the device keeps.
+func (d *device) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.kept {
+		_ = m.Free()
+	}
+	d.kept = nil
 }
 
 // aside is a stream that nothing is ordered with.
@@ -322,7 +337,11 @@ func (d *device) OpenIPC(s driver.IPCShare) (driver.Memory, error) {
 }
 
 func (d *device) Trim() {
-	if t, ok := d.Device.(driver.Trimmer); ok && !d.b.is(nothing, point{"Trimmer.Trim", ""}) {
+	if d.b.is(nothing, point{"Trimmer.Trim", ""}) {
+		return
+	}
+	d.forget()
+	if t, ok := d.Device.(driver.Trimmer); ok {
 		t.Trim()
 	}
 }
@@ -351,6 +370,7 @@ func (d *device) ForgetsToldFailures() bool {
 func (d *device) Close() error {
 	return d.b.release(point{"Device.Close", ""}, func() error {
 		d.b.open.Add(-1)
+		d.forget()
 		if d.side != nil {
 			_ = d.side.Close()
 			d.side = nil

@@ -48,7 +48,7 @@ func harness(f fault) conformance.Harness {
 		under, peer = 0, 1
 	default:
 		b.Backend, b.mapped = host.New(host.Options{Name: "made", Discrete: 3, MemoryLimit: 32 << 20}), f.base == "mapped"
-		b.apart = f.base == "apart"
+		b.apart, b.caching = f.base == "apart", f.base == "caching"
 	}
 	open := func(ordinal int) func(context.Context) (*hal.Device, error) {
 		return func(ctx context.Context) (*hal.Device, error) { return hal.OpenWith(ctx, b, ordinal) }

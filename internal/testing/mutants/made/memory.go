@@ -15,6 +15,7 @@ type memory struct {
 	kind     driver.Kind
 	size     uint64
 	opened   bool // memory of another process
+	cached   bool // the device keeps it when it is freed
 	freed    atomic.Bool
 	view     []byte // what the host sees of mapped memory
 	once     sync.Once
@@ -87,6 +88,12 @@ func (m *memory) Free() error {
 	return m.b().release(p, func() error {
 		if m.freed.Swap(true) && !m.b().is(twice, p) {
 			return nil // a mutant has given it out twice
+		}
+		if m.cached {
+			m.d.mu.Lock()
+			m.d.kept = append(m.d.kept, m.Memory)
+			m.d.mu.Unlock()
+			return nil
 		}
 		if p := m.Memory.HostPointer(); p != nil {
 			m.b().locked.Delete(uintptr(p))

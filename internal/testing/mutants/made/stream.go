@@ -276,7 +276,11 @@ func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	s.b.low(p.method, "align", &align)
 	m, err := made(s.b, p, func() (driver.Memory, error) {
 		m, err := s.Stream.(driver.StreamAllocator).AllocAsync(size, align)
-		return s.d.wrap(m, driver.KindDevice, size, err)
+		x, err := s.d.wrap(m, driver.KindDevice, size, err)
+		if err == nil {
+			x.(*memory).cached = s.b.caching
+		}
+		return x, err
 	}, func(m driver.Memory) { _ = s.Stream.(driver.StreamAllocator).FreeAsync(m.(*memory).Memory) })
 	return shorter(s.b, p, m), err
 }
@@ -311,7 +315,6 @@ func (s *stream) Record(x driver.Event) error {
 		}
 		return record(on)
 	}
-	defer enqueuePostponed(&s.late) // work that comes after its event
 	switch {
 	case s.b.is(nothing, p):
 		return nil
