@@ -151,7 +151,7 @@ path: ## count the functions and files that a reader of a call visits (simulated
 	@$(GO) run ./internal/testing/path
 
 MUTANTS_FLAGS ?= -layers
-mutants: ## break backends in one way each, and see that the conformance suite finds it (MUTANTS_FLAGS="-all -run Fill")
+mutants: ## break backends in one way each, and see that the conformance suite finds it (MUTANTS_FLAGS="-all -made 40 -run Fill")
 	@$(GO) run ./internal/testing/mutants $(MUTANTS_FLAGS)
 
 sim: ## build the simulated CUDA and HIP drivers (Linux, C compiler) and print how to use them

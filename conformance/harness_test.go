@@ -28,16 +28,16 @@ var required = map[string]string{
 		"ContentsIsolated StatsMatch HandlesDiffer DefaultAlignment ExplicitPowerOfTwoAlignment BadAlignmentRejected OddOffsetsCopy ZeroSizeAllocation",
 	"Copy": "HostToDevice DeviceToHost DeviceToDevice SizeAlignmentMatrix LengthsAroundPowersOfTwo FarOffsets PeerSeesLatest Large NeighboursUntouched NilSlice SelfSame " +
 		"SelfOverlapForward SelfOverlapBackward SelfDisjoint Adjacent PeerDirect PeerStaged CrossBackend WrongDeviceRejected " +
-		"SourceReusableAfterWrite ZeroLength ZeroLengthPastEndRejected ZeroLengthOnClosedRejected",
+		"BetweenKinds OffsetsBeyond32Bits LengthsBeyond32Bits SourceReusableAfterWrite ZeroLength ZeroLengthPastEndRejected ZeroLengthOnClosedRejected",
 	"Fill": "Pattern1 Pattern2 Pattern4 Pattern8 OffsetLengthMatrix PatternNotDividingLengthRejected BadPatternWidthRejected " +
 		"NeighboursUntouched",
 	"Bounds":      "OffsetPastEnd LengthPastEnd Overflow SubViewBase NestedView ViewAfterParentFree FailedCallHasNoEffect",
-	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst EveryKindInOrder LongQueueDoesNotWait StreamSyncCoversEarlierWorkOnly OneBlockedSyncBlocksNobodyElse",
+	"StreamOrder": "FIFO FillCopyFillChain SyncDrains SyncHonoursContext QueryBusyThenIdle TwoStreamsIndependent NoImplicitDefaultStreamSync Burst EveryKindInOrder EveryWorkOnce LongQueueDoesNotWait StreamSyncCoversEarlierWorkOnly OneBlockedSyncBlocksNobodyElse",
 	"Events": "WaitOrders WaitAloneIsRecorded IdleStreamsEventIsDone WaitCompletedSkips ReuseKeepsEarlierWaits FanOutFanIn MultiEventWait " +
-		"CrossBackendWait ElapsedNonNegative ElapsedNeedsTiming ElapsedPendingNotReady",
+		"ManyPendingWaits ManyPendingEvents CrossBackendWait ElapsedBetweenStreams ElapsedNonNegative ElapsedNeedsTiming ElapsedPendingNotReady",
 	"Lifetime":     "CloseMemoryInFlight CloseBytesInFlight CloseStreamInFlight CloseEventPending CloseGivesContextsBack CancelledSyncLeavesUsable GoSliceMovesOrStays IdleStreamsTakeNoGoroutine ClosedObjectsAreForgotten ClosedMemoryLeavesTheProcess",
-	"HostMemory":   "PinnedRoundTrip RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
-	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved FailureUnderWayIsTold ErrorsNotSticky DeviceLostIsSticky DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
+	"HostMemory":   "PinnedRoundTrip RewrittenByHost PinnedReadInOrder RegisterUnregisterRegister DoubleRegisterRejected SharedVisibleAfterSync KindQuery AsyncFromPinnedDoesNotBlock",
+	"Errors":       "EveryVendorCodeMapped IsAndAs VendorCodePreserved EveryMethodTells FailureUnderWayIsTold ErrorsNotSticky DeviceLostIsSticky LostAtEveryCall DoubleCloseNil EveryMethodAfterClose ParentBusyNamesChildren BaselineMemoryRestored UnclosedReported",
 	"Concurrency":  "MethodsParallel CloseRaces GoroutineMigration",
 	"OutOfMemory":  "ExhaustMapsToOutOfMemory RecoverAfterOutOfMemory EveryNthCallFails",
 	"Capabilities": "BitEqualsInterfaceEqualsBehaviour UnsupportedIsErrUnsupported",

@@ -5,8 +5,10 @@
 //	equivalent  Wait: ...                                 why no program can tell the difference
 //	MISSED      Fill: ...
 //
+// It also runs the mutants that command made generates, of each method of package driver, and prints a line for each method.
+//
 // With -layers it also runs the tests of package conformance that break the host backend by a layer around it. The last line counts. The
-// command fails if more than one fault of twenty is missed, or one that the table does not list as missed.
+// command fails if more than one fault of fifty is missed, or one that the tables do not list as missed, or more than one of ten of a method.
 //
 // All copies are packages of one binary, which exists only in an overlay of go build. Each fault gets a process of its own, because
 // backends that are broken leave goroutines behind, hang and crash.
