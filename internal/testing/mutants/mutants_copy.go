@@ -269,7 +269,7 @@ var ofCopy = []mutant{
 		},
 	},
 	{
-		name: "CopyIn: too early", by: "Copy/PeerSeesLatest",
+		name: "CopyIn: too early", by: "Copy/ThroughHostInOrder",
 		edits: []edit{
 			{"copy.go", `s.enqueue("copy in", func`, `now(s, "copy in", func`},
 			now,
@@ -283,20 +283,20 @@ var ofCopy = []mutant{
 		},
 	},
 	{
-		name: "CopyIn: small ones too early", by: "Copy/PeerStaged",
+		name: "CopyIn: small ones too early", by: "StreamOrder/FIFO",
 		edits: []edit{
 			{"copy.go", `s.enqueue("copy in", func`, `nowIf(dst.Len <= 16, s, "copy in", func`},
 			nowIf,
 		},
 	},
 	{
-		name: "CopyIn: the source is read too early", by: "Copy/PeerSeesLatest",
+		name: "CopyIn: the source is read too early", by: "Copy/PeerStaged",
 		edits: []edit{
 			{"copy.go", "unsafe.Slice((*byte)(src), dst.Len)\n", "append([]byte(nil), unsafe.Slice((*byte)(src), dst.Len)...)\n"},
 		},
 	},
 	{
-		name: "CopyIn: small sources are read too early", by: "Copy/PeerSeesLatest",
+		name: "CopyIn: small sources are read too early", by: "Copy/ThroughHostInOrder",
 		edits: []edit{
 			{"copy.go",
 				"unsafe.Slice((*byte)(src), dst.Len)\n",
@@ -307,7 +307,7 @@ var ofCopy = []mutant{
 		},
 	},
 	{
-		name: "CopyIn: too late", by: "Allocation/SizeAtLeastRequested",
+		name: "CopyIn: too late", by: "Allocation/KindHonoured",
 		edits: []edit{
 			{"copy.go", `s.enqueue("copy in", func`, `late(s, "copy in", func`},
 			late,

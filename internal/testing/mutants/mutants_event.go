@@ -157,19 +157,19 @@ var ofEvent = []mutant{
 
 	// Gates and callbacks.
 	{
-		name: "Gate: open from the start", by: "Copy/PeerSeesLatest",
+		name: "Gate: open from the start", by: "StreamOrder/SyncHonoursContext",
 		edits: []edit{
 			{"gate.go", "func() error { <-g; return nil }", "func() error { return nil }"},
 		},
 	},
 	{
-		name: "Gate: never opened", by: "Copy/PeerSeesLatest", hangs: true,
+		name: "Gate: never opened", by: "Copy/ThroughHostInOrder", hangs: true,
 		edits: []edit{
 			{"gate.go", "\tclose(g)\n", ""},
 		},
 	},
 	{
-		name: "Gate: holds up earlier work", by: "Copy/PeerStaged",
+		name: "Gate: holds up earlier work", by: "StreamOrder/GateHoldsWork",
 		edits: []edit{
 			{"gate.go",
 				"\treturn g, s.enqueue(\"gate\", func() error { <-g; return nil })",
@@ -194,7 +194,7 @@ var ofEvent = []mutant{
 		},
 	},
 	{
-		name: "Gate: opens all gates of the stream", by: "Copy/PeerStaged",
+		name: "Gate: opens all gates of the stream", by: "StreamOrder/QueryBusyThenIdle",
 		edits: []edit{
 			{"gate.go",
 				"\tg := make(gate)\n",
@@ -240,7 +240,7 @@ var ofEvent = []mutant{
 		},
 	},
 	{
-		name: "OnDone: after the failure of earlier work not at all", by: "Copy/FarOffsets", hangs: true,
+		name: "OnDone: after the failure of earlier work not at all", by: "Errors/FailureUnderWayIsTold", hangs: true,
 		edits: []edit{
 			{"callback.go", "go fn(); return nil", "if s.carried == nil {\n\t\tgo fn()\n\t}\n\treturn nil"},
 		},

@@ -221,7 +221,7 @@ var ofStream = []mutant{
 		edits: leavesOut("gate"),
 	},
 	{
-		name: "Record: leaves out a fill", by: "Events/WaitAloneIsRecorded",
+		name: "Record: leaves out a fill", by: "Allocation/ContentsIsolated",
 		edits: leavesOut("fill"),
 	},
 	{
@@ -235,7 +235,7 @@ var ofStream = []mutant{
 		},
 	},
 	{
-		name: "Record: with later work", by: "Copy/PeerStaged", hangs: true,
+		name: "Record: with later work", by: "StreamOrder/GateHoldsWork", hangs: true,
 		edits: []edit{
 			{"event.go", "\tcase !p.reached():", "\tcase !p.reached() || p.of != nil && !p.of.here().reached():"},
 			{"event.go",
@@ -321,7 +321,7 @@ var ofStream = []mutant{
 		},
 	},
 	{
-		name: "Wait: makes the other stream wait for this one", by: "Copy/FarOffsets", hangs: true,
+		name: "Wait: makes the other stream wait for this one", by: "Events/WaitDelaysOnlyTheWaiter", hangs: true,
 		edits: []edit{
 			{"stream.go",
 				`return s.enqueue("wait", func() error { <-p.done; return nil })`,
