@@ -12,5 +12,5 @@ import (
 func ExampleOpen_notBuilt() {
 	_, err := hal.Open(context.Background(), "hip:0")
 	fmt.Println(err)
-	// Output: hip: open: backend not built in: build with -tags hip and import the package backends
+	// Output: hip: open: backend not built in: build with -tags hip, and import the package halyard or its package backends
 }

@@ -292,9 +292,9 @@ func (n deviceName) pick(infos []Info) ([]Info, error) {
 }
 
 func notBuilt(name string) error {
-	detail := fmt.Sprintf("build with -tags %s and import the package backends", known[name])
+	detail := fmt.Sprintf("build with -tags %s, and import the package halyard or its package backends", known[name])
 	if known[name] == "" {
-		detail = "import the package backends"
+		detail = "import the package halyard or its package backends"
 	}
 	return &Error{Op: "open", Backend: name, Device: -1, Kind: ErrNotBuilt, Detail: detail}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -59,7 +60,7 @@ func difference(name, old, new string) string {
 // hunks returns the lines near a change, with their numbers.
 func hunks(lines []string) string {
 	var b strings.Builder
-	atOld, atNew := 1, 1
+	atOld, atNew, data := 1, 1, 0
 	for len(lines) > 0 {
 		first := slices.IndexFunc(lines, changed)
 		if first < 0 {
@@ -87,11 +88,26 @@ func hunks(lines []string) string {
 		}
 		fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", atOld, counts[0], atNew, counts[1])
 		for _, l := range lines[:end] {
+			if packed.MatchString(l) {
+				data++
+				continue
+			}
+			if data > 0 {
+				fmt.Fprintf(&b, " (%d lines of SPIR-V)\n", data)
+				data = 0
+			}
 			b.WriteString(strings.TrimSuffix(l, "\n") + "\n")
+		}
+		if data > 0 {
+			fmt.Fprintf(&b, " (%d lines of SPIR-V)\n", data)
+			data = 0
 		}
 		atOld, atNew, lines = atOld+counts[0], atNew+counts[1], lines[end:]
 	}
 	return b.String()
 }
+
+// packed matches a line of a packed module, which tells a reader nothing.
+var packed = regexp.MustCompile(`^[-+ ](?:[A-Za-z0-9+/]{40,}|[A-Za-z0-9+/]+={0,2}` + "`" + `.*)\n?$`)
 
 func changed(line string) bool { return line[0] != ' ' }

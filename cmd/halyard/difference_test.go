@@ -35,5 +35,8 @@ func TestDifference(t *testing.T) {
  22
  23
 `, difference("f", old, strings.Join(lines, "\n")+"\n"))
+	data := strings.Repeat("ywERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAG\n", 9)
+	require.Equal(t, "--- f\n+++ what halyard kernels would write\n@@ -1,11 +1,11 @@\n a\n (9 lines of SPIR-V)\n-b\n (9 lines of SPIR-V)\n+c\n",
+		difference("f", "a\n"+data+"b", "a\n"+strings.ToLower(data)+"c"))
 	require.Contains(t, difference("f", "", "a\n"), "@@ -1,1 +1,2 @@\n+a\n")
 }

@@ -14,11 +14,13 @@ import (
 	"go/scanner"
 	"go/token"
 	"go/types"
+	"go/version"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -61,7 +63,7 @@ const marker = "//halyard:kernel"
 
 // Load returns the packages that match patterns of the go command in dir and that have kernels or a generated file. It runs the go command, which
 // compiles the imports of these packages.
-func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, error) {
+func Load(ctx context.Context, dir string, patterns ...string) (found []*Package, err error) {
 	args := append([]string{"list", "-e", "-deps", "-export", "-json=Dir,Name,ImportPath,Export,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles,DepOnly,Standard,Error,ForTest", "--"}, patterns...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -88,6 +90,20 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 			named = append(named, l)
 		}
 	}
+	defer func() { // go/importer panics at what a newer compiler wrote
+		p := recover()
+		if p == nil {
+			return
+		}
+		cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
+		cmd.Dir = dir
+		out, _ := cmd.Output()
+		now := strings.TrimSpace(string(out))
+		if version.Compare(version.Lang(now), version.Lang(runtime.Version())) <= 0 {
+			panic(p)
+		}
+		found, err = nil, fmt.Errorf("the go command is %s, and this halyard command, built by %s, cannot read what it compiles; build halyard anew, by the same Go", now, runtime.Version())
+	}()
 	fset := token.NewFileSet()
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
@@ -96,7 +112,6 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*Package, erro
 		return os.Open(exports[path])
 	})
 	others := &foreign{fset: fset, imports: imports, dir: dir, listed: list, loaded: map[string]*Package{}}
-	var found []*Package
 	for _, l := range named {
 		if len(l.GoFiles)+len(l.CgoFiles)+len(l.TestGoFiles)+len(l.XTestGoFiles)+len(l.IgnoredGoFiles) == 0 {
 			if l.Error != nil {
@@ -236,7 +251,9 @@ func parse(fset *token.FileSet, name string, src []byte) (*ast.File, Errors) {
 	var bad Errors
 	if list := (scanner.ErrorList)(nil); errors.As(err, &list) {
 		for _, e := range list {
-			bad = append(bad, Error{e.Pos, e.Msg})
+			if at := (Error{e.Pos, e.Msg}); !slices.Contains(bad, at) { // the end of a file may be unexpected twice
+				bad = append(bad, at)
+			}
 		}
 	}
 	return file, bad

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -317,4 +318,23 @@ func k(t grid.Thread, x []float32) {
 	assert.Contains(t, made.C, "FUNCTION T_Rand f_New_1(u64 h_seed, i64 h_stream)")
 	assert.Contains(t, made.C, "FUNCTION T_Rand f_New(u64 h_seed)")
 	assert.Equal(t, 1, strings.Count(made.C, "FUNCTION f32 f_Float32("))
+}
+
+// A go command that is newer than the Go that built the program is named, with what to do.
+func TestNewerGo(t *testing.T) {
+	t.Setenv("GOTOOLCHAIN", "go1.27.0")
+	dir := module(t, map[string]string{"k.go": "package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\n//halyard:kernel\nfunc k(t grid.Thread, y []int32) { y[t.Global(0)] = 1 }\n"})
+	if out, err := exec.Command("go", "env", "GOVERSION").Output(); err != nil || strings.HasPrefix(runtime.Version(), strings.TrimSpace(string(out))) {
+		t.Skip("no other Go than this")
+	}
+	_, err := Load(t.Context(), dir, ".")
+	require.ErrorContains(t, err, "the go command is go1.27.0, and this halyard command, built by "+runtime.Version()+", cannot read what it compiles; build halyard anew")
+}
+
+// The end of a file is told once.
+func TestUnexpectedEnd(t *testing.T) {
+	_, bad := parse(token.NewFileSet(), "k.go", []byte("package p\n\nfunc f() {\n\tif true {\n"))
+	for i, e := range bad {
+		require.NotContains(t, bad[:i], e)
+	}
 }
