@@ -19,6 +19,8 @@ import (
 
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
 	"github.com/go-halyard/halyard/internal/translate/ir/interp"
 )
 
@@ -161,7 +163,9 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	require.NoError(t, program.Verify())
 	results := bufio.NewReader(pipe)
 	id := 0
+	effects := map[*ir.Function]*facts.Effects{}
 	for _, f := range program.Functions {
+		effects[f] = facts.EffectsOf(f, effects)
 		if !f.Kernel {
 			continue
 		}
@@ -172,7 +176,12 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 		if short {
 			args = []any{int64(k.Seed), got.X, got.F, got.Y, got.Z}
 		}
-		err := interp.Run(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, args...)
+		trace, wrong := variedAsSaid(f, effects)
+		err := interp.Traced(program, f, interp.Grid{Size: k.Block, Blocks: k.Blocks}, trace, args...)
+		if w := wrong(); w != "" {
+			t.Errorf("the kernel of seed %d: %s\n%s", k.Seed, w, f)
+			return compared
+		}
 		if d := differs(got, want, err); d != "" {
 			t.Errorf("the kernel of seed %d %s\n%s\n%s", k.Seed, d, k.Text, f)
 			return compared
@@ -182,6 +191,43 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	}
 	assert.Equal(t, len(kernels), id)
 	return compared
+}
+
+// variedAsSaid returns a function that notes the values of lets which are not in loops, and one that says which of them differs between threads for
+// which package facts says that it does not.
+func variedAsSaid(f *ir.Function, effects map[*ir.Function]*facts.Effects) (interp.Trace, func() string) {
+	type key struct {
+		id         int
+		block, row [3]int
+	}
+	said, seen, inLoops, wrong := facts.VarianceOf(f, effects, nil), map[key]uint64{}, map[*ir.Value]bool{}, ""
+	f.Body.Visit(func(s *ir.Stmt) {
+		if s.Do == ir.Loop {
+			for _, r := range s.Regions() {
+				r.Visit(nil, func(v *ir.Value) { inLoops[v] = true })
+			}
+		}
+	}, nil)
+	return func(block, local [3]int, v *ir.Value, bits uint64) {
+		by := facts.Nothing
+		if v.Type != nil {
+			by = said.Values[v.ID]
+		}
+		if v.Type == nil || inLoops[v] || by == facts.Thread {
+			return
+		}
+		k := key{id: v.ID}
+		if by >= facts.Block {
+			k.block = block
+		}
+		if by >= facts.Row {
+			k.row = [3]int{0, local[1], local[2]}
+		}
+		if was, ok := seen[k]; ok && was != bits {
+			wrong = fmt.Sprintf("value %q (%d) is said to vary by %s, and is %#x and %#x", v.Name, v.ID, by, was, bits)
+		}
+		seen[k] = bits
+	}, func() string { return wrong }
 }
 
 // readGiven reads what the program wrote.
@@ -233,7 +279,8 @@ func differs(got, want given, err error) string {
 	return ""
 }
 
-// The interpreter computes the same as Go on random kernels, to the bit, and fails as Go does. With the flag it takes more of them.
+// The interpreter computes the same as Go on random kernels, to the bit, and fails as Go does. Values vary between threads only as package facts says.
+// With the flag the test takes more kernels.
 func TestInterpreterEqualsGo(t *testing.T) {
 	t.Parallel()
 	dir := translate.Module(t, map[string]string{})

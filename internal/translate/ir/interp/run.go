@@ -34,8 +34,16 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s (%s:%d)", f.Text, filepath.Base(f.Pos.Filename), f.Pos.Line)
 }
 
+// Trace is called for each let of a kernel, with the thread's block, its place in the block, and the bits of a number or bool.
+type Trace func(block, local [3]int, v *ir.Value, bits uint64)
+
 // Run runs a kernel. An argument is a Go value, a slice, or a [Rows]; what the kernel wrote is in the slices when Run returns.
-func Run(p *ir.Program, kernel *ir.Function, g Grid, args ...any) (err error) {
+func Run(p *ir.Program, kernel *ir.Function, g Grid, args ...any) error {
+	return Traced(p, kernel, g, nil, args...)
+}
+
+// Traced is Run, and calls trace if it is not nil.
+func Traced(p *ir.Program, kernel *ir.Function, g Grid, trace Trace, args ...any) (err error) {
 	if len(args) != len(kernel.Params) {
 		return fmt.Errorf("%d arguments for the %d parameters of %s", len(args), len(kernel.Params), kernel.Name)
 	}
@@ -66,7 +74,7 @@ func Run(p *ir.Program, kernel *ir.Function, g Grid, args ...any) (err error) {
 			panic(r)
 		}
 	}()
-	m := &machine{program: p, kernel: kernel, grid: g, args: bound}
+	m := &machine{program: p, kernel: kernel, grid: g, args: bound, trace: trace}
 	together := waits(kernel)
 	for z := range g.Blocks[2] {
 		for y := range g.Blocks[1] {
@@ -99,6 +107,7 @@ type machine struct {
 	args    []binding
 	block   [3]int
 	shared  map[*ir.Local]*data // the memory of the block
+	trace   Trace
 }
 
 // threads returns the threads of a block, in their order.
@@ -181,6 +190,7 @@ type thread struct {
 
 // frame is one call of a function.
 type frame struct {
+	caller  *frame
 	args    []binding
 	locals  []data
 	values  []data // of values that are bound
@@ -189,8 +199,7 @@ type frame struct {
 
 // call runs a function, and returns its results.
 func (t *thread) call(f *ir.Function, args []binding) []data {
-	caller := t.frame
-	t.frame = &frame{args: args, locals: make([]data, len(f.Locals)), values: make([]data, f.NumValues())}
+	t.frame = &frame{caller: t.frame, args: args, locals: make([]data, len(f.Locals)), values: make([]data, f.NumValues())}
 	for i, l := range f.Locals {
 		switch {
 		case l.Space == ir.Private:
@@ -202,7 +211,7 @@ func (t *thread) call(f *ir.Function, args []binding) []data {
 	}
 	t.region(f.Body)
 	results := t.frame.results
-	t.frame = caller
+	t.frame = t.frame.caller
 	return results
 }
 
@@ -222,7 +231,11 @@ func (t *thread) region(r *ir.Region) *ir.Stmt {
 func (t *thread) statement(s *ir.Stmt) *ir.Stmt {
 	switch s.Do {
 	case ir.Let:
-		t.frame.values[s.Value.ID] = t.compute(s.Value)
+		v := t.compute(s.Value)
+		t.frame.values[s.Value.ID] = v
+		if t.trace != nil && t.frame.caller == nil {
+			t.trace(t.block, t.local, s.Value, v.bits)
+		}
 	case ir.Store:
 		indexes := t.indexes(s.Place)
 		v := t.eval(s.Value).copied()
