@@ -53,3 +53,28 @@ func TestAGivenUpLaunchWithCheckedIndexes(t *testing.T) {
 	require.Equal(t, []uint32{2}, contents(t, y))
 	require.NoError(t, p.Close())
 }
+
+// A launch that is given up while its program compiles says that, and the compiler goes on.
+func TestGivenUpWhileCompiling(t *testing.T) {
+	b, loading, hold := newFailing(nil), make(chan struct{}), make(chan struct{})
+	b.Call = func(op string, _ int) error {
+		if op == "Load" {
+			close(loading)
+			<-hold
+		}
+		return nil
+	}
+	s := b.streams(t)[0]
+	k := kernel.New(kernel.Source{Name: "slow", Go: kernel.Functions{"f": kernel.Go(func(*kernel.Block) {})}}).Kernel("f")
+	over, cancel := context.WithCancel(ctx)
+	go func() {
+		<-loading
+		cancel()
+	}()
+	err := k.Launch(over, s, hal.Over(1))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "still compiling slow for ")
+	close(hold)
+	require.NoError(t, k.Launch(ctx, s, hal.Over(1)))
+	require.NoError(t, s.Sync(ctx))
+}

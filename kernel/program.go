@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -184,6 +185,7 @@ func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*load
 	if ready { // l.done may belong to a bubble of package synctest
 		return l.module, nil
 	}
+	defer runtime.KeepAlive(dev) // a device that only this call reaches is not to be closed under it
 	select {
 	case <-l.done:
 		return l.module, l.err
