@@ -158,7 +158,7 @@ func (s *tally) add(m mutant, f finding) {
 			s.wrong = append(s.wrong, fmt.Errorf("nothing finds %q", m.name))
 		}
 	default:
-		if strings.HasPrefix(f.reason, "not done after") {
+		if strings.HasPrefix(f.reason, hangs) {
 			text += " (hangs)"
 		}
 		s.caught++

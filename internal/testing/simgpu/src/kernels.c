@@ -185,6 +185,18 @@ static u64 put_extent(const struct launch *l, int pointer) {
     return along_extent(l, 2);
 }
 
+static int suite_first_or_none(const struct work *w) {
+    const u32 *x = w->ptr[0];
+    u32 *y = w->ptr[1], v = 1 + (word(w, 2) > 0 ? x[0] : 0);
+    for (u64 t = 0; t < w->threads; t++)
+        y[(u64)w->at[0] * w->block[0] + t % w->block[0]] = v;
+    return OK;
+}
+
+static u64 first_or_none_extent(const struct launch *l, int pointer) {
+    return pointer == 0 ? 0 : 4 * along(l); /* of x at most the first word is read */
+}
+
 static int suite_add(const struct work *w) {
     const u32 *x = w->ptr[0];
     u32 *y = w->ptr[1];
@@ -350,6 +362,7 @@ static const struct body bodies[] = {
 
 static const struct body suite[] = {
     {"put", "puu", "w", -1, 0, put_extent, -1, suite_put},
+    {"first_or_none", "ppu", "rw", -1, 0, first_or_none_extent, -1, suite_first_or_none},
     {"add", "ppuu", "rw", -1, 0, add_extent, -1, suite_add},
     {"scalars", "pbhulfb", "w", -1, 0, scalars_extent, -1, suite_scalars},
     {"members", "pt", "w", -1, 0, members_extent, -1, suite_members},
