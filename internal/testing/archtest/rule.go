@@ -71,6 +71,7 @@ var Rules = []Rule{
 	{"internal/tracefile", []string{"buffer", "hal", "internal/protocol"}, "it reads what buffer/trace has written, for the command and for tests"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
+	{"internal/testing/mutants/made", []string{"..."}, "it breaks backends by a layer around them"},
 	{"internal/testing/atomics", []string{"hal", "kernel", "kernel/grid"}, "kernels are written as in any program"},
 	{"internal/testing/everydevice", []string{"..."}, "tests are written as programs are"},
 	{"internal/testing/around", []string{"hal", "kernel", "kernel/grid", "kernel/lanes"}, "kernels are written as in any program"},
