@@ -92,6 +92,18 @@ func ordered(t grid.Thread, x, y []int32) {
 		n *= 2
 		v[n&3]++
 	}
+	for j := int32(9); j > 0; j-- { // j changes in two places
+		if j == a&7 {
+			j -= 3
+		}
+		n += j
+	}
+	for j := uint8(250); j != 4; j += 5 { // it wraps
+		n ^= int32(j)
+	}
+	for j := int32(12); j >= n&3; j -= 4 { // its end changes
+		n += j
+	}
 	y[i] = v[0] + v[1]*3 + v[2]*5 + v[3]*7 + n*11 + a
 }
 

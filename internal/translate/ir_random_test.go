@@ -154,7 +154,10 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	pipe, err := run.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, run.Start())
-	defer func() { assert.NoError(t, run.Wait()) }()
+	defer func() {
+		_, err := io.Copy(io.Discard, pipe)
+		assert.NoError(t, errors.Join(err, run.Wait()))
+	}()
 
 	p, err := translate.Checked(src.String())
 	require.NoError(t, err)
