@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 )
@@ -11,6 +12,7 @@ import (
 type RandomText struct {
 	Seed          uint64
 	Text          string
+	Plain         string // the function for plain Go
 	Fails         bool
 	Block, Blocks [3]int
 	Beyond        int
@@ -19,8 +21,12 @@ type RandomText struct {
 // Randomly returns the kernel of a seed.
 func Randomly(seed uint64, id int) RandomText {
 	s := shaped(seed)
-	k := text{seed, random(seed, id)}
-	return RandomText{seed, k.src, k.fails(), s.block, s.blocks, s.beyond}
+	k := text{seed, random(seed, 0)}
+	r := RandomText{seed, k.numbered(id), fmt.Sprintf("k%d", id), k.fails(), s.block, s.blocks, s.beyond}
+	if k.ends() {
+		r.Text, r.Plain = r.Text+k.withoutEnd(id), fmt.Sprintf("p%d", id)
+	}
+	return r
 }
 
 const (

@@ -51,7 +51,7 @@ func TestVaries(t *testing.T) {
 		{"m := grid.Shared[[4]int32](t); a := m[0]; y[0] = a", "m nothing, a thread"},
 		{"a := grid.AtomicAdd(&y[0], 1); y[1] = a", "a thread"},
 		{"t.Barrier(); if t.Local(0) > 3 { return }; y[0] = 1", "barrier nothing"},
-		{"if t.Local(1) > 3 { return }; t.Barrier()", "barrier row"},
+		{"if t.Local(1) > 3 { return }; t.Barrier(); y[0] = 1", "barrier row"},
 		{"for i := range 4 { t.Barrier(); if t.Block(0) == i { return } }", "i nothing, barrier block"},
 		{"for i := 0; i < int(p); i++ { t.Barrier() }", "i nothing, barrier nothing"},
 		{"for i := range 4 { if t.Local(0) == i { break }; t.Barrier() }", "i nothing, barrier thread"},

@@ -131,9 +131,9 @@ func interpretedBatch(t *testing.T, dir, head string, kernels []translate.Random
 	table.WriteString("package main\n\nimport \"github.com/go-halyard/halyard/kernel/grid\"\n\nvar _ grid.Thread\n\nvar works = []work{\n")
 	for id, k := range kernels {
 		src.WriteString(k.Text)
-		call := fmt.Sprintf("k%d", id)
+		call := k.Plain
 		if short {
-			call = "func(t grid.Thread, a int64, p Par, x []uint32, f, g []float32, y []uint64, z []int32, e []Elem) { " + call + "(t, a, x, f, y, z) }"
+			call = fmt.Sprintf("func(t grid.Thread, a int64, p Par, x []uint32, f, g []float32, y []uint64, z []int32, e []Elem) { k%d(t, a, x, f, y, z) }", id)
 		}
 		fmt.Fprintf(&table, "\t{%d, 0, %#v, %#v, %d, %s},\n", k.Seed, k.Block, k.Blocks, k.Beyond, call)
 	}

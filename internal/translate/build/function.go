@@ -143,6 +143,18 @@ func (f *function) body() {
 		f.declareShared()
 	}
 	f.statements(f.decl.Body.List)
+	if f.kernel {
+		f.trim()
+	}
+}
+
+// trim leaves out barriers at a kernel's end: nothing comes after them, and threads that have returned before would have to come to them.
+func (f *function) trim() {
+	list := f.made.Body.List
+	for n := len(list); n > 0 && (list[n-1].Do == ir.Barrier || list[n-1].Do == ir.Return); n-- {
+		list = list[:n-1]
+	}
+	f.made.Body.List = list
 }
 
 // declare adds a variable with its first value.

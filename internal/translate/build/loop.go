@@ -29,16 +29,12 @@ func (f *function) switches(s *ast.SwitchStmt, label string) {
 	}
 	made := f.Stmt(ir.Switch)
 	made.Label = label
-	tests := 0
 	for _, c := range s.Body.List {
 		clause := &ir.Clause{}
 		for _, e := range c.(*ast.CaseClause).List {
 			test := ir.Test{}
 			test.Head = f.In(func() { test.Cond = f.matches(tag, t, e) })
 			clause.Tests = append(clause.Tests, test)
-			if tests++; tests > 200 {
-				refuse(e.Pos(), "a switch of more than 200 values has no translation; use an array")
-			}
 		}
 		made.Clauses = append(made.Clauses, clause)
 	}
@@ -135,21 +131,41 @@ func (f *function) ranges(s *ast.RangeStmt, label string) {
 	}
 	c := &ir.Count{From: f.Int(end.Type, 0), End: end, Op: ir.Lt, By: 1}
 	f.counted(s, label, c, end.Type, name, func(i *ir.Value) {
-		place := func(e ast.Expr, v *ir.Value) {
-			if s.Tok == token.DEFINE {
-				f.set(e, v)
-			} else {
-				f.Store(f.place(e), v)
-			}
-		}
-		if s.Key != nil && !blank(s.Key) {
-			place(s.Key, i)
-		}
-		if wantValue {
-			place(s.Value, element(i))
-		}
+		f.assignRound(s, i, element)
 		f.statements(s.Body.List)
 	})
+}
+
+// assignRound assigns the index and the element of a round. The places are found and the element is read before either variable changes.
+func (f *function) assignRound(s *ast.RangeStmt, i *ir.Value, element func(i *ir.Value) *ir.Value) {
+	var values []*ir.Value
+	var places []*ir.Place
+	left := []ast.Expr{s.Key, s.Value}
+	for n, e := range left {
+		v := i
+		if e == nil || blank(e) {
+			left[n] = nil
+		} else if s.Tok == token.ASSIGN {
+			places = append(places, f.Frozen(f.place(e)))
+		}
+		if n == 1 && left[n] != nil {
+			v = element(i)
+			if s.Tok == token.ASSIGN {
+				v = f.Let(v)
+			}
+		}
+		values = append(values, v)
+	}
+	for n, e := range left {
+		switch {
+		case e == nil:
+		case s.Tok == token.DEFINE:
+			f.set(e, values[n])
+		default:
+			f.Store(places[0], values[n])
+			places = places[1:]
+		}
+	}
 }
 
 // ranged returns the number of rounds of a loop over something, and its elements if there are any.
