@@ -1,12 +1,15 @@
 // Package build makes the representation of package ir from Go's syntax and types.
 //
-//   - function.go builds a function: once for each list of type arguments, and for each kind of memory that its pointers point to.
+//   - function.go builds a function, parameter.go its parameters: once for each list of type arguments, and for each kind of memory that its
+//     pointers point to.
 //   - statement.go and loop.go build statements, expression.go, call.go and place.go values and places, type.go types.
+//   - reader.go answers questions about the Go syntax: what a name is, what changes, what has the same value whenever it is evaluated.
 //   - foreign.go finds functions of other packages.
 //
 // A Go variable that is assigned to once, where it is declared, becomes a value, and another one a local. What Go makes in an order of its own
-// (calls, atomic operations) becomes a let before the statement; all else stays in the statement as it is written. If a part is not always
-// evaluated, its statements are in a region of their own.
+// (calls, atomic operations) becomes a let before the statement; all else stays in the statement as it is written. So in an expression calls come first
+// and variables are read afterwards, as Go's compiler does; Go's specification leaves that open. If a part is not always evaluated, its statements are in
+// a region of their own.
 //
 // What has no translation is refused with its position, and a sentence that says what to write instead.
 package build

@@ -457,7 +457,7 @@ func (f *function) declareShared() {
 			}
 			f.Pos = id.Pos()
 			l := f.Local(id.Name, f.p.typ(p.Elem(), x.Pos()), ir.Shared)
-			f.vars[obj] = &variable{kind: shared, typ: obj.Type(), name: id.Name, local: l}
+			f.vars[obj] = &variable{kind: shared, typ: obj.Type(), local: l}
 		})
 	}
 }

@@ -159,7 +159,7 @@ func (f *function) trim() {
 
 // declare adds a variable with its first value.
 func (f *function) declare(obj types.Object, t types.Type, is *ir.Value) *variable {
-	v := &variable{typ: t, name: obj.Name()}
+	v := &variable{typ: t}
 	f.vars[obj] = v
 	switch {
 	case f.changes[obj] > 0:

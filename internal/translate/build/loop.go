@@ -105,7 +105,7 @@ func (f *function) counts(s *ast.ForStmt, label string) bool {
 	from := f.exprAs(init.Rhs[0], t)
 	c := &ir.Count{From: from, End: f.exprAs(cond.Y, t), Op: op, By: by}
 	f.counted(s, label, c, n, obj.Name(), func(i *ir.Value) {
-		f.vars[obj] = &variable{typ: t, name: obj.Name(), is: i}
+		f.vars[obj] = &variable{typ: t, is: i}
 		f.statements(s.Body.List)
 	})
 	return true

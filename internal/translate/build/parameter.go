@@ -11,7 +11,7 @@ import (
 // parameter declares a parameter. A grid.Thread is none in the representation.
 func (f *function) parameter(v *types.Var, i int) {
 	t := f.substitute(v.Type())
-	w := &variable{typ: t, name: v.Name()}
+	w := &variable{typ: t}
 	m := &ir.Param{Name: v.Name(), Index: len(f.made.Params), Out: gridType(t, "Out") || gridType(t, "OutMatrix"), Pos: v.Pos()}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:

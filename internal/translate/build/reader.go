@@ -26,7 +26,6 @@ const (
 type variable struct {
 	kind  kind
 	typ   types.Type
-	name  string
 	param *ir.Param
 	local *ir.Local
 	is    *ir.Value // of a variable that does not change; nil for a parameter and a local

@@ -25,12 +25,16 @@
 //
 // # What the first step showed
 //
-// All 131 kernels of the repository fit, with 78 functions that they call; no kernel needed a form that is not here. The interpreter equals Go on random
-// kernels, on those of testdata/meaning.txt, and on forms that neither has. Every refusal of the translator's table comes with the same
-// sentence at the same place. Of the functions in Go's own packages, 975 of 20,100 can be built, and keep the rules.
+// All 142 kernels of the repository fit, with 78 functions that they call. No kernel needed a form that is not here. The interpreter equals Go on random
+// kernels, on those of testdata/meaning.txt, and on forms that neither has. Every refusal in the translator's table comes with the same
+// sentence at the same place. Of the functions in Go's own packages, 975 of 20,100 can be built; those keep the rules.
 //
-// It cost, in lines without tests: 1,500 for this package (of which the verifier has 400, the text form 290 and the list of Go's functions 70), 930 for
-// the interpreter, 2,540 for package build. Estimated were 1,200 for the first two together, and 2,600. The interpreter is what the estimate had left out.
+// It cost, in lines without tests: 1,490 for this package (of which the verifier has 400, the text form 280 and the list of Go's functions 50), 940 for
+// the interpreter, 2,560 for package build, 450 for three tables of facts. Estimated were 1,200 for this package with the interpreter, and 2,600 for
+// package build. This package without the interpreter is larger than both were meant to be; package build is as large as estimated.
+//
+// Two facts were tried. Whether all threads come to a barrier is one walk over regions: it finds so for all 112 barriers of the repository, and calls none
+// of them divergent. The indexes of slices are sums of products for 2,478 of 2,574, and for 486 of 581 if long lists of cases are left out.
 //
 // These are other than planned:
 //
