@@ -26,10 +26,7 @@ typedef struct { u32 first[3], blocks[3]; } go_part_t;
 /* What halyard kernels writes around indexes. With HALYARD_BOUNDS the first index out of range is written into the argument before that, and the
    index is 0 instead: what is indexed has at least one element. With HALYARD_ROUNDS kernels look at their end whether the device still runs loops: a driver
    that ends those of a thread after some number of rounds does not run one of two rounds either. No compiler knows that there are two. */
-#ifdef HALYARD_BOUNDS
-#define HALYARD_ROUNDS 1
-#endif
-#ifdef HALYARD_ROUNDS
+#if defined(HALYARD_BOUNDS) || defined(HALYARD_ROUNDS)
 #define GO_FAULTS , GLOBAL u32 *go_faults GO_PART
 #define GO_FAULTS_ALONE GLOBAL u32 *go_faults GO_PART
 #define GO_PASS , go_faults GO_PASS_PART
