@@ -198,7 +198,7 @@ type Launch struct {
 
 	// The rest is for a stream that is a FailureTeller; others ignore it.
 	Key    uint64      // for FailureOf; 0 if nobody asks
-	Caller [8]uintptr // the calls that led to the launch, for Error.Site
+	Caller [8]uintptr  // the calls that led to the launch, for Error.Site
 	Failed func(error) // if not nil, who is told if the kernel fails: it is called before the launch counts as done, and must not block
 }
 
