@@ -23,12 +23,16 @@ type Attempt struct {
 
 // LoadError says that no library could be loaded. It is of kind [driver.ErrUnavailable].
 type LoadError struct {
-	Env   string    // the environment variable that names the library
-	Tried []Attempt // in the order they were tried
+	Env    string    // the environment variable that names the library
+	Tried  []Attempt // in the order they were tried
+	Static bool      // the program is linked with -static, so that no name was tried
 }
 
 // Error lists every name with its reason, in one line.
 func (e *LoadError) Error() string {
+	if e.Static {
+		return "this program is linked with -static and can load no libraries: link it without, or build it with CGO_ENABLED=0"
+	}
 	if len(e.Tried) == 0 {
 		return "no library name to try"
 	}
@@ -80,6 +84,9 @@ func openFirst(env string, names []string, visible bool) (*Library, error) {
 			names = []string{name}
 		}
 	}
+	if static() {
+		return nil, &LoadError{Env: env, Static: true}
+	}
 	failed := &LoadError{Env: env}
 	for _, name := range names {
 		handle, err := open(name, visible)
@@ -109,6 +116,7 @@ func First[T any](env string, names []string, use func(*Library) (T, error)) (T,
 		}
 		if tried, ok := err.(*LoadError); ok {
 			failed.Tried = append(failed.Tried, tried.Tried...)
+			failed.Static = tried.Static
 		} else {
 			failed.Tried = append(failed.Tried, Attempt{Name: name, Reason: err.Error()})
 		}

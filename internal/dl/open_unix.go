@@ -19,6 +19,10 @@ func open(name string, visible bool) (uintptr, error) {
 	return purego.Dlopen(name, mode)
 }
 
+// static reports whether the program is linked with -static. Such a program has a C library without the loader's functions. A library
+// that it loads brings another C library, which does not know the program's threads and crashes on them.
+func static() bool { return runtime.GOOS == "linux" && lookup(purego.RTLD_DEFAULT, "dlopen") == 0 }
+
 func lookup(handle uintptr, symbol string) uintptr {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -31,6 +31,8 @@ func open(name string, _ bool) (uintptr, error) {
 	return handle, nil
 }
 
+func static() bool { return false } // Windows has no such programs
+
 func lookup(handle uintptr, symbol string) uintptr {
 	if handle == 0 {
 		return 0
