@@ -194,6 +194,7 @@ func (e *engine) afterInit(provided int) error {
 	var major, minor int32
 	c.GetVersion.Call2(uintptr(unsafe.Pointer(&major)), uintptr(unsafe.Pointer(&minor)))
 	info.Version = fmt.Sprintf("%d.%d", major, minor)
+	lib.textAfter = major >= 4
 	info.MaxTag = 32767
 	var bound uintptr
 	var found int32
@@ -292,17 +293,33 @@ func (e *engine) Close() error {
 	if e.foreign {
 		return nil
 	}
-	var err error
+	return e.finalize(func() int32 { return int32(e.lib.call.Finalize.Call0()) })
+}
+
+// finalize calls MPI_Finalize, and returns the error for the code that it returns. Where the library cannot be asked afterwards what a code
+// means, finalize asks before.
+func (e *engine) finalize(call func() int32) error {
+	const op, api = "Close", "MPI_Finalize"
+	var err *driver.Error
 	e.onThread(func() {
+		var known map[int32]*driver.Error
+		if !e.lib.textAfter {
+			known = e.lib.classFailures(op, api)
+		}
 		siglib.Enter()
-		code := int32(e.lib.call.Finalize.Call0())
+		code := call()
 		siglib.Leave()
-		// After MPI_Finalize the library need not answer what the code means.
-		if code != 0 {
-			err = driver.Errorf("Close", driver.ErrEngine, "MPI_Finalize returned %d", code)
+		switch {
+		case code == 0:
+		case e.lib.textAfter:
+			err = e.lib.failure(op, api, code)
+		case known[code] != nil:
+			err = known[code]
+		default:
+			err = driver.Errorf(op, driver.ErrEngine, "MPI_Finalize returned %d", code)
 		}
 	})
-	return err
+	return asError(err)
 }
 
 // asError keeps a nil *driver.Error from becoming an error that is not nil.

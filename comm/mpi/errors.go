@@ -40,3 +40,14 @@ func (l *library) failure(op, api string, code int32) *driver.Error {
 		len(text)))]),
 		Peer: driver.NoPeer, Tag: driver.NoTag}
 }
+
+// classFailures returns the errors for the codes that are classes of errors, as those of Open MPI are.
+func (l *library) classFailures(op, api string) map[int32]*driver.Error {
+	known := make(map[int32]*driver.Error, classes)
+	for c := classNone + 1; c < classes; c++ {
+		if code := int32(l.abi.valueOf(c)); code != none {
+			known[code] = l.failure(op, api, code)
+		}
+	}
+	return known
+}

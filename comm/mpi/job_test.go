@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -265,6 +266,16 @@ func TestBadEndsEndTheJob(t *testing.T) {
 					t.Errorf("status %d, hung: %v, want another status than 0, and %q in\n%s", o.status, o.hung, text, o.output)
 				}
 			})
+		}
+	})
+}
+
+// The error of MPI_Finalize has the library's text, as those of other calls have.
+func TestFinalizeFails(t *testing.T) {
+	says := regexp.MustCompile(`rank: Close: [a-z ]+ \[MPI_Finalize: .*[Ii]nvalid communicator.* \(class 5, code 5\)\]`)
+	onEach(t, func(t *testing.T, in installation) {
+		if o := in.job(t, 2, "finalize-fails"); o.status != 0 || o.hung || len(says.FindAllString(o.output, -1)) != 2 {
+			t.Errorf("status %d, hung: %v\n%s", o.status, o.hung, o.output)
 		}
 	})
 }

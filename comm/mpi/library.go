@@ -35,6 +35,8 @@ type library struct {
 	text    string // of MPI_Get_library_version
 	signs   bool   // it compares unsigned integers as if they were signed
 	handles [objects]uintptr
+
+	textAfter bool // MPI_Error_string may be called after MPI_Finalize, as MPI 4.0 and later allow
 }
 
 // names lists file names of libraries in the order in which they are tried. Libraries with an ABI of their own come before

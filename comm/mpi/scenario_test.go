@@ -68,6 +68,16 @@ func init() {
 		slog.Info("saved")
 		return r.barrier()
 	}
+	// MPI's text of a code of MPI_Finalize is known, though MPI has been finalized. The library itself finalizes without an error.
+	endings["finalize-fails"] = func(r *rank) error {
+		r.e.closed.Store(true)
+		err := r.e.finalize(func() int32 {
+			r.e.lib.call.Finalize.Call0()
+			return int32(r.e.lib.abi.valueOf(classComm))
+		})
+		fmt.Println("rank:", err)
+		return nil
+	}
 	endings["os-exit-0"] = badly(func() { os.Exit(0) })
 }
 

@@ -181,11 +181,16 @@ func (a abiKind) number(n number) int {
 
 // classOf returns the class that has the value in the ABI.
 func (a abiKind) classOf(value int) errorClass {
-	for c := range classValues {
-		v := &classValues[c]
-		if value == [...]int{abiOpenMPI: v.openmpi, abiMPICH: v.mpich, abiStandard: v.standard}[a] {
-			return errorClass(c)
+	for c := range classes {
+		if value == a.valueOf(c) {
+			return c
 		}
 	}
 	return classUnlisted
+}
+
+// valueOf returns the value of a class in the ABI, which may be none.
+func (a abiKind) valueOf(c errorClass) int {
+	v := &classValues[c]
+	return [...]int{abiOpenMPI: v.openmpi, abiMPICH: v.mpich, abiStandard: v.standard}[a]
 }
