@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -187,6 +188,9 @@ func reason(err error) string {
 // problems returns a backend's reasons why devices may be missing from its list, apart from the error of
 // the list itself.
 func problems(ctx context.Context, r hal.Report) []string {
+	if info, ok := debug.ReadBuildInfo(); ok && !r.Built {
+		return misspelt(setting(info, "-tags"), r.Backend)
+	}
 	for _, b := range driver.Backends() {
 		if p, ok := b.(interface {
 			Problems(context.Context) []string
@@ -195,6 +199,16 @@ func problems(ctx context.Context, r hal.Report) []string {
 		}
 	}
 	return nil
+}
+
+// misspelt names the build tags that would be the backend's but for upper case.
+func misspelt(tags, backend string) (found []string) {
+	for tag := range strings.SplitSeq(tags, ",") {
+		if tag != backend && strings.EqualFold(tag, backend) {
+			found = append(found, fmt.Sprintf("tag %s: Go's tags are case-sensitive; write -tags %s", tag, backend))
+		}
+	}
+	return found
 }
 
 // listing is the output of devices --json.

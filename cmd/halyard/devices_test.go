@@ -58,6 +58,13 @@ func TestDevicesTellsOfTheSameHardware(t *testing.T) {
 	require.Equal(t, []string{"cuda:1"}, listingOf(t.Context(), reports).Backends[1].Devices[0].SameHardware)
 }
 
+func TestDevicesTellsOfMisspeltTags(t *testing.T) {
+	assert.Equal(t, []string{"tag CUDA: Go's tags are case-sensitive; write -tags cuda"}, misspelt("hip,CUDA,Vulkan", "cuda"))
+	assert.Equal(t, []string{"tag Vulkan: Go's tags are case-sensitive; write -tags vulkan"}, misspelt("hip,CUDA,Vulkan", "vulkan"))
+	assert.Empty(t, misspelt("hip,CUDA,Vulkan", "hip"))
+	assert.Empty(t, misspelt("", "cuda"))
+}
+
 func TestDevicesTellsOfTheSelection(t *testing.T) {
 	t.Setenv("HALYARD_HOST_DEVICES", "2")
 	t.Setenv(hal.EnvDevices, "host:2,host:0")

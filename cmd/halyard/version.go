@@ -33,24 +33,28 @@ func version() string {
 	v := info.Main.Version
 	if v == "" || v == "(devel)" {
 		v = "devel"
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				v += "-" + s.Value[:min(12, len(s.Value))]
-			}
+		if r := setting(info, "vcs.revision"); r != "" {
+			v += "-" + r[:min(12, len(r))]
 		}
 	}
 	return v
 }
 
 func cgo() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "CGO_ENABLED" && s.Value == "1" {
-				return "cgo on"
-			}
-		}
+	if info, ok := debug.ReadBuildInfo(); ok && setting(info, "CGO_ENABLED") == "1" {
+		return "cgo on"
 	}
 	return "cgo off"
+}
+
+// setting returns a setting of the command's build, "" if it has none.
+func setting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 func builtIn() []string {
