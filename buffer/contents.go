@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/internal/memcopy"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
@@ -302,6 +303,9 @@ type run struct {
 // holdStill begins an access that only keeps others from writing to the range: it copies nothing and has no place. For each run of bytes
 // holdStill returns where they are current. Bytes that were never written are left out. The caller ends the access with abandon.
 func (s *storage) holdStill(ctx context.Context, q *request) (*access, []run, error) {
+	if ctx == nil {
+		return nil, nil, layer.Ended(q.op, ctx)
+	}
 	s.mu.Lock()
 	defer s.unlock()
 	x, err := s.admit(ctx, q)

@@ -137,3 +137,89 @@ func TestMarkModifiedConflictsWithOneType(t *testing.T) {
 		})
 	}
 }
+
+// broken is a context whose methods panic: all of them, or only those that a wait calls.
+type broken struct {
+	context.Context
+	waits bool
+}
+
+func (b broken) Err() error {
+	if b.waits {
+		return nil
+	}
+	return b.Context.Err()
+}
+
+// A call with a nil context is refused. If the methods of a context panic, the call does so too, and nothing stays locked or open.
+func TestContextsThatCannotBeUsed(t *testing.T) {
+	d := openMany(t, "one", 1, 1)[0]
+	s := newStream(t, d)
+	for name, call := range map[string]func(ctx context.Context, b, other *buffer.Buffer[uint32]) error{
+		"View":      func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.View(ctx, nothing) },
+		"Update":    func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.Update(ctx, nothing) },
+		"Overwrite": func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.Overwrite(ctx, nothing) },
+		"AccessRanges": func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error {
+			return b.AccessRanges(ctx, coherence.Read, []buffer.Range{{Lo: 0, Hi: 2}}, nothing)
+		},
+		"Acquire": func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error {
+			return give(b.Acquire(ctx, s, coherence.ReadWrite))
+		},
+		"AcquireHost": func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error {
+			return give(b.AcquireHost(ctx, coherence.Read))
+		},
+		"AcquireRanges": func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error {
+			return give(b.AcquireRanges(ctx, s, coherence.Read, []buffer.Range{{Lo: 0, Hi: 2}}))
+		},
+		"AcquireAll": func(ctx context.Context, b, other *buffer.Buffer[uint32]) error {
+			return give(buffer.AcquireAll(ctx, s, other.Want(coherence.ReadWrite), b.Want(coherence.ReadWrite)))
+		},
+		"ReserveAll": func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error {
+			return give(buffer.ReserveAll(ctx, s, b.Want(coherence.Read)))
+		},
+		"At":       func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { _, err := b.At(ctx, 0); return err },
+		"Set":      func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.Set(ctx, 0, 1) },
+		"Fill":     func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.Fill(ctx, 1) },
+		"FillOn":   func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.FillOn(ctx, s, 1) },
+		"CopyFrom": func(ctx context.Context, b, other *buffer.Buffer[uint32]) error { return b.CopyFrom(ctx, other) },
+		"CopyIn":   func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.CopyIn(ctx, make([]uint32, 4)) },
+		"CopyOut":  func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.CopyOut(ctx, make([]uint32, 4)) },
+		"Values":   func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { _, err := b.Values(ctx); return err },
+		"Clone":    func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return give(b.Clone(ctx)) },
+		"SyncTo":   func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.SyncTo(ctx, d) },
+		"Evict":    func(ctx context.Context, b, _ *buffer.Buffer[uint32]) error { return b.Evict(ctx, d) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, other := newBuffer(t, make([]uint32, 4)), newBuffer(t, make([]uint32, 4))
+			for _, waits := range []bool{false, true} {
+				l, err := b.TryAcquire(s, coherence.ReadWrite)
+				require.NoError(t, err)
+				if !waits {
+					require.NoError(t, l.Release())
+				}
+				require.Panics(t, func() { _ = call(broken{waits: waits}, b, other) })
+				if waits {
+					require.NoError(t, l.Release())
+				}
+				require.NoError(t, b.Update(ctx, nothing))
+				require.NoError(t, other.Update(ctx, nothing))
+			}
+			var none context.Context
+			err := call(none, b, other)
+			require.ErrorIs(t, err, hal.ErrInvalidArgument)
+			require.ErrorContains(t, err, "nil context")
+			require.NoError(t, b.Update(ctx, nothing))
+		})
+	}
+}
+
+// give closes what a call has returned, if it has.
+func give(x any, err error) error {
+	if err != nil {
+		return err
+	}
+	if l, ok := x.(interface{ Release() error }); ok {
+		return l.Release()
+	}
+	return x.(interface{ Close() error }).Close()
+}

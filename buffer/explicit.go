@@ -76,8 +76,11 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	if b.slice {
+	switch {
+	case b.slice:
 		return hal.Errorf(op, hal.ErrInvalidArgument, "a slice cannot be evicted, only its whole buffer")
+	case ctx == nil:
+		return layer.Ended(op, ctx)
 	}
 	s := b.s
 	s.mu.Lock()

@@ -166,6 +166,9 @@ func checkWants(op string, wants []Want) (call string, err error) {
 
 // acquireAll is AcquireAll, or ReserveAll, with arguments that were checked before. A nil stream means the host.
 func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool, wants ...Want) (*group, error) {
+	if ctx == nil {
+		return nil, layer.Ended(op, ctx)
+	}
 	g := groups.Get().(*group)
 	g.op, g.stream, g.reserved = op, stream, reserve
 	g.wants = append(g.wants[:0], wants...)
@@ -188,9 +191,7 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 		for i := 0; i < len(g.list) && err == nil; i++ { // as storage.begin does, for all accesses
 			m := &g.list[i]
 			m.q.turn = turn.turn
-			m.s.mu.Lock()
-			m.x, err = m.s.admit(ctx, &m.q)
-			m.s.unlock()
+			err = m.admit(ctx)
 		}
 		if err == nil {
 			err = g.prepare(ctx, reserve, &turn)
@@ -205,6 +206,14 @@ func acquireAll(ctx context.Context, op string, stream *hal.Stream, reserve bool
 			return nil, err
 		}
 	}
+}
+
+// admit is storage.admit for one access.
+func (m *member) admit(ctx context.Context) (err error) {
+	m.s.mu.Lock()
+	defer m.s.unlock()
+	m.x, err = m.s.admit(ctx, &m.q)
+	return err
 }
 
 // prepare is storage.prepare for all accesses. line has the group's turn in the line for memory.

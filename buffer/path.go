@@ -41,10 +41,14 @@ func (s *storage) begin(ctx context.Context, q *request) (*access, error) {
 			return nil, err
 		}
 	}
+	if ctx == nil {
+		return nil, layer.Ended(q.op, ctx)
+	}
 	refuseCallbacks()
+	ended := !q.try && ctx.Err() != nil // without the lock, because a method of ctx may panic
 	s.mu.Mutex.Lock()
 	var asked order.Asked
-	if (q.try || ctx.Err() == nil) && s.canBeginAtOnce(q, &asked) {
+	if !ended && s.canBeginAtOnce(q, &asked) {
 		x := s.beginAgain(q)
 		s.mu.Unlock()
 		return x, nil
@@ -82,7 +86,12 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(q.op, ctx, nil)
 	}
-	x := s.newAccess(q.op, q.own, q.part)
+	x, admitted := s.newAccess(q.op, q.own, q.part), false
+	defer func() { // also if a method of ctx panics
+		if !admitted {
+			s.end(x)
+		}
+	}()
 	x.stream, x.Parts, x.awaited, x.awaitReaders = q.stream, q.parts, q.awaited || q.stream == nil, q.awaitReaders
 	x.replica, x.place, x.mem, x.counted = nil, protocol.NoPlace, nil, false
 	x.brief, x.ahead = q.holder(x), q.turn != nil || q.try || q.under != nil
@@ -94,7 +103,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 		with = &q.under.Entry
 	}
 	b := s.queue.Enter(&x.Entry, with, !q.try)
-	if b == nil {
+	if admitted = b == nil; admitted {
 		return x, nil
 	}
 	var err error
@@ -109,8 +118,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	} else {
 		err = s.usable(q.op, q.Writes())
 	}
-	if err != nil {
-		s.end(x)
+	if admitted = err == nil; !admitted {
 		return nil, err
 	}
 	return x, nil

@@ -453,8 +453,8 @@ func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) err
 	}
 	defer d.s.end()
 	t := &d.s.transfers
-	if ctx.Err() != nil {
-		return wait.Interrupted(op, ctx)
+	if err := wait.Ended(op, ctx); err != nil {
+		return err
 	}
 	s, err := t.reserve(ctx, op)
 	if err != nil {

@@ -229,8 +229,8 @@ func (d *Device) Reclaim(ctx context.Context) error {
 		return err
 	}
 	defer d.s.end()
-	if ctx.Err() != nil {
-		return wait.Interrupted(op, ctx)
+	if err := wait.Ended(op, ctx); err != nil {
+		return err
 	}
 	d.s.freeKept()
 	d.s.TrimEvents()

@@ -3,6 +3,8 @@ package hal_test
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -559,4 +561,46 @@ func TestSharedEventsAreNotReported(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	require.Empty(t, leaks)
+}
+
+// A function of OnDone that ends its goroutine ends nothing else. One that panics ends the process, which says so.
+func TestFunctionsOfOnDoneThatDoNotReturn(t *testing.T) {
+	const inside = "HALYARD_TEST_ONDONE"
+	for _, how := range []string{"Goexit", "panic"} {
+		if os.Getenv(inside) == "" { // the watch is a goroutine of the library
+			child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+			child.Env = append(os.Environ(), inside+"="+how)
+			said, err := child.CombinedOutput()
+			require.Equal(t, how == "panic", err != nil, "%s", said)
+			if how == "panic" {
+				require.Regexp(t, `(?m)^panic: the work failed\b`, string(said))
+			}
+		}
+	}
+	how := os.Getenv(inside)
+	if how == "" {
+		return
+	}
+	d, err := hal.OpenWith(ctx, host.New(host.Options{Name: "leaving", Discrete: 1}), 1)
+	require.NoError(t, err)
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	for range 3 {
+		g, err := s.Gate()
+		require.NoError(t, err)
+		e, err := s.Record()
+		require.NoError(t, err)
+		require.NoError(t, e.OnDone(func(error) {
+			if how == "panic" {
+				panic(errWork)
+			}
+			runtime.Goexit()
+		}))
+		next := make(chan error, 1)
+		require.NoError(t, e.OnDone(func(err error) { next <- err }))
+		require.NoError(t, g.Signal())
+		require.NoError(t, <-next)
+		require.NoError(t, errors.Join(s.Sync(ctx), e.Close()))
+	}
+	require.NoError(t, errors.Join(s.Close(), d.Close()))
 }

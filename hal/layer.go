@@ -49,6 +49,7 @@ func init() {
 		"CloseThen":        (*Memory).closeThen,
 		"ReportLeak":       reportLeak,
 		"Interrupted":      wait.Interrupted,
+		"Ended":            wait.Ended,
 	}
 }
 
@@ -148,8 +149,8 @@ func (s *Stream) drain(ctx context.Context) error {
 	} else if !isKind(err, ErrClosed) {
 		return err
 	}
-	if ctx.Err() != nil {
-		return wait.Interrupted(op, ctx)
+	if err := wait.Ended(op, ctx); err != nil {
+		return err
 	}
 	select {
 	case <-st.drained.Opened():

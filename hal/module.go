@@ -342,9 +342,10 @@ var targets = map[string]string{"sm_": "cuda", "compute_": "cuda", "gfx": "hip"}
 // ErrUnavailable if the compiler is not installed, and ErrBuild if the text does not compile; then errors.As finds a [*BuildError].
 func CompileFor(ctx context.Context, target string, src Source) (Image, error) {
 	const op = "compile"
+	if err := wait.Ended(op, ctx); err != nil {
+		return Image{}, err
+	}
 	switch {
-	case ctx.Err() != nil:
-		return Image{}, wait.Interrupted(op, ctx)
 	case target == "":
 		return Image{}, Errorf(op, ErrInvalidArgument, "no target")
 	case strings.TrimSpace(src.Text) == "":

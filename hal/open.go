@@ -67,8 +67,8 @@ func List(ctx context.Context) []Report {
 // (ErrNotReady), if the settings of one are wrong (ErrInvalidArgument), or if EnvDevices names a device that does not exist. If no
 // backend has a device, the error is of kind ErrUnavailable and has the reason of each.
 func Devices(ctx context.Context) ([]Info, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, wait.Interrupted("devices", ctx)
+	if err := wait.Ended("devices", ctx); err != nil {
+		return nil, err
 	}
 	selection := os.Getenv(EnvDevices)
 	if strings.TrimSpace(selection) == "" {
@@ -147,8 +147,8 @@ func named(ctx context.Context, name string) ([]Info, error) {
 // ErrUnavailable if its driver is missing, ErrOutOfRange if there is no device with that number.
 // If ctx ends before a driver has answered, it is of kind ErrNotReady and says what has not answered. EnvDevices does not restrict Open.
 func Open(ctx context.Context, name string) (*Device, error) {
-	if ctx.Err() != nil {
-		return nil, wait.Interrupted("open "+strconv.Quote(name), ctx)
+	if err := wait.Ended("open "+strconv.Quote(name), ctx); err != nil {
+		return nil, err
 	}
 	n, err := parseName(name)
 	if err != nil {
@@ -176,8 +176,8 @@ func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, erro
 	if b == nil {
 		return nil, Errorf("open", ErrInvalidArgument, "nil backend")
 	}
-	if ctx.Err() != nil {
-		return nil, wait.Interrupted("open "+b.Name(), ctx)
+	if err := wait.Ended("open "+b.Name(), ctx); err != nil {
+		return nil, err
 	}
 	if ordinal < 0 {
 		return nil, Errorf("open", ErrOutOfRange, "%s:%d: negative device number", b.Name(), ordinal)
@@ -401,6 +401,10 @@ func openAnew(ctx context.Context, b driver.Backend, key deviceKey) (*Device, er
 // within runs fn and returns its result. If ctx has ended and fn does not return within the time of grace after that, it returns an
 // error, and a result that comes later is passed to abandon.
 func within[R any](ctx context.Context, grace time.Duration, op string, fn func() (R, error), abandon func(R)) (R, error) {
+	var none R
+	if ctx == nil {
+		return none, wait.Ended(op, ctx)
+	}
 	if ctx.Done() == nil {
 		return fn()
 	}
@@ -432,7 +436,6 @@ func within[R any](ctx context.Context, grace time.Duration, op string, fn func(
 			}
 		}()
 	}
-	var none R
 	err := wait.Interrupted(op, ctx)
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		err.(*Error).Detail = "no answer before the deadline"

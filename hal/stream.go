@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -291,11 +292,11 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
+	defer s.s.Leave() // also if a method of ctx panics
 	err, failed := s.s.Stream.Sync(ctx, op)
 	if err == nil {
 		err = failed
 	}
-	s.s.Leave()
 	return err
 }
 
@@ -509,13 +510,16 @@ func (e *Event) Sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer e.end() // also if a method of ctx panics
+	if ctx == nil {
+		return wait.Ended(op, ctx)
+	}
 	_, err = es.Wait(ctx, op)
-	e.end()
 	return err
 }
 
 // OnDone calls fn once with the error of the event's work, soon after the work has finished, at the latest when the device
-// is closed. The event may be closed earlier. fn runs on a goroutine that the device's other waits share: fn must be quick,
+// is closed. The event may be closed earlier. fn runs on a goroutine of its own, but the device's other waits wait for it: fn must be quick,
 // must not block, and must not take a lock that a goroutine holds while it waits for work. [Stream.OnDone] has no such limits.
 func (e *Event) OnDone(fn func(error)) error {
 	const op = "call a function"
@@ -527,7 +531,11 @@ func (e *Event) OnDone(fn func(error)) error {
 	if fn == nil {
 		return es.dev.Failure(op, ErrInvalidArgument, "nil function")
 	}
-	es.OnDone(fn)
+	es.OnDone(func(err error) {
+		var ended sync.WaitGroup
+		ended.Go(func() { fn(err) }) // it may end its goroutine, but not the one that waits for the device's work
+		ended.Wait()
+	})
 	return nil
 }
 

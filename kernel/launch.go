@@ -99,6 +99,9 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 	if k == nil || k.p == nil {
 		return nil, hal.Errorf("launch", hal.ErrInvalidArgument, "nil or zero kernel")
 	}
+	if ctx == nil {
+		return nil, layer.Ended("launch", ctx)
+	}
 	round := k.p.round.Load()
 	list := k.on.Load()
 	if list != nil {

@@ -166,8 +166,8 @@ func (p *Program) module(ctx context.Context, op string, dev *hal.Device) (*load
 	if common == nil {
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil or zero device")
 	}
-	if ctx.Err() != nil {
-		return nil, layer.Interrupted(op, ctx)
+	if err := layer.Ended(op, ctx); err != nil {
+		return nil, err
 	}
 	if err := p.staleAtLaunch(); err != nil {
 		return nil, err

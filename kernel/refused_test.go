@@ -13,6 +13,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/hal/driver"
 	"github.com/go-halyard/halyard/internal/layer"
+	"github.com/go-halyard/halyard/internal/testing/divided"
 	"github.com/go-halyard/halyard/internal/testing/fixture"
 	"github.com/go-halyard/halyard/internal/testing/hooked"
 	"github.com/go-halyard/halyard/kernel"
@@ -108,4 +109,36 @@ func TestALaunchOnAStreamThatIsClosedMeanwhile(t *testing.T) {
 	require.NoError(t, program(t).Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.Out(y), kernel.Value(uint32(7)), kernel.Value(uint32(0))))
 	require.NoError(t, <-closed)
 	require.EqualValues(t, 7, contents(t, y)[63])
+}
+
+// No call takes a nil context, also when the program is loaded.
+func TestNilContextsAreRefused(t *testing.T) {
+	var none context.Context
+	_, streams := devices(t, 1)
+	s := streams[0]
+	x, y := made(t, make([]float32, 8)...), made(t, make([]float32, 8)...)
+	split, err := kernel.NewSplit(streams...)
+	require.NoError(t, err)
+	step, err := kernel.Record(ctx, s, func(step *kernel.Step) error {
+		return divided.SaxpyOn(ctx, s, step.Grid(hal.Over(8)), 1, x, y)
+	})
+	require.NoError(t, err)
+	for range 2 {
+		for name, call := range map[string]func() error{
+			"Launch":  func() error { return divided.SaxpyOn(none, s, hal.Over(8), 1, x, y) },
+			"divided": func() error { return divided.SaxpyOn(none, nil, split.Grid(hal.Over(8).Of(4)), 1, x, y) },
+			"Record":  func() error { _, err := kernel.Record(none, s, func(*kernel.Step) error { return nil }); return err },
+			"Run":     func() error { return step.Run(none) },
+			"recorded": func() error {
+				_, err := kernel.Record(ctx, s, func(step *kernel.Step) error { return divided.SaxpyOn(none, s, step.Grid(hal.Over(8)), 1, x, y) })
+				return err
+			},
+		} {
+			err := call()
+			require.ErrorIs(t, err, hal.ErrInvalidArgument, name)
+			require.ErrorContains(t, err, "nil context", name)
+		}
+		require.NoError(t, divided.SaxpyOn(ctx, s, hal.Over(8), 1, x, y))
+		require.NoError(t, step.Run(ctx))
+	}
 }

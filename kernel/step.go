@@ -80,6 +80,8 @@ func Record(ctx context.Context, stream *hal.Stream, fn func(*Step) error) (*Ste
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	case stream == nil:
 		return nil, hal.Errorf(op, hal.ErrInvalidArgument, "nil stream")
+	case ctx == nil:
+		return nil, layer.Ended(op, ctx)
 	}
 	l := &launches{}
 	s := &Step{stream: stream, recording: l}
@@ -212,6 +214,9 @@ func (s *Step) Run(ctx context.Context) (err error) {
 	}
 	if l == nil {
 		return hal.Errorf(op, hal.ErrClosed, "the step is closed")
+	}
+	if ctx == nil {
+		return layer.Ended(op, ctx)
 	}
 	if l.plain {
 		return l.each(ctx, s.stream)

@@ -46,8 +46,8 @@ func (a *Array[T]) Overwrite(ctx context.Context, fn func(Accessor[T]) error) er
 	if a.solid() {
 		return a.inPlace(ctx, op, coherence.Overwrite, fn)
 	}
-	if ctx.Err() != nil {
-		return layer.Interrupted(op, ctx)
+	if err := layer.Ended(op, ctx); err != nil {
+		return err
 	}
 	to := a.at.packed()
 	data := make([]T, a.Len())

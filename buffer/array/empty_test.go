@@ -2,7 +2,9 @@ package array_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,4 +101,31 @@ func TestNilArrayAndString(t *testing.T) {
 	require.Equal(t, "array of shape [2 3] in a buffer of 6 int32", fmt.Sprint(a))
 	require.NoError(t, a.Close())
 	require.Equal(t, "array of shape [2 3] in a closed buffer of 6 int32", fmt.Sprint(a))
+}
+
+// No call takes a nil context.
+func TestNilContextsAreRefused(t *testing.T) {
+	var none context.Context
+	_, s := openDevice(t)
+	whole := counted(t, array.RowMajor, 4, 4)
+	part := view(t)(whole.Slice(array.All(), array.Between(1, 3)))
+	nothing := func(array.Accessor[int32]) error { return nil }
+	for _, a := range []*array.Array[int32]{whole, part} {
+		for name, call := range map[string]func() error{
+			"View":           func() error { return a.View(none, nothing) },
+			"Update":         func() error { return a.Update(none, nothing) },
+			"Overwrite":      func() error { return a.Overwrite(none, nothing) },
+			"At":             func() error { _, err := a.At(none, 0, 0); return err },
+			"Set":            func() error { return a.Set(none, 1, 0, 0) },
+			"Pack":           func() error { _, err := a.Pack(none); return err },
+			"CopyFrom":       func() error { return a.CopyFrom(none, counted(t, array.RowMajor, 4, a.Shape()[1])) },
+			"Values":         func() error { _, err := a.Values(none); return err },
+			"WriteNPY":       func() error { _, err := a.WriteNPY(none, io.Discard); return err },
+			"AcquireStrided": func() error { _, err := a.AcquireStrided(none, s, coherence.Read); return err },
+		} {
+			err := call()
+			require.ErrorIs(t, err, hal.ErrInvalidArgument, name)
+			require.ErrorContains(t, err, "nil context", name)
+		}
+	}
 }

@@ -65,8 +65,8 @@ func imported[T buffer.Number](ctx context.Context, op string, m Managed, o opti
 		}
 		return nil, nil, err
 	}
-	if ctx.Err() != nil && o.copied {
-		return nil, nil, layer.Interrupted(op, ctx)
+	if err := layer.Ended(op, ctx); err != nil && (o.copied || ctx == nil) {
+		return nil, nil, err
 	}
 	own := newOwner(deleter, m.Address)
 	var zero T

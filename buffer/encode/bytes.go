@@ -181,8 +181,8 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	if r == nil {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil reader")
 	}
-	if x.ctx.Err() != nil {
-		return 0, layer.Interrupted(op, x.ctx)
+	if err := layer.Ended(op, x.ctx); err != nil {
+		return 0, err
 	}
 	size := int64(x.b.Size())
 	data, err := io.ReadAll(io.LimitReader(r, size+1))

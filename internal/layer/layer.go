@@ -149,3 +149,6 @@ var ReportLeak = function[func(hal.Leak)]("ReportLeak")
 
 // Interrupted returns the error of an operation that gave up because ctx ended: of kind ErrNotReady, wrapping the context's cause.
 var Interrupted = function[func(op string, ctx context.Context) error]("Interrupted")
+
+// Ended returns an error of kind ErrInvalidArgument if ctx is nil, and that of Interrupted if ctx has ended.
+var Ended = function[func(op string, ctx context.Context) error]("Ended")

@@ -148,13 +148,13 @@ func (q *Queue[V]) excluding(e *Entry[V], seq uint64) *Entry[V] {
 // Wait waits until e is opened, or, if e has not entered, until the other entry has ended; unlocked runs a function while other goroutines
 // may use the queue. If ctx ends first, Wait returns its error, and the caller ends e.
 func (q *Queue[V]) Wait(ctx context.Context, e, other *Entry[V], unlocked func(func())) error {
-	admit := make(chan struct{})
+	admit, ended := make(chan struct{}), ctx.Done()
 	e.admit = admit
 	e.wait(other)
 	unlocked(func() {
 		select {
 		case <-admit:
-		case <-ctx.Done():
+		case <-ended:
 		}
 	})
 	if e.admit == nil {

@@ -57,6 +57,17 @@ func Interrupted(op string, ctx context.Context) error {
 	return &driver.Error{Op: op, Device: -1, Kind: driver.ErrNotReady, Err: context.Cause(ctx)}
 }
 
+// Ended returns an error if ctx is nil or has ended.
+func Ended(op string, ctx context.Context) error {
+	switch {
+	case ctx == nil:
+		return &driver.Error{Op: op, Device: -1, Kind: driver.ErrInvalidArgument, Detail: "nil context"}
+	case ctx.Err() != nil:
+		return Interrupted(op, ctx)
+	}
+	return nil
+}
+
 // isKind is errors.Is for an error that is known to be a *driver.Error, if it has a kind.
 func isKind(err, kind error) bool {
 	e, ok := err.(*driver.Error)
@@ -266,6 +277,9 @@ func (s *Stream) Peek() (bool, error) {
 // Sync waits until all work enqueued before the call has finished, and returns in err an error of that work. failed is an error of the
 // driver's call itself, not of the work.
 func (s *Stream) Sync(ctx context.Context, op string) (err, failed error) {
+	if err := Ended(op, ctx); err != nil {
+		return err, nil
+	}
 	upTo := s.held.mark()
 	s.bridges.help(ctx, s.bridges.made.Load())
 	if w := &s.dev.watch; ctx.Done() == nil && w.reserveWait() {
@@ -275,9 +289,6 @@ func (s *Stream) Sync(ctx context.Context, op string) (err, failed error) {
 			s.held.drop(upTo)
 			return s.report(nil), nil
 		}
-	}
-	if ctx.Err() != nil {
-		return Interrupted(op, ctx), nil
 	}
 	done, err := s.ask()
 	switch {
