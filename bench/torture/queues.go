@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-halyard/halyard"
@@ -22,7 +23,7 @@ func init() {
 		scenario{name: "queues of one stream", do: queuesOfOneStream, limit: 2 * time.Minute,
 			what: "two to four queues share a stream; calls of some fail, among them kernels on the host; each queue reports its own failure and nobody else's, and the others have the right numbers"},
 		scenario{name: "requests and a budget", do: budgets, limit: 2 * time.Minute,
-			what: "goroutines want more memory together than the budget of a device has, but none wants more than that alone; each waits until the leases of others have ended, and none fails"})
+			what: "goroutines want more memory together than the budget of a device has, but none wants more than that alone; each waits until the calls of others have ended, one holds leases meanwhile, and none fails"})
 }
 
 // tenant is a queue on a stream that others use too.
@@ -126,6 +127,7 @@ func budgets(r *run) {
 	able := r.computing(devs)
 	d := devs[r.rng.IntN(len(devs))]
 	launches := slices.Contains(able, d)
+	var holds sync.Mutex // held with leases that the program ends: nobody waits for such leases, so they leave room for a launch
 	buffer.SetBudget(d, most*size)
 	defer buffer.SetBudget(d, 0)
 	r.within(stuck, "requests on "+d.Name(), func() {
@@ -146,8 +148,10 @@ func budgets(r *run) {
 				case way == 0:
 					all[i].View(func(got []float32) { r.equal(got, want[i]) })
 				case way == 1: // leases that last until the end of the work
+					holds.Lock()
 					l, err := buffer.AcquireAll(r.ctx, s, all[i].Want(coherence.Overwrite), all[j].Want(coherence.ReadWrite))
 					if err != nil {
+						holds.Unlock()
 						r.unexplained(fmt.Errorf("on %s: %w", d.Name(), err))
 						continue
 					}
@@ -155,6 +159,7 @@ func budgets(r *run) {
 					want[i] = 0
 					r.must(s.Sync(r.ctx))
 					r.must(l.Release())
+					holds.Unlock()
 				case way == 2 && launches:
 					small.Saxpy(q, 3, all[i], all[j])
 					want[j] += 3 * want[i]
