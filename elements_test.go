@@ -48,7 +48,7 @@ func TestElementsWithFieldsOnAQueue(t *testing.T) {
 	bad := halyard.New[named](q, 3)
 	require.ErrorIs(t, q.Err(), hal.ErrInvalidArgument)
 	require.ErrorContains(t, q.Err(), "elements_test.go:48: ")
-	require.ErrorContains(t, q.Err(), "halyard_test.named.Names[0] is a string; an element has numbers, bool, and arrays and structures of them only")
+	require.ErrorContains(t, q.Err(), "halyard_test.named.Names[0] is of type string; an element has numbers, bool, and arrays and structures of them only")
 	require.Zero(t, halyard.As[struct{}](bad).Len())
 }
 

@@ -106,8 +106,7 @@ func layoutOf(t reflect.Type) (why *string) {
 	}
 	text := fmt.Sprintf("a %v of %d bytes; a value has 1 to %d", t, t.Size(), maxValue)
 	if bad != nil {
-		text = fmt.Sprintf("a %v, which contains a %v (%s %s); only numbers of fixed width and bool are passed by value", t, bad.Type,
-			bad.Path, bad.Why)
+		text = fmt.Sprintf("a %v: %s %s; only numbers of fixed width and bool are passed by value", t, bad.Path, bad.Why)
 	}
 	refusedLayouts.Store(t, &text)
 	return &text

@@ -16,9 +16,8 @@ type Layout struct {
 
 // Bad is the first part of a type that keeps it from having one layout everywhere.
 type Bad struct {
-	Path string       // of the part, such as Sphere.Name; the type itself if the part is all of it
-	Type reflect.Type // of the part
-	Why  string       // such as "is a string"
+	Path string // of the part, such as Sphere.Name; the type itself if the part is all of it
+	Why  string // such as "is of type string"
 }
 
 // layouts caches the results of Of.
@@ -40,7 +39,7 @@ func Of(t reflect.Type) *Layout {
 func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 	bad := func(format string, args ...any) {
 		if l.Bad == nil {
-			l.Bad = &Bad{path, t, fmt.Sprintf(format, args...)}
+			l.Bad = &Bad{path, fmt.Sprintf(format, args...)}
 		}
 	}
 	switch t.Kind() {
@@ -53,17 +52,17 @@ func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 	case reflect.Complex64, reflect.Complex128:
 		return t.Size(), t.Size() / 2
 	case reflect.Int, reflect.Uint:
-		bad("is an %v, whose size depends on the platform; use %v32 or %[1]v64", t.Kind(), t.Kind())
+		bad("has a size that depends on the platform; use %v32 or %[1]v64", t.Kind())
 	case reflect.Array:
 		if t.Len() == 0 { // C has no such member, and Go may add padding for it
-			bad("is a %v, which has no bytes", t)
+			bad("has no bytes")
 			return 1, 1
 		}
 		size, align = l.survey(t.Elem(), path+"[0]")
 		return size * uintptr(t.Len()), align
 	case reflect.Struct:
 		if t.NumField() == 0 {
-			bad("is a %v, which has no bytes", t)
+			bad("has no bytes")
 			return 1, 1
 		}
 		align = 1
@@ -72,7 +71,7 @@ func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 			n, a := l.survey(f.Type, path+"."+f.Name)
 			size, align = roundUp(size, a), max(align, a)
 			if size != f.Offset && l.Bad == nil { // numbers of 8 bytes on systems of 32 bits
-				l.Bad = &Bad{path + "." + f.Name, f.Type, fmt.Sprintf(
+				l.Bad = &Bad{path + "." + f.Name, fmt.Sprintf(
 					"starts at byte %d here and at byte %d on devices; put fields of 8 bytes first, or padding before them",
 					f.Offset, size)}
 			}
@@ -83,7 +82,10 @@ func (l *Layout) survey(t reflect.Type, path string) (size, align uintptr) {
 		}
 		return size, align
 	default:
-		bad("is a %v", t)
+		if path == t.String() {
+			bad("has no fixed layout")
+		}
+		bad("is of type %v", t)
 	}
 	return 1, 1
 }

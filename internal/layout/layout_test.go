@@ -34,20 +34,20 @@ func TestOf(t *testing.T) {
 		value     any
 		path, why string
 	}{
-		{"", "string", "is a string"},
-		{0, "int", "is an int, whose size depends on the platform; use int32 or int64"},
-		{struct{ N [2]uint }{}, "struct { N [2]uint }.N[0]", "is an uint, whose size depends on the platform; use uint32 or uint64"},
-		{named{}, "layout_test.named.Name", "is a string"},
-		{[4]*int{}, "[4]*int[0]", "is a *int"},
-		{[]int8{}, "[]int8", "is a []int8"},
-		{map[int8]int8{}, "map[int8]int8", "is a map[int8]int8"},
-		{func() {}, "func()", "is a func()"},
-		{make(chan int8), "chan int8", "is a chan int8"},
-		{struct{ V any }{}, "struct { V interface {} }.V", "is a interface {}"},
-		{uintptr(0), "uintptr", "is a uintptr"},
-		{unsafe.Pointer(nil), "unsafe.Pointer", "is a unsafe.Pointer"},
-		{struct{}{}, "struct {}", "is a struct {}, which has no bytes"},
-		{struct{ A [0]int8 }{}, "struct { A [0]int8 }.A", "is a [0]int8, which has no bytes"},
+		{"", "string", "has no fixed layout"},
+		{0, "int", "has a size that depends on the platform; use int32 or int64"},
+		{struct{ N [2]uint }{}, "struct { N [2]uint }.N[0]", "has a size that depends on the platform; use uint32 or uint64"},
+		{named{}, "layout_test.named.Name", "is of type string"},
+		{[4]*int{}, "[4]*int[0]", "is of type *int"},
+		{[]int8{}, "[]int8", "has no fixed layout"},
+		{map[int8]int8{}, "map[int8]int8", "has no fixed layout"},
+		{func() {}, "func()", "has no fixed layout"},
+		{make(chan int8), "chan int8", "has no fixed layout"},
+		{struct{ V any }{}, "struct { V interface {} }.V", "is of type interface {}"},
+		{uintptr(0), "uintptr", "has no fixed layout"},
+		{unsafe.Pointer(nil), "unsafe.Pointer", "has no fixed layout"},
+		{struct{}{}, "struct {}", "has no bytes"},
+		{struct{ A [0]int8 }{}, "struct { A [0]int8 }.A", "has no bytes"},
 	} {
 		bad := layout.Of(reflect.TypeOf(c.value)).Bad
 		require.NotNil(t, bad, "%T", c.value)
