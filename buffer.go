@@ -10,6 +10,7 @@ import (
 	"github.com/go-halyard/halyard/buffer"
 	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 )
 
 // Buffer is a sequence of elements that the host and the queue's device share: whoever reads it sees what was written last. Calls on it go
@@ -98,7 +99,7 @@ func (x *Buffer[T]) values(op string) (values []T, ok bool) {
 	values = make([]T, x.Len())
 	if x.begin(op) {
 		defer x.end()
-		if ok = !x.q.keep(called(op, x.b.CopyOut(x.q.ctx, values))); !ok {
+		if ok = !x.q.keep(layer.Called(op, x.b.CopyOut(x.q.ctx, values))); !ok {
 			clear(values)
 		}
 	}
@@ -130,7 +131,7 @@ func (x *Buffer[T]) SetValues(data []T) {
 	const op = "SetValues"
 	if x.begin(op) {
 		defer x.end()
-		x.q.keep(called(op, x.b.CopyIn(x.q.ctx, data)))
+		x.q.keep(layer.Called(op, x.b.CopyIn(x.q.ctx, data)))
 	}
 }
 
@@ -139,7 +140,7 @@ func (x *Buffer[T]) Fill(v T) {
 	const op = "Fill"
 	if x.begin(op) {
 		defer x.end()
-		x.q.keep(called(op, x.b.FillOn(x.q.ctx, x.q.stream, v)))
+		x.q.keep(layer.Called(op, x.b.FillOn(x.q.ctx, x.q.stream, v)))
 	}
 }
 
@@ -280,7 +281,7 @@ func As[U, T buffer.Element](x *Buffer[T]) *Buffer[U] {
 	if x.begin(op) {
 		defer x.end()
 		b, err := buffer.Reinterpret[U](x.b)
-		if !x.q.keep(called(op, err)) {
+		if !x.q.keep(layer.Called(op, err)) {
 			y.b = b
 		}
 	}

@@ -107,7 +107,7 @@ func Open(ctx context.Context, device ...string) *Queue {
 	if err == nil && c.stream == nil {
 		c.stream, err = c.dev.NewStream()
 	}
-	c.keep(called(op, err))
+	c.keep(layer.Called(op, err))
 	return q
 }
 
@@ -139,18 +139,6 @@ func listed(ctx context.Context, err error) error {
 	}
 	more.Detail += "the devices here are " + strings.Join(names, ", ")
 	return &more
-}
-
-// called gives an error of a call below the name of the method that the program has called. The error of a launch, which a later call may
-// be the first to find, keeps its name.
-func called(op string, err error) error {
-	e, ok := err.(*hal.Error)
-	if !ok || strings.EqualFold(e.Op, "launch") {
-		return err
-	}
-	here := *e
-	here.Op = op
-	return &here
 }
 
 // On makes a queue of a stream, which stays the program's: Close waits for its work and leaves it open.
@@ -267,7 +255,7 @@ func (q *Queue) Sync() {
 	const op = "Sync"
 	if c := q.core(); c.begin(op) {
 		defer c.end()
-		c.keep(called(op, c.sync(c.ctx)))
+		c.keep(layer.Called(op, c.sync(c.ctx)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/layer"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -48,7 +49,7 @@ func (q *Queue) Record(fn func(*Queue)) *Step {
 		fn(&Queue{c: s.q, step: k})
 		return nil
 	})
-	if s.q.keep(called(op, err)) {
+	if s.q.keep(layer.Called(op, err)) {
 		return s
 	}
 	s.s, s.id = made, s.q.add(made)
@@ -64,7 +65,7 @@ func (s *Step) Run() {
 	const op = "Run"
 	if s.begin(op) {
 		defer s.q.end()
-		s.q.keep(called(op, s.s.Run(s.q.ctx)))
+		s.q.keep(layer.Called(op, s.s.Run(s.q.ctx)))
 		runtime.KeepAlive(s)
 	}
 }

@@ -13,7 +13,7 @@ func WaitsForFrees() bool {
 }
 
 // DevicesOf is what Devices makes of the reports of all backends.
-var DevicesOf = devices
+func DevicesOf(reports []Report) ([]Info, error) { return devices("devices", reports) }
 
 // Best is the index of the device that Default opens, of those that Devices lists.
 var Best = best

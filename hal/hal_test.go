@@ -82,6 +82,20 @@ func TestDevicesFollowTheSelection(t *testing.T) {
 	}
 }
 
+func TestErrorsNameTheCall(t *testing.T) {
+	late, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, call := range map[string]func() error{
+		"default":  func() error { _, err := hal.Default(late); return err },
+		"open all": func() error { _, err := hal.OpenAll(late); return err },
+		"devices":  func() error { _, err := hal.Devices(late); return err },
+	} {
+		var e *hal.Error
+		require.ErrorAs(t, call(), &e)
+		require.Equal(t, name, e.Op)
+	}
+}
+
 func TestNoDeviceHasTheReasonOfEachBackend(t *testing.T) {
 	_, err := hal.DevicesOf([]hal.Report{
 		{Backend: "a", Err: &hal.Error{Backend: "a", Device: -1, Kind: hal.ErrUnavailable, Detail: "no liba.so"}},

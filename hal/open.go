@@ -67,12 +67,17 @@ func List(ctx context.Context) []Report {
 // (ErrNotReady), if the settings of one are wrong (ErrInvalidArgument), or if EnvDevices names a device that does not exist. If no
 // backend has a device, the error is of kind ErrUnavailable and has the reason of each.
 func Devices(ctx context.Context) ([]Info, error) {
-	if err := wait.Ended("devices", ctx); err != nil {
+	return selected(ctx, "devices")
+}
+
+// selected is Devices for the call op.
+func selected(ctx context.Context, op string) ([]Info, error) {
+	if err := wait.Ended(op, ctx); err != nil {
 		return nil, err
 	}
 	selection := os.Getenv(EnvDevices)
 	if strings.TrimSpace(selection) == "" {
-		return devices(List(ctx))
+		return devices(op, List(ctx))
 	}
 	var chosen []Info
 	for _, name := range strings.Split(selection, ",") {
@@ -87,13 +92,13 @@ func Devices(ctx context.Context) ([]Info, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, Errorf("devices", ErrUnavailable, "%s=%s: no device found", EnvDevices, selection)
+		return nil, Errorf(op, ErrUnavailable, "%s=%s: no device found", EnvDevices, selection)
 	}
 	return chosen, nil
 }
 
 // devices returns the devices of all reports, or why there is none.
-func devices(reports []Report) ([]Info, error) {
+func devices(op string, reports []Report) ([]Info, error) {
 	var all []Info
 	why := "no device found"
 	for _, r := range reports {
@@ -109,7 +114,7 @@ func devices(reports []Report) ([]Info, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, Errorf("devices", ErrUnavailable, "%s", why)
+		return nil, Errorf(op, ErrUnavailable, "%s", why)
 	}
 	shown := func(i Info) bool {
 		return slices.ContainsFunc(all, func(other Info) bool { return choice(other) < choice(i) && other.SameHardware(i) })
@@ -187,7 +192,7 @@ func OpenWith(ctx context.Context, b driver.Backend, ordinal int) (*Device, erro
 
 // OpenAll opens every device that [Devices] lists. On error no device stays open.
 func OpenAll(ctx context.Context) ([]*Device, error) {
-	infos, err := Devices(ctx)
+	infos, err := selected(ctx, "open all")
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +214,7 @@ func OpenAll(ctx context.Context) ([]*Device, error) {
 // first device that is not of the backend host: a processor that OpenCL drives, for example, which compiles kernels from source, as the
 // host backend does not. If there is no other, it opens the host. It leaves out devices that run few kernels (Info.Compute.NoInt64).
 func Default(ctx context.Context) (*Device, error) {
-	infos, err := Devices(ctx)
+	infos, err := selected(ctx, "default")
 	if err != nil {
 		return nil, err
 	}

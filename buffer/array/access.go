@@ -54,7 +54,7 @@ func (a *Array[T]) Overwrite(ctx context.Context, fn func(Accessor[T]) error) er
 	if err := within(data, &to, true, fn); err != nil {
 		return err
 	}
-	return a.scatter(ctx, data)
+	return a.scatter(ctx, op, data)
 }
 
 // solid reports whether the elements fill one unbroken range, in whatever order.
@@ -72,13 +72,21 @@ func (a *Array[T]) inPlace(ctx context.Context, op string, mode coherence.Mode, 
 		return hal.Errorf(op, hal.ErrInvalidArgument, "nil function")
 	}
 	pieces := ranges(a.at.pieces(maxRuns))
-	at := a.at
+	run := struct {
+		at  layout
+		ran bool
+	}{at: a.at}
 	if len(pieces) > 0 {
-		at.off -= pieces[0].Lo
+		run.at.off -= pieces[0].Lo
 	}
-	return a.b.AccessRanges(ctx, mode, pieces, func(s []T) error {
-		return within(s, &at, mode != coherence.Read, fn)
+	err := a.b.AccessRanges(ctx, mode, pieces, func(s []T) error {
+		run.ran = true
+		return within(s, &run.at, mode != coherence.Read, fn)
 	})
+	if run.ran {
+		return err // the program's
+	}
+	return layer.Called(op, err)
 }
 
 func ranges(spans []span) []buffer.Range {
@@ -91,7 +99,7 @@ func ranges(spans []span) []buffer.Range {
 
 // transfer copies the elements, in the order of their places in the buffer, to or from data, which has the same length. No other
 // elements are moved. One access has at most maxRuns ranges.
-func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) error {
+func (a *Array[T]) transfer(ctx context.Context, op string, mode coherence.Mode, data []T) error {
 	var batch []buffer.Range
 	flush := func() error {
 		err := a.b.AccessRanges(ctx, mode, batch, func(s []T) error {
@@ -107,7 +115,7 @@ func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) 
 			return nil
 		})
 		batch = batch[:0]
-		return err
+		return layer.Called(op, err)
 	}
 	for r := range a.at.runs() {
 		if batch = append(batch, buffer.Range{Lo: r.lo, Hi: r.hi}); len(batch) == maxRuns {
@@ -123,33 +131,35 @@ func (a *Array[T]) transfer(ctx context.Context, mode coherence.Mode, data []T) 
 }
 
 // gather reads the elements in the order of their places, which is the layout at.packed.
-func (a *Array[T]) gather(ctx context.Context, data []T) error {
-	return a.transfer(ctx, coherence.Read, data)
+func (a *Array[T]) gather(ctx context.Context, op string, data []T) error {
+	return a.transfer(ctx, op, coherence.Read, data)
 }
 
 // scatter overwrites the elements with data, in the order of their places.
-func (a *Array[T]) scatter(ctx context.Context, data []T) error {
-	return a.transfer(ctx, coherence.Overwrite, data)
+func (a *Array[T]) scatter(ctx context.Context, op string, data []T) error {
+	return a.transfer(ctx, op, coherence.Overwrite, data)
 }
 
 // At returns one element, and moves only that element to the host. If an index is out of range, the error is of kind ErrOutOfRange; if the
 // number of indices is wrong, of kind ErrInvalidArgument. For many elements [Array.View] costs less.
 func (a *Array[T]) At(ctx context.Context, index ...int) (value T, err error) {
-	b, err := a.element("At", index)
+	const op = "At"
+	b, err := a.element(op, index)
 	if err != nil {
 		return value, err
 	}
 	err = b.View(ctx, func(s []T) error { value = s[0]; return nil })
-	return value, err
+	return value, layer.Called(op, err)
 }
 
 // Set changes one element, with the errors of [Array.At]. Only that element becomes stale in other replicas. Nothing is moved.
 func (a *Array[T]) Set(ctx context.Context, value T, index ...int) error {
-	b, err := a.element("Set", index)
+	const op = "Set"
+	b, err := a.element(op, index)
 	if err != nil {
 		return err
 	}
-	return b.Overwrite(ctx, func(s []T) error { s[0] = value; return nil })
+	return layer.Called(op, b.Overwrite(ctx, func(s []T) error { s[0] = value; return nil }))
 }
 
 func (a *Array[T]) element(op string, index []int) (*buffer.Buffer[T], error) {
@@ -196,7 +206,7 @@ func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T],
 			b, err = b.Clone(ctx)
 		}
 		if err != nil {
-			return nil, err
+			return nil, layer.Called(op, err)
 		}
 		return &Array[T]{b: b, at: dense(order, a.at.shape)}, nil
 	}
@@ -204,9 +214,9 @@ func (a *Array[T]) pack(ctx context.Context, op string, order Order) (*Array[T],
 	if err != nil {
 		return nil, err
 	}
-	if err := c.b.Overwrite(ctx, func(s []T) error { return a.read(ctx, &c.at, s) }); err != nil {
+	if err := c.b.Overwrite(ctx, func(s []T) error { return a.read(ctx, op, &c.at, s) }); err != nil {
 		_ = c.Close()
-		return nil, err
+		return nil, layer.Called(op, err)
 	}
 	return c, nil
 }
@@ -238,20 +248,20 @@ func (a *Array[T]) CopyFrom(ctx context.Context, src *Array[T]) error {
 		}
 	}
 	data := make([]T, a.Len())
-	if err := src.read(ctx, &to, data); err != nil {
+	if err := src.read(ctx, op, &to, data); err != nil {
 		return err
 	}
-	return a.scatter(ctx, data)
+	return a.scatter(ctx, op, data)
 }
 
 // read copies the elements to dst, in the layout to.
-func (a *Array[T]) read(ctx context.Context, to *layout, dst []T) error {
+func (a *Array[T]) read(ctx context.Context, op string, to *layout, dst []T) error {
 	from := a.at.packed()
 	if to.same(&from) {
-		return a.gather(ctx, dst)
+		return a.gather(ctx, op, dst)
 	}
 	data := make([]T, len(dst))
-	if err := a.gather(ctx, data); err != nil {
+	if err := a.gather(ctx, op, data); err != nil {
 		return err
 	}
 	copyElements(dst, to, data, &from)
@@ -260,12 +270,16 @@ func (a *Array[T]) read(ctx context.Context, to *layout, dst []T) error {
 
 // Values returns a copy of the elements in row-major order.
 func (a *Array[T]) Values(ctx context.Context) ([]T, error) {
-	if err := a.check("Values"); err != nil {
+	return a.values(ctx, "Values")
+}
+
+func (a *Array[T]) values(ctx context.Context, op string) ([]T, error) {
+	if err := a.check(op); err != nil {
 		return nil, err
 	}
 	to := dense(RowMajor, a.at.shape)
 	out := make([]T, a.Len())
-	if err := a.read(ctx, &to, out); err != nil {
+	if err := a.read(ctx, op, &to, out); err != nil {
 		return nil, err
 	}
 	return out, nil

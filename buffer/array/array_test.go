@@ -2,9 +2,11 @@ package array_test
 
 import (
 	"context"
+	"io"
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -334,10 +336,14 @@ func TestClosedArraysRefuse(t *testing.T) {
 		for name, err := range map[string]error{
 			"At": second(a.At(ctx, 0, 0)), "Set": a.Set(ctx, 1, 0, 0), "Values": second(a.Values(ctx)),
 			"View": column.View(ctx, func(array.Accessor[int32]) error { panic("ran") }), "Pack": second(column.Pack(ctx)),
-			"whole Pack": second(a.Pack(ctx)), "Acquire": second(a.TryAcquire(s, coherence.Read)),
+			"whole Pack": second(a.Pack(ctx)), "TryAcquire": second(a.TryAcquire(s, coherence.Read)),
 			"Overwrite": column.Overwrite(ctx, func(array.Accessor[int32]) error { return nil }),
+			"WriteNPY":  second(a.WriteNPY(ctx, io.Discard)), "part WriteNPY": second(column.WriteNPY(ctx, io.Discard)),
 		} {
 			require.ErrorIs(t, err, hal.ErrClosed, name)
+			var e *hal.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, name[strings.Index(name, " ")+1:], e.Op, "the error names the call that the program made")
 		}
 	}
 }

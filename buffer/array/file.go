@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/go-halyard/halyard/buffer"
+	"github.com/go-halyard/halyard/coherence"
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/npy"
 )
@@ -22,7 +23,7 @@ func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, er
 	if w == nil {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil writer")
 	}
-	err = a.inOrder(ctx, func(fortran bool, data []T) (err error) {
+	err = a.inOrder(ctx, op, func(fortran bool, data []T) (err error) {
 		written, err = npy.Write(w, fortran, a.at.shape, data)
 		return err
 	})
@@ -30,9 +31,9 @@ func (a *Array[T]) WriteNPY(ctx context.Context, w io.Writer) (written int64, er
 }
 
 // inOrder runs fn on the elements without gaps, in the array's order, or row-major if it has none.
-func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) error) error {
+func (a *Array[T]) inOrder(ctx context.Context, op string, fn func(fortran bool, data []T) error) error {
 	if order, ok := a.at.order(); ok {
-		return a.View(ctx, func(g Accessor[T]) error {
+		return a.inPlace(ctx, op, coherence.Read, func(g Accessor[T]) error {
 			data, err := g.Slice(order)
 			if err != nil {
 				return err
@@ -40,7 +41,7 @@ func (a *Array[T]) inOrder(ctx context.Context, fn func(fortran bool, data []T) 
 			return fn(order == ColumnMajor, data)
 		})
 	}
-	data, err := a.Values(ctx)
+	data, err := a.values(ctx, op)
 	if err != nil {
 		return err
 	}

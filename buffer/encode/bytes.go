@@ -71,7 +71,7 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	first, last := int(off)/w, (int(off)+n-1)/w
 	part, err := x.b.Slice(first, last+1)
 	if err != nil {
-		return 0, err
+		return 0, layer.Called(op, err)
 	}
 	err = part.View(x.ctx, func(s []T) error {
 		copy(p[:n], raw(s)[int(off)-first*w:])
@@ -79,7 +79,7 @@ func (x Bytes[T]) ReadAt(p []byte, off int64) (int, error) {
 	})
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, layer.Called(op, err)
 	case n < len(p):
 		return n, io.EOF
 	}
@@ -127,7 +127,7 @@ func (x Bytes[T]) WriteAt(p []byte, off int64) (int, error) {
 			n, err = x.write(first, first+1, skip, p[done:done+min(w-skip, len(p)-done)])
 		}
 		if err != nil {
-			return done, err
+			return done, layer.Called(op, err)
 		}
 		done += n
 	}
@@ -158,7 +158,9 @@ func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 	if w == nil {
 		return 0, hal.Errorf(op, hal.ErrInvalidArgument, "nil writer")
 	}
+	ran := false
 	err = x.b.View(x.ctx, func(s []T) error {
+		ran = true
 		n, err := w.Write(raw(s))
 		written = int64(n)
 		if err == nil && written < int64(len(raw(s))) {
@@ -166,6 +168,9 @@ func (x Bytes[T]) WriteTo(w io.Writer) (written int64, err error) {
 		}
 		return err
 	})
+	if !ran {
+		err = layer.Called(op, err)
+	}
 	return written, err
 }
 
@@ -196,7 +201,7 @@ func (x Bytes[T]) ReadFrom(r io.Reader) (int64, error) {
 	case n > size:
 		return n, hal.Errorf(op, hal.ErrOutOfRange, "the reader has more bytes than the %d of the buffer", size)
 	}
-	return n, x.b.Overwrite(x.ctx, func(s []T) error { copy(raw(s), data); return nil })
+	return n, layer.Called(op, x.b.Overwrite(x.ctx, func(s []T) error { copy(raw(s), data); return nil }))
 }
 
 var (
@@ -207,14 +212,15 @@ var (
 // MarshalBinary returns the elements as the contents of an .npy file with one axis. The file states their
 // type, number and byte order. half.Float16 is NumPy's float16, and a structure a record. It implements [encoding.BinaryMarshaler].
 func (x Bytes[T]) MarshalBinary() (data []byte, err error) {
-	if err := x.check("MarshalBinary"); err != nil {
+	const op = "MarshalBinary"
+	if err := x.check(op); err != nil {
 		return nil, err
 	}
 	err = x.b.View(x.ctx, func(s []T) (err error) {
 		data, err = npy.Append(nil, false, []int{len(s)}, s)
 		return err
 	})
-	return data, err
+	return data, layer.Called(op, err)
 }
 
 // UnmarshalBinary sets the elements from the result of MarshalBinary, which may come from a machine with the other byte
@@ -232,7 +238,7 @@ func (x Bytes[T]) UnmarshalBinary(data []byte) error {
 	if len(values) != x.b.Len() {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "the data has %d elements, but the buffer has %d", len(values), x.b.Len())
 	}
-	return x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil })
+	return layer.Called(op, x.b.Overwrite(x.ctx, func(s []T) error { copy(s, values); return nil }))
 }
 
 func decode[T buffer.Element](op string, data []byte) ([]T, error) {

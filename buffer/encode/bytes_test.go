@@ -267,8 +267,15 @@ func TestBadInputIsRefused(t *testing.T) {
 		}
 	}
 	require.NoError(t, b.Close())
-	require.ErrorIs(t, second(x.ReadAt(p, 0)), hal.ErrClosed)
-	require.ErrorIs(t, second(x.WriteAt(p, 0)), hal.ErrClosed)
+	for op, err := range map[string]error{
+		"ReadAt": second(x.ReadAt(p, 0)), "WriteAt": second(x.WriteAt(p, 0)), "WriteTo": second(x.WriteTo(io.Discard)),
+		"ReadFrom": second(x.ReadFrom(bytes.NewReader(make([]byte, b.Size())))), "MarshalBinary": second(x.MarshalBinary()),
+	} {
+		require.ErrorIs(t, err, hal.ErrClosed, op)
+		var e *hal.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, op, e.Op, "the error names the call that the program made")
+	}
 }
 
 // failing is a writer that takes n bytes.

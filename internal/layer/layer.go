@@ -4,6 +4,7 @@ package layer
 
 import (
 	"context"
+	"strings"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layer/slot"
@@ -152,3 +153,15 @@ var Interrupted = function[func(op string, ctx context.Context) error]("Interrup
 
 // Ended returns an error of kind ErrInvalidArgument if ctx is nil, and that of Interrupted if ctx has ended.
 var Ended = function[func(op string, ctx context.Context) error]("Ended")
+
+// Called gives an error of a call below the name of the method that the program has called. The error of a launch, which a later call may
+// be the first to find, keeps its name.
+func Called(op string, err error) error {
+	e, ok := err.(*hal.Error)
+	if !ok || strings.EqualFold(e.Op, "launch") {
+		return err
+	}
+	here := *e
+	here.Op = op
+	return &here
+}
