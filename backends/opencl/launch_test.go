@@ -245,7 +245,7 @@ func TestOffsetsArrive(t *testing.T) {
 		err := s.Launch(add, over(1, 1, pointer(part(mem, 4, 4)), value(uint32(5))))
 		if p.tier == tierBuffer {
 			wantKind(t, err, driver.ErrMisaligned)
-			wantWords(t, err.Error(), "kernel add", "argument 0", "offset 4", fmt.Sprint(align))
+			wantWords(t, err.Error(), "kernel add", "argument 0", "begins 4 bytes into", fmt.Sprint(align))
 		} else {
 			ok(t, err)
 			want[1] += 5
