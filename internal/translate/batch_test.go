@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,13 +120,10 @@ func main() {
 		var code struct {
 			Sum     string
 			Kernels map[string]kernel.Code
+			Written map[string]kernel.Written
 		}
 		check(gob.NewDecoder(must(os.Open("vulkan.gob"))).Decode(&code))
-		written := map[string]kernel.Written{}
-		for name := range code.Kernels {
-			written[name] = kernel.Written{Code: name}
-		}
-		p := kernel.New(kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: written})
+		p := kernel.New(kernel.Source{Name: "kernels", Portable: c, Indexes: sites, Kernels: code.Written})
 		p.Compiled(code.Sum, code.Kernels)
 		if os.Args[2] == "host:0" {
 			p = nil
@@ -203,12 +201,12 @@ func (w *work) data() (p Par, xs []uint32, fs, gs []float32, ys []uint64, zs []i
 		}
 		fs = append(fs, v)
 	}
-	p = Par{N: int32(next()), F: float32(int32(next())) / 65536, G: float64(int64(next())) / 65536}
+	p = Par{N: int32(next()), F: float32(int32(next())) / 65536, G: Wide(int64(next())) / 65536}
 	for i := range p.L {
 		p.L[i] = int64(next()) >> (next() % 60)
 	}
 	for i := range w.total() {
-		e := Elem{A: int16(next()), On: next()%3 == 0, List: [2]uint32{uint32(next()), uint32(i)}, G: float64(int32(next())) / 128}
+		e := Elem{A: int16(next()), On: next()%3 == 0, List: [2]uint32{uint32(next()), uint32(i)}, G: Wide(int32(next())) / 128}
 		e.In.F = fs[i%len(fs)]
 		es = append(es, e)
 	}
@@ -337,13 +335,15 @@ type batch struct {
 	devices  []string                 // the host and all of OpenCL and Vulkan, known after the first build
 	spent    map[string]time.Duration // by each kind of program
 	compared map[string]int           // the kernels that each device ran, and each architecture's compiler took
+	head     string                   // begins the package of the kernels
+	made     map[string]*Output       // the translations of the last build, by their text
 	plant    func(c string) string    // makes a mistake in the translation, if it is not nil
 	compiler string                   // flags of Go's compiler for the kernels and their launches
 }
 
 func newBatch(t *testing.T) *batch {
-	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), compiler: "-dwarf=false",
-		spent: map[string]time.Duration{}, compared: map[string]int{}}
+	return &batch{dir: module(t, map[string]string{"main.go": batchRunner}), compiler: "-dwarf=false", head: head,
+		spent: map[string]time.Duration{}, compared: map[string]int{}, made: map[string]*Output{}}
 }
 
 // program runs the program that was built, and returns the lines of its output.
@@ -362,22 +362,26 @@ func (b *batch) program(ctx context.Context, env []string, args ...string) []str
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// translateTexts translates kernels in one package.
-func translateTexts(kernels []text, which []int) (src string, made *Output, err error) {
-	imp, err := imports()
-	if err != nil {
-		return "", nil, err
-	}
+// translate translates kernels in one package, each list of a build once.
+func (b *batch) translate(kernels []text, which []int) (src string, made *Output, err error) {
 	var s strings.Builder
-	s.WriteString(head)
+	s.WriteString(b.head)
 	for _, k := range which {
 		s.WriteString(kernels[k].numbered(k))
 		if kernels[k].ends() {
 			s.WriteString(kernels[k].withoutEnd(k))
 		}
 	}
-	made, err = translatedWith(imp, s.String())
-	return s.String(), made, err
+	src = s.String()
+	if b.made[src] != nil {
+		return src, b.made[src], nil
+	}
+	imp, err := imports()
+	if err != nil {
+		return "", nil, err
+	}
+	b.made[src], err = translatedWith(imp, src)
+	return src, b.made[src], err
 }
 
 func (b *batch) build(ctx context.Context, kernels []text) error {
@@ -391,7 +395,8 @@ func (b *batch) build(ctx context.Context, kernels []text) error {
 		}
 		table += fmt.Sprintf("\t{%d, \"k%d\", %d, %#v, %#v, %d, %v, K%[2]dOn, %[8]s%[2]d},\n", kernels[k].seed, k, s.dims, s.block, s.blocks, s.beyond, kernels[k].fails(), function)
 	}
-	src, made, err := translateTexts(kernels, all)
+	clear(b.made)
+	src, made, err := b.translate(kernels, all)
 	if err != nil {
 		return fmt.Errorf("no translation: %w", err)
 	}
@@ -478,8 +483,11 @@ func (b *batch) runApart(ctx context.Context, apart [][]text, devices []string) 
 	return all, nil
 }
 
-// vulkan writes the kernels of a text as modules of SPIR-V.
-func (b *batch) vulkan(c string) error {
+// nests is how deep the conditions of a kernel are nested, in a generated file.
+var nests = regexp.MustCompile(`Code: "(\w+)",.* Nests: (\d+), NestsAt: "(.*?)"`)
+
+// vulkan writes the kernels of a text as modules of SPIR-V, with what a launch knows about them from the generated file.
+func (b *batch) vulkan(c string, generated []byte) error {
 	sum, all, err := codes(c)
 	if err != nil {
 		return err
@@ -490,17 +498,28 @@ func (b *batch) vulkan(c string) error {
 	}
 	defer file.Close()
 	type packed struct{ Words, Checked, Lacks string }
-	made := map[string]packed{}
+	type known struct {
+		Code    string
+		Nests   int
+		NestsAt string
+	}
+	made, written := map[string]packed{}, map[string]known{}
 	for name, k := range all {
+		written[name] = known{Code: name}
 		made[name] = packed{Lacks: k.lacks}
 		if k.lacks == "" {
 			made[name] = packed{build.Pack(k.plain.words), build.Pack(k.checked.words), ""}
 		}
 	}
+	for _, found := range nests.FindAllStringSubmatch(string(generated), -1) {
+		depth, _ := strconv.Atoi(found[2])
+		written[found[1]] = known{found[1], depth, found[3]}
+	}
 	return gob.NewEncoder(file).Encode(struct {
 		Sum     string
 		Kernels map[string]packed
-	}{sum, made})
+		Written map[string]known
+	}{sum, made, written})
 }
 
 var errNoCompiler = errors.New("the compiler is not there")
@@ -511,7 +530,7 @@ func (b *batch) device(ctx context.Context, env []string, d string, kernels []te
 	if len(list) == 0 {
 		return nil
 	}
-	_, made, err := translateTexts(kernels, list)
+	_, made, err := b.translate(kernels, list)
 	if err != nil {
 		return err
 	}
@@ -523,7 +542,7 @@ func (b *batch) device(ctx context.Context, env []string, d string, kernels []te
 	if err := os.WriteFile(filepath.Join(b.dir, file), []byte(c), 0o600); err != nil {
 		return err
 	}
-	if err := b.vulkan(c); err != nil {
+	if err := b.vulkan(c, made.Go); err != nil {
 		return err
 	}
 	args := []string{"compile", d, file}

@@ -52,9 +52,12 @@ func b(x bool) uint64 {
 	return 0
 }
 
+// Wide is the only type of 64 bits for numbers with a point in what random kernels are passed.
+type Wide = float64
+
 // Par is a structure that random kernels are passed.
 type Par struct {
-	G float64
+	G Wide
 	L [8]int64
 	N int32
 	F float32
@@ -66,11 +69,11 @@ type Elem struct {
 	On   bool
 	In   struct{ F float32 }
 	List [2]uint32
-	G    float64
+	G    Wide
 }
 
 func (e *Elem) sum() uint64 {
-	return uint64(e.A) + b(e.On)<<20 ^ f32(e.In.F)*31 ^ uint64(e.List[0])<<7 ^ uint64(e.List[1])<<9 ^ f64(e.G)
+	return uint64(e.A) + b(e.On)<<20 ^ f32(e.In.F)*31 ^ uint64(e.List[0])<<7 ^ uint64(e.List[1])<<9 ^ f64(float64(e.G))
 }
 
 var _ = bits.Len

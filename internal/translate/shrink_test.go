@@ -449,7 +449,7 @@ func (b *batch) shrunk(ctx context.Context, k text, devices []string) (string, s
 	if err != nil {
 		return small, "", err
 	}
-	_, made, err := translateTexts([]text{{k.seed, small}}, []int{0})
+	_, made, err := b.translate([]text{{k.seed, small}}, []int{0})
 	if err != nil {
 		return small, "", err
 	}

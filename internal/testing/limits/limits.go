@@ -1,4 +1,4 @@
-// Package limits has kernels in Go that come to the limits of drivers: programs with many rounds of loops, and deeply nested conditions.
+// Package limits has kernels in Go that come to the limits of drivers: programs with many rounds of loops.
 //
 //go:generate go run github.com/go-halyard/halyard/cmd/halyard kernels .
 package limits
