@@ -186,7 +186,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 
 // suite are the kernels of package conformance.
 var suite = []Kernel{
-	{Name: "put", Takes: "puu"}, {Name: "add", Takes: "ppuu"}, {Name: "scalars", Takes: "pbhulfb"}, {Name: "members", Takes: "pt"},
+	{Name: "put", Takes: "puu"}, {Name: "first_or_none", Takes: "ppu"}, {Name: "add", Takes: "ppuu"}, {Name: "scalars", Takes: "pbhulfb"}, {Name: "members", Takes: "pt"},
 	{Name: "visit", Takes: "p"}, {Name: "turn", Takes: "p"}, {Name: "shift", Takes: "pp"}, {Name: "shift_buffer", Takes: "p"}, {Name: "count", Takes: "p"},
 }
 

@@ -194,7 +194,11 @@ static int suite_first_or_none(const struct work *w) {
 }
 
 static u64 first_or_none_extent(const struct launch *l, int pointer) {
-    return pointer == 0 ? 0 : 4 * along(l); /* of x at most the first word is read */
+    u32 n;
+    memcpy(&n, l->params + l->fn->param[2].off, sizeof n);
+    if (pointer == 0)
+        return n ? 4 : 0;
+    return 4 * along(l);
 }
 
 static int suite_add(const struct work *w) {

@@ -17,9 +17,9 @@ static void follow(const struct stream *s, struct launch *l, u32 param, u64 addr
     const char *name = l->fn->name;
     u64 off;
     bool alias;
-    if (!extent && !addr)
-        return;
     struct block *b = block_find(addr, &off, &alias);
+    if (!extent && !b) /* of what the kernel does not touch any address will do, as the end of a memory */
+        return;
     if (!b || b->freed || b->freeing) {
         if (b)
             violation("%s: parameter %u of kernel %s is %s memory %u, which is freed", self.call, param, name, kind_name(b->kind), b->id);
