@@ -99,9 +99,9 @@ func launch(t *testing.T, name string, over hal.Grid) ([]int32, error) {
 // What goes wrong in a kernel is an error of its stream that names the kernel, the block and the line.
 func TestFailuresNameTheKernel(t *testing.T) {
 	for name, want := range map[string]string{
-		"outside":          `kernel outside, block 4,0,0: the function panicked: runtime error: index out of range \[64\] with length 64 \(host_test.go:21\)$`,
-		"outside together": `kernel outside together, block 4,0,0: the function panicked: runtime error: index out of range \[\d+\] with length 64 \(host_test.go:21\)$`,
-		"early":            `kernel early, block \d,0,0: the function let thread 1,0,0 end while thread \d+,0,0 waited at a barrier \(host_test.go:29\)$`,
+		"outside":          `kernel outside, block 4,0,0: the function panicked: runtime error: index out of range \[64\] with length 64 \(host_test.go:21\) \(launched at \S*host_test.go:90\)$`,
+		"outside together": `kernel outside together, block 4,0,0: the function panicked: runtime error: index out of range \[\d+\] with length 64 \(host_test.go:21\) \(launched at \S*host_test.go:90\)$`,
+		"early":            `kernel early, block \d,0,0: the function let thread 1,0,0 end while thread \d+,0,0 waited at a barrier \(host_test.go:29\) \(launched at \S*host_test.go:90\)$`,
 	} {
 		_, err := launch(t, name, hal.Blocks(5).Of(16))
 		require.Error(t, err, name)
