@@ -71,7 +71,7 @@ func TestReadSPIRV(t *testing.T) {
 			t.Errorf("%s: %d parameters", name, len(e.params))
 		}
 	}
-	if len(m.entries) != 9 || !m.chosen(0) || !m.chosen(specShared) || m.chosen(4) {
+	if len(m.entries) != 10 || !m.chosen(0) || !m.chosen(specShared) || m.chosen(4) {
 		t.Errorf("%d kernels, constants %v", len(m.entries), m.specs)
 	}
 	none, every := features{}, features{}
