@@ -34,7 +34,7 @@ func init() {
 		"Integer":          Arg.integer,
 		"Keep":             Arg.kept,
 		"Prepare":          (*Stream).prepare,
-		"Rename":           (*Kernel).rename,
+		"Describe":         (*Kernel).describe,
 		"KeepsFailures":    (*Stream).keepsFailures,
 		"FailsForGood":     (*Stream).failsForGood,
 		"Idle":             (*Stream).idle,

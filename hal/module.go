@@ -43,8 +43,8 @@ type kernelState struct {
 	drv  driver.Kernel
 	info KernelInfo
 
-	wrong   error // Image.Params contradicts the code
-	renamed bool  // see rename
+	wrong     error // Image.Params contradicts the code
+	described bool  // see describe
 }
 
 // failure returns an error about the kernel, whose name precedes the text.
@@ -230,14 +230,17 @@ func (k *kernelState) declare(op string, declared []Param) error {
 }
 
 // rename sets the names by which messages call the kernel and its parameters.
-func (k *Kernel) rename(name string, params []string) {
+func (k *Kernel) describe(name string, params []string, most uint32) {
 	k.s.of.finding.Lock()
 	defer k.s.of.finding.Unlock()
 	info := &k.s.info
-	if k.s.renamed { // it may be in use
+	if k.s.described { // it may be in use
 		return
 	}
-	k.s.renamed, info.Name, info.Params = true, name, slices.Clone(info.Params)
+	if most != 0 {
+		info.MaxThreads = uint32(least(info.MaxThreads, most))
+	}
+	k.s.described, info.Name, info.Params = true, name, slices.Clone(info.Params)
 	for i := range info.Params[:min(len(params), len(info.Params))] {
 		info.Params[i].Name = params[i]
 	}

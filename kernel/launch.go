@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -140,7 +141,14 @@ func (k *Kernel) device(ctx context.Context, dev *hal.Device) (*onDevice, error)
 		if k.p.src.reports(dev) {
 			names = append(names, "what the kernel reports")
 		}
-		layer.Rename(found, k.name, append(names, "the part of the grid"))
+		most := uint64(0)
+		if stack := dev.Info().Compute.BlockStack; in.Private > 0 && stack > 0 && !k.p.src.runsGo(dev) {
+			if most = stack / uint64(in.Private); most == 0 {
+				return nil, k.p.failure("launch", dev, hal.ErrUnsupported, "kernel %s has variables of %d bytes in each thread, and the device "+
+					"takes %d in all threads of a block; keep them in a buffer", k.name, in.Private, stack)
+			}
+		}
+		layer.Describe(found, k.name, append(names, "the part of the grid"), uint32(min(most, math.MaxUint32)))
 	}
 	calls := make([]string, len(in.Params))
 	for i, param := range in.Params {

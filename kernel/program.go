@@ -76,6 +76,7 @@ type Written struct {
 
 	Nests   int    // how deep its conditions are nested, if that is deep
 	NestsAt string // where the deepest is
+	Private int    // bytes of the arrays and structures that are variables of a thread, if they are many
 
 	Footprint Footprint // what it touches; Of is nil if the file was written by an older command
 }

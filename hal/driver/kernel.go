@@ -148,6 +148,10 @@ type Compute struct {
 	// Limits that the driver enforces by leaving out work, without an error; 0 if it has none. Kernels in Go are kept within them.
 	LoopRounds int // rounds of all loops of a thread together, and of the threads that run in step with it: it ends the loops after that
 	Nesting    int // conditions within one another: those further in are taken to be true
+
+	// BlockStack is how many bytes the variables of all threads of a block may take, 0 if no such limit is known: the driver ends the process
+	// beyond it. Kernels in Go are kept within it.
+	BlockStack uint64
 }
 
 // Loader is implemented by a Device (CapKernels).

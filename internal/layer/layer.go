@@ -93,9 +93,9 @@ var Keep = function[func(hal.Arg) hal.Arg]("Keep")
 var Prepare = function[func(s *hal.Stream, k []*hal.Kernel, g []hal.Grid, args [][]hal.Arg) (
 	run func() (n int, err error), end func() error, err error)]("Prepare")
 
-// Rename sets the names by which messages call a kernel and its parameters, in place of those in the code. It is called before the first
-// launch.
-var Rename = function[func(k *hal.Kernel, name string, params []string)]("Rename")
+// Describe sets the names by which messages call a kernel and its parameters, in place of those in the code, and the most threads of a block; 0
+// leaves what the driver says. It is called before the first launch.
+var Describe = function[func(k *hal.Kernel, name string, params []string, most uint32)]("Describe")
 
 // KeepsFailures reports whether an event of the stream reports the failure of any work before it, unless the program has been told of
 // that. Otherwise it may report only how the last command has ended, as in OpenCL.

@@ -364,8 +364,12 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 		if f.looped.most != nil {
 			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", f.looped.most.literal(), p.line(f.looped.at))
 		}
-		if nests, deepest := p.nesting(f); nests > 0 {
+		nests, deepest, bytes := p.nesting(f)
+		if nests > 0 {
 			at += fmt.Sprintf(", Nests: %d, NestsAt: %q", nests, p.line(deepest))
+		}
+		if bytes > 0 {
+			at += fmt.Sprintf(", Private: %d", bytes)
 		}
 		if f.atomic64.IsValid() {
 			needs := "atomic operations of 64 bits (" + p.line(f.atomic64) + ")"

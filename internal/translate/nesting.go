@@ -20,16 +20,23 @@ type nesting struct {
 	most  int
 	at    token.Pos
 	now   token.Pos // of the statement
+	bytes int64     // of arrays and structures that are variables; those of a function count for each call
 }
 
-// nesting returns how deep the conditions of a kernel are nested, and where; 0 if every driver can nest them.
-func (p *Package) nesting(f *function) (most int, at token.Pos) {
+// fewBytes is how many bytes the variables of a thread may have on every driver.
+const fewBytes = 1024
+
+// nesting returns how deep the conditions of a kernel are nested, and where, and the bytes of the variables of a thread; 0 if every driver takes them.
+func (p *Package) nesting(f *function) (most int, at token.Pos, bytes int64) {
 	n := &nesting{p: p}
 	n.list(f.decl.Body.List, 1) // a guard may be written as a condition around everything
-	if n.most < fewNested {
-		return 0, token.NoPos
+	if n.bytes > fewBytes {
+		bytes = n.bytes
 	}
-	return n.most, n.at
+	if n.most < fewNested {
+		return 0, token.NoPos, bytes
+	}
+	return n.most, n.at, bytes
 }
 
 func (n *nesting) reach(depth int, at token.Pos) {
@@ -122,6 +129,13 @@ func (n *nesting) expressions(in ast.Node, depth int) {
 	}
 	ast.Inspect(in, func(e ast.Node) bool {
 		switch e := e.(type) {
+		case *ast.Ident:
+			if v := n.p.info.Defs[e]; v != nil && !generic(v.Type()) {
+				switch v.Type().Underlying().(type) {
+				case *types.Array, *types.Struct:
+					n.bytes += sizes.Sizeof(v.Type())
+				}
+			}
 		case *ast.BinaryExpr:
 			if e.Op == token.LAND || e.Op == token.LOR {
 				n.reach(depth+1, e.Pos())
@@ -147,6 +161,7 @@ func (n *nesting) call(f *types.Func, depth int) {
 	}
 	inner := &nesting{p: pkg, calls: n.calls + 1}
 	inner.list(decl.Body.List, depth)
+	n.bytes += inner.bytes
 	if pkg == n.p {
 		n.reach(inner.most, inner.at)
 	} else {
