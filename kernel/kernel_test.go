@@ -404,7 +404,8 @@ func TestCheckedLaunches(t *testing.T) {
 		require.NoError(t, p.Kernel("fill").Launch(ctx, s, hal.Over(64), kernel.InOut(y), kernel.Value(uint32(7)), kernel.Value(uint32(3))))
 		if s == streams[0] {
 			err = reads.Kernel("grow").Launch(ctx, s, hal.Over(1), kernel.InOut(x), kernel.Out(y))
-			assert.ErrorContains(t, err, "kernel grow: byte 16 that it writes to argument 1 depends on what an argument passed with Out held before")
+			// A byte of the random pattern may be 0, as all of the other.
+			assert.Regexp(t, "kernel grow: byte 1[6-9] that it writes to argument 1 depends on what an argument passed with Out held before", err)
 			require.NoError(t, reads.Kernel("change").Launch(ctx, s, hal.Over(1), kernel.InOut(x), kernel.Out(y)), "differs by itself")
 		}
 		assert.ErrorContains(t, p.Kernel("fails").Launch(ctx, s, hal.Over(1), kernel.In(x)), "kernel fails failed")
