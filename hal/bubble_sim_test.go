@@ -1,4 +1,4 @@
-//go:build cuda && hip
+//go:build cuda && hip && linux
 
 package hal_test
 
@@ -15,6 +15,7 @@ import (
 // A bubble of package synctest keeps the channels and timers that are made in it. None of them may stay in what all devices of the process
 // share, so a program can open a device in a bubble, close it, and open it outside. Each name is first opened in a bubble.
 func TestBubblesLeaveNothingBehind(t *testing.T) {
+	simulations(t, false, false)
 	const size = 32 << 20
 	bytes := make([]byte, size)
 	for _, name := range []string{"cuda:0", "hip:0", "host:0", "host:1"} {
