@@ -81,11 +81,18 @@ func (l *library) list() (listing, error) {
 	defer dl.OpenCL.Unlock()
 	siglib.Enter()
 	defer siglib.Leave()
+	files, problem := registered()
+	if slices.ContainsFunc(files, func(file string) bool {
+		library, _ := registeredLibrary(file)
+		return strings.Contains(library, "pocl")
+	}) {
+		takePoclCache() // a loader that finds several platforms counts the devices of each to sort them
+	}
 	ids, st := l.t.platforms()
 	if st != success && st != noPlatform {
 		return listing{}, failure("list devices", -1, "clGetPlatformIDs", st)
 	}
-	problems := driverProblems()
+	problems := driverProblems(files, problem)
 	if len(ids) == 0 {
 		err := failure("list devices", -1, "clGetPlatformIDs", noPlatform)
 		err.Detail = fmt.Sprintf("%s finds no OpenCL driver", l.t.library)
@@ -175,27 +182,48 @@ func driverRegistry() string {
 	return "/etc/OpenCL/vendors"
 }
 
-// driverProblems returns what is wrong with the registered drivers, one sentence each. It loads the
-// drivers itself, so it must be called after the OpenCL library has loaded them.
-func driverProblems() []string {
+// registered returns the files that register drivers, or why there are none.
+func registered() (files []string, problem string) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		return nil
+		return nil, ""
 	}
 	where := driverRegistry()
-	var files []string
 	switch info, err := os.Stat(where); {
 	case err != nil:
-		return []string{fmt.Sprintf("no driver is registered: %v", err)}
+		return nil, fmt.Sprintf("no driver is registered: %v", err)
 	case !info.IsDir():
-		files = []string{where}
-	default:
-		files, _ = filepath.Glob(filepath.Join(where, "*.icd"))
-		slices.Sort(files)
-		if len(files) == 0 {
-			return []string{fmt.Sprintf("no driver is registered: %s holds no .icd file", where)}
-		}
+		return []string{where}, ""
 	}
-	var problems []string
+	files, _ = filepath.Glob(filepath.Join(where, "*.icd"))
+	slices.Sort(files)
+	if len(files) == 0 {
+		return nil, fmt.Sprintf("no driver is registered: %s holds no .icd file", where)
+	}
+	return files, ""
+}
+
+// registeredLibrary returns the library that a file registers, or why it names none.
+func registeredLibrary(file string) (name, problem string) {
+	if !strings.HasSuffix(file, ".icd") {
+		return file, ""
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err.Error()
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	if name = strings.TrimSpace(first); name == "" {
+		return "", file + " names no library"
+	}
+	return name, ""
+}
+
+// driverProblems returns what is wrong with the registered drivers, one sentence each. It loads the
+// drivers itself, so it must be called after the OpenCL library has loaded them.
+func driverProblems(files []string, problem string) (problems []string) {
+	if problem != "" {
+		return []string{problem}
+	}
 	for _, file := range files {
 		if why := driverProblem(file); why != "" {
 			problems = append(problems, why)
@@ -206,16 +234,9 @@ func driverProblems() []string {
 
 // driverProblem returns why the driver of one file does not load, or "".
 func driverProblem(file string) string {
-	name := file
-	if strings.HasSuffix(file, ".icd") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err.Error()
-		}
-		first, _, _ := strings.Cut(string(text), "\n")
-		if name = strings.TrimSpace(first); name == "" {
-			return file + " names no library"
-		}
+	name, problem := registeredLibrary(file)
+	if problem != "" {
+		return problem
 	}
 	_, err := dl.Open("", name)
 	var load *dl.LoadError

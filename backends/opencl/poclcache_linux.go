@@ -21,7 +21,8 @@ const poclFolders = 1024
 // poclLock is locked until the process ends.
 var poclLock *os.File
 
-// takePoclCache chooses the folder. It must be called before PoCL lists its devices. If a folder cannot be locked, PoCL uses its usual one.
+// takePoclCache chooses the folder. It must be called before PoCL lists its devices, which a loader may ask for when it lists platforms. If a
+// folder cannot be locked, PoCL uses its usual one.
 var takePoclCache = sync.OnceFunc(func() {
 	const variable = "POCL_CACHE_DIR"
 	usual := os.Getenv(variable)
