@@ -91,17 +91,7 @@ func (d *device) code(op string, program uintptr) ([]byte, error) {
 		return nil, nil
 	}
 	code := make([]byte, n)
-	if err := d.check(op, api, d.t.programBinary(program, []unsafe.Pointer{address(code)})); err != nil || d.hw.platformText == pocl && hollow(code) {
-		return nil, err
-	}
-	return code, nil
-}
-
-// hollow reports whether a binary of PoCL has no code. PoCL puts files of its cache into a binary, each as its name, its length in 4 bytes and
-// what it holds, and an empty one if it cannot read the file; given such a binary it ends the process.
-func hollow(code []byte) bool {
-	_, file, found := bytes.Cut(code, []byte("/program.bc"))
-	return found && (len(file) < 4 || binary.LittleEndian.Uint32(file) == 0)
+	return code, d.check(op, api, d.t.programBinary(program, []unsafe.Pointer{address(code)}))
 }
 
 // A binary that Compile returns begins with a header, which Load checks before it passes the rest to the driver: PoCL ends the process
