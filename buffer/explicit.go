@@ -3,6 +3,7 @@ package buffer
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/go-halyard/halyard/buffer/internal/order"
 	"github.com/go-halyard/halyard/coherence"
@@ -55,6 +56,7 @@ func (b *Buffer[T]) locked(op string, writes bool) (*storage, error) {
 		b.s.mu.Unlock()
 		return nil, err
 	}
+	runtime.KeepAlive(b.own) // had the collector closed it meanwhile, it would be of no use
 	return b.s, nil
 }
 
@@ -82,6 +84,7 @@ func (b *Buffer[T]) Evict(ctx context.Context, dev *hal.Device) error {
 	case ctx == nil:
 		return layer.Ended(op, ctx)
 	}
+	defer runtime.KeepAlive(b.own)
 	s := b.s
 	s.mu.Lock()
 	defer s.unlock()

@@ -2,6 +2,7 @@ package hal
 
 import (
 	"context"
+	"runtime"
 	"unsafe"
 
 	"github.com/go-halyard/halyard/hal/driver"
@@ -70,7 +71,7 @@ func (s *Stream) Copy(dst, src Region) error {
 	if err != nil {
 		return err
 	}
-	defer st.exit(dst.Mem, src.Mem)
+	defer s.exit(dst.Mem, src.Mem)
 	switch {
 	case !st.reaches(dst.Mem):
 		return st.foreign(op, dst.Mem)
@@ -111,7 +112,7 @@ func (s *Stream) copyHost(op string, r Region, b []byte, in bool) error {
 	if err != nil {
 		return err
 	}
-	defer st.exit(r.Mem)
+	defer s.exit(r.Mem)
 	switch {
 	case r.Mem.s.dev != st.dev:
 		return st.foreign(op, r.Mem)
@@ -146,7 +147,7 @@ func (s *Stream) Fill(dst Region, p Pattern) error {
 	if err != nil {
 		return err
 	}
-	defer st.exit(dst.Mem)
+	defer s.exit(dst.Mem)
 	w := uint64(p.Width)
 	switch {
 	case dst.Mem.s.dev != st.dev:
@@ -166,7 +167,7 @@ func (s *Stream) Fill(dst Region, p Pattern) error {
 	return st.dev.Check(st.Drv.Fill(dst.raw(), p))
 }
 
-// enter begins a call of the stream that uses the memories; st.exit ends it.
+// enter begins a call of the stream that uses the memories; exit ends it.
 func (s *Stream) enter(op string, mems ...*Memory) (*streamState, error) {
 	if s == nil {
 		return nil, noStream(op)
@@ -180,18 +181,18 @@ func (s *Stream) enter(op string, mems ...*Memory) (*streamState, error) {
 			continue
 		}
 		if err := st.use(op, m); err != nil {
-			st.exit(mems[:i]...)
+			s.exit(mems[:i]...)
 			return nil, err
 		}
 	}
 	return st, nil
 }
 
-func (st *streamState) exit(mems ...*Memory) {
+func (s *Stream) exit(mems ...*Memory) {
 	for _, m := range mems {
-		m.s.Leave()
+		m.leave()
 	}
-	st.Leave()
+	s.end()
 }
 
 // reaches reports whether the stream can copy to and from the memory.
@@ -252,7 +253,7 @@ func (s *Stream) RecordUse(m *Memory) error {
 		return err
 	}
 	m.s.Note(&st.User)
-	st.exit(m)
+	s.exit(m)
 	return nil
 }
 
@@ -280,7 +281,7 @@ func (s *Stream) mapping(op string, m *Memory, act func(driver.Mapper) error, to
 	if err != nil {
 		return err
 	}
-	defer st.exit(m)
+	defer s.exit(m)
 	if m.s.dev != st.dev {
 		return st.foreign(op, m)
 	}
@@ -330,7 +331,7 @@ func (s *Stream) Prefetch(r Region, toHost bool) error {
 	if err != nil {
 		return err
 	}
-	defer st.exit(r.Mem)
+	defer s.exit(r.Mem)
 	p, ok := st.Drv.(driver.Prefetcher)
 	switch {
 	case r.Mem.s.dev != st.dev:
@@ -359,7 +360,7 @@ func (s *Stream) AllocAsync(size, align uint64) (*Memory, error) {
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
-	defer st.Leave()
+	defer s.end()
 	a, ok := st.Drv.(driver.StreamAllocator)
 	if !ok || !st.dev.Info.Caps.Has(CapStreamAlloc) {
 		return nil, st.dev.Failure(op, ErrUnsupported, "stream-ordered allocation is not supported")
@@ -392,7 +393,7 @@ func (d *Device) CopyStream(out bool) (*Stream, error) {
 	if err := d.begin("copy stream"); err != nil {
 		return nil, err
 	}
-	defer d.s.end()
+	defer d.end()
 	d.s.mu.Lock()
 	defer d.s.mu.Unlock()
 	if s := d.s.copyStreams[i].Load(); s != nil {
@@ -451,7 +452,8 @@ func (d *Device) transfer(ctx context.Context, op string, copy func(*Stream) err
 	if err := d.begin(op); err != nil {
 		return err
 	}
-	defer d.s.end()
+	defer d.end()
+	defer runtime.KeepAlive(copy) // with the memory
 	t := &d.s.transfers
 	if err := wait.Ended(op, ctx); err != nil {
 		return err

@@ -140,7 +140,7 @@ func (d *Device) MemInfo() (free, total uint64, err error) {
 	if err := d.begin(op); err != nil {
 		return 0, 0, err
 	}
-	defer d.s.end()
+	defer d.end()
 	if !d.s.Info.Caps.Has(CapMemInfo) {
 		return 0, 0, d.s.Failure(op, ErrUnsupported, "free memory is not reported by the driver")
 	}
@@ -183,14 +183,14 @@ func (d *Device) Handles() driver.Handles {
 	if d.state() == nil || d.begin("handles") != nil {
 		return driver.Handles{}
 	}
-	defer d.s.end()
+	defer d.end()
 	if n, ok := d.s.Drv.(driver.Native); ok {
 		return n.Handles()
 	}
 	return driver.Handles{}
 }
 
-// begin begins a call on the device through the handle; s.end ends it.
+// begin begins a call on the device through the handle; end ends it.
 func (d *Device) begin(op string) error {
 	if d.state() == nil {
 		return noDevice(op)
@@ -212,6 +212,12 @@ func (s *deviceState) begin(op string) error {
 	return nil
 }
 
+// end ends a call, until which d is reachable, so that the collector does not close it.
+func (d *Device) end() {
+	d.s.end()
+	runtime.KeepAlive(d)
+}
+
 // end ends a call. Device.Close waits for calls under way and then cleans up. The call itself cleans up nothing, so it returns as soon as
 // its context ends.
 func (s *deviceState) end() { s.Calls.Leave() }
@@ -228,7 +234,7 @@ func (d *Device) Reclaim(ctx context.Context) error {
 	if err := d.begin(op); err != nil {
 		return err
 	}
-	defer d.s.end()
+	defer d.end()
 	if err := wait.Ended(op, ctx); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (s *Stream) Gate() (*Gate, error) {
 	if err := s.state().begin(op); err != nil {
 		return nil, err
 	}
-	defer s.s.Leave()
+	defer s.end()
 	drv, err := s.s.ShutGate()
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (d *Device) Import(f ExternalMemory) (*Memory, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer s.end()
+	defer d.end()
 	a, ok := s.Drv.(driver.Importer)
 	info := &s.Info
 	switch {
@@ -108,7 +108,7 @@ func (d *Device) ImportStream(handle uintptr, release func()) (*Stream, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer s.end()
+	defer d.end()
 	a, ok := s.Drv.(driver.StreamImporter)
 	if !ok || !s.Info.Caps.Has(CapImportStream) {
 		return nil, s.Failure(op, ErrUnsupported, "importing streams is not supported")
@@ -130,7 +130,7 @@ func (d *Device) PointerInfo(ptr uintptr) (PointerInfo, error) {
 	if err := d.begin(op); err != nil {
 		return PointerInfo{}, err
 	}
-	defer s.end()
+	defer d.end()
 	q, ok := s.Drv.(driver.PointerQuerier)
 	switch {
 	case !ok || !s.Info.Caps.Has(CapPointerInfo):
@@ -276,7 +276,7 @@ func (m *Memory) IPCHandle() (IPCHandle, error) {
 	if err != nil {
 		return IPCHandle{}, err
 	}
-	defer s.Leave()
+	defer m.leave()
 	d, ok := s.dev.Drv.(driver.IPCSharer)
 	if !ok || !s.dev.Info.Caps.Has(CapIPC) || s.Size == 0 {
 		return IPCHandle{}, s.dev.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")
@@ -308,7 +308,7 @@ func (d *Device) OpenIPC(t IPCHandle) (*Memory, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer s.end()
+	defer d.end()
 	sharer, ok := s.Drv.(driver.IPCSharer)
 	if !ok || !s.Info.Caps.Has(CapIPC) {
 		return nil, s.Failure(op, ErrUnsupported, "sharing memory between processes is not supported")

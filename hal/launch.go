@@ -3,6 +3,7 @@ package hal
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -148,7 +149,7 @@ func (s *Stream) Launch(k *Kernel, g Grid, args ...Arg) error {
 		callsite.Here(&caller)
 	}
 	err := st.launch(op, k, &g, args, &caller)
-	st.Leave()
+	s.end()
 	return err
 }
 
@@ -166,6 +167,7 @@ func (st *streamState) launch(op string, k *Kernel, g *Grid, args []Arg, caller 
 	err := st.launchWith(op, l, k.s, g, args)
 	l.give()
 	m.Leave()
+	runtime.KeepAlive(k)
 	return err
 }
 

@@ -108,7 +108,7 @@ func (s *Stream) recordAgain(e *Event) bool {
 		return false
 	}
 	err := s.s.Record(es.Event)
-	s.s.Leave()
+	s.end()
 	return err == nil
 }
 
@@ -135,7 +135,7 @@ func (s *Stream) idle() (bool, error) {
 		}
 		return true, st.Failed()
 	}
-	defer st.Leave()
+	defer s.end()
 	return st.Peek()
 }
 
@@ -144,7 +144,7 @@ func (s *Stream) drain(ctx context.Context) error {
 	st := s.state()
 	if err := st.begin(op); err == nil {
 		err := st.Drain(ctx, op)
-		st.Leave()
+		s.end()
 		return err // of any kind: the stream is open
 	} else if !isKind(err, ErrClosed) {
 		return err

@@ -2,6 +2,7 @@ package hal
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -63,7 +64,7 @@ func (d *Device) Alloc(kind Kind, size, align uint64) (*Memory, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer s.end()
+	defer d.end()
 	return d.alloc(op, kind, size, align, func() (driver.Memory, error) {
 		freed := s.Reaper.Count()
 		drv, err := s.Drv.Alloc(kind, size, align)
@@ -110,7 +111,7 @@ func (d *Device) Register(b []byte) (*Memory, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer d.s.end()
+	defer d.end()
 	r, ok := d.s.Drv.(driver.Registerer)
 	if !ok || !d.s.Info.Caps.Has(CapRegister) {
 		return nil, d.s.Failure(op, ErrUnsupported, "registering host memory is not supported")
@@ -163,7 +164,7 @@ func (m *Memory) state() *memoryState {
 // noMemory is the error of a call on, or with, a nil or zero Memory.
 func noMemory(op string) error { return Errorf(op, ErrInvalidArgument, "nil or zero memory") }
 
-// enter begins a call on the memory; s.Leave ends it.
+// enter begins a call on the memory; leave ends it.
 func (m *Memory) enter(op string) (*memoryState, error) {
 	s := m.state()
 	if s == nil {
@@ -173,6 +174,12 @@ func (m *Memory) enter(op string) (*memoryState, error) {
 		return nil, s.dev.Failure(op, ErrClosed, "the memory is closed")
 	}
 	return s, nil
+}
+
+// leave ends a call, until which m is reachable, so that the collector does not close it.
+func (m *Memory) leave() {
+	m.s.Leave()
+	runtime.KeepAlive(m)
 }
 
 // Describe implements life.Thing.
@@ -255,7 +262,7 @@ func (m *Memory) Bytes() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.Leave()
+	defer m.leave()
 	if s.needsMap && s.mapped.Load() == unmapped {
 		return nil, s.dev.Failure(op, ErrNotReady, "the memory is not mapped")
 	}
@@ -301,7 +308,7 @@ func (m *Memory) keepUntil(e *Event) error {
 	if err != nil {
 		return err
 	}
-	defer s.Leave()
+	defer m.leave()
 	es, err := e.begin(op)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +63,7 @@ func (d *Device) Load(img Image) (*Module, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer s.end()
+	defer d.end()
 	l, ok := s.Drv.(driver.Loader)
 	if !ok || !s.Info.Caps.Has(CapKernels) {
 		return nil, s.Failure(op, ErrUnsupported, "kernels are not supported")
@@ -133,6 +134,12 @@ func (m *Module) state() *moduleState {
 	return m.s
 }
 
+// leave ends a call, until which m is reachable, so that the collector does not close it.
+func (m *Module) leave() {
+	m.s.Leave()
+	runtime.KeepAlive(m)
+}
+
 // Describe implements life.Thing.
 func (s *moduleState) Describe() string { return "module" }
 
@@ -150,7 +157,7 @@ func (m *Module) Names() []string {
 	if s == nil || !s.Enter() {
 		return nil
 	}
-	defer s.Leave()
+	defer m.leave()
 	names := slices.Clone(s.drv.Names())
 	slices.Sort(names)
 	return names
@@ -167,7 +174,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 	if !s.Enter() {
 		return nil, s.dev.Failure(op, ErrClosed, "the module is closed")
 	}
-	defer s.Leave()
+	defer m.leave()
 	s.finding.Lock()
 	defer s.finding.Unlock()
 	k := s.kernels[name]
@@ -296,7 +303,7 @@ func (d *Device) Compile(src Source) (Image, error) {
 	if err := d.begin(op); err != nil {
 		return Image{}, err
 	}
-	defer s.end()
+	defer d.end()
 	c, err := s.compiler(op)
 	if err != nil {
 		return Image{}, err
@@ -316,7 +323,7 @@ func (d *Device) compilerID() (string, error) {
 	if err := d.begin(op); err != nil {
 		return "", err
 	}
-	defer d.s.end()
+	defer d.end()
 	c, err := d.s.compiler(op)
 	if err != nil {
 		return "", err

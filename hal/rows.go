@@ -40,7 +40,7 @@ func (s *Stream) Copy2D(dst, src Pitched, width, rows uint64) error {
 	if err != nil {
 		return err
 	}
-	defer st.exit(dst.mem, src.mem)
+	defer s.exit(dst.mem, src.mem)
 	switch {
 	case !st.reaches(dst.mem):
 		return st.foreign(op, dst.mem)
@@ -88,7 +88,7 @@ func (s *Stream) copyHost2D(op string, m Pitched, b []byte, pitch, width, rows u
 	if err != nil {
 		return err
 	}
-	defer st.exit(m.mem)
+	defer s.exit(m.mem)
 	if m.mem.s.dev != st.dev {
 		return st.foreign(op, m.mem)
 	}

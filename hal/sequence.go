@@ -29,7 +29,7 @@ func (s *Stream) prepare(kernels []*Kernel, grids []Grid, args [][]Arg) (run fun
 	if err := st.begin(op); err != nil {
 		return nil, nil, err
 	}
-	defer st.Leave()
+	defer s.end()
 	q := &sequence{st: st}
 	for i, k := range kernels {
 		if err := q.add(op, k.s, &grids[i], args[i]); err != nil {

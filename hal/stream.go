@@ -3,6 +3,7 @@ package hal
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,7 +50,7 @@ func (d *Device) NewStream(opts ...StreamOption) (*Stream, error) {
 	if err := d.begin(op); err != nil {
 		return nil, err
 	}
-	defer d.s.end()
+	defer d.end()
 	var o driver.StreamOptions
 	for _, set := range opts {
 		if set == nil {
@@ -136,7 +137,13 @@ func (s *Stream) Handle() uintptr {
 	return s.s.Drv.Handle()
 }
 
-// begin begins a call on a stream, or returns why the stream refuses it; st is nil for a nil or zero Stream.
+// end ends a call, until which s is reachable, so that the collector does not close it.
+func (s *Stream) end() {
+	s.s.Leave()
+	runtime.KeepAlive(s)
+}
+
+// begin begins a call on a stream, or returns why the stream refuses it; Stream.end ends it. st is nil for a nil or zero Stream.
 func (st *streamState) begin(op string) error {
 	if st == nil {
 		return noStream(op)
@@ -173,7 +180,7 @@ func (s *Stream) Record(opts ...EventOption) (*Event, error) {
 	if err := st.begin(op); err != nil {
 		return nil, err
 	}
-	defer st.Leave()
+	defer s.end()
 	var o driver.EventOptions
 	for _, set := range opts {
 		if set == nil {
@@ -205,7 +212,7 @@ func (s *Stream) event(op string) (*wait.Event, error) {
 		return nil, err
 	}
 	e, err := st.Event(false)
-	st.Leave()
+	s.end()
 	return e, err
 }
 
@@ -216,7 +223,7 @@ func (s *Stream) recordShared() (*Event, error) {
 		return nil, err
 	}
 	e, err := st.Event(false)
-	st.Leave()
+	s.end()
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +251,7 @@ func (s *Stream) wait(e *wait.Event) error {
 	if err := st.begin("wait"); err != nil {
 		return err
 	}
-	defer st.Leave()
+	defer s.end()
 	return st.Wait(e)
 }
 
@@ -258,6 +265,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 	if s.s == t.s {
 		return s.err()
 	}
+	defer runtime.KeepAlive(t)
 	if e, err := t.event(op); err == nil {
 		defer e.Release()
 		return s.wait(e)
@@ -267,7 +275,7 @@ func (s *Stream) WaitStream(t *Stream) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	defer s.s.Leave()
+	defer s.end()
 	if t.s.Gone.Load() {
 		return nil
 	}
@@ -280,7 +288,7 @@ func (s *Stream) Done() (bool, error) {
 		return false, err
 	}
 	done, err := s.s.Stream.Done()
-	s.s.Leave()
+	s.end()
 	return done, err
 }
 
@@ -292,7 +300,7 @@ func (s *Stream) Sync(ctx context.Context) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	defer s.s.Leave() // also if a method of ctx panics
+	defer s.end() // also if a method of ctx panics
 	err, failed := s.s.Stream.Sync(ctx, op)
 	if err == nil {
 		err = failed
@@ -308,7 +316,7 @@ func (s *Stream) OnDone(fn func()) error {
 	if err := s.state().begin(op); err != nil {
 		return err
 	}
-	defer s.s.Leave()
+	defer s.end()
 	c, ok := s.s.Drv.(driver.Notifier)
 	if !ok || !s.s.dev.Info.Caps.Has(CapHostCallback) {
 		return s.s.dev.Failure(op, ErrUnsupported, "host callbacks are not supported")

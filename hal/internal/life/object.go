@@ -2,6 +2,7 @@ package life
 
 import (
 	"maps"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -69,6 +70,7 @@ func (o *Owner) Free(mayBlock bool, fn func()) {
 // Close closes the object and does not wait. It is given back before Close returns if nothing uses it; otherwise by the last call under
 // way, or by the reaper. The first call takes the lookout from w.
 func (x *Object) Close(w **Lookout) error {
+	defer runtime.KeepAlive(w) // a field of the handle, which has not leaked
 	first, finish := x.Handle.Close()
 	if !first {
 		return nil
