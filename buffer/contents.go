@@ -64,7 +64,7 @@ func (b *Buffer[T]) FillOn(ctx context.Context, stream *hal.Stream, v T) error {
 		return err
 	}
 	s := b.s
-	l, err := b.acquire(ctx, &request{op: op, stream: stream, reserve: true, brief: ownCall}, coherence.Overwrite)
+	l, err := b.acquire(ctx, &request{op: op, stream: stream, reserve: true, brief: true}, coherence.Overwrite)
 	if err != nil {
 		return err
 	}

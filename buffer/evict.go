@@ -160,7 +160,7 @@ type roomFor struct {
 func (s *storage) makeRoom(ctx context.Context, q *request, p *resident.Pressure, room *roomFor) (err error) {
 	op := room.op
 	if q.turn == nil && !q.try {
-		q.turn = p.Queue(q.sibling())
+		q.turn = p.Queue(q.division)
 	}
 	if q.turn != nil && !q.turn.First() {
 		return &lack{s, p}
@@ -236,36 +236,18 @@ func (q *request) leave() {
 	}
 }
 
-// ownCall stands for the Holder of an access that its call ends by itself.
-var ownCall = new(resident.Holder)
-
-// holder returns the call that has the brief lease of the access, or nil.
-func (q *request) holder(x *access) *resident.Holder {
-	if q.brief == ownCall {
-		return &x.holder
-	}
-	return q.brief
-}
-
-// sibling returns the holder of a call that may have leases on other devices, because it is a part of a division, or nil.
-func (q *request) sibling() *resident.Holder {
-	if q.under == nil {
-		return nil
-	}
-	return &q.under.holder
-}
-
-// Holders implements resident.Replica.
-func (r *replica) Holders() (list []*resident.Holder) {
+// Brief implements resident.Replica.
+func (r *replica) Brief(but *resident.Division) bool {
 	s := r.storage
 	s.mu.Lock()
 	defer s.unlock()
+	used, brief := false, true
 	s.queue.Opened(func(x *access) {
 		if x.replica == r {
-			list = append(list, x.brief)
+			used, brief = true, brief && x.brief && (but == nil || x.division != but)
 		}
 	})
-	return list
+	return used && brief
 }
 
 // roomLater is the error of a call that does not wait, if there will be room when earlier work has ended.

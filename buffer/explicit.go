@@ -15,7 +15,7 @@ import (
 // Prefetch makes the elements current on the stream's device ahead of their use. It does not wait.
 func (b *Buffer[T]) Prefetch(stream *hal.Stream) error {
 	const op = "Prefetch"
-	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true, brief: ownCall}, coherence.Read)
+	l, err := b.acquire(context.Background(), &request{op: op, stream: stream, try: true, brief: true}, coherence.Read)
 	if err == nil {
 		b.s.abandon(l.x)
 	}
@@ -30,7 +30,7 @@ func (b *Buffer[T]) SyncTo(ctx context.Context, dev *hal.Device) error {
 	if err := b.check(op); err != nil {
 		return err
 	}
-	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, awaitReaders: true, brief: ownCall}
+	q := request{op: op, own: b.own, part: part{Lo: b.lo, Hi: b.hi, Mode: protocol.Read}, awaitReaders: true, brief: true}
 	if dev != nil {
 		var err error
 		if q.stream, err = dev.CopyStream(false); err != nil {

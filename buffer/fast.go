@@ -63,8 +63,9 @@ func (s *storage) beginAgain(q *request) *access {
 		r, x.stream, x.mem = s.recent.replica, q.stream, s.recent.mem
 	}
 	x.replica, x.place, x.ready = r, r.place, true
-	if brief := q.holder(x); x.brief != brief {
-		x.brief = brief
+	x.brief = q.brief
+	if x.division != q.division {
+		x.division = q.division
 	}
 	r.AddLease()
 	s.queue.Alone(&x.Entry)

@@ -95,8 +95,6 @@ type group struct {
 	of       order.Launches
 	renewal  order.Renewal // scratch
 	reserved bool          // begun by ReserveAll, and not yet committed
-
-	holder resident.Holder
 }
 
 // member is the access of a group in one storage.
@@ -277,11 +275,9 @@ func (g *group) arrange() {
 		return cmp.Or(cmp.Compare(x.s.id, y.s.id), cmp.Compare(x.part.Lo, y.part.Lo))
 	})
 	g.list, g.parts = g.list[:0], g.parts[:0]
-	var brief *resident.Holder
-	if g.wants[0].call != "" {
-		if brief = &g.holder; g.wants[0].under != nil {
-			brief = &g.wants[0].under.holder
-		}
+	var division *resident.Division
+	if cover := g.wants[0].under; cover != nil {
+		division = &cover.cover
 	}
 	for i := 0; i < len(g.sorted); {
 		s := g.wants[g.sorted[i]].s
@@ -291,7 +287,7 @@ func (g *group) arrange() {
 		}
 		first := &g.wants[g.sorted[i]]
 		m := member{s: s, q: request{op: cmp.Or(first.call, g.op), own: first.own, stream: g.stream, under: first.under,
-			reserve: g.reserved, brief: brief}}
+			reserve: g.reserved, brief: g.wants[0].call != "", division: division}}
 		if first.parts != nil { // the only want of the storage
 			m.q.part, m.q.parts = first.part, first.parts
 		} else if mode, ok := same(g.wants, g.sorted[i:i+n]); ok {

@@ -117,33 +117,29 @@ func TestCallsThatNeedEachOthersMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		devs := openMany(t, "each other", 2, 1, 2)
 		for _, d := range devs {
-			buffer.SetBudget(d, 8)
+			buffer.SetBudget(d, 16) // for all of one call, and the small buffer of the other
 		}
-		part := func(b *buffer.Buffer[uint32], d *hal.Device) (buffer.Leases, func() (buffer.Leases, error)) {
-			cover, err := parts.Cover(ctx, []buffer.Want{b.Want(coherence.Read).For("launch")})
-			require.NoError(t, err)
-			s := newStream(t, d)
-			return cover, func() (buffer.Leases, error) {
-				return buffer.ReserveAll(ctx, s, parts.Of(cover, 0, 0, 2, coherence.Read))
-			}
+		part := func(cover buffer.Leases, s *hal.Stream) (buffer.Leases, error) {
+			return buffer.ReserveAll(ctx, s, parts.Of(cover, 0, 0, 1, coherence.Read), parts.Of(cover, 1, 0, 2, coherence.Read))
 		}
 		errs := map[string]error{}
 		var all sync.WaitGroup
 		starts := map[string]chan struct{}{"older": make(chan struct{}), "newer": make(chan struct{})}
 		call := func(name string, first, second *hal.Device) {
-			b := newBuffer(t, []uint32{1, 2})
-			one, take := part(b, first)
-			s := newStream(t, second)
+			a, b := newBuffer(t, []uint32{1}), newBuffer(t, []uint32{1, 2})
+			cover, err := parts.Cover(ctx, []buffer.Want{a.Want(coherence.Read).For("launch"), b.Want(coherence.Read).For("launch")})
+			require.NoError(t, err)
+			s, other := newStream(t, first), newStream(t, second)
 			all.Go(func() {
-				l, err := take()
+				l, err := part(cover, s)
 				assert.NoError(t, err)
 				<-starts[name]
-				m, err := buffer.ReserveAll(ctx, s, parts.Of(one, 0, 0, 2, coherence.Read))
+				m, err := part(cover, other)
 				if errs[name] = err; err == nil {
 					assert.NoError(t, m.Release())
 				}
 				assert.NoError(t, l.Release())
-				assert.NoError(t, one.Release())
+				assert.NoError(t, cover.Release())
 			})
 			synctest.Wait()
 		}

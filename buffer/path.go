@@ -94,7 +94,7 @@ func (s *storage) admit(ctx context.Context, q *request) (*access, error) {
 	}()
 	x.stream, x.Parts, x.awaited, x.awaitReaders = q.stream, q.parts, q.awaited || q.stream == nil, q.awaitReaders
 	x.replica, x.place, x.mem, x.counted = nil, protocol.NoPlace, nil, false
-	x.brief, x.ahead = q.holder(x), q.turn != nil || q.try || q.under != nil
+	x.brief, x.division, x.ahead = q.brief, q.division, q.turn != nil || q.try || q.under != nil
 	if q.stream == nil {
 		x.replica, x.place = &s.host.replica, protocol.Host
 	}

@@ -219,10 +219,11 @@ type access struct {
 	cause                 // the call, and the mode as in Part
 	since   time.Duration // the time when the bytes were ready, counted from began; 0 if there is no observer
 
-	brief   *resident.Holder // the call that has the lease, if it ends by itself (internal/resident/turn.go); nil if the program ends it
-	holder  resident.Holder  // of a call that has this access only
-	givesUp *resident.Turn   // its call ends it because it lacks memory for another access
-	ahead   bool             // it takes memory although calls stand in line: it is the first of them, does not wait, or is part of a division
+	brief    bool               // its call ends it (internal/resident/turn.go), not the program
+	division *resident.Division // that it is a part of, or nil
+	cover    resident.Division  // whose parts have this access as request.under
+	givesUp  *resident.Turn     // its call ends it because it lacks memory for another access
+	ahead    bool               // it takes memory although calls stand in line: it is the first of them, does not wait, or is part of a division
 
 	awaitReaders bool  // begin also waits for work that reads the bytes
 	counted      bool  // BytesAvoided includes this access
@@ -265,8 +266,9 @@ type request struct {
 	awaitReaders bool    // begin also waits for work that reads the bytes; only for an awaited access or one of the host
 	under        *access // the access that this one is a part of, or nil
 
-	brief *resident.Holder // as in access, or ownCall
-	turn  *resident.Turn   // in the line for memory, or nil
+	brief    bool               // as in access
+	division *resident.Division // as in access
+	turn     *resident.Turn     // in the line for memory, or nil
 }
 
 // cause is the call for which a buffer does something, and the reason.

@@ -28,8 +28,8 @@ type Replica interface {
 	Evict(c Cause) (freed, written uint64, leased, ok bool)
 	// AwaitLeaving waits until a leaving replica has been freed, or stays after all.
 	AwaitLeaving(ctx context.Context, c Cause) (stays bool, err error)
-	// Holders returns, for each open access of the replica, the call whose brief lease it is, nil for another.
-	Holders() []*Holder
+	// Brief reports whether the replica is in use, by nothing but leases that their calls end, of other launches than but.
+	Brief(but *Division) bool
 }
 
 // Cause is why room is made: the call that needs it, the number of the buffer for which, and what is short.
@@ -61,8 +61,8 @@ type Account struct {
 	flights int  // see flight
 	watched bool // a call waits until flights is 0
 
-	line    []*Turn // guarded by turns
-	waiting atomic.Int32
+	line    []*Turn
+	waiting atomic.Int32 // the length of line
 }
 
 // Figures are what [Account.Figures] reports, in bytes but for Replicas and Evictions.
