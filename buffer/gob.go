@@ -2,23 +2,17 @@ package buffer
 
 import (
 	"context"
-	"encoding/gob"
 
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/layout"
 	"github.com/go-halyard/halyard/internal/protocol"
 )
 
-var (
-	_ gob.GobEncoder = (*Buffer[int8])(nil)
-	_ gob.GobDecoder = (*Buffer[int8])(nil)
-)
-
 // GobEncode returns the elements, for package encoding/gob. It has no context: it waits as [Buffer.View] does for as long as that takes, so
 // it must not be called within an access that excludes it. Options of the buffer are not encoded.
 func (b *Buffer[T]) GobEncode() (data []byte, err error) {
 	err = b.access(context.Background(), "GobEncode", protocol.Read, func(s []T) error {
-		data = layout.Append(nil, s)
+		data = layout.Encode(nil, s)
 		return nil
 	})
 	return data, err
@@ -31,10 +25,7 @@ func (b *Buffer[T]) GobDecode(data []byte) error {
 	if b == nil || b.s != nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "only the zero Buffer takes elements; close the other and decode into a new one")
 	}
-	if _, _, err := elementOf[T](op); err != nil {
-		return err
-	}
-	elements, err := layout.Parse[T](data)
+	_, elements, err := layout.Decode[T](data)
 	if err != nil {
 		return hal.Errorf(op, hal.ErrInvalidArgument, "%v", err)
 	}

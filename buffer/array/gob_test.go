@@ -20,10 +20,13 @@ func TestGob(t *testing.T) {
 	defer b.Close()
 	require.Equal(t, []int{2, 3}, b.Shape())
 	require.Equal(t, values(t, a), values(t, &b))
+	var _ gob.GobEncoder = a
+	var _ gob.GobDecoder = a
 	data, err := a.GobEncode()
 	require.NoError(t, err)
+	require.ErrorIs(t, new(array.Array[string]).GobDecode(data), hal.ErrInvalidArgument)
 	require.ErrorIs(t, b.GobDecode(data), hal.ErrInvalidArgument)
-	for _, bad := range [][]byte{nil, data[:1], {200, 1}, append([]byte{1, 7}, data[3:]...), append([]byte{1}, bytes.Repeat([]byte{255}, 12)...)} {
+	for _, bad := range [][]byte{nil, data[:1], {200, 1}, bytes.Replace(data, []byte{2, 2, 3}, []byte{2, 2, 4}, 1), append(data[:8:8], bytes.Repeat([]byte{255}, 12)...)} {
 		require.ErrorIs(t, new(array.Array[int32]).GobDecode(bad), hal.ErrInvalidArgument, "%x", bad)
 	}
 }

@@ -8,36 +8,57 @@ import (
 	"unsafe"
 )
 
-// Append appends an encoding of elements of a type whose Layout is not bad: a text that describes the type and this machine's byte order,
-// after its length, and the bytes of the elements.
-func Append[T any](dst []byte, elements []T) []byte {
+// Encode returns an encoding of elements of a type whose Layout is not bad: a text that describes the type and this machine's byte order,
+// the extents of a shape, each after its length, and the bytes of the elements.
+func Encode[T any](shape []int, elements []T) []byte {
 	text, _ := describe(reflect.TypeFor[T](), 0)
-	dst = append(binary.AppendUvarint(dst, uint64(len(order+text))), order+text...)
-	return append(dst, bytesOf(elements)...)
+	data := binary.AppendUvarint(nil, uint64(len(order+text)))
+	data = binary.AppendUvarint(append(data, order+text...), uint64(len(shape)))
+	for _, e := range shape {
+		data = binary.AppendUvarint(data, uint64(e))
+	}
+	return append(data, bytesOf(elements)...)
 }
 
-// Parse returns the elements of an encoding. It allocates in proportion to the length of data.
-func Parse[T any](data []byte) ([]T, error) {
-	text, bools := describe(reflect.TypeFor[T](), 0)
-	n, k := binary.Uvarint(data)
-	if k <= 0 || n > uint64(len(data)-k) || string(data[k:k+int(n)]) != order+text {
-		return nil, fmt.Errorf("the elements are not of type %s in this machine's byte order", text)
+// Decode returns the shape and the elements of an encoding, which need not match. It allocates in proportion to the length of data.
+func Decode[T any](data []byte) (shape []int, elements []T, err error) {
+	t := reflect.TypeFor[T]()
+	if bad := Of(t).Bad; bad != nil {
+		return nil, nil, fmt.Errorf("%s %s", bad.Path, bad.Why)
 	}
-	data = data[k+int(n):]
-	size := int(reflect.TypeFor[T]().Size())
+	text, bools := describe(t, 0)
+	number := func() uint64 {
+		n, k := binary.Uvarint(data)
+		if k <= 0 {
+			err, k = errors.New("the data ends within its header"), len(data)
+		}
+		data = data[k:]
+		return n
+	}
+	if n := number(); n > uint64(len(data)) || string(data[:n]) != order+text {
+		return nil, nil, fmt.Errorf("the elements are not of type %s in this machine's byte order", text)
+	}
+	data = data[len(order+text):]
+	for rank := number(); rank > 0 && err == nil; rank-- {
+		shape = append(shape, int(number()))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	size := int(t.Size())
 	if len(data)%size != 0 {
-		return nil, fmt.Errorf("%d bytes are no whole number of elements of %d bytes", len(data), size)
+		return nil, nil, fmt.Errorf("%d bytes are no whole number of elements of %d bytes", len(data), size)
 	}
 	for at := 0; len(bools) > 0 && at < len(data); at += size {
 		for _, b := range bools {
 			if data[at+b] > 1 {
-				return nil, errors.New("a bool is neither 0 nor 1")
+				return nil, nil, errors.New("a bool is neither 0 nor 1")
 			}
 		}
 	}
-	elements := make([]T, len(data)/size)
+	elements = make([]T, len(data)/size)
 	copy(bytesOf(elements), data)
-	return elements, nil
+	return shape, elements, nil
 }
 
 // order says which byte order this machine has: 1 or 256.

@@ -30,7 +30,7 @@ var Rules = []Rule{
 	{"buffer/internal/hostmem", []string{"buffer/internal/order", "buffer/internal/resident", "hal", "hal/pool", "internal/layer", "internal/pages"}, "the host's memory is about devices that use it, not about buffers"},
 	{"buffer/internal/queue", []string{"internal/protocol", "internal/span"}, "who waits for whom is about ranges of bytes, not about buffers"},
 	{"buffer/internal/resident", []string{"buffer/internal/order", "hal", "hal/pool", "internal/layer"}, "accounts and allocators know replicas by what they need of them, not buffers"},
-	{"buffer/array", []string{"buffer", "hal", "coherence", "internal/layer", "internal/npy"}, "what stands on buffers knows no backend"},
+	{"buffer/array", []string{"buffer", "hal", "coherence", "internal/layer", "internal/layout", "internal/npy"}, "what stands on buffers knows no backend"},
 	{"buffer/dlpack", []string{"buffer", "buffer/array", "buffer/dlpack/...", "hal", "coherence", "internal/dl", "internal/layer"}, "what stands on buffers knows no backend"},
 	{"buffer/encode", []string{"buffer", "hal", "coherence", "internal/layer", "internal/layout", "internal/npy"}, "what stands on buffers knows no backend"},
 	{"buffer/trace", []string{"buffer", "hal", "internal/debug", "internal/layer"}, "what stands on buffers knows no backend"},
