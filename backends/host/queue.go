@@ -11,7 +11,6 @@ const (
 	opGate                 // wait until gate obj is open
 	opStamp                // set the time stamp of event obj, recorded for the n-th time
 	opCall                 // call func obj
-	opFree                 // free memory obj
 	opRows                 // copy rows obj
 	opLaunch               // run launch obj
 )

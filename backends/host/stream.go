@@ -112,8 +112,6 @@ func (s *stream) run() {
 			o.obj.(*event).stampNow(o.n)
 		case opRows:
 			o.obj.(*rows).copy()
-		case opFree:
-			bad.err = o.obj.(*memory).Free()
 		case opLaunch:
 			l = o.obj.(*launch)
 			l.run()
@@ -295,20 +293,6 @@ func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-// FreeAsync implements driver.StreamAllocator.
-func (s *stream) FreeAsync(m driver.Memory) error {
-	s.mu.Lock()
-	idle := s.idle()
-	if !idle {
-		s.enqueue(op{kind: opFree, obj: m.(*memory)})
-	}
-	s.mu.Unlock()
-	if idle {
-		return m.Free()
-	}
-	return nil
 }
 
 // handles are the open streams whose handles were asked for.

@@ -261,11 +261,8 @@ type PointerQuerier interface {
 // StreamAllocator is implemented by a Stream (CapStreamAlloc).
 type StreamAllocator interface {
 	// AllocAsync returns device memory that work of this stream may use at once,
-	// and work of other streams after an event recorded on this stream.
+	// and work of other streams after an event recorded on this stream. Memory.Free frees it.
 	AllocAsync(size, align uint64) (Memory, error)
-
-	// FreeAsync frees such memory in stream order. Memory.Free is not called on it.
-	FreeAsync(Memory) error
 }
 
 // Copier2D is implemented by a Stream (CapCopy2D).

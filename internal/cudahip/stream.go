@@ -107,22 +107,6 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	return m, nil
 }
 
-// FreeAsync implements driver.StreamAllocator. As with every release, the memory must not be used
-// again, even after an error.
-func (s *Stream) FreeAsync(mem driver.Memory) error {
-	const op = "stream-ordered free"
-	m, ok := mem.(*Memory)
-	if !ok || m.dev.lib != s.dev.lib || m.origin != fromStream {
-		return s.dev.refuse(op, driver.ErrInvalidArgument, "the memory was not allocated with AllocAsync")
-	}
-	m.dev.held.Add(-m.bytes)
-	code := s.api.FreeAsync(s.ctx, m.base, s.handle)
-	if code.Unbound() {
-		code = s.api.FreeAsync(s.ctx, m.base, s.handle)
-	}
-	return s.dev.check(op, CallFreeAsync, code)
-}
-
 // Prefetch implements driver.Prefetcher.
 func (s *Stream) Prefetch(r driver.Region, toHost bool) error {
 	const op = "prefetch"

@@ -231,7 +231,10 @@ func (p *program) others(d driver.Device, s driver.Stream) {
 	if p.caps.Has(driver.CapStreamAlloc) {
 		if m, err := s.(driver.StreamAllocator).AllocAsync(1000, 0); p.got(err) {
 			p.got(s.Fill(whole(m), driver.Pattern{Bits: 1, Width: 1}))
-			p.got(s.(driver.StreamAllocator).FreeAsync(m))
+			for s.Sync() != nil {
+				p.got(s.Sync())
+			}
+			p.got(m.Free())
 		}
 	}
 	called := make(chan struct{})

@@ -162,7 +162,8 @@ func keepsStreamMemory(h *Harness, t *testing.T) {
 			if got := call(get, pool); got != want {
 				t.Errorf("the pool keeps %d bytes, want %d", got, want)
 			}
-			ok(t, s.(driver.StreamAllocator).FreeAsync(m))
+			ok(t, s.Sync())
+			ok(t, m.Free())
 		}
 		if w[0] = own; later {
 			call(set, pool)

@@ -256,15 +256,6 @@ func (s *Stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 	return made[driver.Memory](s.PlainAllocAsync(size, align))
 }
 
-// FreeAsync implements driver.StreamAllocator.
-func (s *Stream) FreeAsync(m driver.Memory) error {
-	a, ok := s.Stream.(driver.StreamAllocator)
-	if !ok {
-		return s.Device.lacks("FreeAsync")
-	}
-	return s.Device.release("FreeAsync", func() error { return a.FreeAsync(m.(*Memory).Memory) })
-}
-
 // Close implements driver.Stream.
 func (s *Stream) Close() error {
 	return s.Device.release("Close stream", func() error {

@@ -281,22 +281,8 @@ func (s *stream) AllocAsync(size, align uint64) (driver.Memory, error) {
 			x.(*memory).cached = s.b.caching
 		}
 		return x, err
-	}, func(m driver.Memory) { _ = s.Stream.(driver.StreamAllocator).FreeAsync(m.(*memory).Memory) })
+	}, func(m driver.Memory) { _ = m.(*memory).Memory.Free() })
 	return shorter(s.b, p, m), err
-}
-
-func (s *stream) FreeAsync(x driver.Memory) error {
-	m, p := x.(*memory), point{"StreamAllocator.FreeAsync", ""}
-	on := s.Stream
-	if s.b.is(early, p) {
-		on = s.d.aside()
-	}
-	return s.b.release(p, func() error {
-		if m.freed.Swap(true) && !s.b.is(twice, p) {
-			return nil
-		}
-		return on.(driver.StreamAllocator).FreeAsync(m.Memory)
-	})
 }
 
 func (s *stream) Record(x driver.Event) error {
