@@ -1,10 +1,10 @@
 package kernel
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -75,8 +75,6 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	faults *faults) error {
 	const op = "launch"
 	pattern := newPattern()
-	seed := maphash.MakeSeed()
-	hashes := make([]uint64, len(s.regions))
 	which := make([]int, 0, len(s.regions)) // the argument of each region
 	for _, i := range buffersOf(args) {
 		which = append(which, i)
@@ -95,63 +93,45 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	fresh := func(r int) bool { // an Out that the kernel cannot read as another argument
 		return mode(r) == coherence.Overwrite && !overlaps(r, func(m coherence.Mode) bool { return m != coherence.Overwrite })
 	}
-	read := func(r int) ([]byte, error) {
-		b := make([]byte, s.regions[r].Len)
-		if err := stream.CopyOut(b, s.regions[r]); err != nil {
-			return nil, err
-		}
-		return b, stream.Sync(ctx)
-	}
-	fill := func(r int, pattern [16]byte) error {
-		b := make([]byte, s.regions[r].Len)
-		for i := range b {
-			b[i] = pattern[i%len(pattern)]
-		}
-		return stream.CopyIn(s.regions[r], b)
-	}
-	old := make([][]byte, len(s.regions)) // what may be read and written
-	repeats := false                      // there is an Out to run the kernel again for
-	for r := range s.regions {
-		repeats = repeats || fresh(r)
-	}
-	// prepare waits for what the kernel is to read before it writes the pattern: what is given up until then has changed nothing.
-	prepare := func() (changed bool, err error) {
-		for r := range s.regions {
-			if mode(r) == coherence.Read && !written(r) {
-				b, err := read(r)
-				if err != nil {
-					return false, err
-				}
-				hashes[r] = maphash.Bytes(seed, b)
-			} else if mode(r) != coherence.Read && !fresh(r) && repeats {
-				if old[r], err = read(r); err != nil {
-					return false, err
-				}
+	every := func(int) bool { return true }
+	read := func(which func(r int) bool) (all [][]byte, err error) {
+		all = make([][]byte, len(s.regions))
+		for r := range all {
+			if err == nil && which(r) {
+				all[r] = make([]byte, s.regions[r].Len)
+				err = stream.CopyOut(all[r], s.regions[r])
 			}
 		}
+		if err == nil {
+			err = stream.Sync(ctx)
+		}
+		return all, err
+	}
+	var old [][]byte // what the arguments held before, but for each fresh one
+	// fill writes the pattern to each fresh argument, and, for a launch that is not the first, what it held before to each other that the
+	// kernel writes to.
+	fill := func(pattern [16]byte, again bool) (err error) {
 		for r := range s.regions {
+			b := old[r]
 			if fresh(r) {
-				if err := fill(r, pattern); err != nil {
-					return true, err
-				}
-				changed = true
-			}
-		}
-		return changed, nil
-	}
-	inspect := func() error {
-		for r := range s.regions {
-			if !fresh(r) && (mode(r) != coherence.Read || written(r)) {
+				n := int(s.regions[r].Len)
+				b = bytes.Repeat(pattern[:], n/len(pattern)+1)[:n]
+			} else if !again || mode(r) == coherence.Read {
 				continue
 			}
-			b, err := read(r)
-			if err != nil {
-				return err
+			if err == nil {
+				err = stream.CopyIn(s.regions[r], b)
 			}
-			if mode(r) == coherence.Read && maphash.Bytes(seed, b) != hashes[r] {
+		}
+		return err
+	}
+	launch := func() error { return stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...) }
+	inspect := func(now [][]byte) error {
+		for r, b := range now {
+			switch {
+			case mode(r) == coherence.Read && !written(r) && !bytes.Equal(b, old[r]):
 				return d.refuse(op, "it wrote to argument %d, which is passed with In", which[r])
-			}
-			if mode(r) == coherence.Overwrite {
+			case fresh(r):
 				if left, first := unwritten(b, pattern[:], fields(elementOf(args[which[r]].operand))); left > 0 {
 					return d.refuse(op, "it left %d bytes unwritten of argument %d, which is passed with Out; the first at byte %d", left,
 						which[r], first)
@@ -160,30 +140,15 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 		return nil
 	}
-	results := func() (all [][]byte, err error) {
-		all = make([][]byte, len(s.regions))
-		for r := range s.regions {
-			if mode(r) != coherence.Read && err == nil {
-				all[r], err = read(r)
-			}
-		}
-		return all, err
-	}
-	again := func(pattern [16]byte) (all [][]byte, err error) {
-		for r := range s.regions {
-			if fresh(r) && err == nil {
-				err = fill(r, pattern)
-			} else if old[r] != nil && err == nil {
-				err = stream.CopyIn(s.regions[r], old[r])
-			}
-		}
+	again := func(pattern [16]byte) ([][]byte, error) {
+		err := fill(pattern, true)
 		if err == nil {
-			err = stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...)
+			err = launch()
 		}
 		if err != nil {
 			return nil, err
 		}
-		return results()
+		return read(every)
 	}
 	differ := func(a, b [][]byte) (arg, at int) {
 		for r := range a {
@@ -193,35 +158,38 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 		}
 		return -1, 0
 	}
-	// repeat compares the results with those for other bytes in each Out. Results that differ for the same bytes, too, say nothing.
-	repeat := func() error {
-		first, err := results()
-		if err != nil {
-			return err
-		}
+	// repeat compares the results with those for other bytes in each fresh argument. Results that differ for the same bytes, too, say
+	// nothing.
+	repeat := func(now [][]byte) error {
 		other, err := again([16]byte{})
 		if err != nil {
 			return err
 		}
-		if arg, at := differ(first, other); arg >= 0 {
+		if arg, at := differ(now, other); arg >= 0 {
 			if other, err = again(pattern); err != nil {
 				return err
 			}
-			if same, _ := differ(first, other); same < 0 {
+			if same, _ := differ(now, other); same < 0 {
 				return d.refuse(op, "byte %d that it writes to argument %d depends on what an argument passed with Out held before", at, arg)
 			}
 		}
 		return nil
 	}
 	// A launch that is refused must not change an Out, and the pattern does. So the arguments are checked first, with the launch of an
-	// empty grid.
+	// empty grid. What is given up before the pattern is written has changed nothing.
 	changed := false
 	err := stream.Launch(d.kernel, layer.None(grid), s.args...)
 	if err == nil {
-		changed, err = prepare()
+		old, err = read(func(r int) bool { return !fresh(r) })
 	}
 	if err == nil {
-		err = stream.Launch(d.kernel, layer.Keyed(grid, parts.Key(leases)), s.args...)
+		for r := range s.regions {
+			changed = changed || fresh(r)
+		}
+		err = fill(pattern, false)
+	}
+	if err == nil {
+		err = launch()
 	}
 	if err != nil {
 		if !changed {
@@ -240,11 +208,15 @@ func (d *onDevice) launchChecked(ctx context.Context, stream *hal.Stream, grid h
 	if err == nil {
 		err, bad = faults.inspect(ctx, stream)
 	}
+	var now [][]byte
 	if err == nil {
-		err = inspect()
+		now, err = read(every)
 	}
-	if err == nil && repeats {
-		err = repeat()
+	if err == nil {
+		err = inspect(now)
+	}
+	if err == nil && changed {
+		err = repeat(now)
 	}
 	return cmp.Or(err, leases.Commit(), release(leases, bad))
 }
