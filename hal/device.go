@@ -1,6 +1,7 @@
 package hal
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
@@ -342,10 +343,10 @@ func (s *deviceState) close(h *life.Holder) error {
 	}
 	s.CallsEnd()
 	s.Drain()
-	s.EndEvents()
+	ended := s.EndEvents()
 	s.Free(s.closeWaits.Load(), func() { err = s.Drv.Close() })
 	s.Reaper.Drain()
-	return err
+	return cmp.Or(err, ended)
 }
 
 // Leak describes an object that became unreachable without having been closed. The library gives it

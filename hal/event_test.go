@@ -1,6 +1,7 @@
 package hal_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -603,4 +604,18 @@ func TestFunctionsOfOnDoneThatDoNotReturn(t *testing.T) {
 		require.NoError(t, errors.Join(s.Sync(ctx), e.Close()))
 	}
 	require.NoError(t, errors.Join(s.Close(), d.Close()))
+}
+
+// The last Close of a device reports what the driver says when it closes the events that were kept for reuse.
+func TestCloseReportsTheErrorsOfEvents(t *testing.T) {
+	why := &driver.Error{Op: "close event", Backend: "host", Kind: driver.ErrDriver}
+	b := &hooked.Backend{Backend: host.New(host.Options{}), CloseEvent: func(e *hooked.Event) error { return cmp.Or(e.Event.Close(), error(why)) }}
+	d, err := hal.OpenWith(ctx, b, 0)
+	require.NoError(t, err)
+	s, err := d.NewStream()
+	require.NoError(t, err)
+	e, err := s.Record()
+	require.NoError(t, err)
+	require.NoError(t, hal.CloseAll(e, s))
+	require.ErrorIs(t, d.Close(), why)
 }

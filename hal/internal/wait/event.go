@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -322,7 +323,7 @@ func (d *Device) closeEvents(list []*Event) {
 	for _, e := range list {
 		// Nobody has the event any more, so the result is not stored, and an error is no concern of anybody.
 		if done, _ := e.ask(); done {
-			_ = e.drv.Close()
+			_ = d.Check(e.drv.Close()) // no call of the program waits for it; a lost device is noted
 			continue
 		}
 		d.mu.Lock()
@@ -347,8 +348,8 @@ func (d *Device) TrimEvents() {
 }
 
 // EndEvents stores the result of every event and closes the driver's events. The device has no streams any more, so no event is
-// recorded meanwhile.
-func (d *Device) EndEvents() {
+// recorded meanwhile. The error is the first that the driver has returned when it closed them.
+func (d *Device) EndEvents() (err error) {
 	d.mu.Lock()
 	live := d.events.live
 	d.events.live = nil
@@ -362,8 +363,9 @@ func (d *Device) EndEvents() {
 	d.watch.drain()
 	for _, list := range [...][]*Event{live, d.events.spare[0], d.events.spare[1]} {
 		for _, e := range list {
-			_ = e.drv.Close()
+			err = cmp.Or(err, d.Check(e.drv.Close()))
 		}
 	}
 	d.events.spare = [2][]*Event{}
+	return err
 }

@@ -298,7 +298,6 @@ var equivalents = map[string]string{
 	"Event.Close: nothing done":                        "an event that nothing refers to is garbage, and takes nothing",
 	"Event.Close: twice":                               "the host's events have nothing to close",
 	"Event.Close: success for an error":                "events are kept for reuse and closed later, when nobody is left to be told",
-	"Event.Close: an error for success":                "events are kept for reuse and closed later, when nobody is left to be told",
 	"Peering.PeerAccess: nothing done":                 "without access package hal copies through the host and waits on the host",
 	"Peering.PeerAccess: all but the last":             "without access package hal copies through the host",
 	"Prefetcher.Prefetch: nothing done":                "prefetching is a hint",
