@@ -210,29 +210,22 @@ func (s *Split) able(ctx context.Context, t *team, k *Kernel) *team {
 	if len(t.streams) < 2 || k == nil || k.p == nil {
 		return t
 	}
-	of, f := k, k.p.src.Kernels[k.name].Footprint
-	divisible := f.Of != nil && f.Cut != [3]bool{}
-	if divisible {
-		of = k.parts()
+	of, most := k, 1 // a kernel that cannot be divided runs on the first device that can
+	if f := k.p.src.Kernels[k.name].Footprint; f.Of != nil && f.Cut != [3]bool{} {
+		of, most = k.parts(), len(t.streams)
 	}
-	var left *team // nil if it is t
-	for i, stream := range t.streams {
-		switch {
-		case s.can(ctx, of, stream.Device()):
-			if left != nil {
-				left.streams, left.shares = append(left.streams, stream), append(left.shares, t.shares[i])
-			}
-		case left == nil:
-			left = &team{streams: slices.Clone(t.streams[:i]), shares: slices.Clone(t.shares[:i])}
-			continue
-		default:
-			continue
-		}
-		if !divisible { // the first that can runs it alone
-			break
+	cannot := func(stream *hal.Stream) bool { return !s.can(ctx, of, stream.Device()) }
+	n := slices.IndexFunc(t.streams[:most], cannot)
+	if n < 0 {
+		return t
+	}
+	left := &team{streams: slices.Clone(t.streams[:n]), shares: slices.Clone(t.shares[:n])}
+	for i := n + 1; i < len(t.streams) && len(left.streams) < most; i++ {
+		if !cannot(t.streams[i]) {
+			left.streams, left.shares = append(left.streams, t.streams[i]), append(left.shares, t.shares[i])
 		}
 	}
-	if left == nil || len(left.streams) == 0 {
+	if len(left.streams) == 0 {
 		return t
 	}
 	return left
