@@ -412,6 +412,10 @@ func (p *cProgram) statement() *cStmt {
 	case t == "GO_ORDERED":
 		p.next()
 		return p.statement()
+	case t == "GO_UNROLL":
+		p.next()
+		p.unary()
+		return p.statement()
 	case t == "for":
 		p.next()
 		p.expect("(")

@@ -336,7 +336,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		if ((h_me < ((i64)8))) {
 			{
 				i64 h_k = ((i64)((u64)h_me + (u64)((i64)8)));
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)8)))) {
+				GO_ORDERED for (; (h_k < ((i64)64)); h_k = (h_k + ((i64)8))) {
 					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]));
 				}
 			}
@@ -348,7 +348,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		if ((h_me == ((i64)0))) {
 			{
 				i64 h_k_1 = ((i64)1);
-				GO_ORDERED for (; (h_k_1 < ((i64)8)); h_k_1 = ((i64)((u64)h_k_1 + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_k_1 < ((i64)8)); h_k_1 = (h_k_1 + ((i64)1))) {
 					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 9)]));
 				}
 			}
@@ -456,7 +456,7 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	f32 h_az = 0.0f;
 	{
 		i64 h_k = ((i64)0);
-		GO_ORDERED for (; (h_k < h_old_n); h_k = ((i64)((u64)h_k + (u64)((i64)4)))) {
+		GO_ORDERED for (; (h_k < h_old_n); h_k = (h_k + ((i64)4))) {
 			f32 h_dx = (h_old[GO_AT(h_k, h_old_n, 19)] - h_x);
 			f32 h_dy = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)1))), h_old_n, 19)] - h_y);
 			f32 h_dz = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)2))), h_old_n, 19)] - h_z);
@@ -595,7 +595,7 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 		if ((h_me == ((i64)0))) {
 			{
 				i64 h_k = ((i64)1);
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_k < ((i64)64)); h_k = (h_k + ((i64)1))) {
 					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 30)]));
 				}
 			}

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a1d62085f06037eb", map[string]kernel.Code{
+	kernels.Compiled("e3ea640bbf39824a", map[string]kernel.Code{
 		"laplace": {Words: `
 oQERAgERAuMpEQILDgPkKQEPCgUI676xiwbw2IWbBmUPLzVXEAYIEQEBAQUFCOu+sYsG8NiFmwZlRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhI
 BQ0CIxBIBQ0DIxhIBQ0EIyBHAw0CRwQYBgRHAxkCSAUZACMARwQkBgRHAyUCSAUlACMASAQlABdHBC8LGkcENQsbRwRXCxhHA2wqRwN7KkcDiAEqRwOXASpH

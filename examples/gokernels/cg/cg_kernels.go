@@ -202,7 +202,7 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 	f32 h_mine = 0.0f;
 	{
 		i64 h_j = h_me;
-		GO_ORDERED for (; (h_j < h_sums_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
+		GO_ORDERED for (; (h_j < h_sums_n); h_j = (h_j + ((i64)64))) {
 			h_mine = (h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)]);
 		}
 	}

@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("e64d4311005cebd8", map[string]kernel.Code{
+	kernels.Compiled("a8cfcff6238c61cd", map[string]kernel.Code{
 		"laplace": {Words: `
 mgERAgERAuMpEQILDgPkKQEPCQUI676xiwbw2IWbBmUPLzUQBggRAQEBBQUI676xiwbw2IWbBmVHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEcDDQJHBBIGBEcDEwJIBRMAIwBHBCAGBEcDIQJIBSEAIwBIBCEAF0cELwsaRwQ1CxtHA1wqRwNrKkcDeCpHA4cBKkcDlgEqFQQB

@@ -43,7 +43,7 @@ FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	f32 h_y = 0.0f;
 	{
 		i32 h_n = 0;
-		GO_ORDERED for (; (h_n < h_most); h_n = ((i32)((u32)h_n + (u32)1))) {
+		GO_ORDERED for (; (h_n < h_most); h_n = (h_n + 1)) {
 			f32 h_xx = (h_x * h_x);
 			f32 h_yy = (h_y * h_y);
 			{

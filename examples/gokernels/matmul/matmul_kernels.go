@@ -84,7 +84,7 @@ KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a,
 			BARRIER();
 			{
 				i64 h_i = ((i64)0);
-				GO_ORDERED for (; (h_i < ((i64)16)); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_i < ((i64)16)); h_i = (h_i + ((i64)1))) {
 					h_sum = (h_sum + (GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)])));
 				}
 			}

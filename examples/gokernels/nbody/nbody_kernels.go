@@ -79,7 +79,7 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 	f32 h_az = 0.0f;
 	{
 		i64 h_from = ((i64)0);
-		GO_ORDERED for (; (h_from < h_n); h_from = ((i64)((u64)h_from + (u64)((i64)64)))) {
+		GO_ORDERED for (; (h_from < h_n); h_from = (h_from + ((i64)64))) {
 			T_body v_3 = {0};
 			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 1)]) = v_3;
 			{
@@ -91,7 +91,7 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 			BARRIER();
 			{
 				i64 h_k = ((i64)0);
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = ((i64)((u64)h_k + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_k < ((i64)64)); h_k = (h_k + ((i64)1))) {
 					T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 3)]);
 					f32 h_dx = (GO_ONCE(h_o.h_X) - GO_ONCE(h_b.h_X));
 					f32 h_dy = (GO_ONCE(h_o.h_Y) - GO_ONCE(h_b.h_Y));

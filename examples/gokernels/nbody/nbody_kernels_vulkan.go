@@ -7,7 +7,7 @@ package nbody
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("1fc47b5f2418b499", map[string]kernel.Code{
+	kernels.Compiled("ba781967b618690e", map[string]kernel.Code{
 		"step": {Words: `
 zAYRAgERAuMpEQILCwboAseYzeIErubRowau6NSBAwAOA+QpAQ8KBQjrvs2jB+XgARBDS26LARAGCBEBAQEFBIgD9tb9ugfpyJUDBQbrAvbW/ZoH8eTR+wXl
 8IWbBnQFBd8C9tb9mgfx5NH7BbNkBQTaAua+yfsG7+gBBQaEBPbW/aIG6ez9qgb4wo2jBwAFBfYD9tb9ogbp7P2aAzIFBAjrvs2jB+XgAUcEAgEARwQDAQFH

@@ -107,7 +107,7 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	u32 h_sum = ((u32)0);
 	{
 		i64 h_i = h_from;
-		for (; (h_i < h_to); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
+		for (; (h_i < h_to); h_i = (h_i + ((i64)1))) {
 			h_sum = (h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]));
 		}
 	}
@@ -116,13 +116,13 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	h_sum = ((u32)0);
 	{
 		i64 h_i_1 = ((i64)0);
-		for (; (h_i_1 < h_me); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)1)))) {
+		for (; (h_i_1 < h_me); h_i_1 = (h_i_1 + ((i64)1))) {
 			h_sum = (h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]));
 		}
 	}
 	{
 		i64 h_i_2 = h_from;
-		GO_ORDERED for (; (h_i_2 < h_to); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < h_to); h_i_2 = (h_i_2 + ((i64)1))) {
 			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
 			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
 			h_sum = (h_sum + h_next);
@@ -160,7 +160,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 			u32 h_at = h_starts[GO_AT(((i64)((u64)((i64)((u64)((i64)h_digit) * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_starts_n, 9)];
 			{
 				i64 h_before = ((i64)0);
-				for (; (h_before < h_me); h_before = ((i64)((u64)h_before + (u64)((i64)1)))) {
+				for (; (h_before < h_me); h_before = (h_before + ((i64)1))) {
 					{
 						if ((GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit)) {
 							h_at = (h_at + ((u32)1));

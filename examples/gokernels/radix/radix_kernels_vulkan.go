@@ -7,7 +7,7 @@ package radix
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("1084925c1b5b5d47", map[string]kernel.Code{
+	kernels.Compiled("d3bfb82d1bdd1271", map[string]kernel.Code{
 		"count": {Words: `
 pQERAgERAuMpEQILDgPkKQEPCgUI676N+wb13NEDDzM7YpgBEAYIEQEBAQUFc+fe/ZoH6OT9qgezZAUECOu+jfsG9dzRA0cEAgEARwQDAQFHBAQBAkcEBgsZ
 SAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcEFwYERwMYAkgFGAAjAEcEJQYERwMmAkgFJgAjAEgEJgAXRwQ7CxtHBGILGkcEmAELGBUEASAA

@@ -67,7 +67,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 		i64 h_part_1 = ((i64)INDEX(0));
 		if (GO_APART) {
 			i64 h_p_1 = h_part_1;
-			GO_ORDERED for (; (h_p_1 < h_points_n); h_p_1 = ((i64)((u64)h_p_1 + (u64)h_sums_n))) {
+			GO_ORDERED for (; (h_p_1 < h_points_n); h_p_1 = (h_p_1 + h_sums_n)) {
 				i64 h_best_1 = ((i64)0);
 				f32 h_least_1 = 1e+38f;
 				{
@@ -77,7 +77,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 						f32 h_away_1 = 0.0f;
 						{
 							T_8_f32 v_17 = h_points[GO_AT(h_p_1, h_points_n, 0)];
-							GO_ORDERED for (i64 v_18 = 0; v_18 < 8; v_18++) {
+							GO_ORDERED GO_UNROLL(8) for (i64 v_18 = 0; v_18 < 8; v_18++) {
 								i64 h_d_2 = v_18;
 								f32 h_x_2 = v_17.a[v_18];
 								h_away_1 = (h_away_1 + ((h_x_2 - h_centres[GO_AT(h_c_1, h_centres_n, 1)].a[GO_AT(h_d_2, 8, 1)]) * (h_x_2 - h_centres[GO_AT(h_c_1, h_centres_n, 1)].a[GO_AT(h_d_2, 8, 1)])));
@@ -95,7 +95,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 				}
 				{
 					T_8_f32 v_22 = h_points[GO_AT(h_p_1, h_points_n, 2)];
-					GO_ORDERED for (i64 v_23 = 0; v_23 < 8; v_23++) {
+					GO_ORDERED GO_UNROLL(8) for (i64 v_23 = 0; v_23 < 8; v_23++) {
 						i64 h_d_3 = v_23;
 						f32 h_x_3 = v_22.a[v_23];
 						GO_ONCE(h_sums[GO_AT(h_part_1, h_sums_n, 3)].a[GO_AT(h_best_1, 32, 3)].a[GO_AT(h_d_3, 9, 3)]) = (h_sums[GO_AT(h_part_1, h_sums_n, 3)].a[GO_AT(h_best_1, 32, 3)].a[GO_AT(h_d_3, 9, 3)] + h_x_3);
@@ -110,7 +110,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 			if ((h_part < h_sums_n)) {
 				if (GO_APART) {
 					i64 h_p = h_part;
-					GO_ORDERED for (; (h_p < h_points_n); h_p = ((i64)((u64)h_p + (u64)h_sums_n))) {
+					GO_ORDERED for (; (h_p < h_points_n); h_p = (h_p + h_sums_n)) {
 						i64 h_best = ((i64)0);
 						f32 h_least = 1e+38f;
 						{
@@ -120,7 +120,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 								f32 h_away = 0.0f;
 								{
 									T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 0)];
-									GO_ORDERED for (i64 v_6 = 0; v_6 < 8; v_6++) {
+									GO_ORDERED GO_UNROLL(8) for (i64 v_6 = 0; v_6 < 8; v_6++) {
 										i64 h_d = v_6;
 										f32 h_x = v_5.a[v_6];
 										h_away = (h_away + ((h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)])));
@@ -138,7 +138,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 						}
 						{
 							T_8_f32 v_10 = h_points[GO_AT(h_p, h_points_n, 2)];
-							GO_ORDERED for (i64 v_11 = 0; v_11 < 8; v_11++) {
+							GO_ORDERED GO_UNROLL(8) for (i64 v_11 = 0; v_11 < 8; v_11++) {
 								i64 h_d_1 = v_11;
 								f32 h_x_1 = v_10.a[v_11];
 								GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(h_best, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = (h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(h_best, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1);

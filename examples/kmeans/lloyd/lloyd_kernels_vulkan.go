@@ -7,7 +7,7 @@ package lloyd
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("df475756ec7417fe", map[string]kernel.Code{
+	kernels.Compiled("58ad6db919786ae0", map[string]kernel.Code{
 		"add": {Words: `
 4wERAgERAuMpEQILDgPkKQEPCQUI676FowZkDzxCYBAGCBEBAQEFBAjrvoWjBmRHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBMGBEgFFAAjAEcEFQYgRwMWAkgFFgAjAEcELAYESAUtACMARwQvBiRIBTAAIwBHBDEGgAlHAzICSAUyACMARwQ8CxpHBEIL

@@ -117,7 +117,7 @@ FUNCTION i64 f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fro
 	i64 h_found = ((i64)-1);
 	{
 		i64 h_i = ((i64)0);
-		GO_ORDERED for (; (h_i < h_spheres_n); h_i = ((i64)((u64)h_i + (u64)((i64)9)))) {
+		GO_ORDERED for (; (h_i < h_spheres_n); h_i = (h_i + ((i64)9))) {
 			T_vec v_2 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
 			T_vec v_3 = f_sub(v_2, h_from);
 			T_vec h_to = v_3;
@@ -226,7 +226,7 @@ FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fr
 	T_vec h_light = v_1;
 	if (GO_APART) {
 		i64 h_bounce = ((i64)0);
-		GO_ORDERED for (; (h_bounce < ((i64)20)); h_bounce = ((i64)((u64)h_bounce + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_bounce < ((i64)20)); h_bounce = (h_bounce + ((i64)1))) {
 			f32 h_far = 3.4028235e+38f;
 			i64 v_3 = f_nearest(h_spheres, h_spheres_n, h_from, h_ray, &h_far GO_PASS);
 			i64 h_i = v_3;

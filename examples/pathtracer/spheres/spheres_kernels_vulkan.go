@@ -7,7 +7,7 @@ package spheres
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("9f3a28383e2cc8d8", map[string]kernel.Code{
+	kernels.Compiled("c1527edbb40635f6", map[string]kernel.Code{
 		"trace": {Words: `
 9Q0RAgERAuMpEQILEQLgIhECJwsG2QLHmM3iBK7m0aMGrujUgQMADgPkKQEPCQUI677RkwfhxpUDDzpAbRAGCBEBAQEFBZoB5979mgfo5P2qB7NkBQSKAvbW
 /boH6ciVAwUG0AH21v2iBuns/aoG+MKNowcABQXAAfbW/aIG6ez9mgMyBQSEBOa+kfsGdAUGrwT21v2aB/Hk0fsF5fCFmwZ0BQWlBPbW/ZoH8eTR+wWzZAUE

@@ -300,7 +300,7 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 			BARRIER();
 			{
 				i64 h_i = ((i64)0);
-				GO_ORDERED for (; (h_i < ((i64)8)); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
+				GO_ORDERED for (; (h_i < ((i64)8)); h_i = (h_i + ((i64)1))) {
 					h_sum = (h_sum + (GO_ONCE(h_at.a[GO_AT(h_y, 8, 10)].a[GO_AT(h_i, 8, 10)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 8, 10)].a[GO_AT(h_x, 8, 10)])));
 				}
 			}
@@ -321,7 +321,7 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		T_Body h_b_1 = h_from[GO_AT(h_i_1, h_from_n, 12)];
 		{
 			i64 h_j_1 = ((i64)0);
-			GO_ORDERED for (; (h_j_1 < h_from_n); h_j_1 = ((i64)((u64)h_j_1 + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j_1 < h_from_n); h_j_1 = (h_j_1 + ((i64)1))) {
 				f32 h_dx_1 = (h_from[GO_AT(h_j_1, h_from_n, 13)].h_At.a[0] - GO_ONCE(h_b_1.h_At.a[0]));
 				f32 h_dy_1 = (h_from[GO_AT(h_j_1, h_from_n, 13)].h_At.a[1] - GO_ONCE(h_b_1.h_At.a[1]));
 				f32 h_s_1 = (h_dt / ((1.0f + (h_dx_1 * h_dx_1)) + (h_dy_1 * h_dy_1)));
@@ -342,7 +342,7 @@ KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T
 		T_Body h_b = h_from[GO_AT(h_i, h_from_n, 12)];
 		{
 			i64 h_j = ((i64)0);
-			GO_ORDERED for (; (h_j < h_from_n); h_j = ((i64)((u64)h_j + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j < h_from_n); h_j = (h_j + ((i64)1))) {
 				f32 h_dx = (h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - GO_ONCE(h_b.h_At.a[0]));
 				f32 h_dy = (h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - GO_ONCE(h_b.h_At.a[1]));
 				f32 h_s = (h_dt / ((1.0f + (h_dx * h_dx)) + (h_dy * h_dy)));
@@ -394,7 +394,7 @@ KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL 
 	f32 h_sum = 0.0f;
 	{
 		i64 h_d = ((i64)-2);
-		GO_ORDERED for (; (h_d <= ((i64)2)); h_d = ((i64)((u64)h_d + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_d <= ((i64)2)); h_d = (h_d + ((i64)1))) {
 			h_sum = (h_sum + h_from[GO_CELL(go_min_i64(go_max_i64(((i64)((u64)h_i + (u64)h_d)), ((i64)0)), ((i64)((u64)h_from_n - (u64)((i64)1)))), h_j, h_from_n, h_from_m, 16)]);
 		}
 	}
@@ -444,7 +444,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 		f32 h_sum_1 = 0.0f;
 		{
 			i64 h_j_1 = ((i64)((u64)h_i_1 * (u64)((i64)16)));
-			GO_ORDERED for (; (h_j_1 < go_min_i64(((i64)((u64)((i64)((u64)h_i_1 + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j_1 = ((i64)((u64)h_j_1 + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j_1 < go_min_i64(((i64)((u64)((i64)((u64)h_i_1 + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j_1 = (h_j_1 + ((i64)1))) {
 				h_sum_1 = (h_sum_1 + (h_x[GO_AT(h_j_1, h_x_n, 22)] * h_y[GO_AT(h_j_1, h_y_n, 22)]));
 			}
 		}
@@ -459,7 +459,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 		f32 h_sum = 0.0f;
 		{
 			i64 h_j = ((i64)((u64)h_i * (u64)((i64)16)));
-			GO_ORDERED for (; (h_j < go_min_i64(((i64)((u64)((i64)((u64)h_i + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j = ((i64)((u64)h_j + (u64)((i64)1)))) {
+			GO_ORDERED for (; (h_j < go_min_i64(((i64)((u64)((i64)((u64)h_i + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j = (h_j + ((i64)1))) {
 				h_sum = (h_sum + (h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)]));
 			}
 		}

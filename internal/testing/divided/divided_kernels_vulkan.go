@@ -7,7 +7,7 @@ package divided
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("869ba750d1a2aeb9", map[string]kernel.Code{
+	kernels.Compiled("8fb3a857ac286cb1", map[string]kernel.Code{
 		"places": {Words: `
 yQERAgERAuMpEQILDgPkKQEPCgUI677B4wbhxpWbBwAPMDayARAGCBEBAQEFBCjmvsHjBuHGlQMFBK4B5r7Nywb6ys0DBQUI677B4wbhxpWbBwBHBAIBAEcE
 AwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjBEgFDQIjCEgFDQMjEEcDDQJHBBsGBEcDHAJIBRwAIwBIBBwAF0cEMAsaRwQ2CxtHBLIBCxgVBAEgADIEAQIBMgQB

@@ -269,7 +269,7 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 	T_10_i32 h_who = {0};
 	{
 		i64 v_1 = ((i64)10);
-		GO_ORDERED for (i64 v_2 = 0; v_2 < v_1; v_2++) {
+		GO_ORDERED GO_UNROLL(10) for (i64 v_2 = 0; v_2 < v_1; v_2++) {
 			i64 h_k = v_2;
 			i64 v_4 = h_k;
 			i64 v_5 = h_k;
@@ -281,7 +281,7 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 	}
 	{
 		i32 h_v = h_first;
-		GO_ORDERED for (; (h_v < h_last); h_v = ((i32)((u32)h_v + (u32)1))) {
+		GO_ORDERED for (; (h_v < h_last); h_v = (h_v + 1)) {
 			f32 h_sum = 0.0f;
 			{
 				i32 v_9 = h_dims;
@@ -317,7 +317,7 @@ KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLO
 	}
 	{
 		i64 v_21 = ((i64)10);
-		GO_ORDERED for (i64 v_22 = 0; v_22 < v_21; v_22++) {
+		GO_ORDERED GO_UNROLL(10) for (i64 v_22 = 0; v_22 < v_21; v_22++) {
 			i64 h_k_2 = v_22;
 			i64 v_24 = ((i64)((u64)((i64)((u64)h_q * (u64)((i64)10))) + (u64)h_k_2));
 			i64 v_25 = ((i64)((u64)((i64)((u64)h_q * (u64)((i64)10))) + (u64)h_k_2));

@@ -7,7 +7,7 @@ package limits
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("39ad39c7f238454b", map[string]kernel.Code{
+	kernels.Compiled("5b534ebb0cb156fb", map[string]kernel.Code{
 		"once": {Words: `
 SxECAREC4ykRAgsOA+QpAQ8IBQjrvr3zBuPKAQ8lKxAGCBEBAQEFBAjrvr3zBuPKAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQRwMN
 AkcEFwYERwMYAkgFGAAjAEcEJQsaRwQrCxsVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMCByEDCgcgBAvlKQEVBAxAAB4FDQELDCAEDgkNOwQO

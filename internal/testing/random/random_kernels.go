@@ -341,7 +341,7 @@ KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 
 			T_4_u32 h_x = v_3;
 			{
 				T_4_u32 v_4 = h_x;
-				GO_ORDERED for (i64 v_5 = 0; v_5 < 4; v_5++) {
+				GO_ORDERED GO_UNROLL(4) for (i64 v_5 = 0; v_5 < 4; v_5++) {
 					i64 h_j = v_5;
 					u32 h_v = v_4.a[v_5];
 					h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)h_j)), h_out_n, 6)] = h_v;

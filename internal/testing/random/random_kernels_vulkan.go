@@ -7,7 +7,7 @@ package random
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("8ee0766bb489d2b9", map[string]kernel.Code{
+	kernels.Compiled("5469769209d0b9ae", map[string]kernel.Code{
 		"numbers": {Words: `
 xAkRAgERAuMpEQILEQIKDgPkKQEPCgUI6765qwftxJWTB3MPTFLlBxAGCBEBAQEFBGDmvrmqBncFBboB5r7Bwgbp2L3DBwAFBbUG59796gbh8P3KBrZoBQTG
 Bufe/cIG6c6hAwUFCOu+uasH7cSVkwdzRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBIBQ0FIyhIBQ0GIzBIBQ0H

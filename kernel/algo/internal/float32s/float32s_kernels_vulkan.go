@@ -7,7 +7,7 @@ package float32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("13d95ef629c8febd", map[string]kernel.Code{
+	kernels.Compiled("9492dd866bd154a2", map[string]kernel.Code{
 		"total": {Words: `
 1gERAgERAuMpEQILDgPkKQEPCgUI677R+wb0wrEDDy42WXYQBggRAQEBBQWLAefe/eoG6dz9yga2aAUECOu+0fsG9MKxA0cEAgEARwQDAQFHBAQBAkcEBgsZ
 SAUNACMASAUNASMISAUNAiMQSAUNAyMYRwMNAkcEEgYERwMTAkgFEwAjAEcEIAYERwMhAkgFIQAjAEgEIQAXRwQ2CxtHA1gqRwRZCxhHBHYLGkcDowEqRwPF

@@ -7,7 +7,7 @@ package float64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("567510b8ac258da7", map[string]kernel.Code{
+	kernels.Compiled("8c0e5bba03e25ea6", map[string]kernel.Code{
 		"total": {Words: `
 1gERAgERAuMpEQILEQIKDgPkKQEPCgUI677R+wb0wrEDDy42WXYQBggRAQEBBQWLAefe/eoG6dz9yga2aAUECOu+0fsG9MKxA0cEAgEARwQDAQFHBAQBAkcE
 BgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMYRwMNAkcEEgYIRwMTAkgFEwAjAEcEIAYIRwMhAkgFIQAjAEgEIQAXRwQ2CxtHA1gqRwRZCxhHBHYLGkcDowEq

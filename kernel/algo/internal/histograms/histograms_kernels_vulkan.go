@@ -7,7 +7,7 @@ package histograms
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("30d8008468badfbc", map[string]kernel.Code{
+	kernels.Compiled("1ce3de2d35a7647b", map[string]kernel.Code{
 		"zero": {Words: `
 NBECAREC4ykRAgsOA+QpAQ8IBQjrvumrBvLeAQ8fJRAGCBEBAQEFBAjrvumrBvLeAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMIRwMNAkcEEQYE
 RwMSAkgFEgAjAEgEEgAXRwQfCxpHBCULGxUEASAAMgQBAgEyBAEDATIEAQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUEDEAAHgQNCwwgBA4JDTsEDg8J

@@ -7,7 +7,7 @@ package int32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("7e953a58d2be581d", map[string]kernel.Code{
+	kernels.Compiled("67ac4400dceca11e", map[string]kernel.Code{
 		"total": {Words: `
 ywERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYEB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMARwQfBgRHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB

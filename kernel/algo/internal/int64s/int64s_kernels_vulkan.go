@@ -7,7 +7,7 @@ package int64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("f8efa9c6aa3f57bf", map[string]kernel.Code{
+	kernels.Compiled("6f178b16f4a3a1e8", map[string]kernel.Code{
 		"total": {Words: `
 zQERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYIB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBghHAxICSAUSACMARwQfBghHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB

@@ -7,7 +7,7 @@ package uint32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("74c72e4e43bce72a", map[string]kernel.Code{
+	kernels.Compiled("35b05d6c844d1ee4", map[string]kernel.Code{
 		"total": {Words: `
 ywERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYEB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBgRHAxICSAUSACMARwQfBgRHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB

@@ -122,7 +122,7 @@ KERNEL void k_total(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_sums, i64 h_
 	u64 h_sum = ((u64)0);
 	{
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = (h_i + ((i64)256))) {
 			h_sum = (h_sum + h_x[GO_AT(h_i, h_x_n, 0)]);
 		}
 	}
@@ -218,7 +218,7 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL u64 *h_x, i64 h_x_n, const GLOBAL
 	i64 h_index = ((i64)-1);
 	if (GO_APART) {
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = (h_i + ((i64)256))) {
 			u64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
 			i64 h_other = h_i;
 			{
@@ -300,7 +300,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	{
 		i64 h_i = h_me;
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = (h_i + ((i64)256))) {
 			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
 		}
 	}
@@ -308,7 +308,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	u64 h_own = ((u64)0);
 	{
 		i64 h_i_1 = ((i64)((u64)h_me * (u64)((i64)8)));
-		for (; (h_i_1 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)1)))) {
+		for (; (h_i_1 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_1 = (h_i_1 + ((i64)1))) {
 			h_own = (h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
 		}
 	}
@@ -341,7 +341,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	}
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = (h_i_2 + ((i64)1))) {
 			u64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
 			{
 				if ((h_exclusive != 0)) {
@@ -359,7 +359,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL u64 *h_x, i64 h_x_n, const GLOB
 	BARRIER();
 	{
 		i64 h_i_3 = h_me;
-		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = (h_i_3 + ((i64)256))) {
 			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 		}
 	}
@@ -389,7 +389,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
 	if (GO_APART) {
 		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_keys_n)); h_i = ((i64)((u64)h_i + (u64)((i64)256)))) {
+		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_keys_n)); h_i = (h_i + ((i64)256))) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], ((u32)1));
 		}
@@ -433,7 +433,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	i64 h_end = go_min_i64(((i64)((u64)((i64)((u64)h_from + (u64)((i64)((u64)h_me * (u64)((i64)8))))) + (u64)((i64)8))), h_keys_n);
 	if (GO_APART) {
 		i64 h_i = h_begin;
-		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i < h_end); h_i = (h_i + ((i64)1))) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift);
 			GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)v_2 * (u64)((i64)256))) + (u64)h_me)), 4096, 23)]) = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)v_2 * (u64)((i64)256))) + (u64)h_me)), 4096, 23)]) + ((u32)1));
 		}
@@ -442,7 +442,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	u32 h_own = ((u32)0);
 	{
 		i64 h_i_1 = ((i64)((u64)h_me * (u64)((i64)16)));
-		for (; (h_i_1 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_1 = ((i64)((u64)h_i_1 + (u64)((i64)1)))) {
+		for (; (h_i_1 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_1 = (h_i_1 + ((i64)1))) {
 			h_own = (h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]));
 		}
 	}
@@ -465,7 +465,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
 	{
 		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = ((i64)((u64)h_i_2 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = (h_i_2 + ((i64)1))) {
 			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
 			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
 			h_sum = (h_sum + h_n);
@@ -480,7 +480,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u64 *h_keys, i64 h_keys_n, const
 	BARRIER();
 	if (GO_APART) {
 		i64 h_i_3 = h_begin;
-		GO_ORDERED for (; (h_i_3 < h_end); h_i_3 = ((i64)((u64)h_i_3 + (u64)((i64)1)))) {
+		GO_ORDERED for (; (h_i_3 < h_end); h_i_3 = (h_i_3 + ((i64)1))) {
 			i64 v_7 = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift);
 			i64 h_d = v_7;
 			u32 h_at = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)256))) + (u64)h_me)), 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]));

@@ -7,7 +7,7 @@ package uint64s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("b61b56189ac72aa1", map[string]kernel.Code{
+	kernels.Compiled("386c1fcb876eaef1", map[string]kernel.Code{
 		"total": {Words: `
 zQERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDy01bhAGCBEBAQEFBYIB59796gbp3P3KBrZoBQQI677R+wb0wrEDRwQCAQBHBAMBAUcEBAECRwQGCxlI
 BQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhHAw0CRwQRBghHAxICSAUSACMARwQfBghHAyACSAUgACMASAQgABdHBDULG0cEbgsaFQQBIAAyBAECATIEAQMBMgQB
