@@ -60,6 +60,8 @@ type laneGenerator struct {
 	step    int  // if not 0, most elements of threads are so far apart
 	plain   bool // an expression has no elements and no calls
 	arrays  bool // many loops are over arrays
+	rounds  int  // how many more rounds its long loops may have
+	large   int  // how many more wide switches, deep nestings and long expressions it may have
 }
 
 type laneName struct {
@@ -97,7 +99,7 @@ func (g *laneGenerator) kernel() string {
 	if g.IntN(4) == 0 {
 		g.step = 2 + g.IntN(2)
 	}
-	g.arrays = g.IntN(3) == 0
+	g.arrays, g.rounds, g.large = g.IntN(3) == 0, 8000, g.IntN(2)
 	g.start("a", "m")
 	g.block(3 + g.IntN(6))
 	if !g.stored || g.IntN(2) == 0 {
@@ -131,6 +133,10 @@ func (g *laneGenerator) block(n int) {
 
 func (g *laneGenerator) statement() {
 	deep := g.depth > 3
+	if g.IntN(12) == 0 {
+		g.unusual()
+		return
+	}
 	k := g.IntN(20)
 	if g.arrays && g.IntN(4) == 0 {
 		k = 17
@@ -245,6 +251,99 @@ func (g *laneGenerator) loop() {
 	g.loops = g.loops[:len(g.loops)-1]
 	g.vars = g.vars[:vars]
 	g.line("}")
+}
+
+// unusual writes a statement that few kernels have: a range with =, a store before a return, a wide switch, deep nesting, a long expression, or a loop
+// of many rounds. Of some no vectors are made.
+func (g *laneGenerator) unusual() {
+	v, ok := g.assignable(g.one(g.i, g.u))
+	kind := g.IntN(8)
+	switch {
+	case !ok || g.depth > 3 || kind > 1 && kind < 5 && (g.large == 0 || g.inCall != ""):
+	case kind == 0:
+		k, ok := g.assignable(g.i)
+		if !ok || len(g.loops) > 1 {
+			return
+		}
+		vars := len(g.vars)
+		if g.inCall != "" || g.IntN(2) == 0 {
+			g.line("for %s = range %s {", k.name, g.one("4", "3", g.count()+"&3"))
+		} else {
+			x, _ := g.assignable(g.f)
+			g.next++
+			d := laneName{fmt.Sprintf("v%d", g.next), "int", true}
+			g.line("%s := i", d.name)
+			g.line("_ = %s", d.name)
+			g.vars = append(g.vars, d)
+			if x.name == "" {
+				x.name = "_"
+			}
+			g.line("for %s, %s = range v[%s] {", d.name, x.name, g.index(false))
+		}
+		g.loops = append(g.loops, k.name)
+		g.block(1 + g.IntN(3))
+		g.loops = g.loops[:len(g.loops)-1]
+		g.vars = g.vars[:min(len(g.vars), vars+1)]
+		g.line("}")
+	case kind == 1 && g.inCall == "":
+		g.line("if %s {", g.expr("bool", 2))
+		g.depth++
+		g.store()
+		g.line("return")
+		g.depth--
+		g.line("}")
+	case kind == 2:
+		g.large--
+		g.line("switch %s & 127 {", g.expr(v.typ, 1))
+		for k := range 80 + g.IntN(48) {
+			g.line("case %d:", k)
+			g.line("\t%s = %s*3 + %d", v.name, v.name, k)
+			if g.IntN(8) == 0 {
+				g.line("\tfallthrough")
+			}
+		}
+		g.line("default:")
+		g.line("\t%s--", v.name)
+		g.line("}")
+	case kind == 3:
+		g.large--
+		n := 20 + g.IntN(40)
+		for k := range n {
+			g.line("if %s || %s&1023 != %d {", g.expr("bool", 1), g.leaf(g.i), k*7)
+			g.line("%s++", v.name)
+		}
+		g.store()
+		for range n {
+			if g.IntN(3) == 0 {
+				g.line("} else {")
+				g.line("%s ^= 5", v.name)
+			}
+			g.line("}")
+		}
+	case kind == 4:
+		g.large--
+		sum := g.leaf(v.typ)
+		for range 20 + g.IntN(80) {
+			sum += g.one(" + ", " - ", " ^ ", " | ", " * ", " &^ ") + g.leaf(v.typ)
+		}
+		g.line("%s = %s", v.name, sum)
+	default:
+		n := 1 + g.IntN(2000)
+		if g.inCall != "" {
+			n = 1 + n/40
+		}
+		if len(g.loops) > 0 || n > g.rounds && g.inCall == "" {
+			return
+		}
+		g.rounds -= n
+		g.next++
+		g.line("for v%d := range %d {", g.next, n)
+		g.line("\t%s = %s*5 + %s(v%d)", v.name, v.name, v.typ, g.next)
+		g.line("\tif %s&31 == 7 {", v.name)
+		g.line("\t\t%s", g.one("continue", v.name+" ^= 9", "break"))
+		g.line("\t}")
+		g.line("}")
+	}
 }
 
 // array writes a loop over the elements of an array, perhaps in one with steps, or stores that go to different places.

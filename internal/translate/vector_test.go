@@ -101,6 +101,11 @@ func try(f func()) (text string) {
 
 var ran, vectors int // threads
 
+// rows leaves all threads of a row to the loop without vectors.
+func rows[F float, I, U any](r grid.Row, _ int, _ F, _ I, _ U, _, _ []F, _ []I, _ []U, _ []uint16, _ []int8, _ []float32, _ []int32, _ [][4]F, _ [][3][4]F) grid.Row {
+	return r
+}
+
 func run[F float, I comparable, U any](seed uint64, integer func(uint64) I, unsigned func(uint64) U,
 	plain func(t grid.Thread, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F),
 	row func(r grid.Row, n int, a F, m I, c U, x, y []F, z []I, u []U, w []uint16, s []int8, p []float32, q []int32, v [][4]F, o [][3][4]F),
@@ -353,7 +358,8 @@ func main() {}
 	}
 }
 
-// Random kernels give the same bits thread by thread and as vectors of each width, also where slices share memory and where an index is out of range.
+// Random kernels give the same bits thread by thread, in rows, and as vectors of each width, also where slices share memory and where an index is out of
+// range.
 func TestRandomKernelsAsVectors(t *testing.T) {
 	t.Parallel()
 	env := vectorBuild(t)
@@ -377,17 +383,18 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 		rows, lanes, loops := laneFiles(t, imp, src.String())
 		table.WriteString("package main\n\nfunc all() {\n")
 		for k, l := range loops {
-			if !l.Vectors {
-				reasons[l.Why.Text]++
-				continue
-			}
-			done++
-			kept.WriteString(texts[k])
-			seed, kinds := *randomSeed+uint64(first+k), "i32, u32"
+			seed, kinds, front := *randomSeed+uint64(first+k), "i32, u32", "rows[float32, int32, uint32]"
 			if seed%3 == 0 {
-				kinds = "i64, u64"
+				kinds, front = "i64, u64", "rows[float64, int64, uint64]"
 			}
-			fmt.Fprintf(&table, "\trun(%d, %s, k%d, k%[3]dRow, k%[3]dVectors)\n", seed, kinds, k)
+			if l.Vectors {
+				done++
+				front = fmt.Sprintf("k%dVectors", k)
+			} else {
+				reasons[l.Why.Text]++
+			}
+			kept.WriteString(texts[k])
+			fmt.Fprintf(&table, "\trun(%d, %s, k%d, k%[3]dRow, %s)\n", seed, kinds, k, front)
 		}
 		table.WriteString("}\n")
 		dir := module(t, map[string]string{"main.go": laneRunner, "kernels.go": kept.String(), "main_kernels.go": rows, "main_kernels_simd.go": lanes, "table.go": table.String()})
@@ -447,8 +454,7 @@ func TestRandomKernelsAsVectors(t *testing.T) {
 	}
 }
 
-// laneFiles translates kernels for the host alone: it returns the loops over rows of those that have vectors, with the variables for the functions with
-// vectors, and these functions. The rest of a translation is not needed here, and takes longer to make and to compile.
+// laneFiles translates kernels for the host alone: it returns the loops over rows, with the variables for the functions with vectors, and these functions. The rest of a translation is not needed here, and takes longer to make and to compile.
 func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string, loops []Loop) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -476,9 +482,10 @@ func laneFiles(t *testing.T, imp types.Importer, src string) (rows, lanes string
 		loops = append(loops, Loop{f.decl.Name.Name, fset.Position(f.decl.Pos()), v != nil, why})
 		if v != nil {
 			made = append(made, v)
-			maps.Copy(needed, all[i].imports)
-			fmt.Fprintf(&text, "var %s %s\n\n%s\n", v.hook, v.typ, all[i].text)
+			fmt.Fprintf(&text, "var %s %s\n\n", v.hook, v.typ)
 		}
+		maps.Copy(needed, all[i].imports)
+		fmt.Fprintf(&text, "%s\n", all[i].text)
 	}
 	simd, err := p.simd(made)
 	require.NoError(t, err)
