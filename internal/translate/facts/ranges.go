@@ -203,6 +203,11 @@ func (r *Ranges) value(v *ir.Value) Range {
 	if !v.Bound {
 		return r.compute(v)
 	}
+	return r.known(v)
+}
+
+// known returns the range of a value that has been computed.
+func (r *Ranges) known(v *ir.Value) Range {
 	if b, ok := r.bounded[v.ID]; ok {
 		return r.Values[v.ID].and(b)
 	}
@@ -232,7 +237,7 @@ func (r *Ranges) compute(v *ir.Value) Range {
 // result returns the range of an integer. It may be outside that of its type: then the operation may wrap.
 func (r *Ranges) result(v *ir.Value) Range {
 	all := RangeOf(v.Type)
-	arg := func(i int) Range { return r.value(v.Args[i]) }
+	arg := func(i int) Range { return r.known(v.Args[i]) }
 	switch v.Op {
 	case ir.Const:
 		if n, ok := v.Const.(int64); ok {
@@ -404,7 +409,7 @@ func (r *Ranges) after(cond *ir.Value, holds bool) map[int]Range {
 			op = Mirrored(op)
 		}
 		if v.Bound {
-			now[v.ID] = r.value(v).and(bound(op, r.value(cond.Args[1-i])))
+			now[v.ID] = r.known(v).and(bound(op, r.known(cond.Args[1-i])))
 		}
 	}
 	return now
