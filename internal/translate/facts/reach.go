@@ -1,0 +1,313 @@
+package facts
+
+import (
+	"fmt"
+	"go/token"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Reach is what the threads of a kernel read and write of its slices. It follows the kernel's statements as one thread, whose numbers are sums of
+// atoms. Numbers that it does not follow are atoms that can be anything.
+type Reach struct {
+	Atoms
+	Kernel   *ir.Function
+	Effects  *Effects
+	Accesses []Access
+	Lost     string // why nothing is known
+
+	places map[string]*Atom // places and arguments, which each have one atom
+}
+
+// Access is a use of elements.
+type Access struct {
+	Of                  *ir.Param
+	Index               Sum
+	Row                 Sum // of a matrix
+	Read, Write, Atomic bool
+	Part                bool // only a part of the element is written
+	Merged              bool // it stands for two others, of which each thread makes one
+	Known               []Known
+	Path                []Step
+	Pos                 token.Position
+}
+
+// Step is a condition of a path, or a loop.
+type Step struct {
+	ID    int
+	Yes   bool
+	Exact bool // what is known says all of it, each about one number of the thread
+}
+
+// ReachOf follows a kernel. effects has those of the kernel and of all functions that it calls.
+func ReachOf(p *ir.Program, f *ir.Function, effects map[*ir.Function]*Effects) *Reach {
+	r := &Reach{Kernel: f, Effects: effects[f], places: map[string]*Atom{}}
+	w := &walk{Reach: r, effects: effects, position: p.Position}
+	w.frame = newFrame(f)
+	for _, m := range f.Params {
+		wire := r.Wire(m)
+		switch m.Type.Kind {
+		case ir.Slice:
+			w.frame.params[m.Index].of = m
+			r.argument(wire+1, "len("+m.Name+")", true)
+		case ir.Matrix:
+			w.frame.params[m.Index].of = m
+			r.argument(wire+1, m.Name+".Rows()", true)
+			r.argument(wire+2, m.Name+".Cols()", true)
+		default:
+			if t, ok := numbered(m.Type); ok {
+				w.frame.params[m.Index].n = r.argument(wire, m.Name, t.Least == 0)
+			}
+		}
+	}
+	w.region(f.Body)
+	return r
+}
+
+// Slices returns the parameters that are slices or matrices.
+func (r *Reach) Slices() (all []*ir.Param) {
+	for _, m := range r.Kernel.Params {
+		if m.Type.Kind == ir.Slice || m.Type.Kind == ir.Matrix {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Uses returns the accesses of a parameter that read it, or write it.
+func (r *Reach) Uses(m *ir.Param, write bool) (found []Access) {
+	if use := r.Effects.Params[m.Index]; write && !use.Written || !write && !use.Read {
+		return nil
+	}
+	if r.Lost != "" {
+		return []Access{{Of: m, Read: true, Write: true}}
+	}
+	for _, a := range r.Accesses {
+		if a.Of == m && !a.Merged && (write && a.Write || !write && a.Read) {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// Place returns the atom of a thread's number along a dimension, or nil if the kernel does not use it.
+func (r *Reach) Place(kind AtomKind, dim int) *Atom { return r.places[key(kind, dim)] }
+
+func key(kind AtomKind, dim int) string { return fmt.Sprint("t", kind, dim) }
+
+// Once returns a place's number along a dimension.
+func (r *Reach) Once(kind AtomKind, dim int) Sum {
+	return r.once(key(kind, dim), Atom{Kind: kind, Dim: dim, Low: true})
+}
+
+// once returns the atom of a place or an argument.
+func (r *Reach) once(key string, a Atom) Sum {
+	if r.places[key] == nil {
+		r.places[key] = r.atom(a)
+	}
+	return r.places[key].Sum()
+}
+
+func (r *Reach) argument(wire int, name string, low bool) Sum {
+	return r.once("v"+strconv.Itoa(wire), Atom{Kind: IsArgument, Wire: wire, Name: name, Low: low})
+}
+
+// Size returns the length, the rows or the columns of a parameter: number 1 or 2 behind it in the launch's arguments.
+func (r *Reach) Size(m *ir.Param, which int) Sum { return r.argument(r.Wire(m)+which, "", true) }
+
+// Wire returns where a parameter is among the launch's arguments.
+func (r *Reach) Wire(m *ir.Param) (wire int) {
+	for _, before := range r.Kernel.Params[:m.Index] {
+		wire += Wires(before.Type)
+	}
+	return wire
+}
+
+// Wires returns how many arguments of a launch pass a parameter of a type.
+func Wires(t *ir.Type) int {
+	switch t.Kind {
+	case ir.Matrix:
+		return 3
+	case ir.Slice:
+		return 2
+	}
+	return 1
+}
+
+func (r *Reach) atom(a Atom) *Atom {
+	a.ID = len(r.Atoms)
+	a.Same = a.Kind == IsSize || a.Kind == IsBlocks || a.Kind == IsArgument || a.Kind == IsResult && a.Op != "Or" &&
+		!slices.ContainsFunc(a.Args, func(p Sum) bool { return !r.Uniform(p) })
+	r.Atoms = append(r.Atoms, &a)
+	return &a
+}
+
+// numbered returns the range of a type of integers whose numbers all are in int64.
+func numbered(t *ir.Type) (all Range, ok bool) {
+	if t == nil || !t.Integer() || t.Kind == ir.U64 || t.Kind == ir.Uint {
+		return Range{}, false
+	}
+	return RangeOf(t), true
+}
+
+// walk follows the statements of a kernel.
+type walk struct {
+	*Reach
+	effects  map[*ir.Function]*Effects
+	position func(token.Pos) token.Position
+
+	frame *frame
+	known []Known // of the thread here
+	path  []Step  // the conditions under which a thread comes here
+	steps int
+	calls int
+}
+
+// frame is a function that is followed: the kernel, or one that it calls.
+type frame struct {
+	f       *ir.Function
+	params  []val
+	values  map[int]val // bound values, by their IDs
+	locals  []val       // by index
+	pointed map[*ir.Local]bool
+	returns []returned
+}
+
+type returned struct {
+	all   []val
+	known []Known
+}
+
+func newFrame(f *ir.Function) *frame {
+	return &frame{f: f, params: make([]val, len(f.Params)), values: map[int]val{}, locals: make([]val, len(f.Locals)), pointed: Pointed(f)}
+}
+
+// val is what a value or a local is. With no field set it is not followed.
+type val struct {
+	n    Sum // an integer
+	cond *condition
+	of   *ir.Param // a slice or a matrix of the kernel
+	set  bool      // of a local: it has been stored to
+}
+
+// condition is a bool: op is Both, Either, Not or a comparison, or Const for one that is not followed.
+type condition struct {
+	op   ir.Op
+	a, b *condition
+	x, y Sum
+}
+
+func (w *walk) unknown(t *ir.Type) val {
+	all, ok := numbered(t)
+	if !ok {
+		return val{}
+	}
+	return val{n: w.atom(Atom{Kind: IsUnknown, Type: all, Low: all.Least == 0}).Sum()}
+}
+
+// fit returns a number as one of a type, whose range it may leave.
+func (w *walk) fit(p Sum, t *ir.Type) val {
+	all, ok := numbered(t)
+	switch n, isConstant := p.Constant(); {
+	case !ok:
+		return val{}
+	case p == nil:
+		return w.unknown(t)
+	case all.Least == math.MinInt64 || isConstant && n >= all.Least && n <= all.Most:
+		return val{n: p}
+	}
+	return val{n: w.atom(Atom{Kind: IsResult, Op: "Fits", Args: []Sum{p}, Numbers: []int64{all.Least, all.Most}, Low: all.Least == 0}).Sum()}
+}
+
+// narrow is fit for a number of type from.
+func (w *walk) narrow(p Sum, from, to *ir.Type) val {
+	a, ok := numbered(from)
+	if b, ok2 := numbered(to); ok && ok2 && a.Within(b.Least, b.Most) && p != nil {
+		return val{n: p}
+	}
+	if !ok {
+		return w.unknown(to)
+	}
+	return w.fit(p, to)
+}
+
+// note adds an access by the thread that is followed.
+func (w *walk) note(a Access, pos token.Pos) {
+	if a.Known, a.Path = w.known, w.path; w.position != nil {
+		a.Pos = w.position(pos)
+	}
+	if a.Index == nil {
+		a.Index = w.unknown(ir.Basic(ir.Int)).n
+	}
+	if a.Of.Type.Kind == ir.Matrix && a.Row != nil {
+		before := w.known
+		w.compare(a.Row, ir.Ge, Fixed(0))
+		w.compare(a.Row, ir.Lt, w.Size(a.Of, 1))
+		a.Known, w.known = w.known, before
+	}
+	w.Accesses = append(w.Accesses, a)
+}
+
+// call follows a call.
+func (w *walk) call(v *ir.Value) val {
+	in := newFrame(v.Call)
+	for i, a := range v.Args {
+		switch {
+		case a.Op == ir.Address:
+			use := w.effects[v.Call].Params[i]
+			w.place(a.Place, Access{Read: use.Read, Write: use.Written, Part: true}, a.Pos)
+		default:
+			in.params[i] = w.eval(a)
+		}
+	}
+	if w.calls++; w.calls > mostCalls {
+		if w.Lost == "" {
+			w.Lost = w.line(v.Pos) + ": the kernel makes too many calls to follow them all"
+		}
+		return w.unknown(v.Type)
+	}
+	caller, known, path := w.frame, w.known, w.path
+	w.frame = in
+	w.region(v.Call.Body)
+	w.frame, w.known, w.path = caller, known, path
+	return w.result(in, v.Type)
+}
+
+// mostCalls is how many calls are followed. A kernel with more has functions that call others many times, and its footprint would be long.
+const mostCalls = 200
+
+// line returns a position as file:line.
+func (w *walk) line(pos token.Pos) string {
+	if w.position == nil {
+		return "?"
+	}
+	at := w.position(pos)
+	return fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line)
+}
+
+// result returns what a function that was followed returns.
+func (w *walk) result(in *frame, t *ir.Type) val {
+	var all []Sum
+	var where [][]Known
+	for _, r := range in.returns {
+		if len(r.all) != 1 {
+			return w.unknown(t)
+		}
+		if len(in.returns) == 1 {
+			return r.all[0]
+		}
+		if r.all[0].n == nil {
+			return w.unknown(t)
+		}
+		all, where = append(all, r.all[0].n), append(where, r.known)
+	}
+	if _, ok := numbered(t); !ok || len(all) == 0 {
+		return w.unknown(t)
+	}
+	low := !slices.ContainsFunc(all, func(p Sum) bool { return !w.Low(p) })
+	return val{n: w.atom(Atom{Kind: IsResult, Op: "Or", Args: all, Where: where, Low: low}).Sum()}
+}

@@ -1,0 +1,462 @@
+package facts
+
+import (
+	"math"
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// region follows statements, and reports whether one of them leaves the region.
+func (w *walk) region(r *ir.Region) (ended bool) {
+	if r == nil {
+		return false
+	}
+	var merges []early
+	for i, s := range r.List {
+		if ended { // it is never run
+			break
+		}
+		if s.Do != ir.If {
+			ended = w.statement(s, r.List[:i])
+			continue
+		}
+		var m early
+		if m, ended = w.branch(s); m.to > m.from {
+			merges = append(merges, m)
+		}
+	}
+	for _, m := range slices.Backward(merges) {
+		w.merge(m, m.to, len(w.Accesses))
+	}
+	return ended
+}
+
+// early are the accesses of a way that leaves the region, and what was known before it.
+type early struct {
+	from, to int
+	known    []Known
+	path     []Step
+	id       int
+}
+
+// merge notes writes that each thread makes on one of two ways: those of m, where a condition holds, and those from c to d, where it does not.
+func (w *walk) merge(m early, c, d int) {
+	on := func(p []Step, yes bool) bool {
+		return len(p) == len(m.path)+1 && slices.Equal(p[:len(m.path)], m.path) && p[len(m.path)].ID == m.id && p[len(m.path)].Yes == yes
+	}
+	for _, x := range w.Accesses[m.from:m.to] {
+		if !x.Write || x.Part || !on(x.Path, true) {
+			continue
+		}
+		for _, y := range w.Accesses[c:d] {
+			if y.Write && !y.Part && y.Of == x.Of && y.Index.Equal(x.Index) && on(y.Path, false) {
+				x.Known, x.Path, x.Merged = m.known, m.path, true
+				w.Accesses = append(w.Accesses, x)
+				break
+			}
+		}
+	}
+}
+
+// branch follows an if. If one of its ways leaves the region, the statements behind it follow on the other. If that one is the first, and there is no
+// second, the accesses of the first are the result.
+func (w *walk) branch(s *ir.Stmt) (left early, ended bool) {
+	c := w.condition(s.Value)
+	w.steps++
+	m := early{from: len(w.Accesses), known: w.known, path: w.path, id: w.steps}
+	locals := slices.Clone(w.frame.locals)
+	w.assume(c, true, m.id)
+	thenEnds := w.region(s.Then)
+	m.to = len(w.Accesses)
+	then := state{w.frame.locals, w.known, w.path}
+	w.frame.locals, w.known, w.path = locals, m.known, m.path
+	w.assume(c, false, m.id)
+	elseEnds := w.region(s.Else)
+	switch end := len(w.Accesses); {
+	case thenEnds && elseEnds:
+		w.merge(m, m.to, end)
+		return left, true
+	case thenEnds && s.Else == nil:
+		return m, false
+	case thenEnds || elseEnds:
+		if elseEnds {
+			w.frame.locals, w.known, w.path = then.locals, then.known, then.path
+		}
+		w.maybe()
+	default:
+		w.join(then, c)
+		w.known, w.path = m.known, m.path
+		if jumps(s) {
+			w.maybe()
+		}
+		w.merge(m, m.to, end)
+	}
+	return left, false
+}
+
+// state is what is known where a way ends.
+type state struct {
+	locals []val
+	known  []Known
+	path   []Step
+}
+
+// maybe notes that some threads do not come here.
+func (w *walk) maybe() {
+	w.steps++
+	w.path = append(slices.Clip(w.path), Step{ID: w.steps})
+}
+
+// jumps reports whether a statement has one after which its thread does not come to its end: a return, or a break or continue of a statement around it.
+func jumps(s *ir.Stmt) (found bool) {
+	inside := map[*ir.Stmt]bool{}
+	for _, r := range s.Regions() {
+		r.Visit(func(x *ir.Stmt) {
+			inside[x] = true
+			switch x.Do {
+			case ir.Return:
+				found = true
+			case ir.Break, ir.Continue:
+				found = found || !inside[x.Target] && x.Target != s
+			}
+		}, nil)
+	}
+	return found
+}
+
+// join makes the locals those of two ways that come together: then, where a condition holds, and the one that was followed last.
+func (w *walk) join(then state, c *condition) {
+	for i, l := range w.frame.f.Locals {
+		a, b := &w.frame.locals[i], then.locals[i]
+		switch {
+		case !a.set || !b.set:
+			*a = val{}
+		case a.cond != b.cond:
+			*a = val{set: true, cond: either(a.cond, b.cond, c)}
+		case a.n != nil && b.n != nil && !a.n.Equal(b.n):
+			t, _ := numbered(l.Type)
+			or := w.atom(Atom{Kind: IsResult, Op: "Or", Args: []Sum{a.n, b.n}, Where: [][]Known{w.known, then.known}, Low: t.Least == 0, Name: l.Name})
+			*a = val{set: true, n: or.Sum()}
+		case (a.n == nil) != (b.n == nil):
+			*a = val{set: true}
+		}
+	}
+}
+
+// either returns the bool that is b where c holds, and otherwise a.
+func either(a, b, c *condition) *condition {
+	switch {
+	case b == nil || a == nil:
+		return nil
+	case a == c: // which is false there
+		return &condition{op: ir.Both, a: c, b: b}
+	case c.op == ir.Not && c.a == a: // which is true there
+		return &condition{op: ir.Either, a: a, b: b}
+	}
+	return nil
+}
+
+// forget makes the locals that a region stores to unknown.
+func (w *walk) forget(r *ir.Region) {
+	r.Visit(func(s *ir.Stmt) {
+		if l := whole(s); l != nil {
+			if at := &w.frame.locals[l.Index]; at.set {
+				*at = w.unknown(l.Type)
+				at.set = true
+			}
+		}
+	}, nil)
+}
+
+// whole returns the local that a statement stores to, or nil.
+func whole(s *ir.Stmt) *ir.Local {
+	if s.Do != ir.Store || len(s.Place.Path) > 0 {
+		return nil
+	}
+	return s.Place.Local
+}
+
+// statement follows a statement that is no if, and reports whether it leaves the region. before are the statements of the region before it.
+func (w *walk) statement(s *ir.Stmt, before []*ir.Stmt) bool {
+	switch s.Do {
+	case ir.Let:
+		w.bind(s.Value, w.compute(s.Value))
+	case ir.Store:
+		w.store(s)
+	case ir.Loop:
+		if s.Count != nil {
+			w.count(s)
+		} else {
+			w.loop(s)
+		}
+	case ir.Switch:
+		w.choice(s)
+	case ir.Return:
+		var all []val
+		for _, v := range s.Values {
+			all = append(all, w.eval(v))
+		}
+		w.frame.returns = append(w.frame.returns, returned{all, w.known})
+		return true
+	case ir.Break, ir.Continue:
+		return true
+	}
+	return false
+}
+
+// store follows a store. One of x = x op y is a single access, which reads and writes.
+func (w *walk) store(s *ir.Stmt) {
+	v, a := s.Value, Access{Write: true}
+	if !v.Bound && v.Pos == s.Pos && len(v.Args) == 2 && v.Args[0].Op == ir.Load && SamePlace(v.Args[0].Place, s.Place) && s.Place.Local == nil {
+		w.eval(v.Args[1])
+		a.Read = true
+		w.place(s.Place, a, s.Pos)
+		return
+	}
+	is := w.eval(v)
+	w.place(s.Place, a, s.Pos)
+	if l := whole(s); l != nil {
+		name := l.Name
+		if s.Syntax == w.frame.f.Syntax { // a parameter that changes
+			name = ""
+		}
+		if w.frame.pointed[l] {
+			is = val{}
+		}
+		is = w.named(is, l.Type, name)
+		is.set = true
+		w.frame.locals[l.Index] = is
+	}
+}
+
+// count follows a loop that counts.
+func (w *walk) count(s *ir.Stmt) {
+	c, known, path := s.Count, w.known, w.path
+	from := w.named(w.eval(c.From), c.Index.Type, c.Index.Name).n
+	end := w.eval(c.End).n
+	op, by := ir.Add, c.By
+	if by < 0 {
+		op, by = ir.Sub, -by
+	}
+	a, every := w.round(c.Index.Type, from, op, Fixed(by), c.Op, end)
+	w.forget(s.Then)
+	if a != nil {
+		a.Name = c.Index.Name
+		w.bind(c.Index, val{n: w.atom(*a).Sum()})
+	} else {
+		w.bind(c.Index, w.unknown(c.Index.Type))
+	}
+	w.steps++
+	id := w.steps
+	if !implicit(c.From, s) { // as in Go, where the end is evaluated in each round
+		end = w.eval(c.End).n
+	}
+	cond := &condition{}
+	if i := w.eval(c.Index).n; i != nil && end != nil {
+		cond = &condition{op: c.Op, x: i, y: end}
+	}
+	w.assume(cond, true, id)
+	w.rounds(s, every)
+	w.after(s, known, path)
+}
+
+// implicit reports whether Go has no text for a value in a statement, such as the 0 at which a range begins.
+func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
+
+// rounds follows the body of a loop. every tells that each number from the first to the end is that of a round.
+func (w *walk) rounds(s *ir.Stmt, every bool) {
+	last := &w.path[len(w.path)-1]
+	last.Exact = last.Exact && every && !jumps(s) && !breaks(s)
+	w.region(s.Then)
+	w.region(s.Step)
+}
+
+// breaks reports whether a loop has a break that leaves it.
+func breaks(s *ir.Stmt) (found bool) {
+	s.Then.Visit(func(x *ir.Stmt) { found = found || x.Do == ir.Break && x.Target == s }, nil)
+	return found
+}
+
+// after follows the end of a loop.
+func (w *walk) after(s *ir.Stmt, known []Known, path []Step) {
+	w.forget(s.Then)
+	w.forget(s.Step)
+	w.known, w.path = known, path
+	if jumps(s) {
+		w.maybe()
+	}
+}
+
+// loop follows a loop with a condition.
+func (w *walk) loop(s *ir.Stmt) {
+	known, path := w.known, w.path
+	counter, a, every := w.counter(s)
+	w.forget(s.Head)
+	w.forget(s.Then)
+	w.forget(s.Step)
+	if a != nil {
+		a.Name = counter.Name
+		w.frame.locals[counter.Index] = val{n: w.atom(*a).Sum(), set: true}
+	}
+	w.steps++
+	id := w.steps
+	w.region(s.Head)
+	if s.Value != nil {
+		w.assume(w.condition(s.Value), true, id)
+	} else {
+		w.maybe()
+	}
+	w.rounds(s, every)
+	w.after(s, known, path)
+}
+
+// counter returns the local that counts a loop's rounds, and what it is in them: the step adds to it or divides it, nothing else changes it, and the
+// condition compares it with what does not change.
+func (w *walk) counter(s *ir.Stmt) (*ir.Local, *Atom, bool) {
+	if s.Step == nil || len(s.Step.List) != 1 || s.Value == nil {
+		return nil, nil, false
+	}
+	l := whole(s.Step.List[0])
+	if l == nil || w.frame.pointed[l] || w.frame.locals[l.Index].n == nil {
+		return nil, nil, false
+	}
+	reads := func(v *ir.Value) bool { return v.Op == ir.Load && v.Place.Local == l && len(v.Place.Path) == 0 }
+	v := s.Step.List[0].Value
+	if v.Bound || len(v.Args) != 2 || !reads(v.Args[0]) || w.varies(v.Args[1], s) {
+		return nil, nil, false
+	}
+	stored := false
+	for _, r := range []*ir.Region{s.Head, s.Then} {
+		r.Visit(func(x *ir.Stmt) { stored = stored || x.Do == ir.Store && x.Place.Local == l }, nil)
+	}
+	by := w.steady(v.Args[1])
+	op, y := compared(s.Value, reads)
+	if stored || by == nil || y == nil || w.varies(y, s) {
+		return nil, nil, false
+	}
+	a, every := w.round(l.Type, w.frame.locals[l.Index].n, v.Op, by, op, w.steady(y))
+	return l, a, every
+}
+
+// steady evaluates a number that accesses nothing.
+func (w *walk) steady(v *ir.Value) Sum {
+	seen := len(w.Accesses)
+	n := w.eval(v).n
+	w.Accesses = w.Accesses[:seen]
+	if n == nil && v.Op == ir.Const { // the count of a shift
+		if u, ok := v.Const.(uint64); ok {
+			return Fixed(int64(min(u, 64)))
+		}
+	}
+	return n
+}
+
+// compared returns how a condition, or a part of it that always holds with it, compares a number with another.
+func compared(c *ir.Value, is func(*ir.Value) bool) (ir.Op, *ir.Value) {
+	switch {
+	case c.Op == ir.Both:
+		if op, y := compared(c.Args[0], is); y != nil {
+			return op, y
+		}
+		return compared(c.Args[1], is)
+	case !c.Op.Compares():
+	case is(c.Args[1]):
+		return Mirrored(c.Op), c.Args[0]
+	case is(c.Args[0]):
+		return c.Op, c.Args[1]
+	}
+	return ir.Const, nil
+}
+
+// varies reports whether a value may change in the rounds of a loop.
+func (w *walk) varies(v *ir.Value, s *ir.Stmt) (changes bool) {
+	inside, stored := map[*ir.Value]bool{}, map[*ir.Local]bool{}
+	for _, r := range s.Regions() {
+		r.Visit(func(x *ir.Stmt) {
+			switch {
+			case x.Do == ir.Let:
+				inside[x.Value] = true
+			case x.Count != nil:
+				inside[x.Count.Index] = true
+			case x.Do == ir.Store && x.Place.Local != nil:
+				stored[x.Place.Local] = true
+			}
+		}, nil)
+	}
+	var visit func(v *ir.Value)
+	visit = func(v *ir.Value) {
+		changes = changes || inside[v] || v.Place != nil && (v.Place.Local == nil || stored[v.Place.Local] || len(v.Place.Path) > 0 || w.frame.pointed[v.Place.Local])
+		if !v.Bound {
+			for _, a := range v.Operands() {
+				visit(a)
+			}
+		}
+	}
+	visit(v)
+	return changes
+}
+
+// round returns the number of a loop's round, nil if it is not known, and whether each number from the first to the end is that of one.
+func (w *walk) round(t *ir.Type, from Sum, op ir.Op, by Sum, compares ir.Op, end Sum) (*Atom, bool) {
+	all, ok := numbered(t)
+	if from == nil || end == nil || !ok {
+		return nil, false
+	}
+	a := &Atom{Kind: IsRound, From: from, Step: by}
+	n, constant := by.Constant()
+	floor, floored := end.Constant()
+	switch {
+	case op == ir.Add && (compares == ir.Lt || compares == ir.Le) && (all.Most == math.MaxInt64 || compares == ir.Lt && constant && n == 1):
+		if a.End = end; compares == ir.Le {
+			a.End = end.Plus(Fixed(1), 1)
+		}
+		if a.Up = true; a.End == nil {
+			return nil, false
+		}
+		a.Low = w.Low(from)
+		return a, constant && n == 1 && w.Uniform(from) && w.Uniform(end)
+	case op == ir.Sub && (compares == ir.Gt || compares == ir.Ge) && constant && n > 0 && floored && floor >= 0 && n < 1<<31 && all.Least < -1<<31:
+		a.End, a.Low = end, true
+		return a, n == 1 && w.Uniform(from)
+	case (op == ir.Div && constant && n > 0 || op == ir.Shr) && all.Least < 0:
+		a.End, a.Low = Fixed(0), w.Low(from)
+		return a, false
+	}
+	return nil, false
+}
+
+// choice follows a switch. Nothing is known behind its clauses but what is before it.
+func (w *walk) choice(s *ir.Stmt) {
+	falls := false
+	for _, c := range s.Clauses {
+		falls = falls || c.Falls
+	}
+	known, path, locals := w.known, w.path, w.frame.locals
+	forget := func() {
+		for _, r := range s.Regions() {
+			w.forget(r)
+		}
+	}
+	for _, c := range s.Clauses {
+		w.known, w.path, w.frame.locals = known, path, slices.Clone(locals)
+		if falls {
+			forget()
+		}
+		w.maybe()
+		for _, t := range c.Tests {
+			w.region(t.Head)
+			cond := w.condition(t.Cond)
+			if len(c.Tests) == 1 && !falls {
+				w.assume(cond, true, w.steps)
+				w.path[len(w.path)-1].Exact = false
+			}
+		}
+		w.region(c.Body)
+	}
+	w.known, w.path, w.frame.locals = known, path, locals
+	forget()
+	if jumps(s) {
+		w.maybe()
+	}
+}

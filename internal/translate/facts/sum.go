@@ -1,0 +1,311 @@
+package facts
+
+import (
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Atom is a number of a thread that does not change: its place, an argument, the number of a loop's round, or the result of an operation that is no
+// sum or product.
+type Atom struct {
+	ID   int
+	Kind AtomKind
+	Dim  int    // of a place
+	Wire int    // of an argument or a length: its place among the launch's arguments
+	Name string // in Go
+	Low  bool   // it is never negative
+	Same bool   // it is the same for all threads
+
+	Type Range // of its type, if nothing is known of it
+
+	Op      string // of the result of an operation: the method of grid.Interval
+	Args    []Sum
+	Numbers []int64 // of the method, behind Args
+	Where [][]Known // for Op Or: what is known where each argument was the value
+	From  Sum       // of a loop: the first number, and, if Up is set, the step and the end
+	Step  Sum
+	End   Sum
+	Up    bool
+}
+
+// AtomKind says what an atom is.
+type AtomKind int
+
+// The kinds of atoms.
+const (
+	IsPlace AtomKind = iota // t.Global(Dim)
+	IsLocal
+	IsBlock
+	IsSize
+	IsBlocks
+	IsArgument
+	IsRound // the number of a loop's round
+	IsResult
+	IsUnknown
+)
+
+// Small reports whether a number is so far from the ends of int that a small number can be added.
+func (a *Atom) Small() bool { return a.Kind <= IsBlocks }
+
+// Sum is an integer as a sum of products of atoms: the factors, by their atoms' numbers in order with "*" between them. "" is the constant. No sum or
+// product in it wraps, apart from those of 64 bits. A nil Sum is a number that is too large.
+type Sum map[string]int64
+
+// Fixed returns a constant.
+func Fixed(n int64) Sum {
+	if n == 0 {
+		return Sum{}
+	}
+	return Sum{"": n}
+}
+
+// Constant returns the number if a sum is a constant.
+func (p Sum) Constant() (int64, bool) {
+	n, ok := p[""]
+	return n, len(p) == 0 || ok && len(p) == 1
+}
+
+// Rest returns a sum without its constant.
+func (p Sum) Rest() Sum { return p.Plus(Fixed(p[""]), -1) }
+
+// Plus returns p + by*q, nil if a factor overflows.
+func (p Sum) Plus(q Sum, by int64) Sum {
+	if p == nil || q == nil {
+		return nil
+	}
+	sum := maps.Clone(p)
+	for m, n := range q {
+		high, low := bits.Mul64(Magnitude(n), Magnitude(by))
+		if high != 0 || low > math.MaxInt64>>1 || Magnitude(sum[m]) > math.MaxInt64>>1 {
+			return nil
+		}
+		if sum[m] += n * by; sum[m] == 0 {
+			delete(sum, m)
+		}
+	}
+	return sum
+}
+
+// Magnitude returns a number without its sign.
+func Magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// Times returns the product of two sums.
+func (p Sum) Times(q Sum) Sum {
+	product := Sum{}
+	for m, n := range q {
+		for k, c := range p {
+			high, low := bits.Mul64(Magnitude(n), Magnitude(c))
+			if high != 0 || low > math.MaxInt64>>1 {
+				return nil
+			}
+			if product = product.Plus(Sum{ProductOf(append(Factors(m), Factors(k)...)): n * c}, 1); product == nil {
+				return nil
+			}
+		}
+	}
+	return product
+}
+
+// Factors returns the numbers of the atoms of a product.
+func Factors(m string) (ids []int) {
+	for f := range strings.SplitSeq(m, "*") {
+		if n, err := strconv.Atoi(f); err == nil {
+			ids = append(ids, n)
+		}
+	}
+	return ids
+}
+
+// ProductOf returns the product of atoms with these numbers.
+func ProductOf(ids []int) string {
+	slices.Sort(ids)
+	var parts []string
+	for _, id := range ids {
+		parts = append(parts, strconv.Itoa(id))
+	}
+	return strings.Join(parts, "*")
+}
+
+// Sum returns the sum that is the atom alone.
+func (a *Atom) Sum() Sum { return Sum{strconv.Itoa(a.ID): 1} }
+
+// Without returns the product m without the factors of k, false if it does not have them.
+func Without(m, k string) (string, bool) {
+	ids := Factors(m)
+	for _, id := range Factors(k) {
+		i := slices.Index(ids, id)
+		if i < 0 {
+			return "", false
+		}
+		ids = slices.Delete(ids, i, i+1)
+	}
+	return ProductOf(ids), true
+}
+
+// Products returns the products of a sum in order: those with more factors first, and the constant last.
+func (p Sum) Products() []string {
+	return slices.SortedFunc(maps.Keys(p), func(a, b string) int {
+		x, y := Factors(a), Factors(b)
+		if len(x) != len(y) {
+			return len(y) - len(x)
+		}
+		return slices.Compare(x, y)
+	})
+}
+
+// Equal reports whether two sums have the same products.
+func (p Sum) Equal(q Sum) bool { return maps.Equal(p, q) }
+
+// Extract returns p as m*q + rest, with m a sum of products. It is nil if there is no m.
+func Extract(p, q Sum) (m, rest Sum) {
+	first := q.Products()[0]
+	m, rest = Sum{}, p
+	for _, k := range p.Products() {
+		by, ok := Without(k, first)
+		if !ok || p[k]%q[first] != 0 {
+			continue
+		}
+		part := Sum{by: p[k] / q[first]}
+		whole := part.Times(q)
+		for n := range whole {
+			ok = ok && p[n] == whole[n]
+		}
+		if !ok {
+			continue
+		}
+		if m, rest = m.Plus(part, 1), rest.Plus(whole, -1); m == nil || rest == nil {
+			return nil, nil
+		}
+	}
+	if len(m) == 0 {
+		return nil, nil
+	}
+	return m, rest
+}
+
+// Known says that Of + Plus compares with a bound.
+type Known struct {
+	Of, Plus Sum
+	Op       ir.Op // a comparison
+	Bound    Sum
+}
+
+// Same reports whether two say the same.
+func (k *Known) Same(l *Known) bool {
+	return k.Op == l.Op && k.Of.Equal(l.Of) && k.Plus.Equal(l.Plus) && k.Bound.Equal(l.Bound)
+}
+
+// Atoms are the atoms of a kernel, by their numbers.
+type Atoms []*Atom
+
+// One returns the atom if a sum is nothing else.
+func (w Atoms) One(p Sum) *Atom {
+	if len(p) == 1 {
+		for m, n := range p {
+			if ids := Factors(m); n == 1 && len(ids) == 1 {
+				return w[ids[0]]
+			}
+		}
+	}
+	return nil
+}
+
+// Split returns the part of a sum that differs between threads, and the rest.
+func (w Atoms) Split(p Sum) (varying, rest Sum) {
+	varying, rest = Sum{}, Sum{}
+	for m, n := range p {
+		if slices.ContainsFunc(Factors(m), func(id int) bool { return !w[id].Same }) {
+			varying[m] = n
+		} else {
+			rest[m] = n
+		}
+	}
+	return varying, rest
+}
+
+// Uniform reports whether a sum is the same for all threads.
+func (w Atoms) Uniform(p Sum) bool {
+	v, _ := w.Split(p)
+	return len(v) == 0
+}
+
+// Low reports whether a number is never negative.
+func (w Atoms) Low(p Sum) bool {
+	if a := w.One(p); a != nil {
+		return a.Low
+	}
+	n, ok := p.Constant()
+	return ok && n >= 0
+}
+
+// By returns p as step*a + rest. The step is nil if p has products with a twice.
+func (w Atoms) By(p Sum, a *Atom) (step, rest Sum) {
+	step, rest = Sum{}, Sum{}
+	me := ProductOf([]int{a.ID})
+	for m, n := range p {
+		k, ok := Without(m, me)
+		if !ok {
+			rest[m] = n
+			continue
+		}
+		if _, twice := Without(k, me); twice {
+			return nil, nil
+		}
+		step[k] = n
+	}
+	return step, rest
+}
+
+// Depends reports whether a sum is computed from the atom with a number.
+func (w Atoms) Depends(p Sum, id int) bool { return w.depends(p, id, map[int]bool{}) }
+
+func (w Atoms) depends(p Sum, id int, seen map[int]bool) bool {
+	for m := range p {
+		for _, other := range Factors(m) {
+			if other == id {
+				return true
+			}
+			if seen[other] {
+				continue
+			}
+			seen[other] = true
+			a := w[other]
+			for _, q := range append(slices.Clone(a.Args), a.From, a.End, a.Step) {
+				if w.depends(q, id, seen) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Mentioned notes the atoms that a sum is computed from.
+func (w Atoms) Mentioned(p Sum, seen map[int]bool) {
+	for m := range p {
+		for _, id := range Factors(m) {
+			a := w[id]
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			if a.Op == "Or" {
+				continue // of none of its arguments it is known that it is the value
+			}
+			for _, q := range append(slices.Clone(a.Args), a.From, a.End, a.Step) {
+				w.Mentioned(q, seen)
+			}
+		}
+	}
+}

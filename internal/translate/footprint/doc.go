@@ -1,0 +1,10 @@
+// Package footprint writes what the generated file says of a kernel's launches: which elements its threads touch, how much work they are, and over which
+// grid it runs. It reads a kernel's facts, and prints Go.
+//
+//   - footprint.go writes the function that computes what the threads of a box touch, intervals.go the operations of grid.Interval in it.
+//   - cut.go finds along which dimensions a grid can be cut into parts that run at several places. proof.go compares the elements of different threads.
+//   - said.go tells people what a kernel touches.
+//   - over.go finds the grid, steps.go bounds the work of a thread.
+//
+// Package facts has the elements that a thread touches: the result of following the kernel as one thread whose numbers are not known.
+package footprint

@@ -1,0 +1,218 @@
+package footprint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Footprint is what a kernel touches, as the generated file says it: see kernel.Footprint.
+type Footprint struct {
+	Cut [3]bool // the dimensions in which the grid can be cut
+	Why string  // why it cannot be cut
+
+	w *facts.Reach
+}
+
+// Of finds what a kernel of a program touches. effects has those of the program's functions.
+func Of(p *ir.Program, f *ir.Function, effects map[*ir.Function]*facts.Effects) *Footprint {
+	t := &Footprint{w: facts.ReachOf(p, f, effects)}
+	t.cuts()
+	return t
+}
+
+// Literal returns the value of the generated file. name is that of the function that Func writes.
+func (t *Footprint) Literal(name string) string {
+	parts := []string{}
+	if t.Cut != [3]bool{} {
+		parts = append(parts, fmt.Sprintf("Cut: [3]bool{%v, %v, %v}", t.Cut[0], t.Cut[1], t.Cut[2]))
+	}
+	if t.Why != "" {
+		parts = append(parts, fmt.Sprintf("Why: %q", t.Why))
+	}
+	return "kernel.Footprint{" + strings.Join(append(parts, "Of: "+name), ", ") + "}"
+}
+
+// touch is what a kernel touches of a parameter.
+type touch struct {
+	fields []string // of kernel.Touch
+	values []*node
+}
+
+func (t *touch) set(field string, value *node) {
+	t.fields, t.values = append(t.fields, field), append(t.values, value)
+}
+
+// Func returns the function that stores the touches.
+func (t *Footprint) Func(name string) string {
+	e := newIntervals(t.w)
+	var all []*touch
+	var roots []*node
+	for _, m := range t.w.Slices() {
+		made := t.touch(e, m)
+		all, roots = append(all, made), append(roots, made.values...)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "// %s is the Footprint.Of of %s.\nfunc %[1]s(box kernel.Box, v []int64, touch []kernel.Touch) {\n", name, t.w.Kernel.Name)
+	b.WriteString(e.lines(roots))
+	for i, made := range all {
+		var parts []string
+		for k, field := range made.fields {
+			parts = append(parts, field+": "+e.text(made.values[k]))
+		}
+		fmt.Fprintf(&b, "\ttouch[%d] = kernel.Touch{%s}\n", i, strings.Join(parts, ", "))
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// touch returns what the kernel touches of a parameter.
+func (t *Footprint) touch(e *intervals, m *ir.Param) *touch {
+	made := &touch{}
+	wire := t.w.Wire(m) + 1
+	n := fmt.Sprintf("v[%d]", wire)
+	if m.Type.Kind == ir.Matrix {
+		n = fmt.Sprintf("v[%d]*v[%d]", wire, wire+1)
+	}
+	span := func(write bool) *node {
+		all := e.union(t.w.Uses(m, write))
+		if all == nil {
+			return nil
+		}
+		return e.call("span", "Span", all, e.leaf(n))
+	}
+	if read := span(false); read != nil {
+		made.set("Read", read)
+	}
+	if write := span(true); write != nil {
+		made.set("Write", write)
+		if whole := t.whole(m); whole != nil {
+			if filled := whole.node(e, write); filled != nil {
+				made.set("Whole", filled)
+			}
+		}
+	}
+	return made
+}
+
+// union returns the interval of all accesses, nil if there are none.
+func (e *intervals) union(all []facts.Access) (union *node) {
+	var parts []*node
+	for i, a := range all {
+		if a.Index == nil {
+			return e.whenThreads()
+		}
+		least, most := a.Index[""], a.Index[""] // of the accesses that differ in a constant alone
+		first := i
+		for k, b := range all {
+			if b.Index != nil && b.Index.Rest().Equal(a.Index.Rest()) && sameKnown(a.Known, b.Known) {
+				least, most, first = min(least, b.Index[""]), max(most, b.Index[""]), min(first, k)
+			}
+		}
+		if first != i {
+			continue
+		}
+		for _, n := range slices.Compact([]int64{least, most}) {
+			part := e.within(a.Index.Plus(facts.Fixed(n-a.Index[""]), 1), a.Known)
+			if unbounded(part) {
+				return e.whenThreads()
+			}
+			if !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
+	}
+	for _, p := range parts {
+		if union == nil {
+			union = p
+		} else {
+			union = e.known(&node{method: "Or", args: []*node{union, p}, broken: true})
+		}
+	}
+	return union
+}
+
+// whenThreads returns the interval of all numbers, and of none if there are no threads.
+func (e *intervals) whenThreads() *node { return e.call("", "When", e.anything(), e.anyThread()) }
+
+func sameKnown(a, b []facts.Known) bool {
+	return slices.EqualFunc(a, b, func(x, y facts.Known) bool { return x.Same(&y) })
+}
+
+// unbounded reports whether an interval can be anything that is not negative, or nearly so.
+func unbounded(n *node) bool {
+	for n.method == "When" || n.method == "Add" || n.method == "From" || n.method == "Above" {
+		n = n.args[0]
+	}
+	return n.text == anything
+}
+
+// filling is a group of writes of which each thread makes all: each elements behind each other, for each choice of numbers of the atoms.
+type filling struct {
+	each  int64
+	atoms []*facts.Atom
+	known []facts.Known
+}
+
+// node returns the test whether the writes fill a span, nil if it is too long.
+func (f *filling) node(e *intervals, span *node) *node {
+	args := []*node{span, e.number(f.each)}
+	e.work = 0
+	of := facts.Sum{}
+	for _, a := range f.atoms {
+		of = of.Plus(a.Sum(), 1)
+	}
+	for i, a := range f.atoms {
+		n := e.atom(a, f.known)
+		if i == 0 { // none if no thread makes these writes: there may be others
+			n = e.when(n, of, f.known, f.known)
+		}
+		args = append(args, n)
+	}
+	if len(f.atoms) == 0 {
+		args = append(args, e.within(facts.Fixed(0), f.known))
+	}
+	if e.work > mostWork { // constraints may be left out
+		return nil
+	}
+	return e.known(&node{text: "grid.Filled", args: args})
+}
+
+// whole returns the writes that may fill all that a kernel writes of a slice, nil if it reads the slice or if there are none.
+func (t *Footprint) whole(m *ir.Param) *filling {
+	w := t.w
+	if w.Effects.Params[m.Index].Read || w.Lost != "" {
+		return nil
+	}
+	for _, a := range w.Accesses {
+		if a.Of == m && a.Read {
+			return nil
+		}
+	}
+	p := proof{Reach: w}
+	for _, a := range w.Accesses {
+		if a.Of != m || !a.Write || a.Part || slices.ContainsFunc(a.Path, func(s facts.Step) bool { return !s.Exact }) {
+			continue
+		}
+		base := a.Index.Rest()
+		var places []int64
+		for _, b := range w.Accesses {
+			if b.Of == m && b.Write && !b.Part && slices.Equal(a.Path, b.Path) && b.Index.Rest().Equal(base) && sameKnown(a.Known, b.Known) {
+				places = append(places, b.Index[""])
+			}
+		}
+		slices.Sort(places)
+		places = slices.Compact(places)
+		each := int64(len(places))
+		if places[each-1]-places[0] != each-1 {
+			continue
+		}
+		if atoms, ok := p.radix(base, facts.Fixed(each-1), a.Known); ok && p.independent(base, a.Known) {
+			return &filling{each, atoms, a.Known}
+		}
+	}
+	return nil
+}

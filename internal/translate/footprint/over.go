@@ -1,0 +1,145 @@
+package footprint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// A kernel that does something only for threads below an end says how many threads it needs. The end may be a parameter, the length of one, or be computed
+// from these. Over finds it for each dimension that the kernel uses, in one of two forms: the last statement is "if i < n && j < m { ... }", or one before
+// says "if i >= n || j >= m { return }", or several of these do. Before them nothing but variables is computed.
+type over struct {
+	effects map[*ir.Function]*facts.Effects
+	names   []string // of the launcher's arguments, by parameter
+	set     map[*ir.Local]bool
+	ends    [3]end // of each dimension
+}
+
+// end is an expression of the launcher, "" if there is none.
+type end struct {
+	text  string
+	below bool // it may be negative
+}
+
+// Over returns the launcher's expression of a kernel's grid, "" if the kernel does not say it. names are those of the launcher's arguments, by the
+// parameter's index. hidden tells that the package has a function max of its own.
+func Over(f *ir.Function, effects map[*ir.Function]*facts.Effects, names []string, hidden bool) string {
+	o := &over{effects: effects, names: names, set: map[*ir.Local]bool{}}
+	o.region(f.Body.List)
+	var texts []string
+	for _, e := range o.ends[:effects[f].Dims] {
+		if e.below && !hidden { // len(y)-1 of an empty y: no thread is below it
+			e.text = "max(0, " + e.text + ")"
+		}
+		texts = append(texts, e.text)
+	}
+	if len(texts) == 0 || slices.Contains(texts, "") {
+		return ""
+	}
+	return "hal.Over(" + strings.Join(texts, ", ") + ")"
+}
+
+func (o *over) region(list []*ir.Stmt) {
+	for n, s := range list {
+		switch {
+		case s.Do != ir.If:
+			if !o.declares(s) {
+				return
+			}
+		case s.Else != nil:
+			return
+		case n == len(list)-1:
+			o.among(s.Value, ir.Both, ir.Lt)
+		case len(s.Then.List) == 1 && s.Then.List[0].Do == ir.Return:
+			o.among(s.Value, ir.Either, ir.Ge) // the conditions of other dimensions may follow
+		default:
+			return
+		}
+	}
+}
+
+// declares reports whether a statement only computes a variable.
+func (o *over) declares(s *ir.Stmt) bool {
+	switch s.Do {
+	case ir.Let:
+		if s.Value.Op == ir.Call {
+			e := o.effects[s.Value.Call]
+			return !e.Barriers && !slices.ContainsFunc(e.Params, func(u facts.Use) bool { return u.Written })
+		}
+		return s.Value.Op != ir.Atomic
+	case ir.Store:
+		l := s.Place.Local
+		if l == nil || len(s.Place.Path) > 0 || o.set[l] {
+			return false
+		}
+		o.set[l] = true
+		return true
+	}
+	return false
+}
+
+// among looks for the ends in a condition whose parts are joined by an operation, and compare a place with an end.
+func (o *over) among(cond *ir.Value, join, compares ir.Op) {
+	op := cond.Op
+	switch {
+	case op == join:
+		o.among(cond.Args[0], join, compares)
+		o.among(cond.Args[1], join, compares)
+		return
+	case !op.Compares():
+		return
+	}
+	x, y := cond.Args[0], cond.Args[1]
+	if op == facts.Mirrored(compares) {
+		x, y, op = y, x, compares
+	}
+	if op == compares && x.Op == ir.InGrid && o.ends[x.Which[0]].text == "" {
+		o.ends[x.Which[0]] = o.end(y)
+	}
+}
+
+var signs = map[ir.Op]string{ir.Add: "+", ir.Sub: "-", ir.Mul: "*", ir.Div: "/"}
+
+// end returns a number as an int in terms of the launcher's arguments.
+func (o *over) end(v *ir.Value) end {
+	name := ""
+	if v.Param != nil {
+		name = o.names[v.Param.Index]
+	}
+	switch {
+	case v.Op == ir.Const:
+		n, ok := v.Const.(int64)
+		return end{fmt.Sprint(v.Const), ok && n < 0}
+	case v.Op == ir.Argument && v.Type.Integer():
+		return end{text: "int(" + name + ")"}
+	case v.Op == ir.Extract && v.Args[0].Op == ir.Argument && len(v.Args) == 1 && v.Type.Integer():
+		of := v.Args[0]
+		return end{text: "int(" + o.names[of.Param.Index] + "." + of.Type.Fields[v.Which[0]].Name + ")"}
+	case v.Op == ir.Len:
+		return end{text: "kernel.Len(" + name + ")"}
+	case v.Op == ir.Rows:
+		return end{text: "kernel.RowsOf(" + name + ")"}
+	case v.Op == ir.Cols:
+		return end{text: "kernel.ColsOf(" + name + ")"}
+	case v.Op == ir.Convert && v.Type.Integer() && v.Args[0].Type.Integer():
+		return o.end(v.Args[0])
+	case signs[v.Op] != "" && v.Type.Integer():
+		x, y := o.end(v.Args[0]), o.end(v.Args[1])
+		if x.text == "" || y.text == "" || v.Op == ir.Div && !positive(v.Args[1]) {
+			return end{}
+		}
+		return end{"(" + x.text + signs[v.Op] + y.text + ")", x.below || y.below || v.Op == ir.Sub}
+	}
+	return end{}
+}
+
+// positive reports whether a value is a constant above 0.
+func positive(v *ir.Value) bool {
+	n, ok := v.Const.(int64)
+	u, ok2 := v.Const.(uint64)
+	return ok && n > 0 || ok2 && u > 0
+}

@@ -1,0 +1,160 @@
+package footprint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Said says what a thread uses of each slice, such as "x: reads rows y-1 to y+1".
+func (t *Footprint) Said() (all []string) {
+	for _, m := range t.w.Slices() {
+		var parts []string
+		read, written := t.says(m, false), t.says(m, true)
+		switch {
+		case read != "" && read == written:
+			parts = append(parts, "reads and writes "+read)
+		default:
+			if read != "" {
+				parts = append(parts, "reads "+read)
+			}
+			if written != "" {
+				parts = append(parts, "writes "+written)
+			}
+		}
+		if len(parts) > 0 {
+			all = append(all, m.Name+": "+strings.Join(parts, ", "))
+		}
+	}
+	return all
+}
+
+// says says which elements of a slice a thread uses, "" if none.
+func (t *Footprint) says(m *ir.Param, write bool) string {
+	w := t.w
+	type group struct {
+		rest, width facts.Sum
+		row         bool
+		least, most int64
+	}
+	var groups []group
+	for _, a := range w.Uses(m, write) {
+		if a.Atomic {
+			return fmt.Sprintf("all (atomic, %s)", place(a))
+		}
+		if a.Index == nil {
+			return "all"
+		}
+		p, row, width := t.rows(m, a)
+		if p == nil || unbounded(newIntervals(w).within(a.Index, a.Known)) || !t.named(p) {
+			return fmt.Sprintf("all (%s)", place(a))
+		}
+		if g := w.One(p); g != nil && g.Kind == facts.IsRound && !row {
+			if from, ok := g.From.Constant(); ok && from == 0 && g.Up && g.End.Equal(w.Size(m, 1)) {
+				return "all"
+			}
+		}
+		c, rest := p[""], p.Rest()
+		i := slices.IndexFunc(groups, func(g group) bool { return g.row == row && g.rest.Equal(rest) && g.width.Equal(width) })
+		if i < 0 {
+			groups = append(groups, group{rest, width, row, c, c})
+			continue
+		}
+		groups[i].least, groups[i].most = min(groups[i].least, c), max(groups[i].most, c)
+	}
+	var parts []string
+	for _, g := range groups {
+		name := "element"
+		if g.row {
+			name = "row"
+		}
+		from := t.text(g.rest.Plus(facts.Fixed(g.least), 1))
+		if to := t.text(g.rest.Plus(facts.Fixed(g.most), 1)); to != from {
+			parts = append(parts, fmt.Sprintf("%ss %s to %s", name, from, to))
+		} else {
+			parts = append(parts, name+" "+from)
+		}
+	}
+	return strings.Join(parts, " and ")
+}
+
+// rows returns the row of an access, if its place in the row is another one for threads with another t.Global(0), and else the element.
+func (t *Footprint) rows(m *ir.Param, a facts.Access) (p facts.Sum, row bool, width facts.Sum) {
+	if m.Type.Kind == ir.Matrix {
+		return a.Row, a.Row != nil, nil
+	}
+	for d := 2; d > 0; d-- {
+		g := t.w.Place(facts.IsPlace, d)
+		if g == nil {
+			continue
+		}
+		step, _ := t.w.By(a.Index, g)
+		if len(step) != 1 {
+			continue
+		}
+		width = step
+		k := step.Products()[0]
+		if k == "" || step[k] != 1 || !t.w.Uniform(step) {
+			continue
+		}
+		p = facts.Sum{}
+		for m, n := range a.Index { // the products with the width
+			if by, ok := facts.Without(m, k); ok {
+				p[by] = n
+			}
+		}
+		return p, true, width
+	}
+	return a.Index, false, nil
+}
+
+// named reports whether all atoms of a sum have short names.
+func (t *Footprint) named(p facts.Sum) bool {
+	for m := range p {
+		if slices.ContainsFunc(facts.Factors(m), func(id int) bool { return nameOf(t.w.Atoms[id]) == "" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// text returns a sum as people write it.
+func (t *Footprint) text(p facts.Sum) string {
+	var b strings.Builder
+	for _, m := range p.Products() {
+		n := p[m]
+		var names []string
+		for _, id := range facts.Factors(m) {
+			names = append(names, nameOf(t.w.Atoms[id]))
+		}
+		text := strings.Join(names, "*")
+		switch size := facts.Magnitude(n); {
+		case text == "":
+			text = fmt.Sprint(size)
+		case size != 1:
+			text = fmt.Sprintf("%d*%s", size, text)
+		}
+		switch {
+		case n < 0:
+			b.WriteString("-")
+		case b.Len() > 0:
+			b.WriteString("+")
+		}
+		b.WriteString(text)
+	}
+	if b.Len() == 0 {
+		return "0"
+	}
+	return b.String()
+}
+
+// nameOf returns the short name of a number, "" if it has none.
+func nameOf(a *facts.Atom) string {
+	if a.Name == "" && a.Kind < facts.IsArgument {
+		return fmt.Sprintf("t.%s(%d)", ir.InGrid+ir.Op(a.Kind), a.Dim)
+	}
+	return a.Name
+}
