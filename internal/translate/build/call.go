@@ -385,7 +385,7 @@ func (f *values) argument(a argument) *ir.Value {
 	case *types.Pointer:
 		at := f.addressed(a)
 		v := f.Value(ir.Address, &ir.Type{Kind: ir.Pointer, Elem: at.Type, Space: at.Space()})
-		v.Place = at
+		v.Place, v.Pos = at, a.expr.Pos()
 		return v
 	case *types.Signature:
 		refuse(a.expr.Pos(), "a function value has no translation; call a declared function")
