@@ -178,3 +178,37 @@ func (t *Type) String() string {
 	}
 	return kinds[t.Kind]
 }
+
+// Size returns how many bytes a value of the type has in Go, where an int has 64 bits. Types that refer to memory have none.
+func (t *Type) Size() int64 {
+	size, _ := t.layout()
+	return size
+}
+
+// layout returns the size of a type, and what its address is a multiple of.
+func (t *Type) layout() (size, align int64) {
+	switch t.Kind {
+	case Bool:
+		return 1, 1
+	case C64:
+		return 8, 4
+	case C128:
+		return 16, 8
+	case Array:
+		size, align = t.Elem.layout()
+		return size * t.Len, align
+	case Struct, Tuple:
+		align = 1
+		last := int64(1)
+		for _, f := range t.Fields {
+			n, a := f.Type.layout()
+			size, align, last = (size+a-1)/a*a+n, max(align, a), n
+		}
+		if last == 0 && size > 0 { // the address of an empty field at the end is inside
+			size++
+		}
+		return (size + align - 1) / align * align, align
+	}
+	n := int64(t.Bits() / 8)
+	return n, max(n, 1)
+}
