@@ -1,0 +1,428 @@
+package facts
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Bound is a number: Plus, and for each number that a launch passes, times it. A negative number that is passed counts as a large one.
+type Bound struct {
+	Plus  int64
+	Times map[int]int64 // by the place of the argument in a launch
+}
+
+// MostSteps is the largest number in a bound. More is as good as no bound.
+const MostSteps = 1 << 20
+
+// Add adds another bound.
+func (b *Bound) Add(c Bound) {
+	b.Plus = min(b.Plus+c.Plus, MostSteps)
+	for at, n := range c.Times {
+		if b.Times == nil {
+			b.Times = map[int]int64{}
+		}
+		b.Times[at] = min(b.Times[at]+n, MostSteps)
+	}
+}
+
+// By returns the product of two bounds, false if neither is a constant.
+func (b Bound) By(c Bound) (product Bound, ok bool) {
+	if len(b.Times) > 0 {
+		b, c = c, b
+	}
+	if len(b.Times) > 0 {
+		return Bound{}, false
+	}
+	product.Plus = min(b.Plus*c.Plus, MostSteps)
+	for at, n := range c.Times {
+		product.Add(Bound{Times: map[int]int64{at: min(b.Plus*n, MostSteps)}})
+	}
+	return product, true
+}
+
+// Bounds knows what whole numbers of a function are at most. What is computed from memory has no bound, nor has what may wrap around.
+type Bounds struct {
+	wires  map[*ir.Param]int   // the places of a kernel's parameters among the arguments
+	passed map[*ir.Param]Bound // what parameters of a function that is called, or the lengths of slices, are at most
+
+	// For the rounds of loops, which only some devices count:
+	device bool
+	counts map[any]Bound // what counters, and locals that count, are at most; they go up from 0 or more
+	begins string        // the argument that the loop begins with, or ""
+}
+
+// BoundsOf returns the bounds of a kernel.
+func BoundsOf(f *ir.Function) *Bounds {
+	b := &Bounds{wires: map[*ir.Param]int{}}
+	at := 0
+	for _, m := range f.Params {
+		b.wires[m] = at
+		at += Wires(m.Type)
+	}
+	return b
+}
+
+// largest is the largest constant from which a loop starts, by which it steps, or that is taken from a number, and no place of a thread in
+// a small launch is larger. So neither the sum nor the product of two wraps around.
+const largest = 1 << 15
+
+// mostLocal is how many threads a block has at most on the devices whose drivers end loops.
+const mostLocal = 1024
+
+// argument returns what a parameter, or the length of one, is at most.
+func (b *Bounds) argument(m *ir.Param, of int) (Bound, bool) {
+	if most, ok := b.passed[m]; ok {
+		return most, true
+	}
+	at, ok := b.wires[m]
+	return Bound{Times: map[int]int64{at + of: 1}}, ok
+}
+
+// Most returns what a whole number is at most.
+func (b *Bounds) Most(v *ir.Value) (Bound, bool) {
+	if n, ok := constant(v); ok {
+		return Bound{Plus: min(max(n, 0), MostSteps)}, true
+	}
+	switch v.Op {
+	case ir.Counter, ir.Load:
+		most, ok := b.counts[counted(v)]
+		return most, ok
+	case ir.Argument:
+		if v.Type.Integer() && v.Type.Bits() >= 32 { // a launch passes a narrow one without its sign
+			return b.argument(v.Param, 0)
+		}
+	case ir.Len:
+		return b.argument(v.Param, 1)
+	case ir.Rows, ir.Cols:
+		if b.device {
+			return b.argument(v.Param, 1+int(v.Op-ir.Rows))
+		}
+	case ir.InBlock, ir.Threads:
+		return Bound{Plus: mostLocal}, b.device
+	case ir.Convert:
+		to, from := v.Type, v.Args[0].Type
+		if to.Integer() && from.Integer() && to.Bits() >= from.Bits() && (to.Signed() || !from.Signed() || b.natural(v.Args[0])) {
+			return b.Most(v.Args[0])
+		}
+	case ir.Min:
+		if most, ok := b.Most(v.Args[0]); ok && b.device {
+			return most, true
+		}
+		return b.Most(v.Args[1])
+	case ir.Add:
+		x, ok := b.Most(v.Args[0])
+		y, ok2 := b.Most(v.Args[1])
+		sum := Bound{}
+		sum.Add(x)
+		sum.Add(y)
+		return sum, ok && ok2
+	case ir.Div, ir.Shr, ir.Sub:
+		if by, ok := constant(v.Args[1]); ok && by > 0 && (v.Op != ir.Sub || v.Type.Signed() && by <= largest) {
+			return b.Most(v.Args[0])
+		}
+	}
+	return Bound{}, false
+}
+
+// constant returns a constant.
+func constant(v *ir.Value) (int64, bool) {
+	if v.Op != ir.Const || !v.Type.Integer() {
+		return 0, false
+	}
+	if n, ok := v.Const.(int64); ok {
+		return n, true
+	}
+	n := int64(v.Const.(uint64))
+	return n, n >= 0
+}
+
+// counted returns what counts if a value is the number of a loop's round: a counter or a local. Else it is nil.
+func counted(v *ir.Value) any {
+	switch {
+	case v.Op == ir.Counter:
+		return v
+	case v.Op == ir.Load && v.Place.Local != nil && len(v.Place.Path) == 0:
+		return v.Place.Local
+	}
+	return nil
+}
+
+// natural reports whether a whole number that has a bound is not negative: else it is a large one after the conversion to an unsigned type.
+func (b *Bounds) natural(v *ir.Value) bool {
+	if n, ok := constant(v); ok {
+		return n >= 0
+	}
+	switch v.Op {
+	case ir.Argument, ir.Len, ir.Rows, ir.Cols, ir.Counter, ir.Load:
+		return true
+	case ir.Convert:
+		return b.natural(v.Args[0])
+	case ir.Add, ir.Mul, ir.Div, ir.Rem, ir.Shr, ir.And:
+		return b.natural(v.Args[0]) && b.natural(v.Args[1])
+	}
+	return false
+}
+
+// from reports whether a whole number is not below another, 0 or 1, and is made of few enough numbers not to wrap around.
+func (b *Bounds) from(v *ir.Value, least int64, numbers int) bool {
+	if n, ok := constant(v); ok {
+		return n >= least && n <= largest
+	}
+	if b.device && b.atLeast(v, least) {
+		return true
+	}
+	switch v.Op {
+	case ir.Counter, ir.Load:
+		_, ok := b.counts[counted(v)]
+		return ok && least == 0
+	case ir.Argument:
+		at, ok := b.wires[v.Param]
+		if !ok || !b.device || least > 0 || !v.Type.Integer() || v.Type.Bits() < 32 {
+			return false
+		}
+		b.begins = fmt.Sprint(at) // the launch sees whether it is negative
+		return true
+	case ir.Threads, ir.AllBlocks:
+		return true
+	case ir.InGrid, ir.InBlock, ir.BlockOf:
+		return least == 0
+	case ir.Add, ir.Mul:
+		return numbers > 1 && b.from(v.Args[0], least, numbers-1) && b.from(v.Args[1], least, numbers-1)
+	}
+	return false
+}
+
+// atLeast is from for more forms: a length counts as 1, because a loop that steps by 0 never ends.
+func (b *Bounds) atLeast(v *ir.Value, least int64) bool {
+	switch v.Op {
+	case ir.Len:
+		return true
+	case ir.Div:
+		return least == 0 && b.from(v.Args[0], 0, 2) && b.from(v.Args[1], 1, 2)
+	case ir.Min:
+		return b.from(v.Args[0], least, 3) && b.from(v.Args[1], least, 3)
+	case ir.Max:
+		return b.from(v.Args[0], least, 3) || b.from(v.Args[1], least, 3)
+	}
+	return false
+}
+
+// counting is a loop that changes a number in its step alone.
+type counting struct {
+	of       any // a counter or a local
+	t        *ir.Type
+	from     *ir.Value // nil if it is not known
+	op       ir.Op     // of the step
+	by       *ir.Value // nil for a constant step
+	fixed    int64
+	compares ir.Op
+	end      *ir.Value
+	implied  bool // it is a range
+}
+
+// countingOf returns how a loop counts, false if it does not. before is the statement before it.
+func countingOf(s, before *ir.Stmt) (c counting, ok bool) {
+	if n := s.Count; n != nil {
+		c = counting{of: n.Index, t: n.Index.Type, from: n.From, op: ir.Add, fixed: n.By, compares: n.Op, end: n.End, implied: implicit(n.From, s)}
+		if c.fixed < 0 {
+			c.op, c.fixed = ir.Sub, -c.fixed
+		}
+		return c, true
+	}
+	if s.Step == nil || len(s.Step.List) != 1 || s.Value == nil || !s.Value.Op.Compares() || s.Head != nil && len(s.Head.List) > 0 {
+		return c, false
+	}
+	l, v := whole(s.Step.List[0]), s.Step.List[0].Value
+	if l == nil || len(v.Args) != 2 || counted(v.Args[0]) != any(l) || counted(s.Value.Args[0]) != any(l) || changes(s.Then, l) {
+		return c, false
+	}
+	c = counting{of: l, t: l.Type, op: v.Op, by: v.Args[1], compares: s.Value.Op, end: s.Value.Args[1]}
+	if n, isConstant := constant(c.by); isConstant {
+		c.by, c.fixed = nil, n
+	}
+	if before != nil && whole(before) == l {
+		c.from = before.Value
+	}
+	return c, true
+}
+
+// Begins reports whether a statement sets the number that a loop behind it counts with.
+func Begins(s, loop *ir.Stmt) bool {
+	if loop.Do != ir.Loop || loop.Count != nil {
+		return false
+	}
+	c, ok := countingOf(loop, s)
+	return ok && c.from != nil
+}
+
+// changes reports whether statements store to a local, or pass its address.
+func changes(r *ir.Region, l *ir.Local) (found bool) {
+	r.Visit(func(s *ir.Stmt) { found = found || s.Do == ir.Store && s.Place.Local == l }, func(v *ir.Value) {
+		found = found || v.Op == ir.Address && v.Place.Local == l
+	})
+	return found
+}
+
+// Rounds returns how often a loop runs at most. before is the statement before it, or nil.
+func (b *Bounds) Rounds(s, before *ir.Stmt) (Bound, bool) {
+	c, ok := countingOf(s, before)
+	if !ok {
+		return Bound{}, false
+	}
+	return b.rounds(c)
+}
+
+func (b *Bounds) rounds(c counting) (Bound, bool) {
+	if c.from == nil || c.t.Bits() < 32 && !(c.op == ir.Add && c.by == nil && c.fixed == 1 && c.compares == ir.Lt) { // a narrow one may wrap around and go on
+		return Bound{}, false
+	}
+	if n, known := c.simulated(); known {
+		return Bound{Plus: n}, true
+	}
+	up := c.op == ir.Add && (c.compares == ir.Lt || c.compares == ir.Le)
+	if b.device && up && !c.implied && c.by == nil && c.fixed > 0 {
+		if far, ok := b.distance(c.from, c.end); ok {
+			return Bound{Plus: far/c.fixed + 1}, true
+		}
+	}
+	if !up || !b.from(c.from, 0, 2) || c.by != nil && !b.from(c.by, 1, 2) || c.by == nil && (c.fixed < 1 || c.fixed > largest) {
+		return Bound{}, false
+	}
+	most, ok := b.Most(c.end)
+	if c.compares == ir.Le {
+		most.Times = maps.Clone(most.Times)
+		most.Add(Bound{Plus: 1})
+	}
+	return most, ok
+}
+
+// mostSimulated is how many rounds of a loop that depends on constants alone are tried.
+const mostSimulated = 4096
+
+// simulated returns how often a loop runs that depends on constants alone. No number of it may wrap around.
+func (c counting) simulated() (rounds int64, known bool) {
+	v, ok := constant(c.from)
+	end, ok2 := constant(c.end)
+	if !ok || !ok2 || c.by != nil {
+		return 0, false
+	}
+	for ; ; rounds++ {
+		if rounds > mostSimulated || max(v, -v) >= 1<<31 || v < 0 && !c.t.Signed() {
+			return 0, false
+		}
+		if !compare(v, c.compares, end) {
+			return rounds, true
+		}
+		switch by := c.fixed; {
+		case max(by, -by) >= 1<<31:
+			return 0, false
+		case c.op == ir.Shl && by >= 0 && by < 32:
+			v <<= by
+		case c.op == ir.Shr && by >= 0 && by < 32:
+			v >>= by
+		case c.op == ir.Div && by > 0:
+			v /= by
+		case c.op == ir.Add:
+			v += by
+		case c.op == ir.Sub:
+			v -= by
+		case c.op == ir.Mul:
+			v *= by
+		default:
+			return 0, false
+		}
+	}
+}
+
+func compare(v int64, op ir.Op, w int64) bool {
+	switch op {
+	case ir.Lt:
+		return v < w
+	case ir.Le:
+		return v <= w
+	case ir.Gt:
+		return v > w
+	case ir.Ge:
+		return v >= w
+	case ir.Eq:
+		return v == w
+	}
+	return v != w
+}
+
+// distance returns how far a number is above another at most, if that follows from how they are made: t.Local(0)+8 and t.Local(0).
+func (b *Bounds) distance(from, to *ir.Value) (far int64, ok bool) {
+	if to.Op == ir.Min {
+		for _, a := range to.Args {
+			if far, ok = b.distance(from, a); ok {
+				return far, true
+			}
+		}
+		return 0, false
+	}
+	sum := linear{}
+	if !b.linear(to, 1, sum) || !b.linear(from, -1, sum) {
+		return 0, false
+	}
+	for of, n := range sum {
+		if of != (term{}) && (n > 0 || n < 0 && of.negative) {
+			return 0, false
+		}
+	}
+	return max(sum[term{}], 0), true
+}
+
+// linear is a sum of constants and of what threads ask for, by how often each is in it.
+type linear map[term]int64
+
+// term is a number that is not followed: a place of the thread, a counter, or another value, which may be negative. The empty one is a constant.
+type term struct {
+	op       ir.Op
+	dim      int
+	of       any
+	negative bool
+}
+
+// linear adds a number of times a number to a sum.
+func (b *Bounds) linear(v *ir.Value, times int64, sum linear) bool {
+	if n, ok := constant(v); ok {
+		sum[term{}] += times * n
+		return max(n, -n) <= largest
+	}
+	if v.Bound && v.Op != ir.Counter {
+		if try := maps.Clone(sum); b.parts(v, times, try) {
+			maps.Copy(sum, try)
+			return true
+		}
+		sum[term{of: v, negative: true}] += times
+		return true
+	}
+	return b.parts(v, times, sum)
+}
+
+// parts is linear for the operands of a value.
+func (b *Bounds) parts(v *ir.Value, times int64, sum linear) bool {
+	switch v.Op {
+	case ir.Counter, ir.Load:
+		of := counted(v)
+		_, ok := b.counts[of]
+		sum[term{of: of, negative: !ok}] += times
+		return ok || v.Op == ir.Counter
+	case ir.Argument:
+		sum[term{of: v.Param, negative: true}] += times
+		return true
+	case ir.InGrid, ir.InBlock, ir.BlockOf, ir.Threads, ir.AllBlocks:
+		sum[term{op: v.Op, dim: v.Which[0]}] += times
+		return true
+	case ir.Add:
+		return b.linear(v.Args[0], times, sum) && b.linear(v.Args[1], times, sum)
+	case ir.Sub:
+		return v.Type.Signed() && b.linear(v.Args[0], times, sum) && b.linear(v.Args[1], -times, sum)
+	case ir.Mul:
+		n, ok := constant(v.Args[1])
+		return ok && n >= 0 && n*max(times, -times) <= largest && b.linear(v.Args[0], n*times, sum)
+	}
+	return false
+}

@@ -1,0 +1,293 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// This file bounds the rounds of all loops of a thread together, for drivers that end the loops after some number of them. A round counts for the
+// threads that run in step with the one that takes it, so the bound is one for every thread: that of each loop times what is around it.
+
+const (
+	fewRounds = 1 << 15 // no driver ends loops that take fewer together
+	halvings  = 64      // rounds of a loop that halves or doubles a whole number
+)
+
+// Rounds is a sum of products of a launch's numbers: the factors by the places of the arguments in a launch, as in "1 4". A place may be divided by what
+// a loop steps by, as in "1/-5 4": see kernel.Written.Rounds.
+type Rounds map[string]int64
+
+func (r Rounds) plus(b Rounds) Rounds {
+	sum := maps.Clone(r)
+	for at, n := range b {
+		sum[at] = min(sum[at]+n, MostSteps)
+	}
+	return sum
+}
+
+func (r Rounds) by(b Rounds) Rounds {
+	product := Rounds{}
+	for x, n := range r {
+		for y, m := range b {
+			at := strings.Fields(x + " " + y)
+			slices.Sort(at)
+			key := strings.Join(at, " ")
+			product[key] = min(product[key]+min(n*m, MostSteps), MostSteps)
+		}
+	}
+	return product
+}
+
+// Products returns the products, each as the factor and then the places of arguments, short ones first.
+func (r Rounds) Products() (all [][]string) {
+	for _, at := range slices.SortedFunc(maps.Keys(r), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) }) {
+		if r[at] > 0 || at != "" {
+			parts := strings.FieldsFunc(at, func(c rune) bool { return c == ' ' || c == '/' })
+			all = append(all, append([]string{fmt.Sprint(r[at])}, parts...))
+		}
+	}
+	return all
+}
+
+// Looped is what is known of a kernel's loops.
+type Looped struct {
+	Most Rounds // nil if there are few or none
+	From token.Pos
+	At   token.Pos // of the loop that the most rounds are due to, as far as that is known
+}
+
+// unknownRounds is the bound of rounds that nothing is known of.
+var unknownRounds = Rounds{"": math.MaxInt32}
+
+// LoopedOf finds how many rounds the loops of a kernel take.
+func LoopedOf(f *ir.Function) Looped {
+	w := &roundCounter{Bounds: *BoundsOf(f)}
+	w.device, w.counts = true, map[any]Bound{}
+	l := &w.looped
+	l.Most = w.function(f)
+	l.At = cmp.Or(l.At, l.From)
+	if len(l.Most) == 0 || len(l.Most) == 1 && l.Most[""] > 0 && l.Most[""] < fewRounds {
+		l.Most = nil
+	}
+	return *l
+}
+
+// roundCounter counts the rounds of a function.
+type roundCounter struct {
+	Bounds
+	calls  int // how deep
+	looped Looped
+}
+
+func constantRounds(n int64) Rounds { return Rounds{"": min(n, MostSteps)} }
+
+func (w *roundCounter) function(f *ir.Function) Rounds {
+	total := Rounds{}
+	for _, l := range f.Locals {
+		if l.Space == ir.Shared { // which is set to zero
+			total = total.plus(constantRounds(l.Type.Size()))
+		}
+	}
+	return total.plus(w.region(f.Body))
+}
+
+// region returns the rounds of the loops in statements.
+func (w *roundCounter) region(r *ir.Region) Rounds {
+	total := Rounds{}
+	if r == nil {
+		return total
+	}
+	for i, s := range r.List {
+		if s.Do == ir.Switch || s.Label != "" { // a compiler may make a loop of one
+			total = total.plus(constantRounds(1))
+		}
+		for _, v := range s.Operands() {
+			if !v.Bound || s.Do == ir.Let {
+				total = total.plus(w.value(v))
+			}
+		}
+		if s.Do == ir.Loop {
+			var before *ir.Stmt
+			if i > 0 {
+				before = r.List[i-1]
+			}
+			total = total.plus(w.loop(s, before))
+			continue
+		}
+		for _, c := range s.Clauses {
+			for _, t := range c.Tests {
+				total = total.plus(w.value(t.Cond))
+			}
+		}
+		for _, in := range s.Regions() {
+			total = total.plus(w.region(in))
+		}
+	}
+	return total
+}
+
+// value returns the rounds of what computes a value.
+func (w *roundCounter) value(v *ir.Value) Rounds {
+	total := Rounds{}
+	for _, a := range v.Operands() {
+		if !a.Bound {
+			total = total.plus(w.value(a))
+		}
+	}
+	switch {
+	case v.Op.Compares() && v.Args[0].Type.Kind == ir.Array: // in a loop
+		return total.plus(constantRounds(v.Args[0].Type.Size() + 1))
+	case v.Op == ir.Go && !Plain(v.Of):
+		return total.plus(constantRounds(cmp.Or(mathRounds[v.Of], 16)))
+	case v.Op == ir.Call:
+		return total.plus(w.call(v))
+	}
+	return total
+}
+
+// loop returns the rounds of a loop with those of the loops in it. The end of a loop counts as a round.
+func (w *roundCounter) loop(s, before *ir.Stmt) Rounds {
+	if !w.looped.From.IsValid() {
+		w.looped.From = s.Pos
+	}
+	n := unknownRounds
+	w.begins = ""
+	c, counts := countingOf(s, before)
+	if most, ok := w.few(c, counts); ok {
+		n = Rounds{"": most.Plus}
+		step := w.stride(c)
+		for at, times := range most.Times {
+			n[fmt.Sprint(at)+step] = times
+		}
+		if w.begins != "" {
+			n[w.begins] += 0 // it must not be negative
+		}
+		w.note(c)
+	}
+	if _, constant := n[""]; (len(n) > 1 || !constant || n[""] >= fewRounds) && !w.looped.At.IsValid() {
+		w.looped.At = s.Pos
+	}
+	inside := constantRounds(1)
+	for _, r := range s.Regions() {
+		inside = inside.plus(w.region(r))
+	}
+	if s.Value != nil && !s.Value.Bound {
+		inside = inside.plus(w.value(s.Value))
+	}
+	return n.by(inside).plus(constantRounds(1))
+}
+
+// few returns the rounds of a loop.
+func (w *roundCounter) few(c counting, counts bool) (Bound, bool) {
+	if !counts {
+		return Bound{}, false
+	}
+	if w.halves(c) {
+		return Bound{Plus: halvings}, true
+	}
+	return w.rounds(c)
+}
+
+// note notes what the number of a loop's round is at most.
+func (w *roundCounter) note(c counting) {
+	begins := w.begins
+	if c.op == ir.Add && (c.compares == ir.Lt || c.compares == ir.Le) && c.from != nil && w.from(c.from, 0, 2) {
+		if most, ok := w.Most(c.end); ok {
+			w.counts[c.of] = most
+		}
+	}
+	w.begins = begins
+}
+
+// stride returns what a loop steps by, if that is the threads of the grid in a dimension, or the length of a slice: a number below 0 for the divisor of a
+// product.
+func (w *roundCounter) stride(c counting) string {
+	if c.op != ir.Add || c.by == nil {
+		return ""
+	}
+	if c.by.Op == ir.Mul {
+		x, y := c.by.Args[0], c.by.Args[1]
+		if (x.Op == ir.Threads && y.Op == ir.AllBlocks || x.Op == ir.AllBlocks && y.Op == ir.Threads) && x.Which[0] == y.Which[0] {
+			return fmt.Sprintf("/%d", -1-x.Which[0])
+		}
+	}
+	most, ok := w.Most(c.by)
+	for at, times := range most.Times {
+		if ok && len(most.Times) == 1 && most.Plus == 0 && times == 1 {
+			return fmt.Sprintf("/%d", -4-at)
+		}
+	}
+	return ""
+}
+
+// halves reports whether a loop divides or multiplies a whole number in each round until it is small or large.
+func (w *roundCounter) halves(c counting) bool {
+	least := int64(2)
+	if c.op == ir.Shr || c.op == ir.Shl {
+		least = 1
+	}
+	if c.by != nil || c.fixed < least {
+		return false
+	}
+	switch c.op {
+	case ir.Div, ir.Shr: // a negative number that is shifted stays negative
+		end, ok := constant(c.end)
+		return ok && (c.compares == ir.Gt && end >= 0 || c.compares == ir.Ge && end > 0)
+	case ir.Mul, ir.Shl: // one that wraps around may be small again: only constants below the largest are taken
+		_, isConstant := constant(c.end)
+		_, ok := w.Most(c.end)
+		return ok && !isConstant && c.from != nil && w.from(c.from, 1, 1) && (c.compares == ir.Lt || c.compares == ir.Le)
+	}
+	return false
+}
+
+// call returns the rounds of the function that is called.
+func (w *roundCounter) call(v *ir.Value) Rounds {
+	if w.calls > 16 {
+		return unknownRounds
+	}
+	in := &roundCounter{calls: w.calls + 1, Bounds: Bounds{device: true, counts: map[any]Bound{}, passed: map[*ir.Param]Bound{}}}
+	for i, m := range v.Call.Params {
+		arg, most, ok := v.Args[i], Bound{}, false
+		switch {
+		case m.Type.Kind == ir.Slice:
+			most, ok = w.argument(arg.Param, 1)
+		case m.Type.Integer():
+			most, ok = w.Most(arg)
+			ok = ok && w.natural(arg)
+		}
+		if ok {
+			in.passed[m] = most
+		}
+	}
+	total := in.function(v.Call)
+	if in.looped.From.IsValid() && !w.looped.From.IsValid() {
+		w.looped.From = v.Pos
+	}
+	if in.looped.At.IsValid() && !w.looped.At.IsValid() {
+		w.looped.At = in.looped.At
+	}
+	return total.plus(constantRounds(1))
+}
+
+// Plain reports whether a function of Go is a few instructions.
+func Plain(name string) bool {
+	switch name {
+	case "math.Sqrt", "math.Abs", "math.FMA", "math.Floor", "math.Ceil", "math.Trunc", "math.Copysign", "math.Float32bits", "math.Float32frombits",
+		"math.Float64bits", "math.Float64frombits", "cmplx.Abs":
+		return true
+	}
+	return false
+}
+
+// mathRounds are the rounds of functions of Go that take many.
+var mathRounds = map[string]int64{"math.Mod": 2200, "math.Remainder": 2200, "math.Erf": 600, "math.Erfc": 600,
+	"bits.OnesCount": halvings, "bits.OnesCount8": halvings, "bits.OnesCount16": halvings, "bits.OnesCount32": halvings, "bits.OnesCount64": halvings,
+	"bits.Reverse": halvings, "bits.Reverse8": halvings, "bits.Reverse16": halvings, "bits.Reverse32": halvings, "bits.Reverse64": halvings}
