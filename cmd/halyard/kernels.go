@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/launches"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -93,6 +94,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		if o.ptx != "" {
 			p.PTX = func(c string) (string, error) { return o.compile(ctx, p.Name, c) }
 		}
+		p.Launches = launches.Of
 		made, err := p.Translate()
 		if found := (translate.Errors)(nil); errors.As(err, &found) {
 			all = append(all, found...)

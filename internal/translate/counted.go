@@ -42,7 +42,7 @@ func (f *function) unrolled(loop ast.Stmt) string {
 			}
 			return !own
 		})
-	}) || !own || len(all.times) > 0 || all.plus > 1024 || rounds.plus < 2 || rounds.plus > 16 {
+	}) || !own || all.plus > 1024 || rounds.plus < 2 || rounds.plus > 16 {
 		return ""
 	}
 	return fmt.Sprintf("GO_UNROLL(%d) ", rounds.plus)

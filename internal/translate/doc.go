@@ -16,8 +16,8 @@
 //   - spirv.go and the files beside it make SPIR-V for devices of Vulkan, from the C text.
 //   - emit.go writes the Go file. rows.go, within.go and phases.go write the loops in it that run kernels on the host. phases.go refuses barriers
 //     that not all threads of a block come to, because such a kernel cannot be divided into loops.
-//   - footprint.go finds which elements a box of threads reads and writes, and in which dimensions a grid can be cut. footprint_walk.go and
-//     footprint_eval.go follow the kernel as one thread, whose numbers are the sums of footprint_terms.go. footprint_said.go tells people.
+//   - launch.go asks for what the file says of launches: which elements a box of threads reads and writes, how much work a thread has, the grid. Package
+//     launches answers, from the representation of kernels in package ir.
 //
 // Names of Go get a prefix in C, such as h_NAME or k_KERNEL, so that none of them is a word of a C dialect. Messages of package kernel have the names of Go;
 // tools of vendors show those of C.

@@ -101,14 +101,18 @@ func (p *Package) emitted() (*program, error) {
 	if len(decls) == 0 {
 		return nil, fmt.Errorf("no function of package %s is marked %s", p.Name, marker)
 	}
+	unanswered := g.answered()
 	for _, decl := range decls {
 		g.try(func() {
 			f, launcher := g.kernel(decl)
 			g.made, g.launchers = append(g.made, f), append(g.launchers, launcher)
 		})
 	}
-	if err := g.failed(); err != nil {
+	if err := g.failed(); err != nil { // these are said first
 		return nil, err
+	}
+	if unanswered != nil {
+		return nil, fmt.Errorf("the kernels of package %s have a translation and no representation, which is a bug of halyard kernels: %w", p.Name, unanswered)
 	}
 	return g, nil
 }
@@ -254,10 +258,12 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if err != nil {
 		return err
 	}
-	footprints := make([]*footprint, len(kernels))
+	functions, footprints := make([]string, len(kernels)), make([]string, len(kernels))
 	for i, f := range kernels {
-		footprints[i] = p.footprint(f)
-		made.Footprints = append(made.Footprints, footprints[i].said())
+		name := f.decl.Name.Name
+		functions[i], footprints[i] = f.launch.Footprint(p.free("footprint", name+"Footprint"))
+		cut, why, slices := f.launch.Said()
+		made.Footprints = append(made.Footprints, Footprint{name, p.Fset.Position(f.decl.Pos()), cut, why, slices})
 	}
 	vectors := make([]*vectors, len(kernels))
 	for i, f := range kernels {
@@ -284,7 +290,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	fmt.Fprintf(&b, "var %s = kernel.New(kernel.Source{Name: %q, Go: kernel.Functions{\n", programName, p.Name)
 	for i, f := range kernels {
 		made := "kernel.Go("
-		switch steps := p.steps(f); {
+		switch steps := f.launch.Steps(); {
 		case steps == "":
 		case f.together:
 			made = "kernel.Bounded(grid.Steps(" + steps + "), "
@@ -362,7 +368,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			at = fmt.Sprintf(", Dims: %d, DimsAt: %q", f.dims, p.line(f.dimsAt))
 		}
 		if f.looped.most != nil {
-			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", f.looped.most.literal(), p.line(f.looped.at))
+			at += fmt.Sprintf(", Rounds: [][]int{%s}, RoundsAt: %q", f.looped.literal(), p.line(f.looped.at))
 		}
 		nests, deepest, bytes := p.nesting(f)
 		if nests > 0 {
@@ -379,7 +385,7 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 			at += fmt.Sprintf(", Needs: %q", needs)
 		}
 		fmt.Fprintf(&b, "\t%q: {Code: %q, Params: []string{%s}%s,\nFootprint: %s},\n",
-			f.decl.Name.Name, f.c, strings.Join(names, ", "), at, footprints[i].literal())
+			f.decl.Name.Name, f.c, strings.Join(names, ", "), at, footprints[i])
 	}
 	image := ""
 	if ptx != "" {
@@ -428,8 +434,8 @@ func (p *Package) generate(made *Output, ptx string, kernels []*function, launch
 	if ptx != "" {
 		fmt.Fprintf(&b, "\n// %s is the PTX that NVIDIA's compiler makes from the C text.\nconst %s = `%s`\n", p.free("ptx", programName+"PTX"), p.free("ptx", programName+"PTX"), strings.ReplaceAll(ptx, "`", "'"))
 	}
-	for _, t := range footprints {
-		fmt.Fprintf(&b, "\n%s", t.text)
+	for _, text := range functions {
+		fmt.Fprintf(&b, "\n%s", text)
 	}
 	for _, l := range loops {
 		if l != nil {

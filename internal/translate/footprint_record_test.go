@@ -102,6 +102,11 @@ func recorded(t *testing.T, src string) string {
 				all = append(all, insertion{offset(n.Args[2].End()), ")"})
 			}
 		case *ast.RangeStmt:
+			for _, e := range []ast.Expr{n.Key, n.Value} {
+				if n.Tok == token.ASSIGN {
+					mark(e, 2)
+				}
+			}
 			if isSlice(n.X) && n.Value != nil {
 				around(n.X, "recordEach(", ")")
 			}

@@ -211,3 +211,12 @@ func (f *function) importable(t types.Type, pos token.Pos) {
 		return q.Name()
 	})
 }
+
+// source returns the package and the text of a function, which may be of another package; nil if that is not known.
+func (p *Package) source(f *types.Func) (*Package, *ast.FuncDecl) {
+	pkg, there := (&program{own: p, pkg: p}).home(f.Origin())
+	if pkg == nil {
+		return nil, nil
+	}
+	return pkg, pkg.declOf(there.Origin())
+}

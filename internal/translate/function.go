@@ -23,7 +23,8 @@ type program struct {
 	functions map[*types.Func][]*function
 	texts     []string    // of functions, callees first
 	made      []*function // the kernels
-	launchers []string    // the functions that launch them
+	launches  map[string]Launch
+	launchers []string // the functions that launch them
 
 	barriers bool // the package has barriers or shared memory
 
@@ -105,6 +106,7 @@ type function struct {
 	float64  token.Pos // of the first statement that computes with float64 in it, or in a function that it calls
 	inexact  token.Pos // of the first function of package math on float32 that is not exact, in the same way
 	at       token.Pos // of the statement that is being translated
+	launch   Launch    // what is said of its launches, if it is a kernel
 	looped   looped    // its loops, if it is a kernel
 	argNames []string  // the names of its parameters in the generated file
 
@@ -374,7 +376,9 @@ func (f *function) body() {
 		f.line("%s %s = %s;", f.p.cType(v.typ, f.decl.Pos()), v.c, zero(v.typ))
 	}
 	if f.kernel {
-		f.looped = f.p.pkg.looped(f)
+		if f.launch = f.p.launches[f.decl.Name.Name]; f.launch != nil {
+			f.looped.most, f.looped.from, f.looped.at = f.launch.Rounds()
+		}
 		f.declareShared()
 	}
 	list := f.decl.Body.List

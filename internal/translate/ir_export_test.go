@@ -64,5 +64,8 @@ var Refused = func() (all []struct{ Text string }) {
 	return all
 }()
 
+// Launches is what answers for the launches of packages.
+var Launches = &launches
+
 // FirstSeed returns the seed of the first random kernel.
 func FirstSeed() uint64 { return *randomSeed }

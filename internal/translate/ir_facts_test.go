@@ -13,7 +13,10 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/facts"
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/launches"
 )
+
+func init() { *translate.Launches = launches.Of }
 
 // known builds the kernel k of a text, with the effects of its functions.
 func known(t *testing.T, text string) (*ir.Function, map[*ir.Function]*facts.Effects) {

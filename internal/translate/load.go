@@ -35,6 +35,9 @@ type Package struct {
 	// the file contains no PTX.
 	PTX func(c string) (ptx string, err error)
 
+	// Launches answers what the generated file says of launches, by the names of the kernels.
+	Launches func(p *Package) (map[string]Launch, error)
+
 	files []*ast.File
 	types *types.Package
 	info  *types.Info
@@ -259,9 +262,12 @@ func parse(fset *token.FileSet, name string, src []byte) (*ast.File, Errors) {
 	return file, bad
 }
 
+// launches is what Launches is for each package. Only tests set it.
+var launches func(p *Package) (map[string]Launch, error)
+
 // check type-checks the files of a package.
 func check(fset *token.FileSet, path string, files []*ast.File, imports types.Importer) *Package {
-	p := &Package{Name: files[0].Name.Name, Fset: fset, files: files, info: &types.Info{
+	p := &Package{Name: files[0].Name.Name, Fset: fset, Launches: launches, files: files, info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
 	}}

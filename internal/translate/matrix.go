@@ -81,3 +81,15 @@ func (f *function) cellAt(v *variable, e *ast.CallExpr, row, column string) plac
 	f.checks = true
 	return place{fmt.Sprintf("%s[GO_CELL(%s, %s, %[1]s_n, %[1]s_m, %[4]d)]", v.c, row, column, f.p.site(e.Args[0])), v.space, v.param}
 }
+
+// size returns the matrix and the method if a call is m.Rows() or m.Cols().
+func (f *function) size(e *ast.CallExpr) (m types.Object, method string) {
+	sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != "Rows" && sel.Sel.Name != "Cols" {
+		return nil, ""
+	}
+	if m = f.object(sel.X); m == nil || matrixOf(m.Type()) == nil {
+		return nil, ""
+	}
+	return m, sel.Sel.Name
+}

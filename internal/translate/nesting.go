@@ -168,3 +168,21 @@ func (n *nesting) call(f *types.Func, depth int) {
 		n.reach(inner.most, n.now)
 	}
 }
+
+// generic reports whether the size of a type depends on a type parameter.
+func generic(t types.Type) bool {
+	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
+		return true
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Array:
+		return generic(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if generic(f.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -7,13 +7,13 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// This file bounds the work of a thread, so that the host can run a small launch on the goroutine that launches. The bound is a number of steps, plus,
-// for each number and each length that a launch passes, a number of steps times that number: the sum counts every statement as if it ran, and a
-// loop's body as often as it can run. A kernel with another loop has no bound.
+// This file bounds the work of a loop, for the C text of short loops over small arrays: see counted.go. Package facts has such bounds of the representation;
+// this goes with the C text that is made from the syntax.
 
 // What counts as how many steps. A step is an operation on numbers.
 const (
@@ -27,118 +27,27 @@ const (
 	mostShared  = 4096    // bytes of shared memory of a block, which are set to zero
 )
 
-// bound is a number: plus, and for each number that a launch passes, times it. A negative number that is passed counts as a large one.
-type bound struct {
-	plus  int64
-	times map[int]int64 // by the place of the argument in a launch
-}
+// bound is what a number is at most.
+type bound struct{ plus int64 }
 
 // noBound is the value of a panic that ends the count.
 type noBound struct{}
 
-func (b *bound) add(c bound) {
-	b.plus = min(b.plus+c.plus, mostSteps)
-	for at, n := range c.times {
-		if b.times == nil {
-			b.times = map[int]int64{}
-		}
-		b.times[at] = min(b.times[at]+n, mostSteps)
-	}
-}
+func (b *bound) add(c bound) { b.plus = min(b.plus+c.plus, mostSteps) }
 
-// by returns the product of two bounds of which one is a constant.
-func (b bound) by(c bound) (product bound) {
-	if len(b.times) > 0 {
-		b, c = c, b
-	}
-	if len(b.times) > 0 {
-		panic(noBound{})
-	}
-	product.plus = min(b.plus*c.plus, mostSteps)
-	for at, n := range c.times {
-		product.add(bound{times: map[int]int64{at: min(b.plus*n, mostSteps)}})
-	}
-	return product
-}
+func (b bound) by(c bound) bound { return bound{min(b.plus*c.plus, mostSteps)} }
 
 // stepCounter counts the steps of a kernel, and of the functions that it calls.
 type stepCounter struct {
 	p      *Package
 	kernel *ast.FuncDecl
-	args   map[types.Object]int      // the places of a kernel's numbers, and of the lengths of its slices, among the arguments
 	values map[types.Object]ast.Expr // of the kernel's variables that are never changed
 	writes map[types.Object]bool
-	words  int // of a launch's arguments
 	calls  int // how deep
 
-	// For rounds.go:
-	known    map[types.Object]bound // what variables, and lengths of slices, are at most
-	counts   map[types.Object]bool  // variables that count the rounds of a loop around, up from 0 or more
-	matrices map[types.Object]int   // the places of a kernel's matrices among the arguments
-	step     string                 // what the loop steps by, as in roundSum
-	begins   string                 // the argument that the loop begins with, or ""
-	looped   *looped
-}
-
-// newStepCounter returns one for a kernel.
-func newStepCounter(p *Package, f *function) *stepCounter {
-	s := &stepCounter{p: p, kernel: f.decl, args: map[types.Object]int{}, values: map[types.Object]ast.Expr{}, writes: map[types.Object]bool{}}
-	at := 0
-	for _, m := range f.params {
-		switch m.kind {
-		case thread:
-			continue
-		case slice:
-			at++ // the length comes after the elements
-		case matrix:
-			at += 3
-			continue
-		}
-		if n, ok := numberOf(m.typ); m.kind == slice || ok && !n.float && n.bits >= 32 { // a launch passes a narrow one without its sign
-			s.args[s.object(m)] = at
-		}
-		at++
-	}
-	s.words = at
-	return s
-}
-
-// steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
-func (p *Package) steps(f *function) (text string) {
-	s := newStepCounter(p, f)
-	defer func() {
-		switch found := recover().(type) {
-		case nil, noBound:
-		default:
-			panic(found)
-		}
-	}()
-	s.survey()
-	total := s.block(f.decl.Body)
-	total.plus += callSteps
-	if total.plus >= mostSteps {
-		return ""
-	}
-	all := []string{fmt.Sprint(total.plus)}
-	for i := range s.words {
-		all = append(all, fmt.Sprint(total.times[i]))
-	}
-	for len(all) > 1 && all[len(all)-1] == "0" {
-		all = all[:len(all)-1]
-	}
-	return strings.Join(all, ", ")
-}
-
-// object returns the parameter of the kernel's declaration.
-func (s *stepCounter) object(m *param) types.Object {
-	for _, field := range s.kernel.Type.Params.List {
-		for _, id := range field.Names {
-			if id.Pos() == m.pos {
-				return s.p.info.Defs[id]
-			}
-		}
-	}
-	return nil
+	// For a loop over an array:
+	known  map[types.Object]bound // what variables are at most
+	counts map[types.Object]bool  // variables that count the rounds of a loop around, up from 0 or more
 }
 
 // survey notes the values of variables, and which variables are changed.
@@ -260,24 +169,6 @@ func sizeOf(t types.Type) int64 {
 		panic(noBound{})
 	}
 	return sizes.Sizeof(t)
-}
-
-// generic reports whether the size of a type depends on a type parameter.
-func generic(t types.Type) bool {
-	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
-		return true
-	}
-	switch t := t.Underlying().(type) {
-	case *types.Array:
-		return generic(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if generic(f.Type()) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // plainMath are the functions of package math that are a few instructions.
@@ -446,9 +337,6 @@ func (s *stepCounter) argument(e ast.Expr) bound {
 		if most, ok := s.known[v]; ok && v != nil {
 			return most
 		}
-		if at, ok := s.args[v]; ok && v != nil && !s.writes[v] {
-			return bound{times: map[int]int64{at: 1}}
-		}
 	}
 	panic(noBound{})
 }
@@ -483,13 +371,6 @@ func (s *stepCounter) most(e ast.Expr) bound {
 				return s.most(e.Args[0])
 			}
 			break
-		}
-		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok {
-			if m, ok := sel.X.(*ast.Ident); ok {
-				if at, ok := s.matrices[info.ObjectOf(m)]; ok && (sel.Sel.Name == "Rows" || sel.Sel.Name == "Cols") {
-					return bound{times: map[int]int64{at + 1 + strings.Index("RC", sel.Sel.Name[:1]): 1}}
-				}
-			}
 		}
 		if id, ok := ast.Unparen(e.Fun).(*ast.Ident); ok {
 			switch {
@@ -558,10 +439,6 @@ func (s *stepCounter) from(e ast.Expr, least int64, numbers int) bool {
 		if s.counts[v] {
 			return least == 0
 		}
-		if at, ok := s.args[v]; ok && v != nil && s.counts != nil && !s.writes[v] && least == 0 { // the launch sees whether it is negative
-			s.begins = fmt.Sprint(at)
-			return true
-		}
 		x := s.values[v]
 		return x != nil && !s.writes[v] && s.from(x, least, numbers)
 	case *ast.CallExpr:
@@ -580,4 +457,179 @@ func (s *stepCounter) from(e ast.Expr, least int64, numbers int) bool {
 		return (e.Op == token.ADD || e.Op == token.MUL) && numbers > 1 && s.from(e.X, least, numbers-1) && s.from(e.Y, least, numbers-1)
 	}
 	return false
+}
+
+// unknown reports whether fn finds no bound.
+func (s *stepCounter) unknown(fn func()) (none bool) {
+	defer func() {
+		switch found := recover().(type) {
+		case nil:
+		case noBound:
+			none = true
+		default:
+			panic(found)
+		}
+	}()
+	fn()
+	return false
+}
+
+// distance returns how far a number is above another at most, if that follows from how they are made: t.Local(0)+8 and t.Local(0).
+func (s *stepCounter) distance(from, to ast.Expr) (far int64, ok bool) {
+	if c, isCall := ast.Unparen(to).(*ast.CallExpr); isCall {
+		if id, isName := ast.Unparen(c.Fun).(*ast.Ident); isName && s.p.info.ObjectOf(id) == types.Universe.Lookup("min") {
+			for _, arg := range c.Args {
+				if far, ok = s.distance(from, arg); ok {
+					return far, true
+				}
+			}
+			return 0, false
+		}
+	}
+	sum := map[string]int64{}
+	if !s.linear(to, 1, sum) || !s.linear(from, -1, sum) {
+		return 0, false
+	}
+	for of, n := range sum {
+		if of != "" && (n > 0 || n < 0 && of[0] == '?') {
+			return 0, false
+		}
+	}
+	return max(sum[""], 0), true
+}
+
+// linear adds a number of times a number to a sum of constants and of what threads ask for, by its text. The text of what may be negative begins with a
+// question mark.
+func (s *stepCounter) linear(e ast.Expr, times int64, sum map[string]int64) bool {
+	info := s.p.info
+	if c := info.Types[e].Value; c != nil {
+		n, exact := constant.Int64Val(constant.ToInt(c))
+		sum[""] += times * n
+		return exact && max(n, -n) <= largest
+	}
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		v := info.ObjectOf(e)
+		switch {
+		case s.counts[v]:
+			sum[fmt.Sprint(e.Name, v.Pos())] += times
+		case v == nil || s.writes[v]:
+			return false
+		case s.values[v] != nil && s.linear(s.values[v], times, maps.Clone(sum)):
+			return s.linear(s.values[v], times, sum)
+		default:
+			sum[fmt.Sprint("?", v.Pos())] += times
+		}
+		return true
+	case *ast.CallExpr:
+		name, d := s.extent(e)
+		sum[fmt.Sprint(name, d)] += times
+		return name != ""
+	case *ast.BinaryExpr:
+		switch by := info.Types[e.Y].Value; {
+		case e.Op == token.ADD:
+			return s.linear(e.X, times, sum) && s.linear(e.Y, times, sum)
+		case e.Op == token.SUB && s.signed(e):
+			return s.linear(e.X, times, sum) && s.linear(e.Y, -times, sum)
+		case e.Op == token.MUL && by != nil:
+			n, exact := constant.Int64Val(constant.ToInt(by))
+			return exact && n >= 0 && n*max(times, -times) <= largest && s.linear(e.X, n*times, sum)
+		}
+	}
+	return false
+}
+
+// extent returns the name and the argument of a method of a thread.
+func (s *stepCounter) extent(e ast.Expr) (name string, d int64) {
+	c, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(c.Args) != 1 || s.p.info.Types[c.Args[0]].Value == nil {
+		return "", 0
+	}
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || !gridType(s.p.info.TypeOf(sel.X), "Thread") {
+		return "", 0
+	}
+	d, _ = constant.Int64Val(s.p.info.Types[c.Args[0]].Value)
+	return sel.Sel.Name, d
+}
+
+// mostLocal is how many threads a block has at most on the devices whose drivers end loops.
+const mostLocal = 1024
+
+// also returns what a whole number is at most, for forms that [stepCounter.most] leaves out.
+func (s *stepCounter) also(e ast.Expr) (most bound, ok bool) {
+	c, isCall := ast.Unparen(e).(*ast.CallExpr)
+	if !isCall {
+		return most, false
+	}
+	if name, _ := s.extent(e); name == "Local" || name == "Size" {
+		return bound{plus: mostLocal}, true
+	}
+	if id, isName := ast.Unparen(c.Fun).(*ast.Ident); isName && s.p.info.ObjectOf(id) == types.Universe.Lookup("min") {
+		for _, arg := range c.Args {
+			if !s.unknown(func() { most = s.most(arg) }) {
+				return most, true
+			}
+		}
+	}
+	return most, false
+}
+
+// atLeast is [stepCounter.from] for more forms: a length counts as 1, because a loop that steps by 0 never ends.
+func (s *stepCounter) atLeast(e ast.Expr, least int64) bool {
+	info := s.p.info
+	c, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		b, ok := ast.Unparen(e).(*ast.BinaryExpr)
+		return ok && b.Op == token.QUO && least == 0 && s.from(b.X, 0, 2) && s.from(b.Y, 1, 2)
+	}
+	id, ok := ast.Unparen(c.Fun).(*ast.Ident)
+	if !ok {
+		return false
+	}
+	switch info.ObjectOf(id) {
+	case types.Universe.Lookup("len"):
+		return true
+	case types.Universe.Lookup("min"):
+		return !slices.ContainsFunc(c.Args, func(e ast.Expr) bool { return !s.from(e, least, 3) })
+	case types.Universe.Lookup("max"):
+		return slices.ContainsFunc(c.Args, func(e ast.Expr) bool { return s.from(e, least, 3) })
+	}
+	return false
+}
+
+// each returns the rounds of a range, and notes what its key is at most.
+func (s *stepCounter) each(n *ast.RangeStmt) (most bound) {
+	t := s.p.info.TypeOf(n.X).Underlying()
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem().Underlying()
+	}
+	switch t := t.(type) {
+	case *types.Array:
+		most = bound{plus: min(t.Len(), mostSteps)}
+	case *types.Slice:
+		most = s.argument(n.X)
+	case *types.Basic:
+		most = s.most(n.X)
+	default:
+		panic(noBound{})
+	}
+	if v := s.key(n); v != nil {
+		s.known[v], s.counts[v] = most, true
+	}
+	return most
+}
+
+// key returns the variable of a range that counts its rounds, if nothing else changes it.
+func (s *stepCounter) key(n *ast.RangeStmt) types.Object {
+	v := defined(s.p.info, n.Key)
+	if v == nil {
+		return nil
+	}
+	s.changes(n.Body, func(o types.Object) {
+		if o == v {
+			v = nil
+		}
+	})
+	return v
 }

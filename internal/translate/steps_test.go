@@ -45,7 +45,7 @@ func TestSteps(t *testing.T) {
 		{"from below", "for k := int(n); k < 100; k++ {\n y[0] = a\n}", ""},
 		{"function with a loop", "y[0] = rounds(n)", ""},
 		{"generic function", "y[0] = same(a)", "15"},
-		{"generic structure", "y[0] = first(a)", ""},
+		{"generic structure", "y[0] = first(a)", "17"},
 		{"negative number as an unsigned one", "for k := uint32(0); k < uint32(n-5); k++ {\n y[0] = a\n}", ""},
 		{"negative length as an unsigned one", "last := len(x) - 1\nfor range uint(last) {\n y[0] = a\n}", ""},
 		{"smaller of two as an unsigned one", "for range uint32(min(n, 5)) {\n y[0] = a\n}", ""},

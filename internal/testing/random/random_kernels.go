@@ -43,7 +43,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			normals(t, seed, x)
 		}
 	}),
-	"philox": kernel.Go(func(blk *kernel.Block) {
+	"philox": kernel.Bounded([]uint32{391}, func(blk *kernel.Block) {
 		in := kernel.Slice[uint32](blk, 0)
 		out := kernel.Slice[uint32](blk, 2)
 		if !grid.Covered() {
@@ -56,7 +56,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			philox(t, in, out)
 		}
 	}),
-	"estimate": kernel.Go(func(blk *kernel.Block) {
+	"estimate": kernel.Bounded([]uint32{29, 0, 702}, func(blk *kernel.Block) {
 		seed := kernel.Number[uint64](blk, 0)
 		points := kernel.Number[int32](blk, 1)
 		inside := kernel.Slice[uint32](blk, 2)

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/go-halyard/halyard/internal/translate"
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/footprint"
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
@@ -68,12 +70,37 @@ func TestGoItselfDoesNotPanic(t *testing.T) {
 					done++
 					assert.NoError(t, made.Verify(), "%s\n%s", fset.Position(decl.Pos()), made)
 					assert.NotEmpty(t, made.String())
+					assert.NoError(t, find(made), "%s\n%s", fset.Position(decl.Pos()), made)
 				}
 			}
 		}
 	}
 	t.Logf("%d functions, %d built", functions, done)
 	assert.Greater(t, done, 100, "hardly anything was built, so hardly anything was tried")
+}
+
+// find finds out what is known of functions, as if each were a kernel.
+func find(made *ir.Program) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	effects, ranges := map[*ir.Function]*facts.Effects{}, map[*ir.Function]*facts.Ranges{}
+	for _, f := range made.Functions {
+		effects[f], ranges[f] = facts.EffectsOf(f, effects), facts.RangesOf(f, ranges)
+		facts.VarianceOf(f, effects, nil)
+		facts.OwnersOf(f, effects)
+		facts.OverBarriers(f, effects)
+		facts.ExitsOf(f)
+		facts.LoopedOf(f)
+		footprint.Steps(f)
+		footprint.Over(f, effects, make([]string, len(f.Params)), false)
+		touched := footprint.Of(made, f, effects)
+		touched.Func("touch")
+		touched.Said()
+	}
+	return nil
 }
 
 // buildOne builds a function, with int32 for its type parameters. It returns nil if the function is refused.

@@ -275,6 +275,9 @@ func (w *walk) constrain(x Sum, op ir.Op, bound Sum) (single bool) {
 	if w.Low(x) && op == ir.Ge && len(bound) == 0 {
 		return true // it is known
 	}
+	if a := w.One(q); op == ir.Ne && a != nil && a.Kind == IsUnknown && !w.Uniform(bound) {
+		return false // it says nothing
+	}
 	for m := range q { // a loop's number is bounded by that of another, and not the other way round
 		for _, id := range Factors(m) {
 			if w.Depends(bound, id) {

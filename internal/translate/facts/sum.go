@@ -26,12 +26,12 @@ type Atom struct {
 
 	Op      string // of the result of an operation: the method of grid.Interval
 	Args    []Sum
-	Numbers []int64 // of the method, behind Args
-	Where [][]Known // for Op Or: what is known where each argument was the value
-	From  Sum       // of a loop: the first number, and, if Up is set, the step and the end
-	Step  Sum
-	End   Sum
-	Up    bool
+	Numbers []int64   // of the method, behind Args
+	Where   [][]Known // for Op Or: what is known where each argument was the value
+	From    Sum       // of a loop: the first number, and, if Up is set, the step and the end
+	Step    Sum
+	End     Sum
+	Up      bool
 }
 
 // AtomKind says what an atom is.

@@ -29,6 +29,7 @@ type counter struct {
 	total facts.Bound
 	calls int  // how deep
 	none  bool // there is no bound
+	round any  // the syntax of the loop around: what it sets is counted with it
 }
 
 // Steps returns the elements of driver.Function.Steps for a kernel, or "" if it has no bound.
@@ -85,7 +86,7 @@ func (c *counter) region(r *ir.Region, in *ir.Function) {
 func (c *counter) statement(s, before *ir.Stmt, in *ir.Function) {
 	switch s.Do {
 	case ir.Let:
-		if s.Value.Name != "" {
+		if s.Value.Name != "" && s.Syntax != c.round {
 			c.add(1)
 			c.sized(s.Value.Type)
 		}
@@ -142,7 +143,7 @@ func implicit(v *ir.Value, s *ir.Stmt) bool { return v.Pos == s.Pos }
 
 // loop counts a loop whose variable goes up to a bound, or takes values that are known.
 func (c *counter) loop(s, before *ir.Stmt, in *ir.Function) {
-	each := &counter{Bounds: c.Bounds, calls: c.calls}
+	each := &counter{Bounds: c.Bounds, calls: c.calls, round: s.Syntax}
 	each.add(2)
 	each.region(s.Head, in)
 	if s.Value != nil {
