@@ -101,10 +101,12 @@ func k(t grid.Thread, p int32, x, y []int32) {
 	}
 }
 
-// The indexes of a kernel's slices are sums of products. Those that depend on memory, on variables that change, or on sums that may wrap have no form.
-func TestForms(t *testing.T) {
-	f, _ := known(t, `
+// The indexes of a kernel's slices are sums of products, also behind calls, loops and conditions. Those that are computed from memory are not known.
+func TestReach(t *testing.T) {
+	f, effects := known(t, `
 type sizes struct{ Width, Height int32 }
+
+func at(y []int32, i, by int) int32 { return y[i*by] }
 
 //halyard:kernel
 func k(t grid.Thread, n, by int32, s sizes, x, y []int32) {
@@ -112,7 +114,7 @@ func k(t grid.Thread, n, by int32, s sizes, x, y []int32) {
 	row := t.Global(1)*w - 1
 	y[row+i+w] = x[i-(i-2)]
 	j := i / 2
-	y[j*2+i*w*w] = x[len(x)-1-j] + x[3*(i+2*j)] + x[int(s.Width)*t.Block(1)]
+	y[j*2+i*w*w] += x[len(x)-1-j] + x[int(s.Width)*t.Block(1)]
 	for k := i; k < len(x); k += 2 {
 		y[k*4] = x[k-i]
 	}
@@ -123,35 +125,36 @@ func k(t grid.Thread, n, by int32, s sizes, x, y []int32) {
 	for m < 5 {
 		m++
 	}
-	y[m] = x[int(by*2)] + x[int(x[0])] + x[int64(by)<<1]
+	y[m] = x[int(x[0])] + at(x, t.Block(0)*t.Size(0)+t.Local(0), w)
+	if n > 3 {
+		m = 2
+	} else {
+		m = i
+	}
+	if w > 4 {
+		y[m] = 1
+	}
+	y[i] = 2
 }
 `)
-	forms := facts.NewForms()
+	r := facts.ReachOf(&ir.Program{}, f, effects)
 	var got []string
-	index := func(p *ir.Place) {
-		for _, i := range p.Indexes() {
-			text := "none"
-			if form := forms.Of(i); form != nil {
-				text = form.String()
-			}
-			got = append(got, text)
+	for _, a := range r.Accesses {
+		text := a.Of.Name + " "
+		if r.Named(a.Index) {
+			text += r.Text(a.Index)
+		} else {
+			text += "?"
 		}
+		if a.Read && a.Write {
+			text += " both"
+		}
+		got = append(got, fmt.Sprint(text, " ", len(a.Known)))
 	}
-	f.Body.Visit(func(s *ir.Stmt) {
-		if s.Do == ir.Store {
-			index(s.Place)
-		}
-	}, func(v *ir.Value) {
-		if v.Op == ir.Load {
-			index(v.Place)
-		}
-	})
 	assert.Equal(t, []string{
-		"-1 + Global0 + Global1*n + n", "2",
-		"Global0*n*n + 2*j", "-1 + -1*j + len(x)", "3*Global0 + 6*j", "Block1*s.Width",
-		"4*k", "-1*Global0 + k",
-		"5*k#2", "Global0*n + -1*k#2*n",
-		"none", "none", "0", "none", "none",
+		"x 2 0", "y n*t.Global(1)+n+i-1 0", "x len(x)-j-1 0", "x ? 0", "y n*n*i+2*j both 0",
+		"x -i+k 1", "y 4*k 1", "x n*i-n*k 1", "y 5*k 1",
+		"x n*i 0", "x 0 0", "x ? 0", "y ? 0", "y m 1", "y i 0",
 	}, got)
 }
 

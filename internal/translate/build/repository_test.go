@@ -20,7 +20,7 @@ func TestAllKernelsOfTheRepository(t *testing.T) {
 	require.NoError(t, err)
 	packages, err := translate.Load(t.Context(), root, "./examples/...", "./bench/...", "./internal/testing/...", "./kernel/...")
 	require.NoError(t, err)
-	kernels, functions, barriers, indexes, forms := 0, 0, 0, 0, 0
+	kernels, functions, barriers, indexes, named := 0, 0, 0, 0, 0
 	for _, p := range packages {
 		made, err := Program(p)
 		if !assert.NoError(t, err, p.Dir) || made == nil {
@@ -39,20 +39,17 @@ func TestAllKernelsOfTheRepository(t *testing.T) {
 				barriers++
 				assert.Equal(t, facts.Nothing, by, "%s: kernel %s", made.Position(s.Pos), f.Name)
 			}
-			known := facts.NewForms()
-			element := func(p *ir.Place) {
-				if p != nil && p.Space() == ir.Global && p.Param.Type.Kind == ir.Slice {
-					indexes++
-					if known.Of(p.Path[0].Index) != nil {
-						forms++
-					}
+			r := facts.ReachOf(made, f, effects)
+			for _, a := range r.Accesses {
+				indexes++
+				if r.Named(a.Index) {
+					named++
 				}
 			}
-			f.Body.Visit(func(s *ir.Stmt) { element(s.Place) }, func(v *ir.Value) { element(v.Place) })
 		}
 	}
 	assert.GreaterOrEqual(t, kernels, 137)
-	t.Logf("%d packages, %d kernels, %d functions, %d barriers, %d indexes of slices, of which %d have a form", len(packages), kernels, functions, barriers, indexes, forms)
+	t.Logf("%d packages, %d kernels, %d functions, %d barriers, %d accesses, of which %d have an index that is a sum of products", len(packages), kernels, functions, barriers, indexes, named)
 }
 
 // loaded returns the kernels of packages, by their names.

@@ -1,4 +1,3 @@
-// Package facts finds out what is known about kernels, in tables.
 package facts
 
 import "github.com/go-halyard/halyard/internal/translate/ir"

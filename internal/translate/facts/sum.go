@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/bits"
@@ -308,4 +309,52 @@ func (w Atoms) Mentioned(p Sum, seen map[int]bool) {
 			}
 		}
 	}
+}
+
+// Named reports whether all atoms of a sum have short names.
+func (w Atoms) Named(p Sum) bool {
+	for m := range p {
+		if slices.ContainsFunc(Factors(m), func(id int) bool { return w[id].name() == "" }) {
+			return false
+		}
+	}
+	return true
+}
+
+// name returns the short name of a number, "" if it has none.
+func (a *Atom) name() string {
+	if a.Name == "" && a.Kind < IsArgument {
+		return fmt.Sprintf("t.%s(%d)", ir.InGrid+ir.Op(a.Kind), a.Dim)
+	}
+	return a.Name
+}
+
+// Text returns a sum as people write it.
+func (w Atoms) Text(p Sum) string {
+	var b strings.Builder
+	for _, m := range p.Products() {
+		n := p[m]
+		var names []string
+		for _, id := range Factors(m) {
+			names = append(names, w[id].name())
+		}
+		text := strings.Join(names, "*")
+		switch size := Magnitude(n); {
+		case text == "":
+			text = fmt.Sprint(size)
+		case size != 1:
+			text = fmt.Sprintf("%d*%s", size, text)
+		}
+		switch {
+		case n < 0:
+			b.WriteString("-")
+		case b.Len() > 0:
+			b.WriteString("+")
+		}
+		b.WriteString(text)
+	}
+	if b.Len() == 0 {
+		return "0"
+	}
+	return b.String()
 }

@@ -49,7 +49,7 @@ func (t *Footprint) says(m *ir.Param, write bool) string {
 			return "all"
 		}
 		p, row, width := t.rows(m, a)
-		if p == nil || unbounded(newIntervals(w).within(a.Index, a.Known)) || !t.named(p) {
+		if p == nil || unbounded(newIntervals(w).within(a.Index, a.Known)) || !w.Named(p) {
 			return fmt.Sprintf("all (%s)", place(a))
 		}
 		if g := w.One(p); g != nil && g.Kind == facts.IsRound && !row {
@@ -71,8 +71,8 @@ func (t *Footprint) says(m *ir.Param, write bool) string {
 		if g.row {
 			name = "row"
 		}
-		from := t.text(g.rest.Plus(facts.Fixed(g.least), 1))
-		if to := t.text(g.rest.Plus(facts.Fixed(g.most), 1)); to != from {
+		from := w.Text(g.rest.Plus(facts.Fixed(g.least), 1))
+		if to := w.Text(g.rest.Plus(facts.Fixed(g.most), 1)); to != from {
 			parts = append(parts, fmt.Sprintf("%ss %s to %s", name, from, to))
 		} else {
 			parts = append(parts, name+" "+from)
@@ -109,52 +109,4 @@ func (t *Footprint) rows(m *ir.Param, a facts.Access) (p facts.Sum, row bool, wi
 		return p, true, width
 	}
 	return a.Index, false, nil
-}
-
-// named reports whether all atoms of a sum have short names.
-func (t *Footprint) named(p facts.Sum) bool {
-	for m := range p {
-		if slices.ContainsFunc(facts.Factors(m), func(id int) bool { return nameOf(t.w.Atoms[id]) == "" }) {
-			return false
-		}
-	}
-	return true
-}
-
-// text returns a sum as people write it.
-func (t *Footprint) text(p facts.Sum) string {
-	var b strings.Builder
-	for _, m := range p.Products() {
-		n := p[m]
-		var names []string
-		for _, id := range facts.Factors(m) {
-			names = append(names, nameOf(t.w.Atoms[id]))
-		}
-		text := strings.Join(names, "*")
-		switch size := facts.Magnitude(n); {
-		case text == "":
-			text = fmt.Sprint(size)
-		case size != 1:
-			text = fmt.Sprintf("%d*%s", size, text)
-		}
-		switch {
-		case n < 0:
-			b.WriteString("-")
-		case b.Len() > 0:
-			b.WriteString("+")
-		}
-		b.WriteString(text)
-	}
-	if b.Len() == 0 {
-		return "0"
-	}
-	return b.String()
-}
-
-// nameOf returns the short name of a number, "" if it has none.
-func nameOf(a *facts.Atom) string {
-	if a.Name == "" && a.Kind < facts.IsArgument {
-		return fmt.Sprintf("t.%s(%d)", ir.InGrid+ir.Op(a.Kind), a.Dim)
-	}
-	return a.Name
 }
