@@ -58,7 +58,7 @@ type Ranges struct {
 // RangesOf returns the ranges of a function. of has those of the functions that it calls.
 func RangesOf(f *ir.Function, of map[*ir.Function]*Ranges) *Ranges {
 	r := &Ranges{Values: make([]Range, f.NumValues()), Locals: make([]Range, len(f.Locals)), Results: make([]Range, len(f.Results)), of: of,
-		pointed: Pointed(f), bounded: map[int]Range{}}
+		pointed: pointedAt(f), bounded: map[int]Range{}}
 	stored := make([]bool, len(f.Locals))
 	for i, l := range f.Locals {
 		if r.pointed[l] || l.Space == ir.Shared {
@@ -85,8 +85,8 @@ func RangesOf(f *ir.Function, of map[*ir.Function]*Ranges) *Ranges {
 	return r
 }
 
-// Pointed returns the locals whose addresses a function passes to others.
-func Pointed(f *ir.Function) map[*ir.Local]bool {
+// pointedAt returns the locals whose addresses a function passes to others.
+func pointedAt(f *ir.Function) map[*ir.Local]bool {
 	all := map[*ir.Local]bool{}
 	f.Body.Visit(nil, func(v *ir.Value) {
 		if v.Op == ir.Address && v.Place.Local != nil {
@@ -398,7 +398,7 @@ func (r *Ranges) after(cond *ir.Value, holds bool) map[int]Range {
 	}
 	op := cond.Op
 	if !holds {
-		op = Negated(op)
+		op = negated(op)
 	}
 	now := map[int]Range{}
 	for id, b := range before {
@@ -434,8 +434,8 @@ func bound(op ir.Op, with Range) Range {
 	return all
 }
 
-// Negated returns the comparison that holds where op does not, for integers.
-func Negated(op ir.Op) ir.Op {
+// negated returns the comparison that holds where op does not, for integers.
+func negated(op ir.Op) ir.Op {
 	return map[ir.Op]ir.Op{ir.Lt: ir.Ge, ir.Ge: ir.Lt, ir.Gt: ir.Le, ir.Le: ir.Gt, ir.Eq: ir.Ne, ir.Ne: ir.Eq}[op]
 }
 

@@ -183,7 +183,7 @@ type returned struct {
 }
 
 func newFrame(f *ir.Function) *frame {
-	return &frame{f: f, params: make([]val, len(f.Params)), values: map[int]val{}, locals: make([]val, len(f.Locals)), pointed: Pointed(f)}
+	return &frame{f: f, params: make([]val, len(f.Params)), values: map[int]val{}, locals: make([]val, len(f.Locals)), pointed: pointedAt(f)}
 }
 
 // val is what a value or a local is. With no field set it is not followed.

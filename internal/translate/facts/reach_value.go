@@ -217,7 +217,7 @@ func (w *walk) placed(p Sum) Sum {
 		if p == nil || local == nil || block == nil || size == nil {
 			continue
 		}
-		global := Sum{ProductOf([]int{block.ID, size.ID}): 1}.Plus(local.Sum(), 1)
+		global := Sum{productOf([]int{block.ID, size.ID}): 1}.Plus(local.Sum(), 1)
 		if m, _ := Extract(p, global); m != nil {
 			p = p.Plus(m.Times(global), -1).Plus(m.Times(w.Once(IsPlace, d)), 1)
 		}
@@ -249,7 +249,7 @@ func (w *walk) suppose(c *condition, holds bool) bool {
 	case holds:
 		return w.compare(c.x, c.op, c.y)
 	}
-	return w.compare(c.x, Negated(c.op), c.y)
+	return w.compare(c.x, negated(c.op), c.y)
 }
 
 // compare notes that x compares with y, and reports whether it is about one number of the thread.

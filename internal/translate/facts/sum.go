@@ -82,8 +82,8 @@ func (p Sum) Plus(q Sum, by int64) Sum {
 	}
 	sum := maps.Clone(p)
 	for m, n := range q {
-		high, low := bits.Mul64(Magnitude(n), Magnitude(by))
-		if high != 0 || low > math.MaxInt64>>1 || Magnitude(sum[m]) > math.MaxInt64>>1 {
+		high, low := bits.Mul64(magnitude(n), magnitude(by))
+		if high != 0 || low > math.MaxInt64>>1 || magnitude(sum[m]) > math.MaxInt64>>1 {
 			return nil
 		}
 		if sum[m] += n * by; sum[m] == 0 {
@@ -93,8 +93,8 @@ func (p Sum) Plus(q Sum, by int64) Sum {
 	return sum
 }
 
-// Magnitude returns a number without its sign.
-func Magnitude(n int64) uint64 {
+// magnitude returns a number without its sign.
+func magnitude(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)
 	}
@@ -106,11 +106,11 @@ func (p Sum) Times(q Sum) Sum {
 	product := Sum{}
 	for m, n := range q {
 		for k, c := range p {
-			high, low := bits.Mul64(Magnitude(n), Magnitude(c))
+			high, low := bits.Mul64(magnitude(n), magnitude(c))
 			if high != 0 || low > math.MaxInt64>>1 {
 				return nil
 			}
-			if product = product.Plus(Sum{ProductOf(append(Factors(m), Factors(k)...)): n * c}, 1); product == nil {
+			if product = product.Plus(Sum{productOf(append(Factors(m), Factors(k)...)): n * c}, 1); product == nil {
 				return nil
 			}
 		}
@@ -128,8 +128,8 @@ func Factors(m string) (ids []int) {
 	return ids
 }
 
-// ProductOf returns the product of atoms with these numbers.
-func ProductOf(ids []int) string {
+// productOf returns the product of atoms with these numbers.
+func productOf(ids []int) string {
 	slices.Sort(ids)
 	var parts []string
 	for _, id := range ids {
@@ -151,7 +151,7 @@ func Without(m, k string) (string, bool) {
 		}
 		ids = slices.Delete(ids, i, i+1)
 	}
-	return ProductOf(ids), true
+	return productOf(ids), true
 }
 
 // Products returns the products of a sum in order: those with more factors first, and the constant last.
@@ -253,7 +253,7 @@ func (w Atoms) Low(p Sum) bool {
 // By returns p as step*a + rest. The step is nil if p has products with a twice.
 func (w Atoms) By(p Sum, a *Atom) (step, rest Sum) {
 	step, rest = Sum{}, Sum{}
-	me := ProductOf([]int{a.ID})
+	me := productOf([]int{a.ID})
 	for m, n := range p {
 		k, ok := Without(m, me)
 		if !ok {
@@ -339,7 +339,7 @@ func (w Atoms) Text(p Sum) string {
 			names = append(names, w[id].name())
 		}
 		text := strings.Join(names, "*")
-		switch size := Magnitude(n); {
+		switch size := magnitude(n); {
 		case text == "":
 			text = fmt.Sprint(size)
 		case size != 1:

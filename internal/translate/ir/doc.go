@@ -34,7 +34,7 @@
 // package build. This package without the interpreter is larger than both were meant to be; package build is as large as estimated.
 //
 // Two facts were tried. Whether all threads come to a barrier is one walk over regions: it finds so for all 112 barriers of the repository, and calls none
-// of them divergent. The indexes of slices are sums of products for 2,478 of 2,574, and for 486 of 581 if long lists of cases are left out.
+// of them divergent. 649 of 710 accesses of slices have an index that is a sum of products.
 //
 // These are other than planned:
 //
