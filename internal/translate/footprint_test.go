@@ -126,7 +126,7 @@ func touchedKernels(first uint64, count int) string {
 }
 
 // foundKernels are the seeds of kernels whose footprints were wrong once.
-var foundKernels = []uint64{115, 161, 31855, 33482}
+var foundKernels = []uint64{115, 161, 20114, 31855, 33482}
 
 // What random kernels read and write is within their footprints, for random boxes and arguments. Parts that may run apart give the same memory as the
 // whole. make fuzz takes more kernels.
@@ -196,6 +196,23 @@ func TestWhatIsSaidOfFootprints(t *testing.T) {
 		require.NoError(t, err)
 		f := made.Footprints[0]
 		assert.Equal(t, c.said, fmt.Sprintf("%v %s| %s", f.Cut, strings.TrimPrefix(f.Why+" ", " "), strings.Join(f.Slices, "; ")), c.body)
+	}
+}
+
+// Writes fill what a kernel writes if each thread comes to them: also behind a loop or a switch that a break leaves, and not behind a return.
+func TestWritesThatEachThreadComesTo(t *testing.T) {
+	t.Parallel()
+	for body, whole := range map[string]bool{
+		"s := int32(0)\n\tfor k := range x {\n\t\tif x[k] > 3 {\n\t\t\tbreak\n\t\t}\n\t\ts++\n\t}\n\tif i < len(y) {\n\t\ty[i] = s\n\t}":         true,
+		"s := int32(0)\n\tswitch p {\n\tcase 1:\n\t\ts = 2\n\t\tbreak\n\tcase 2:\n\t\ts = 3\n\t}\n\tif i < len(y) {\n\t\ty[i] = s\n\t}":          true,
+		"for k := range x {\n\t\tif x[k] > 3 {\n\t\t\treturn\n\t\t}\n\t}\n\tif i < len(y) {\n\t\ty[i] = 1\n\t}":                                  false,
+		"for k := range len(y) {\n\t\tfor j := range x {\n\t\t\tif x[j] > 3 {\n\t\t\t\tbreak\n\t\t\t}\n\t\t}\n\t\ty[k] = 1\n\t}":                 true,
+		"for k := range len(y) {\n\t\tif x[k] > 3 {\n\t\t\tbreak\n\t\t}\n\t\ty[k] = 1\n\t}":                                                      false,
+		"outer:\n\tfor k := range len(y) {\n\t\tfor j := range x {\n\t\t\tif x[j] > 3 {\n\t\t\t\tbreak outer\n\t\t\t}\n\t\t}\n\t\ty[k] = 1\n\t}": false,
+	} {
+		made, err := translated(t, touchedHead+"\n//halyard:kernel\nfunc k("+touchedParams+") {\n\ti := t.Global(0)\n\t_ = i\n\t"+body+"\n}\n")
+		require.NoError(t, err)
+		assert.Equal(t, whole, strings.Contains(string(made.Go), "Whole: "), body)
 	}
 }
 

@@ -310,9 +310,9 @@ func (r *Ranges) result(v *ir.Value) Range {
 			return Range{0, 1<<bits.Len64(uint64(x.Most|y.Most)) - 1}
 		}
 	case ir.Shr:
-		if n := arg(1); n.Least >= 0 && all.Least < 0 || arg(0).Most < math.MaxInt64 {
-			x := arg(0)
-			return Range{min(x.Least, x.Least>>min(n.Least, 63)), max(x.Most, 0) >> min(max(n.Least, 0), 63)}.with(Range{x.Most >> min(max(n.Most, 0), 63), x.Most >> min(max(n.Most, 0), 63)})
+		if x, n := arg(0), arg(1); n.Least >= 0 && all.Least < 0 || x.Most < math.MaxInt64 {
+			least, most := min(max(n.Least, 0), 63), min(max(n.Most, 0), 63)
+			return Range{min(x.Least, x.Least>>least), max(x.Most, 0) >> least}.with(Range{x.Most >> most, x.Most >> most})
 		}
 	case ir.Shl:
 		if n := arg(1); n.Least == n.Most && n.Least >= 0 && n.Least < 62 {
