@@ -1,0 +1,104 @@
+package cprint
+
+import (
+	"fmt"
+	"go/token"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// place returns the text of a place. pos is where it is used.
+func (f *function) place(p *ir.Place, pos token.Pos) text {
+	var t text
+	var typ *ir.Type
+	switch {
+	case p.Local != nil:
+		t, typ = atom(f.name(p.Local, p.Local.Name)), p.Local.Type
+	case p.Param.Type.Kind == ir.Pointer:
+		t, typ = text{c: "(*" + f.names[p.Param] + ")", level: postfix, deep: bracket}, p.Param.Type.Elem
+	default:
+		t, typ = atom(f.names[p.Param]), p.Param.Type
+	}
+	n := t.c
+	for _, s := range p.Path {
+		var index text
+		switch {
+		case s.Index == nil:
+			t.c, typ = t.c+"."+field(typ, s.Field), typ.Inner(s.Field)
+			continue
+		case typ.Kind == ir.Matrix:
+			f.checks = true
+			site := atom(fmt.Sprint(f.site(s.Index, pos)))
+			index = called("GO_CELL", f.value(s.Index), f.value(s.Col), atom(n+"_n"), atom(n+"_m"), site)
+			t.c, typ = t.c+"["+index.c+"]", typ.Elem
+		case typ.Kind == ir.Slice:
+			index = f.checked(s.Index, n+"_n", pos)
+			t.c, typ = t.c+"["+index.c+"]", typ.Elem
+		default:
+			index = f.within(s.Index, fmt.Sprint(typ.Len), pos)
+			t.c, typ = t.c+".a["+index.c+"]", typ.Elem
+		}
+		t.deep = max(t.deep, index.deep+bracket)
+	}
+	return t
+}
+
+// within returns the index of an element of an array. Go has checked constants already.
+func (f *function) within(v *ir.Value, n string, pos token.Pos) text {
+	if v.Op == ir.Const {
+		return f.value(v)
+	}
+	return f.checked(v, n, pos)
+}
+
+// checked returns an index that is checked if the text is compiled with checks.
+func (f *function) checked(v *ir.Value, n string, pos token.Pos) text {
+	f.checks = true
+	site := f.site(v, pos)
+	return called("GO_AT", f.value(v), atom(n), atom(fmt.Sprint(site)))
+}
+
+// call returns the text of a call or an atomic operation, and the type of its result.
+func (f *function) call(v *ir.Value) (c, typ string) {
+	var args []string
+	if v.Op == ir.Atomic {
+		n := numbers[v.Type.Kind]
+		args = append(args, "&"+f.place(v.Place, v.Pos).c)
+		for _, a := range v.Args {
+			args = append(args, f.value(a).c)
+		}
+		if n.bits == 64 {
+			f.now |= atomic64s
+		}
+		return fmt.Sprintf("%s(%s)", f.atomic(v.Of, n, v.Place.Space()), strings.Join(args, ", ")), n.c
+	}
+	g := f.functions[v.Call]
+	for _, a := range v.Args {
+		switch {
+		case a.Op == ir.Address:
+			pos := v.Pos
+			args = append(args, "&"+f.place(a.Place, pos).c)
+		case a.Op == ir.Argument && a.Type.Memory():
+			name := f.names[a.Param]
+			args = append(args, name)
+			if a.Type.Kind != ir.Pointer {
+				args = append(args, name+"_n")
+			}
+			if a.Type.Kind == ir.Matrix {
+				args = append(args, name+"_m")
+			}
+		default:
+			args = append(args, f.value(a).c)
+		}
+	}
+	passed := strings.Join(args, ", ")
+	if g.checks {
+		f.checks = true
+		if passed += " GO_PASS"; len(args) == 0 {
+			passed = "GO_PASS_ALONE"
+		}
+	}
+	f.now |= f.needs[g.c]
+	return fmt.Sprintf("%s(%s)", g.c, passed), g.results
+}

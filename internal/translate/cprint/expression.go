@@ -1,0 +1,445 @@
+package cprint
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/quirks"
+)
+
+// text is the C text of an expression.
+type text struct {
+	c     string
+	level int
+	op    string // of a binary operation
+	deep  int    // how deeply a compiler nests it, in eighths of a bracket
+}
+
+// How strongly operators bind.
+const (
+	logical = iota
+	bitwise
+	equality
+	relational
+	shifts
+	additive
+	product
+	unary
+	postfix
+)
+
+// deepest is how deep an expression may be. Compilers take 256 brackets: Clang says so. A macro has up to six around its operand.
+const (
+	bracket = 8
+	macro   = 6 * bracket
+	deepest = 100 * bracket
+)
+
+func atom(c string) text { return text{c: c, level: postfix} }
+
+// in returns the text as an operand of an operator that binds as strongly as level.
+func (t text) in(level int) text {
+	if t.level >= level {
+		return t
+	}
+	return text{c: "(" + t.c + ")", level: postfix, deep: t.deep + bracket}
+}
+
+func cast(c string, x text) text {
+	x = x.in(unary)
+	return text{c: "(" + c + ")" + x.c, level: unary, deep: x.deep + 1}
+}
+
+// called returns a call, or the use of a macro.
+func called(name string, args ...text) text {
+	var all []string
+	deep := 0
+	for _, a := range args {
+		all, deep = append(all, a.c), max(deep, a.deep)
+	}
+	deep += bracket
+	if strings.HasPrefix(name, "GO_") {
+		deep += macro
+	}
+	return text{c: name + "(" + strings.Join(all, ", ") + ")", level: postfix, deep: deep}
+}
+
+// binary returns an operation. Where compilers warn of operators without brackets there are some.
+func binary(op string, level int, x, y text) text {
+	least := level + 1
+	switch level {
+	case shifts, bitwise:
+		least = unary
+	case logical:
+		least = equality
+	case equality, relational:
+		least = additive
+	}
+	if y = y.in(least); x.level != level || level < additive && (x.op != op || level > bitwise) {
+		x = x.in(least)
+	}
+	return text{x.c + " " + op + " " + y.c, level, op, max(x.deep, y.deep) + 1}
+}
+
+// value returns the text of a value where it is used. If it is nested too deeply, it is computed before the statement.
+func (f *function) value(v *ir.Value) text {
+	if v.Bound {
+		return atom(f.names[v])
+	}
+	if v.Op == ir.Composite {
+		name := f.added()
+		f.line("%s %s = {0};", f.typ(v.Type), name)
+		f.compose(name, v)
+		return atom(name)
+	}
+	return f.shallow(f.computed(v), v.Type)
+}
+
+func (f *function) shallow(t text, typ *ir.Type) text {
+	if t.deep <= deepest {
+		return t
+	}
+	return f.keep(f.typ(typ), t)
+}
+
+// keep stores a value in a variable.
+func (f *function) keep(c string, t text) text {
+	name := f.added()
+	f.line("%s %s = %s;", c, name, t.c)
+	return atom(name)
+}
+
+// computed returns the text of a value where it is computed.
+func (f *function) computed(v *ir.Value) text {
+	switch {
+	case v.Op == ir.Const:
+		return f.constant(v)
+	case v.Op == ir.Argument:
+		return truth(atom(f.names[v.Param]), v.Type, f.f.Kernel)
+	case v.Op == ir.Len || v.Op == ir.Rows:
+		return atom(f.names[v.Param] + "_n")
+	case v.Op == ir.Cols:
+		return atom(f.names[v.Param] + "_m")
+	case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks:
+		return cast("i64", f.inGrid(v))
+	case v.Op == ir.Not:
+		x := f.value(v.Args[0]).in(unary)
+		return text{c: "!" + x.c, level: unary, deep: x.deep + 1}
+	case v.Op == ir.Round:
+		return f.value(v.Args[0])
+	case v.Op == ir.Convert:
+		return f.converted(v)
+	case v.Op == ir.Both || v.Op == ir.Either:
+		return f.logical(v)
+	case v.Op.Compares():
+		return f.compared(v)
+	case v.Op == ir.Load:
+		return f.load(v)
+	case v.Op == ir.Extract:
+		return f.extract(v)
+	case v.Op == ir.Go:
+		return f.goCall(v)
+	case v.Op == ir.Real || v.Op == ir.Imag:
+		return f.part(f.value(v.Args[0]), map[ir.Op]string{ir.Real: "re", ir.Imag: "im"}[v.Op])
+	case v.Op == ir.Complex:
+		return f.complexOf(v.Type, f.value(v.Args[0]), f.value(v.Args[1]))
+	case v.Type.Complex():
+		return f.complexArithmetic(v)
+	case v.Op == ir.Min || v.Op == ir.Max:
+		return called(f.extreme(v.Op.String(), numbers[v.Type.Kind]), f.value(v.Args[0]), f.value(v.Args[1]))
+	case v.Type.Float():
+		return f.floats(v)
+	}
+	return f.integers(v)
+}
+
+// inGrid returns the thread's place in the grid, which is a u64 in C.
+func (f *function) inGrid(v *ir.Value) text {
+	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // macros that may use the last parameter
+	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
+	return called(word, atom(strconv.Itoa(v.Which[0])))
+}
+
+// part returns a field of a structure.
+func (f *function) part(x text, name string) text {
+	x = x.in(postfix)
+	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
+}
+
+// truth returns a bool. If it may be any byte, because others than the translation have written it, all but 0 are true.
+func truth(t text, typ *ir.Type, any bool) text {
+	if typ.Kind != ir.Bool || !any {
+		return t
+	}
+	return binary("!=", equality, t, atom("0"))
+}
+
+func (f *function) constant(v *ir.Value) text {
+	n := numbers[v.Type.Kind]
+	switch x := v.Const.(type) {
+	case bool:
+		if x {
+			return atom("1")
+		}
+		return atom("0")
+	case float64:
+		f.now |= n.needs()
+		return f.float(n, x)
+	case complex128:
+		part := numbers[v.Type.Part().Kind]
+		return f.complexOf(v.Type, f.float(part, real(x)), f.float(part, imag(x)))
+	case uint64:
+		if x > math.MaxInt64 {
+			return cast("u64", atom(fmt.Sprintf("%#x", x)))
+		}
+		return f.integer(n, int64(x))
+	case int64:
+		return f.integer(n, x)
+	}
+	return text{}
+}
+
+// integer returns a constant. C takes it for an int if it fits one, which becomes the type of the other operand.
+func (f *function) integer(n number, x int64) text {
+	switch {
+	case x == math.MinInt64:
+		return cast("i64", atom("0x8000000000000000"))
+	case x == math.MinInt32 && n.bits == 32:
+		return cast(n.c, atom("0x80000000"))
+	case x < 0:
+		return text{c: strconv.FormatInt(x, 10), level: unary}
+	case x > math.MaxInt32:
+		return cast(n.c, atom(strconv.FormatInt(x, 10)))
+	}
+	return atom(strconv.FormatInt(x, 10))
+}
+
+// float returns a constant.
+func (f *function) float(n number, x float64) text {
+	c := strconv.FormatFloat(math.Abs(x), 'g', -1, n.bits)
+	if !strings.ContainsAny(c, ".e") {
+		c += ".0"
+	}
+	t := atom(n.literal(c))
+	switch {
+	case !math.Signbit(x):
+		return t
+	case x == -1: // a product with it is a negation
+		return f.negated(n, t)
+	}
+	return text{c: "-" + t.c, level: unary}
+}
+
+// negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier, and has a form of its own for the macro.
+func (f *function) negated(n number, x text) text {
+	if f.Waits {
+		return called("GO_NEG_"+strings.ToUpper(n.c), x)
+	}
+	x = x.in(postfix)
+	return text{c: "-" + x.c, level: unary, deep: x.deep + 1}
+}
+
+// logical returns x && y, or x || y. What y needs before it is computed only where Go evaluates y.
+func (f *function) logical(v *ir.Value) text {
+	left := f.value(v.Args[0])
+	var right text
+	lines := f.captured(func() { right = f.value(v.Args[1]) })
+	op, unless := "&&", ""
+	if v.Op == ir.Either {
+		op, unless = "||", "!"
+	}
+	if len(lines) == 0 {
+		return binary(op, logical, left, right)
+	}
+	name := f.keep("u8", left).c
+	f.line("if (%s%s) {", unless, name)
+	f.lines = append(f.lines, lines...)
+	f.line("\t%s = %s;", name, right.c)
+	f.line("}")
+	return atom(name)
+}
+
+func (f *function) compared(v *ir.Value) text {
+	t := v.Args[0].Type
+	x, y := f.value(v.Args[0]), f.value(v.Args[1])
+	switch {
+	case numbers[t.Kind].c == "":
+		equal := called(f.equal(t), x, y)
+		if v.Op == ir.Ne {
+			equal = text{c: "!" + equal.c, level: unary, deep: equal.deep}
+		}
+		return equal
+	case v.Op == ir.Eq || v.Op == ir.Ne:
+		return binary(v.Op.String(), equality, x, y)
+	}
+	return binary(v.Op.String(), relational, x, y)
+}
+
+// floats returns an operation on floats.
+func (f *function) floats(v *ir.Value) text {
+	n := numbers[v.Type.Kind]
+	x := f.value(v.Args[0])
+	if v.Op == ir.Neg {
+		return f.negated(n, x)
+	}
+	y := f.value(v.Args[1])
+	switch v.Op {
+	case ir.Add, ir.Sub:
+		return binary(v.Op.String(), additive, x, y)
+	case ir.Div:
+		if quirks.Constant(v.Args[1], 0) { // Rusticl divides by a zero that it knows to be one and gives anything
+			y = cast(n.c, called("GO_F32", atom("0.0f")))
+		}
+	}
+	return binary(v.Op.String(), product, x, y)
+}
+
+// integers returns an operation on integers.
+func (f *function) integers(v *ir.Value) text {
+	n := numbers[v.Type.Kind]
+	if x := quirks.Complement(v); x != nil {
+		return called("GO_NOT", atom(n.c), f.value(x))
+	}
+	switch v.Op {
+	case ir.Neg, ir.Add, ir.Sub, ir.Mul:
+		if n.bits >= 32 && !n.signed {
+			return f.wrapped(v)
+		}
+		return cast(n.c, f.wrapped(v))
+	case ir.Shl, ir.Shr:
+		return f.shifted(v)
+	}
+	x, y := f.value(v.Args[0]), f.value(v.Args[1])
+	switch v.Op {
+	case ir.Div, ir.Rem:
+		if by := v.Args[1]; by.Op == ir.Const && !quirks.Constant(by, 0) && !quirks.Constant(by, -1) {
+			return binary(v.Op.String(), product, f.typed(v.Args[0], x), y)
+		}
+		return called(f.divide(v.Op, n), x, y)
+	case ir.AndNot:
+		return binary("&", bitwise, x, called("GO_NOT", atom(n.c), y))
+	}
+	return binary(v.Op.String(), bitwise, x, y)
+}
+
+// typed returns an operand. If it is a constant, it has its own type and not that of C.
+func (f *function) typed(v *ir.Value, t text) text {
+	if v.Op != ir.Const || v.Bound {
+		return t
+	}
+	return cast(numbers[v.Type.Kind].c, t)
+}
+
+// modulo returns an integer in the unsigned type of C in which sums and products wrap: those in it are computed in that type as well.
+func (f *function) modulo(v *ir.Value) text {
+	n := numbers[v.Type.Kind]
+	switch {
+	case v.Bound:
+	case v.Op == ir.Const:
+		return f.value(v)
+	case v.Op >= ir.InGrid && v.Op <= ir.AllBlocks:
+		return f.inGrid(v)
+	case quirks.Complement(v) == nil && (v.Op == ir.Neg || v.Op == ir.Add || v.Op == ir.Sub || v.Op == ir.Mul):
+		t := f.wrapped(v)
+		if t.deep > deepest {
+			return f.keep(n.unsigned(), t)
+		}
+		return t
+	}
+	if n.bits >= 32 && !n.signed {
+		return f.value(v)
+	}
+	return cast(n.unsigned(), f.value(v))
+}
+
+// wrapped returns a sum, difference or product in the unsigned type.
+func (f *function) wrapped(v *ir.Value) text {
+	u := numbers[v.Type.Kind].unsigned()
+	if x := quirks.Minus(v); x != nil {
+		return called("GO_MINUS", atom(u), f.value(x))
+	}
+	level := additive
+	if v.Op == ir.Mul {
+		level = product
+	}
+	left, right := f.modulo(v.Args[0]), f.modulo(v.Args[1])
+	if v.Args[0].Op == ir.Const && v.Args[1].Op == ir.Const {
+		left = cast(u, left)
+	}
+	return binary(v.Op.String(), level, left, right)
+}
+
+// shifted returns x shifted by a count. A count that is negative, or at least the width, shifts everything out.
+func (f *function) shifted(v *ir.Value) text {
+	n := numbers[v.Type.Kind]
+	x := f.typed(v.Args[0], f.value(v.Args[0]))
+	if v.Args[1].Op != ir.Const {
+		return called(f.shift(v.Op, n), x, cast("u64", f.value(v.Args[1])))
+	}
+	c, ok := v.Args[1].Const.(uint64)
+	if s, signed := v.Args[1].Const.(int64); signed {
+		c, ok = uint64(s), s >= 0
+	}
+	switch out := !ok || c >= uint64(n.bits); {
+	case out && (v.Op == ir.Shl || !n.signed):
+		return cast(n.c, atom("0"))
+	case out:
+		c = uint64(n.bits) - 1
+	}
+	count := atom(strconv.FormatUint(c, 10))
+	switch {
+	case v.Op == ir.Shl:
+		return cast(n.c, binary("<<", shifts, cast(n.unsigned(), x), count))
+	case n.signed && c == uint64(n.bits)-1: // Intel's compiler gives -x >> n another sign for the smallest x
+		count = called("GO_COUNT", count)
+	}
+	return binary(">>", shifts, x, count)
+}
+
+// converted returns a number as one of another type.
+func (f *function) converted(v *ir.Value) text {
+	from, to := v.Args[0].Type, v.Type
+	a, b := numbers[from.Kind], numbers[to.Kind]
+	if t, ok := f.singleMath(v); ok {
+		return t
+	}
+	x := f.value(v.Args[0])
+	switch {
+	case to.Complex():
+		return called(f.complexFrom(to, from), x)
+	case a.c == b.c:
+		return x
+	case a.float && !b.float:
+		return called(f.toInteger(a, b), x)
+	case a.bits == 64 && !a.float && b.c == "f32":
+		return called("GO_F32", x)
+	}
+	return cast(f.typ(to), x)
+}
+
+// load reads a place.
+func (f *function) load(v *ir.Value) text {
+	t := f.place(v.Place, v.Pos)
+	if f.Again[v] {
+		t = called("GO_ONCE", t)
+	}
+	return truth(t, v.Type, len(v.Place.Path) > 0 || v.Place.Param != nil)
+}
+
+// extract returns a field or an element of a value.
+func (f *function) extract(v *ir.Value) text {
+	of := v.Args[0]
+	if names, ok := f.pairs[of]; ok {
+		return atom(names[v.Which[0]])
+	}
+	x := f.value(of)
+	if of.Type.Kind != ir.Array {
+		return truth(f.part(x, field(of.Type, v.Which[0])), v.Type, of.Type.Kind == ir.Struct)
+	}
+	index := f.within(v.Args[1], fmt.Sprint(of.Type.Len), v.Pos)
+	x = x.in(postfix)
+	return truth(text{c: x.c + ".a[" + index.c + "]", level: postfix, deep: max(x.deep, index.deep) + bracket}, v.Type, true)
+}

@@ -1,0 +1,309 @@
+package cprint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/quirks"
+)
+
+// function prints one function.
+type function struct {
+	*printer
+	*quirks.Table
+	f       *ir.Function
+	c       string // its name
+	results string // the type of its result
+	checks  bool   // it, or a function that it calls, has checked indexes or asks for the thread's place: its last parameter is for these
+
+	names   map[any]string // of parameters, locals and bound values
+	taken   map[string]bool
+	numbers int                      // of names that the translation adds
+	pairs   map[*ir.Value][2]string  // the names of the results of functions that are written out
+	used    map[*ir.Value]bool       // bound values that are used
+	begins  map[*ir.Stmt]*ir.Local   // stores that declare a local
+	before  map[*ir.Stmt][]*ir.Local // locals that are declared before a statement
+	jumps   []*jump                  // the loops and switches around the statement
+	lines   []string
+	depth   int
+}
+
+// function prints a function, and adds it to the text.
+func (p *printer) function(of *ir.Function) {
+	f := &function{printer: p, Table: p.quirks[of], f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{},
+		used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}, depth: 1}
+	p.functions[of] = f
+	p.now = 0
+	f.c = f.free()
+	f.results = f.resultType()
+	params := f.params()
+	f.survey()
+	f.body()
+	if of.Kernel {
+		f.checks = true // so that all kernels take the same arguments
+	}
+	list := strings.Join(params, ", ")
+	switch {
+	case f.checks && len(params) == 0:
+		list = "GO_FAULTS_ALONE"
+	case f.checks:
+		list += " GO_FAULTS"
+	case len(params) == 0:
+		list = "void"
+	}
+	head := "FUNCTION " + f.results
+	if of.Kernel {
+		head = "KERNEL void"
+	}
+	p.needs[f.c] = p.now
+	p.code = append(p.code, part{fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(f.lines, "")), p.now})
+}
+
+// free returns the name of the function in C. A kernel's is that of no other.
+func (f *function) free() string {
+	if f.f.Kernel {
+		return mangle("k_", f.f.Name)
+	}
+	base := mangle("f_", f.f.Name)
+	name := base
+	for i := 1; ; i++ {
+		if _, taken := f.needs[name]; !taken {
+			return name
+		}
+		name = fmt.Sprintf("%s_%d", base, i)
+	}
+}
+
+func (f *function) resultType() string {
+	switch len(f.f.Results) {
+	case 0:
+		return "void"
+	case 1:
+		return f.typ(f.f.Results[0])
+	}
+	return f.declare(&f.declared, "R_"+f.c, func() string {
+		text := "typedef struct {"
+		for i, t := range f.f.Results {
+			text += fmt.Sprintf(" %s r%d;", f.typ(t), i)
+		}
+		return text + " } R_" + f.c + ";"
+	})
+}
+
+// params returns the declarations of the parameters. A slice has its length beside it, and a matrix its rows and columns.
+func (f *function) params() (all []string) {
+	for _, m := range f.f.Params {
+		name := m.Name
+		if name == "" || name == "_" {
+			name = fmt.Sprintf("_%d", m.Index)
+		}
+		c := f.name(m, name)
+		if !m.Type.Memory() {
+			all = append(all, f.typ(m.Type)+" "+c)
+			continue
+		}
+		space := ""
+		switch m.Type.Space {
+		case ir.Global:
+			space = "GLOBAL "
+		case ir.Shared:
+			f.needLocal()
+			space = "GO_LOCAL "
+		}
+		if !f.effects[f.f].Params[m.Index].Written {
+			space = "const " + space
+		}
+		elem := f.typ(m.Type.Elem)
+		switch m.Type.Kind {
+		case ir.Slice:
+			f.element(m.Type.Elem)
+			all = append(all, fmt.Sprintf("%s%s *%s, i64 %[3]s_n", space, elem, c))
+		case ir.Matrix:
+			f.element(m.Type.Elem)
+			all = append(all, fmt.Sprintf("%s%s *%s, i64 %[3]s_n, i64 %[3]s_m", space, elem, c))
+		default:
+			all = append(all, fmt.Sprintf("%s%s *%s", space, elem, c))
+		}
+	}
+	return all
+}
+
+// name returns the name of a parameter, local or bound value, which nothing else in the function has. like is its name in Go.
+func (f *function) name(of any, like string) string {
+	if c, ok := f.names[of]; ok {
+		return c
+	}
+	c := mangle("h_", like)
+	if like == "" {
+		c = f.added()
+	}
+	base := c
+	for i := 1; f.taken[c] || f.taken[c+"_n"] || f.taken[c+"_m"]; i++ {
+		c = fmt.Sprintf("%s_%d", base, i)
+	}
+	f.taken[c], f.taken[c+"_n"], f.taken[c+"_m"] = true, true, true
+	f.names[of] = c
+	return c
+}
+
+// added returns the name of a variable that the translation adds.
+func (f *function) added() string { return fmt.Sprintf("v_%d", f.number()) }
+
+func (f *function) number() int {
+	f.numbers++
+	return f.numbers
+}
+
+// line writes a line.
+func (f *function) line(format string, args ...any) {
+	f.lines = append(f.lines, strings.Repeat("\t", f.depth)+fmt.Sprintf(format, args...)+"\n")
+}
+
+// deeper calls fn for the lines of a block.
+func (f *function) deeper(fn func()) {
+	f.depth++
+	fn()
+	f.depth--
+}
+
+// captured returns the lines that fn writes, one level deeper, instead of adding them.
+func (f *function) captured(fn func()) []string {
+	before := f.lines
+	f.lines = nil
+	f.deeper(fn)
+	lines := f.lines
+	f.lines = before
+	return lines
+}
+
+// body prints the statements.
+func (f *function) body() {
+	for _, l := range f.f.Locals {
+		if l.Space == ir.Shared {
+			f.line("LOCAL %s %s;", f.typ(l.Type), f.name(l, l.Name))
+		}
+	}
+	f.clearShared()
+	if g := f.Whole; g != nil {
+		f.list(g.Copies)
+		f.line("if (GO_WHOLE(%s)) {", f.value(g.End).c)
+		f.deeper(func() {
+			f.statement(g.Index)
+			f.list(g.Rest)
+		})
+		f.line("} else {")
+		f.deeper(func() { f.list(f.f.Body.List[len(g.Copies):]) })
+		f.line("}")
+	} else {
+		f.list(f.f.Body.List)
+	}
+	if f.Loops {
+		f.line("GO_LOOPED")
+	}
+}
+
+// spot is a statement in a region.
+type spot struct {
+	in *ir.Region
+	at *ir.Stmt
+}
+
+// survey finds which bound values are used, and where locals are declared: with the first store, if all other uses are after it in the same region or in
+// regions inside; else before the first statement that uses it, in the innermost region that has all uses.
+func (f *function) survey() {
+	ways := map[*ir.Local][]spot{} // from the body to the first use, as far as all uses have it in common
+	place := func(p *ir.Place, way []spot) {
+		if p == nil || p.Local == nil || p.Local.Space == ir.Shared {
+			return
+		}
+		was, ok := ways[p.Local]
+		if !ok {
+			ways[p.Local] = append([]spot(nil), way...)
+			return
+		}
+		n := 0
+		for n < len(was) && n < len(way) && was[n].in == way[n].in {
+			n++
+		}
+		ways[p.Local] = was[:n]
+	}
+	var value func(v *ir.Value, way []spot)
+	value = func(v *ir.Value, way []spot) {
+		place(v.Place, way)
+		for _, a := range v.Operands() {
+			if a.Bound {
+				f.used[a] = true
+			} else {
+				value(a, way)
+			}
+		}
+	}
+	use := func(v *ir.Value, way []spot) {
+		if v.Bound {
+			f.used[v] = true
+		} else {
+			value(v, way)
+		}
+	}
+	var walk func(r *ir.Region, around []spot)
+	condition := func(v *ir.Value, head *ir.Region, way []spot) {
+		if head != nil {
+			way = append(way[:len(way):len(way)], spot{head, nil})
+		}
+		use(v, way)
+	}
+	walk = func(r *ir.Region, around []spot) {
+		for _, s := range r.List {
+			way := append(around[:len(around):len(around)], spot{r, s})
+			if s.Do == ir.Let {
+				value(s.Value, way)
+				continue
+			}
+			place(s.Place, way)
+			for _, v := range s.Operands() {
+				use(v, way)
+			}
+			for _, in := range s.Regions() {
+				walk(in, way)
+			}
+			if s.Do == ir.Loop && s.Value != nil {
+				condition(s.Value, s.Head, way)
+			}
+			for _, c := range s.Clauses {
+				for _, t := range c.Tests {
+					condition(t.Cond, t.Head, way)
+				}
+			}
+		}
+	}
+	walk(f.f.Body, nil)
+	for _, l := range f.f.Locals {
+		way, ok := ways[l]
+		if !ok {
+			continue
+		}
+		s := way[len(way)-1].at
+		if s.Do == ir.Store && s.Place.Local == l && len(s.Place.Path) == 0 && !reads(s.Value, l) {
+			f.begins[s] = l
+		} else {
+			f.before[s] = append(f.before[s], l)
+		}
+	}
+}
+
+// reads reports whether a value is computed from what is in a local, where it is used.
+func reads(v *ir.Value, l *ir.Local) bool {
+	if v.Bound {
+		return false
+	}
+	if v.Place != nil && v.Place.Local == l {
+		return true
+	}
+	for _, a := range v.Operands() {
+		if reads(a, l) {
+			return true
+		}
+	}
+	return false
+}

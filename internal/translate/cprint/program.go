@@ -1,0 +1,133 @@
+package cprint
+
+import (
+	"fmt"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/quirks"
+)
+
+// Printed is the text of a program.
+type Printed struct {
+	C     string
+	Sites []string // the source lines of checked indexes, as file:line. Their numbers are in the text
+}
+
+// Print prints the kernels of a program, and what they call.
+func Print(p *ir.Program) *Printed {
+	effects := map[*ir.Function]*facts.Effects{}
+	for _, f := range p.Functions {
+		effects[f] = facts.EffectsOf(f, effects)
+	}
+	t := &printer{program: p, effects: effects, quirks: quirks.Of(p, effects), needs: map[string]need{}, types: map[*ir.Type]string{}, bodies: map[string]string{},
+		functions: map[*ir.Function]*function{}}
+	for _, f := range p.Functions {
+		t.function(f)
+	}
+	return &Printed{t.text(), t.sites}
+}
+
+// need is what a device must have for a part of the text: float64, and atomic operations of 64 bits.
+type need int
+
+const (
+	float64s need = 1 << iota
+	atomic64s
+)
+
+// conditions are the lines before what needs something. It is left out for devices that lack it, so that the other kernels compile there.
+var conditions = map[need]string{float64s: "#ifdef HALYARD_FLOAT64\n", atomic64s: "#ifdef GO_ATOMIC64\n",
+	float64s | atomic64s: "#if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)\n"}
+
+// part is a declaration of the text: of a type or a function, or a macro.
+type part struct {
+	text  string
+	needs need
+}
+
+// printer prints one program.
+type printer struct {
+	program   *ir.Program
+	effects   map[*ir.Function]*facts.Effects
+	quirks    map[*ir.Function]*quirks.Table
+	functions map[*ir.Function]*function // those that are printed
+
+	declared, sizes, support, code []part          // in the order of the text
+	needs                          map[string]need // of each name that is declared
+	now                            need            // of the part that is being printed
+	types                          map[*ir.Type]string
+	bodies                         map[string]string // names of structures, by their fields
+	sites                          []string
+}
+
+// text returns the whole text.
+func (p *printer) text() string {
+	var b strings.Builder
+	open := need(0)
+	within := func(n need) {
+		if n != open && open != 0 {
+			b.WriteString("#endif\n")
+		}
+		if n != open {
+			b.WriteString(conditions[n])
+		}
+		open = n
+	}
+	head := slices.Concat(p.declared, p.sizes, p.support)
+	for _, d := range head {
+		within(d.needs)
+		b.WriteString(d.text)
+	}
+	for i, d := range p.code {
+		within(d.needs)
+		if i > 0 || len(head) > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(d.text)
+	}
+	within(0)
+	return b.String()
+}
+
+// declare adds a declaration of a name that a text uses, unless the program has it, and returns the name. make returns the text.
+func (p *printer) declare(list *[]part, name string, make func() string) string {
+	n, ok := p.needs[name]
+	if !ok {
+		before := p.now
+		p.now = 0
+		text := make()
+		n, p.now = p.now, before
+		p.needs[name] = n
+		*list = append(*list, part{text + "\n", n})
+	}
+	p.now |= n
+	return name
+}
+
+// supply adds a function of support.go, with text as a format of what it needs.
+func (p *printer) supply(name, text string, needs need) string {
+	return p.declare(&p.support, name, func() string {
+		p.now |= needs
+		return text
+	})
+}
+
+// site returns the number of a source line with a checked index.
+func (p *printer) site(v *ir.Value, at token.Pos) int {
+	pos := v.Pos
+	if v.Bound && v.Name != "" || !pos.IsValid() { // where the variable is used, and not where it is declared
+		pos = at
+	}
+	where := p.program.Position(pos)
+	text := fmt.Sprintf("%s:%d", filepath.Base(where.Filename), where.Line)
+	if i := slices.Index(p.sites, text); i >= 0 {
+		return i
+	}
+	p.sites = append(p.sites, text)
+	return len(p.sites) - 1
+}

@@ -1,0 +1,387 @@
+package cprint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+func (f *function) list(list []*ir.Stmt) {
+	for _, s := range list {
+		f.statement(s)
+	}
+}
+
+// block prints the statements of a region as those of a block.
+func (f *function) block(r *ir.Region) {
+	if r != nil {
+		f.deeper(func() { f.list(r.List) })
+	}
+}
+
+func (f *function) statement(s *ir.Stmt) {
+	for _, l := range f.before[s] {
+		f.line("%s %s = %s;", f.typ(l.Type), f.name(l, l.Name), zero(l.Type))
+	}
+	switch s.Do {
+	case ir.Let:
+		f.let(s.Value)
+	case ir.Store:
+		f.store(s)
+	case ir.If:
+		f.branch(s)
+	case ir.Loop:
+		f.loop(s)
+	case ir.Switch:
+		f.choice(s)
+	case ir.Break, ir.Continue:
+		f.jump(s)
+	case ir.Barrier:
+		f.line("BARRIER();")
+	case ir.Return:
+		f.leave(s)
+	}
+}
+
+// let prints a value that is evaluated here.
+func (f *function) let(v *ir.Value) {
+	switch {
+	case v.Op == ir.Go && v.Type.Kind == ir.Tuple:
+		f.pairs[v] = f.twoResults(v)
+	case v.Op == ir.Call || v.Op == ir.Atomic:
+		text, typ := f.call(v)
+		if f.used[v] {
+			text = fmt.Sprintf("%s %s = %s", typ, f.name(v, v.Name), text)
+		}
+		f.line("%s;", text)
+	case !f.used[v]:
+		f.line("(void)(%s);", f.computed(v).c)
+	case v.Op == ir.Composite:
+		f.line("%s %s = {0};", f.typ(v.Type), f.name(v, v.Name))
+		f.compose(f.name(v, v.Name), v)
+	default:
+		text := f.computed(v).c
+		f.line("%s %s = %s;", f.typ(v.Type), f.name(v, v.Name), text)
+	}
+}
+
+// compose writes the parts of a structure or array into a variable that is zero.
+func (f *function) compose(to string, v *ir.Value) {
+	for i, a := range v.Args {
+		at := fmt.Sprintf("%s.a[%d]", to, v.Which[i])
+		if v.Type.Kind == ir.Struct {
+			at = to + "." + field(v.Type, v.Which[i])
+		}
+		if a.Op == ir.Composite && !a.Bound {
+			f.compose(at, a)
+		} else {
+			f.line("%s = %s;", at, f.value(a).c)
+		}
+	}
+}
+
+// store prints an assignment. A kernel assigns to a copy of a structure that it is passed: PoCL 3.1 keeps one for all threads.
+func (f *function) store(s *ir.Stmt) {
+	l := f.begins[s]
+	switch {
+	case l != nil && s.Value.Op == ir.Composite && !s.Value.Bound:
+		f.line("%s %s = {0};", f.typ(l.Type), f.name(l, l.Name))
+		f.compose(f.name(l, l.Name), s.Value)
+	case l != nil:
+		text := f.value(s.Value).c
+		f.line("%s %s = %s;", f.typ(l.Type), f.name(l, l.Name), text)
+	default:
+		to, text := f.place(s.Place, s.Pos).c, f.value(s.Value).c
+		if f.Stored[s] {
+			to = "GO_ONCE(" + to + ")"
+		}
+		f.line("%s = %s;", to, text)
+	}
+	if l := s.Place.Local; l != nil && len(s.Place.Path) == 0 && f.Settled[l] && numbers[l.Type.Kind].c == "" {
+		f.line("GO_ONCE(%s) = %[1]s;", f.name(l, l.Name))
+	}
+}
+
+func (f *function) leave(s *ir.Stmt) {
+	if f.Looped[s] {
+		f.line("GO_LOOPED")
+	}
+	switch len(s.Values) {
+	case 0:
+		f.line("return;")
+	case 1:
+		f.line("return %s;", f.value(s.Values[0]).c)
+	default:
+		name := f.added()
+		f.line("%s %s;", f.results, name)
+		for i, v := range s.Values {
+			f.line("%s.r%d = %s;", name, i, f.value(v).c)
+		}
+		f.line("return %s;", name)
+	}
+}
+
+// mostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other: drivers do not nest them
+// without end.
+const mostLadder = 16
+
+func (f *function) branch(s *ir.Stmt) {
+	if chain := f.ladder(s); chain != nil {
+		f.choose(chain)
+		return
+	}
+	f.line("if (%s) {", f.value(s.Value).c)
+	f.block(s.Then)
+	for s.Else != nil && len(s.Else.List) > 0 {
+		next := s.Else.List[0]
+		if len(s.Else.List) == 1 && next.Do == ir.If && len(f.before[next]) == 0 && f.ladder(next) == nil {
+			var cond string
+			if lines := f.captured(func() { cond = f.value(next.Value).c }); len(lines) == 0 {
+				s = next
+				f.line("} else if (%s) {", cond)
+				f.block(s.Then)
+				continue
+			}
+		}
+		f.line("} else {")
+		f.block(s.Else)
+		break
+	}
+	f.line("}")
+}
+
+// ladder returns a long chain of conditions as the clauses of a switch; nil if it is short.
+func (f *function) ladder(s *ir.Stmt) (chain []*ir.Clause) {
+	for {
+		chain = append(chain, &ir.Clause{Tests: []ir.Test{{Cond: s.Value}}, Body: s.Then})
+		if s.Else == nil || len(s.Else.List) != 1 || s.Else.List[0].Do != ir.If || len(f.before[s.Else.List[0]]) > 0 {
+			break
+		}
+		s = s.Else.List[0]
+	}
+	if len(chain) <= mostLadder {
+		return nil
+	}
+	if s.Else != nil {
+		chain = append(chain, &ir.Clause{Body: s.Else})
+	}
+	return chain
+}
+
+// choice prints a switch.
+func (f *function) choice(s *ir.Stmt) {
+	j := f.enter(s)
+	f.choose(s.Clauses)
+	f.exit(j)
+}
+
+// choose prints clauses: first the number of the clause that runs is found, then that clause runs.
+func (f *function) choose(clauses []*ir.Clause) {
+	f.line("{")
+	f.depth++
+	which, other := f.added(), len(clauses)
+	tests, constants := 0, true
+	for i, c := range clauses {
+		if len(c.Tests) == 0 {
+			other = i
+		}
+		for _, t := range c.Tests {
+			tests++
+			constants = constants && t.Cond.Op == ir.Eq && t.Cond.Args[0].Bound && t.Cond.Args[1].Op == ir.Const && len(t.Cond.Args[1].Args) == 0
+		}
+	}
+	f.line("i32 %s = %d;", which, other)
+	flat := tests > mostLadder
+	for i, c := range clauses {
+		for _, t := range c.Tests {
+			if flat && !constants {
+				f.line("if (%s == %d) {", which, other)
+				f.depth++
+			}
+			if t.Head != nil {
+				f.list(t.Head.List)
+			}
+			f.line("if (%s) {", f.value(t.Cond).c)
+			f.line("\t%s = %d;", which, i)
+			if flat {
+				f.line("}")
+			} else {
+				f.line("} else {")
+				f.depth++
+			}
+			if flat && !constants {
+				f.depth--
+				f.line("}")
+			}
+		}
+	}
+	if !flat {
+		for range tests {
+			f.depth--
+			f.line("}")
+		}
+	}
+	for i, c := range clauses {
+		f.line("if (%s == %d) {", which, i)
+		f.block(c.Body)
+		if c.Falls {
+			f.line("\t%s = %d;", which, i+1)
+		}
+		f.line("}")
+	}
+	f.depth--
+	f.line("}")
+}
+
+// jump is a loop or a switch around a statement.
+type jump struct {
+	stmt       *ir.Stmt
+	id         int
+	left, next bool // a goto leaves it; a goto continues with its next round
+}
+
+// enter is called at the beginning of a loop or a switch, and exit at its end.
+func (f *function) enter(s *ir.Stmt) *jump {
+	j := &jump{stmt: s, id: f.number()}
+	f.jumps = append(f.jumps, j)
+	return j
+}
+
+func (f *function) exit(j *jump) {
+	f.jumps = f.jumps[:len(f.jumps)-1]
+	if j.left {
+		f.line("v_left_%d:;", j.id)
+	}
+}
+
+// jump prints a break or continue. A switch is printed without a C statement that they would refer to.
+func (f *function) jump(s *ir.Stmt) {
+	inner := true // no other loop is between the statement and its target
+	for i := len(f.jumps) - 1; i >= 0; i-- {
+		j := f.jumps[i]
+		isLoop := j.stmt.Do == ir.Loop
+		switch {
+		case j.stmt != s.Target:
+			inner = inner && !isLoop
+			continue
+		case inner && isLoop:
+			f.line("%s;", s.Do)
+		case s.Do == ir.Break:
+			j.left = true
+			f.line("goto v_left_%d;", j.id)
+		default:
+			j.next = true
+			f.line("goto v_next_%d;", j.id)
+		}
+		return
+	}
+}
+
+// loop prints a loop, as Go has it.
+func (f *function) loop(s *ir.Stmt) {
+	apart, order := f.Apart[s], ""
+	if apart {
+		f.line("if (GO_APART) {")
+		f.depth++
+	}
+	if f.Ordered[s] {
+		order = "GO_ORDERED "
+	}
+	j := f.enter(s)
+	if s.Count != nil {
+		f.line("%s%s {", order, f.count(s.Count))
+	} else {
+		head, lines := f.while(s)
+		f.line("%s%s {", order, head)
+		f.lines = append(f.lines, lines...)
+	}
+	f.round(j, s.Then)
+	f.line("}")
+	f.exit(j)
+	if apart {
+		f.depth--
+		f.line("}")
+	}
+}
+
+// count returns the head of a loop that counts. Its end is computed once.
+func (f *function) count(c *ir.Count) string {
+	n := numbers[c.Index.Type.Kind]
+	from, end := f.value(c.From), f.value(c.End)
+	if !c.End.Bound && c.End.Op > ir.AllBlocks {
+		name := f.added()
+		f.line("%s %s = %s;", n.c, name, end.c)
+		end = atom(name)
+	}
+	i := f.name(c.Index, c.Index.Name)
+	level := relational
+	if c.Op == ir.Ne {
+		level = equality
+	}
+	var step string
+	switch {
+	case c.By == 1 && c.Op == ir.Lt:
+		step = i + "++"
+	case c.By == -1 && c.Op == ir.Gt:
+		step = i + "--"
+	default: // the sum may wrap
+		step = fmt.Sprintf("%s = %s", i, cast(n.c, binary("+", additive, cast(n.unsigned(), atom(i)), f.integer(n, c.By))).c)
+	}
+	return fmt.Sprintf("for (%s %s = %s; %s; %s)", n.c, i, from.c, binary(c.Op.String(), level, atom(i), end).c, step)
+}
+
+// while returns the head of another loop. If its condition or its step are more than an expression and an assignment, they become lines in the loop,
+// before its body, which while returns as well.
+func (f *function) while(s *ir.Stmt) (head string, lines []string) {
+	var cond string
+	tests := f.captured(func() {
+		if s.Head != nil {
+			f.list(s.Head.List)
+		}
+		if s.Value != nil {
+			cond = f.value(s.Value).c
+		}
+	})
+	var step []string
+	if s.Step != nil {
+		step = f.captured(func() { f.list(s.Step.List) })
+	}
+	if len(tests) == 0 && len(step) <= 1 {
+		text := strings.TrimSuffix(strings.TrimSpace(strings.Join(step, "")), ";")
+		return fmt.Sprintf("for (; %s; %s)", cond, text), nil
+	}
+	line := func(format string, args ...any) {
+		lines = append(lines, strings.Repeat("\t", f.depth+1)+fmt.Sprintf(format, args...)+"\n")
+	}
+	if len(step) > 0 {
+		first := f.added()
+		f.line("u8 %s = 1;", first)
+		line("if (!%s) {", first)
+		for _, l := range step {
+			lines = append(lines, "\t"+l)
+		}
+		line("}")
+		line("%s = 0;", first)
+	}
+	lines = append(lines, tests...)
+	if s.Value != nil {
+		line("if (!(%s)) break;", cond)
+	}
+	return "for (;;)", lines
+}
+
+// round prints the body of a loop. If a goto continues with the next round, the body is a block of its own with the label after it.
+func (f *function) round(j *jump, body *ir.Region) {
+	lines := f.captured(func() { f.list(body.List) })
+	if !j.next {
+		f.lines = append(f.lines, lines...)
+		return
+	}
+	f.line("\t{")
+	for _, l := range lines {
+		f.lines = append(f.lines, "\t"+l)
+	}
+	f.line("\t}")
+	f.line("\tv_next_%d:;", j.id)
+}

@@ -1,0 +1,68 @@
+// Package quirks decides where the text of a kernel avoids faults of compilers.
+//
+// It reads the representation of package ir before anything is printed, and changes nothing in it: [Of] returns a table that says where a printer writes
+// another form. What each form is for which compiler stands in kernel/prelude, where all forms are macros that do nothing for the other compilers.
+//
+// The rules look at places, regions and facts only. Each has its reason beside it:
+//
+//   - memory.go: PoCL reads again what was read before a barrier, and moves a store past other uses of the element.
+//   - loops.go: PoCL 7.1 keeps threads together in loops that some of them leave; Intel's compiler takes rounds of a loop for independent; Mesa's drivers end
+//     loops after some number of rounds; compilers for processors compute several threads at once only without conditions.
+//   - numbers.go: forms of numbers that Intel's compiler and Mesa's get wrong.
+//
+// A new quirk is a field of [Table], a rule with its reason in one of these files, a macro in kernel/prelude, and a test that shows the fault on the driver
+// that has it, so that the rule can go when the driver is mended.
+package quirks
+
+import (
+	"github.com/go-halyard/halyard/internal/translate/facts"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// Table says where a function's text avoids faults.
+type Table struct {
+	Waits   bool // a kernel that runs the function has barriers: negations of floats have a form of their own
+	Again   map[*ir.Value]bool
+	Stored  map[*ir.Stmt]bool  // stores that are made at once
+	Settled map[*ir.Local]bool // locals whose first value is stored once more, at once
+	Apart   map[*ir.Stmt]bool  // loops that each thread runs by itself
+	Ordered map[*ir.Stmt]bool  // loops whose rounds run one after the other
+	Looped  map[*ir.Stmt]bool  // returns of a kernel before which it asks whether the device still runs loops
+	Loops   bool               // the kernel asks that at its end
+	Whole   *Guard             // nil if the kernel is written once
+}
+
+// pass computes the table of one function.
+type pass struct {
+	*Table
+	f       *ir.Function
+	effects map[*ir.Function]*facts.Effects
+	inLoops map[*ir.Value]bool // bound values that are computed in a loop
+	varies  *facts.Variance    // made when it is needed
+}
+
+// Of returns the tables of a program's functions.
+func Of(p *ir.Program, effects map[*ir.Function]*facts.Effects) map[*ir.Function]*Table {
+	waits, loops := map[*ir.Function]bool{}, map[*ir.Function]bool{}
+	for i := len(p.Functions) - 1; i >= 0; i-- { // callers first
+		f := p.Functions[i]
+		waits[f] = waits[f] || f.Kernel && (effects[f].Barriers || effects[f].Shared)
+		f.Body.Visit(nil, func(v *ir.Value) {
+			if v.Op == ir.Call {
+				waits[v.Call] = waits[v.Call] || waits[f]
+			}
+		})
+	}
+	tables := map[*ir.Function]*Table{}
+	for _, f := range p.Functions {
+		q := &pass{f: f, effects: effects, inLoops: map[*ir.Value]bool{}, Table: &Table{Waits: waits[f], Again: map[*ir.Value]bool{}, Stored: map[*ir.Stmt]bool{},
+			Settled: map[*ir.Local]bool{}, Apart: map[*ir.Stmt]bool{}, Ordered: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
+		q.memory()
+		loops[f] = q.loops(loops)
+		if f.Kernel {
+			q.Whole = guardOf(f, effects[f])
+		}
+		tables[f] = q.Table
+	}
+	return tables
+}

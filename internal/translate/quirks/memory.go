@@ -1,0 +1,188 @@
+package quirks
+
+import (
+	"slices"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// memory finds reads and stores that a compiler must make where they stand.
+//
+// PoCL 7.1 reads memory again where a value that was read before a barrier is needed after it (pocl/pocl#2269). So a function that runs between barriers reads
+// elements once, unless nothing writes them.
+//
+// PoCL 3.1 and 7.1 take two uses of memory for independent if their addresses are not the same for the compiler, also within one thread, and move a store
+// past the other use. So a store is made at once if another use of the memory may be of the same element without that being plain: see [pass.mixed]. A thread's
+// own variables are moved like that only where barriers divide the kernel.
+func (q *pass) memory() {
+	uses := map[any][]use{} // by the local or parameter
+	stores := map[*ir.Stmt]any{}
+	note := func(p *ir.Place, through bool) any {
+		if p.Space() == ir.Private && (!q.Waits || len(p.Path) == 0 && p.Local != nil && !through) {
+			return nil
+		}
+		var root any = p.Param
+		if p.Local != nil {
+			root = p.Local
+		}
+		uses[root] = append(uses[root], use{p.Path, through || p.Param != nil && p.Param.Type.Kind == ir.Pointer})
+		return root
+	}
+	q.compute(q.f.Body, false)
+	q.f.Body.Visit(func(s *ir.Stmt) {
+		if s.Do == ir.Store {
+			if root := note(s.Place, false); root != nil {
+				stores[s] = root
+			}
+		}
+	}, func(v *ir.Value) {
+		switch {
+		case v.Op == ir.Argument && v.Type.Memory(): // the function that is called uses any of its elements
+			uses[v.Param] = append(uses[v.Param], use{nil, true})
+		case v.Op == ir.Load:
+			q.Again[v] = q.Waits && (v.Place.Local == nil || len(v.Place.Path) > 0) && !q.onlyRead(v.Place)
+			note(v.Place, false)
+		case v.Op == ir.Address:
+			note(v.Place, true)
+		case v.Op == ir.Atomic:
+			note(v.Place, false)
+		}
+	})
+	for s, root := range stores {
+		if l, ok := root.(*ir.Local); ok && l.Space == ir.Private {
+			q.Stored[s] = q.variable(uses[root])
+			q.Settled[l] = q.Stored[s]
+		} else {
+			q.Stored[s] = q.mixed(uses[root])
+		}
+	}
+	for root, all := range uses {
+		if l, ok := root.(*ir.Local); ok && l.Space == ir.Private && q.variable(all) {
+			q.Settled[l] = true
+		}
+	}
+}
+
+// use is one use of memory.
+type use struct {
+	path    []ir.Part
+	through bool // through a pointer: a function that is called may use any part of it
+}
+
+// onlyRead reports whether a place is in a buffer that the kernel does not write.
+func (q *pass) onlyRead(p *ir.Place) bool {
+	return q.f.Kernel && p.Param != nil && p.Space() == ir.Global && !q.effects[q.f].Params[p.Param.Index].Written
+}
+
+// variable reports whether a use is of an element that is not known before the kernel runs. Private memory has its first value as another use.
+func (q *pass) variable(all []use) bool {
+	return slices.ContainsFunc(all, func(u use) bool {
+		return u.through || slices.ContainsFunc(u.path, func(s ir.Part) bool { return s.Col != nil || s.Index != nil && s.Index.Op != ir.Const })
+	})
+}
+
+// mixed reports whether two of the uses of a parameter or of shared memory may be of the same element without being plainly so. A function does not know
+// what else its caller uses.
+func (q *pass) mixed(all []use) bool {
+	if !q.variable(all) {
+		return false
+	}
+	if !q.f.Kernel {
+		return true
+	}
+	for i, u := range all {
+		if len(all) > 1 && (u.through || slices.ContainsFunc(u.path, func(s ir.Part) bool { return q.recurs(s.Index) || q.recurs(s.Col) })) {
+			return true
+		}
+		for _, w := range all[:i] {
+			if q.overlap(u.path, w.path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlap reports whether two paths may lead to memory in common, although they are not the same.
+func (q *pass) overlap(x, y []ir.Part) bool {
+	for i := range min(len(x), len(y)) {
+		switch a, b := x[i], y[i]; {
+		case a.Index == nil && a.Field != b.Field:
+			return false
+		case a.Index != nil && a.Index.Op == ir.Const && b.Index.Op == ir.Const && a.Index.Const != b.Index.Const && a.Col == nil:
+			return false
+		case a.Index != nil && !q.same(a.Index, b.Index) || a.Col != nil && !q.same(a.Col, b.Col):
+			return true
+		}
+	}
+	return len(x) != len(y)
+}
+
+// same reports whether two indexes are plainly the same number.
+func (q *pass) same(x, y *ir.Value) bool {
+	switch {
+	case x == y:
+		return true
+	case x.Bound || y.Bound || x.Op != y.Op || !x.Type.Same(y.Type) || len(x.Args) != len(y.Args) || !slices.Equal(x.Which, y.Which) || x.Param != y.Param || x.Of != y.Of:
+		return false
+	case x.Op == ir.Const:
+		return x.Const == y.Const
+	case x.Op == ir.Load:
+		return q.onlyRead(x.Place) && x.Place.Param == y.Place.Param && len(x.Place.Path) == len(y.Place.Path) && !q.overlap(x.Place.Path, y.Place.Path)
+	case x.Place != nil:
+		return false
+	}
+	for i := range x.Args {
+		if !q.same(x.Args[i], y.Args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// recurs reports whether an index that differs between the rounds of a loop may have the same number in two of them, as k&3 has.
+func (q *pass) recurs(v *ir.Value) bool {
+	if v == nil {
+		return false
+	}
+	switch v.Op {
+	case ir.Counter:
+		return false
+	case ir.Add, ir.Sub, ir.Convert, ir.Neg:
+		return slices.ContainsFunc(v.Args, q.recurs)
+	case ir.Mul:
+		return q.recurs(v.Args[0]) || q.recurs(v.Args[1]) || q.changes(v.Args[0]) && q.changes(v.Args[1])
+	}
+	return q.changes(v)
+}
+
+// changes reports whether a value may differ between the rounds of a loop.
+func (q *pass) changes(v *ir.Value) bool {
+	if v.Bound {
+		return q.inLoops[v]
+	}
+	return v.Op == ir.Load && !q.onlyRead(v.Place) || slices.ContainsFunc(v.Operands(), q.changes)
+}
+
+// compute notes which values are computed in loops.
+func (q *pass) compute(r *ir.Region, inLoop bool) {
+	if r == nil {
+		return
+	}
+	for _, s := range r.List {
+		if s.Do == ir.Let && inLoop {
+			q.inLoops[s.Value] = q.changing(s.Value)
+		}
+		if s.Count != nil {
+			q.inLoops[s.Count.Index] = true
+		}
+		for _, in := range s.Regions() {
+			q.compute(in, inLoop || s.Do == ir.Loop)
+		}
+	}
+}
+
+// changing reports whether a value that is computed in a loop may differ between its rounds.
+func (q *pass) changing(v *ir.Value) bool {
+	return v.Op >= ir.Load && !(v.Op == ir.Load && q.onlyRead(v.Place)) || slices.ContainsFunc(v.Operands(), q.changes)
+}
