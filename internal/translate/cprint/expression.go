@@ -89,20 +89,11 @@ func (f *function) value(v *ir.Value) text {
 	if v.Bound {
 		return atom(f.names[v])
 	}
-	if v.Op == ir.Composite {
-		name := f.added()
-		f.line("%s %s = {0};", f.typ(v.Type), name)
-		f.compose(name, v)
-		return atom(name)
-	}
-	return f.shallow(f.computed(v), v.Type)
-}
-
-func (f *function) shallow(t text, typ *ir.Type) text {
+	t := f.computed(v)
 	if t.deep <= deepest {
 		return t
 	}
-	return f.keep(f.typ(typ), t)
+	return f.keep(f.typ(v.Type), t)
 }
 
 // keep stores a value in a variable.
@@ -134,6 +125,10 @@ func (f *function) computed(v *ir.Value) text {
 		return f.converted(v)
 	case v.Op == ir.Both || v.Op == ir.Either:
 		return f.logical(v)
+	case v.Op == ir.Composite:
+		name := f.added()
+		f.composed(name, v)
+		return atom(name)
 	case v.Op.Compares():
 		return f.compared(v)
 	case v.Op == ir.Load:
@@ -441,5 +436,9 @@ func (f *function) extract(v *ir.Value) text {
 	}
 	index := f.within(v.Args[1], fmt.Sprint(of.Type.Len), v.Pos)
 	x = x.in(postfix)
-	return truth(text{c: x.c + ".a[" + index.c + "]", level: postfix, deep: max(x.deep, index.deep) + bracket}, v.Type, true)
+	t := text{c: x.c + ".a[" + index.c + "]", level: postfix, deep: max(x.deep, index.deep) + bracket}
+	if f.Again[v] {
+		t = called("GO_ONCE", t)
+	}
+	return truth(t, v.Type, true)
 }

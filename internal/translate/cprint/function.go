@@ -185,6 +185,9 @@ func (f *function) body() {
 		}
 	}
 	f.clearShared()
+	for _, m := range f.f.Params {
+		f.settle(m, m.Type, f.names[m])
+	}
 	if g := f.Whole; g != nil {
 		f.list(g.Copies)
 		f.line("if (GO_WHOLE(%s)) {", f.value(g.End).c)

@@ -107,8 +107,11 @@ func filledIn(f *ir.Function, l *ir.Local, list []*ir.Stmt, loop *ir.Stmt) []int
 			continue
 		}
 		own := ownElement(s.Place)
-		j := slices.IndexFunc(list[i+1:], barrier)
-		if own == nil || j < 0 || reads(s.Value, l) {
+		waits := i + 1
+		for waits < len(list) && !barrier(list[waits], list[waits-1]) {
+			waits++
+		}
+		if own == nil || waits == len(list) || reads(s.Value, l) {
 			return nil
 		}
 		stage, fine := before, true // where the walk is
@@ -129,7 +132,7 @@ func filledIn(f *ir.Function, l *ir.Local, list []*ir.Stmt, loop *ir.Stmt) []int
 				switch in {
 				case s:
 					stage = filling
-				case list[i+1+j]:
+				case list[waits]:
 					stage = waited
 				}
 				leaves := in.Do == ir.Return || in.Do == ir.Break || in.Do == ir.Continue
@@ -198,15 +201,26 @@ func ownElement(p *ir.Place) (dims []int) {
 }
 
 // barrier reports whether a statement is a barrier, or a loop that runs at least once and whose body begins with one.
-func barrier(s *ir.Stmt) bool {
-	if s.Do != ir.Loop || len(s.Then.List) == 0 || !barrier(s.Then.List[0]) {
+func barrier(s, before *ir.Stmt) bool {
+	if s.Do != ir.Loop || len(s.Then.List) == 0 || !barrier(s.Then.List[0], nil) {
 		return s.Do == ir.Barrier
 	}
-	c := s.Count
-	if c == nil {
-		return s.Value == nil
+	switch c, v := s.Count, s.Value; {
+	case c != nil:
+		return holds(c.Op, c.From, c.End)
+	case v == nil:
+		return true
+	case !v.Op.Compares() || before == nil || before.Do != ir.Store || len(before.Place.Path) > 0:
+		return false
+	default: // for x := from; x op end
+		x := v.Args[0]
+		return x.Op == ir.Load && len(x.Place.Path) == 0 && x.Place.Local == before.Place.Local && x.Place.Param == nil && holds(v.Op, before.Value, v.Args[1])
 	}
-	from, ok := c.From.Const.(int64)
-	end, ok2 := c.End.Const.(int64)
-	return ok && ok2 && map[ir.Op]bool{ir.Lt: from < end, ir.Le: from <= end, ir.Gt: from > end, ir.Ge: from >= end, ir.Ne: from != end}[c.Op]
+}
+
+// holds reports whether a comparison of constants is true.
+func holds(op ir.Op, x, y *ir.Value) bool {
+	a, ok := x.Const.(int64)
+	b, ok2 := y.Const.(int64)
+	return ok && ok2 && map[ir.Op]bool{ir.Lt: a < b, ir.Le: a <= b, ir.Gt: a > b, ir.Ge: a >= b, ir.Ne: a != b}[op]
 }

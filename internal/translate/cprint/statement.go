@@ -55,15 +55,32 @@ func (f *function) let(v *ir.Value) {
 			text = fmt.Sprintf("%s %s = %s", typ, f.name(v, v.Name), text)
 		}
 		f.line("%s;", text)
+		if f.used[v] {
+			f.settle(v, v.Type, f.names[v])
+		}
 	case !f.used[v]:
 		f.line("(void)(%s);", f.computed(v).c)
 	case v.Op == ir.Composite:
-		f.line("%s %s = {0};", f.typ(v.Type), f.name(v, v.Name))
-		f.compose(f.name(v, v.Name), v)
+		f.composed(f.name(v, v.Name), v)
 	default:
 		text := f.computed(v).c
 		f.line("%s %s = %s;", f.typ(v.Type), f.name(v, v.Name), text)
+		f.settle(v, v.Type, f.names[v])
 	}
+}
+
+// settle stores the first value of a variable once more if a compiler might move that past uses of its parts.
+func (f *function) settle(of any, t *ir.Type, name string) {
+	if f.Settled[of] && (t.Kind == ir.Array || t.Kind == ir.Struct) {
+		f.line("GO_ONCE(%s) = %[1]s;", name)
+	}
+}
+
+// composed declares a variable with a structure or array in it.
+func (f *function) composed(name string, v *ir.Value) {
+	f.line("%s %s = {0};", f.typ(v.Type), name)
+	f.compose(name, v)
+	f.settle(v, v.Type, name)
 }
 
 // compose writes the parts of a structure or array into a variable that is zero.
@@ -86,8 +103,7 @@ func (f *function) store(s *ir.Stmt) {
 	l := f.begins[s]
 	switch {
 	case l != nil && s.Value.Op == ir.Composite && !s.Value.Bound:
-		f.line("%s %s = {0};", f.typ(l.Type), f.name(l, l.Name))
-		f.compose(f.name(l, l.Name), s.Value)
+		f.composed(f.name(l, l.Name), s.Value)
 	case l != nil:
 		text := f.value(s.Value).c
 		f.line("%s %s = %s;", f.typ(l.Type), f.name(l, l.Name), text)
@@ -98,8 +114,8 @@ func (f *function) store(s *ir.Stmt) {
 		}
 		f.line("%s = %s;", to, text)
 	}
-	if l := s.Place.Local; l != nil && len(s.Place.Path) == 0 && f.Settled[l] && numbers[l.Type.Kind].c == "" {
-		f.line("GO_ONCE(%s) = %[1]s;", f.name(l, l.Name))
+	if l := s.Place.Local; l != nil && len(s.Place.Path) == 0 {
+		f.settle(l, l.Type, f.names[l])
 	}
 }
 

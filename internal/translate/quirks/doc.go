@@ -23,13 +23,13 @@ import (
 type Table struct {
 	Waits   bool // a kernel that runs the function has barriers: negations of floats have a form of their own
 	Again   map[*ir.Value]bool
-	Stored  map[*ir.Stmt]bool  // stores that are made at once
-	Settled map[*ir.Local]bool // locals whose first value is stored once more, at once
-	Apart   map[*ir.Stmt]bool  // loops that each thread runs by itself
-	Ordered map[*ir.Stmt]bool  // loops whose rounds run one after the other
-	Looped  map[*ir.Stmt]bool  // returns of a kernel before which it asks whether the device still runs loops
-	Loops   bool               // the kernel asks that at its end
-	Whole   *Guard             // nil if the kernel is written once
+	Stored  map[*ir.Stmt]bool // stores that are made at once
+	Settled map[any]bool      // locals, parameters and values whose first value is stored once more, at once
+	Apart   map[*ir.Stmt]bool // loops that each thread runs by itself
+	Ordered map[*ir.Stmt]bool // loops whose rounds run one after the other
+	Looped  map[*ir.Stmt]bool // returns of a kernel before which it asks whether the device still runs loops
+	Loops   bool              // the kernel asks that at its end
+	Whole   *Guard            // nil if the kernel is written once
 }
 
 // pass computes the table of one function.
@@ -56,7 +56,7 @@ func Of(p *ir.Program, effects map[*ir.Function]*facts.Effects) map[*ir.Function
 	tables := map[*ir.Function]*Table{}
 	for _, f := range p.Functions {
 		q := &pass{f: f, effects: effects, inLoops: map[*ir.Value]bool{}, Table: &Table{Waits: waits[f], Again: map[*ir.Value]bool{}, Stored: map[*ir.Stmt]bool{},
-			Settled: map[*ir.Local]bool{}, Apart: map[*ir.Stmt]bool{}, Ordered: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
+			Settled: map[any]bool{}, Apart: map[*ir.Stmt]bool{}, Ordered: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
 		q.memory()
 		loops[f] = q.loops(loops)
 		if f.Kernel {

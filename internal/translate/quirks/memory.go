@@ -46,6 +46,17 @@ func (q *pass) memory() {
 			note(v.Place, true)
 		case v.Op == ir.Atomic:
 			note(v.Place, false)
+		case v.Op == ir.Extract && len(v.Args) == 2 && v.Args[1].Op != ir.Const && q.Waits: // the array is memory for a compiler
+			q.Again[v] = true
+			root := v.Args[0]
+			for root.Op == ir.Extract && !root.Bound {
+				root = root.Args[0]
+			}
+			if root.Op == ir.Argument {
+				q.Settled[root.Param] = !q.f.Kernel
+			} else {
+				q.Settled[root] = true
+			}
 		}
 	})
 	for s, root := range stores {
