@@ -69,6 +69,22 @@ func Program(p *translate.Package) (*ir.Program, error) {
 	return g.made, nil
 }
 
+// Functions builds all functions of a package that is for a printer: what its target lacks, written in Go.
+func Functions(p *translate.Package) (*ir.Program, error) {
+	g := newProgram(p.Source())
+	for _, file := range g.own.Files {
+		for _, d := range file.Decls {
+			if decl, ok := d.(*ast.FuncDecl); ok {
+				g.try(func() { g.function(g.own.Info.Defs[decl.Name].(*types.Func), nil, nil, decl.Pos()) })
+			}
+		}
+	}
+	if err := translate.NewErrors(g.errs); err != nil {
+		return nil, err
+	}
+	return g.made, nil
+}
+
 func newProgram(src *translate.Source) *program {
 	g := &program{
 		own: src, pkg: src, sources: map[string]*translate.Source{}, known: map[*translate.Source]bool{}, context: types.NewContext(),

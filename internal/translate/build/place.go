@@ -107,7 +107,11 @@ func (f *values) indexed(e *ast.IndexExpr) ref {
 	default:
 		refuseAs(e.Pos(), u)
 	}
-	return f.part(r, 0, f.index(e.Index))
+	r = f.part(r, 0, f.index(e.Index))
+	if r.place != nil {
+		r.place.Path[len(r.place.Path)-1].Pos = e.Index.Pos()
+	}
+	return r
 }
 
 // index returns an index. A constant has no type of its own.
@@ -169,7 +173,9 @@ func (f *values) pointee(e ast.Expr) *ir.Place {
 // cell returns the place of an element, whose row and column are the first arguments of a call.
 func (f *values) cell(v *variable, e *ast.CallExpr) *ir.Place {
 	row, col := f.exprAs(e.Args[0], types.Typ[types.Int]), f.exprAs(e.Args[1], types.Typ[types.Int])
-	return v.param.At().Part(0, row, col)
+	at := v.param.At().Part(0, row, col)
+	at.Path[0].Pos = e.Args[0].Pos()
+	return at
 }
 
 // matrixCall builds a call of a method of a matrix, apart from Ref.

@@ -175,7 +175,7 @@ func (b *Builder) Store(to *Place, v *Value) {
 // Part returns a field of a place, or an element if index is not nil, or a cell of a matrix if col is not nil.
 func (p *Place) Part(field int, index, col *Value) *Place {
 	q := *p
-	q.Path = append(p.Path[:len(p.Path):len(p.Path)], Part{field, index, col})
+	q.Path = append(p.Path[:len(p.Path):len(p.Path)], Part{Field: field, Index: index, Col: col})
 	q.Type = q.Path[len(p.Path)].within(p.Type)
 	return &q
 }

@@ -132,7 +132,8 @@ type Place struct {
 // Part is one step from a place to a part of it.
 type Part struct {
 	Field      int
-	Index, Col *Value // Index is not nil for an element; for one of a matrix Index is the row and Col the column
+	Index, Col *Value    // Index is not nil for an element; for one of a matrix Index is the row and Col the column
+	Pos        token.Pos // of the index in the source, where the value may be one that is known already; it may be missing
 }
 
 // Space returns the kind of memory that a place is in.
