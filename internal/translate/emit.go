@@ -42,9 +42,6 @@ type Output struct {
 	Orphans []string // the paths of generated files that no kernel belongs to
 }
 
-// printC prints the kernels of a package in C from their representation, and returns the source lines of checked indexes. Only tests set it.
-var printC func(p *Package) (c string, sites []string, err error)
-
 // Translate translates the kernels of a package. Without kernels, only Orphans is set. If something has no translation, the error is an [Errors].
 func (p *Package) Translate() (*Output, error) {
 	if p.types == nil { // it has no kernels
@@ -55,8 +52,8 @@ func (p *Package) Translate() (*Output, error) {
 		return nil, err
 	}
 	c := g.text()
-	if printC != nil {
-		if c, g.sites, err = printC(p); err != nil {
+	if p.Portable != nil {
+		if c, g.sites, err = p.Portable(p); err != nil {
 			return nil, err
 		}
 	}

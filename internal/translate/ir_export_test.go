@@ -67,8 +67,8 @@ var Refused = func() (all []struct{ Text string }) {
 // Launches is what answers for the launches of packages.
 var Launches = &launches
 
-// Printed is what prints the C text in place of the old translation.
-var Printed = &printC
+// Portable is what prints the C text of packages.
+var Portable = &portable
 
 // FirstSeed returns the seed of the first random kernel.
 func FirstSeed() uint64 { return *randomSeed }

@@ -15,7 +15,7 @@ var fromRepresentation = flag.Bool("printed", false, "run the C text that is pri
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if *fromRepresentation {
-		*translate.Printed = func(p *translate.Package) (string, []string, error) {
+		*translate.Portable = func(p *translate.Package) (string, []string, error) {
 			program, err := build.Program(p)
 			if err != nil {
 				return "", nil, err

@@ -38,6 +38,10 @@ type Package struct {
 	// Launches answers what the generated file says of launches, by the names of the kernels.
 	Launches func(p *Package) (map[string]Launch, error)
 
+	// Portable prints the kernels in the portable dialect of C, and returns the source lines of checked indexes by their numbers in the text. If it is nil,
+	// the text is made here, and not from the representation of the kernels.
+	Portable func(p *Package) (c string, sites []string, err error)
+
 	files []*ast.File
 	types *types.Package
 	info  *types.Info
@@ -265,9 +269,12 @@ func parse(fset *token.FileSet, name string, src []byte) (*ast.File, Errors) {
 // launches is what Launches is for each package. Only tests set it.
 var launches func(p *Package) (map[string]Launch, error)
 
+// portable is what Portable is for each package. Only tests set it.
+var portable func(p *Package) (c string, sites []string, err error)
+
 // check type-checks the files of a package.
 func check(fset *token.FileSet, path string, files []*ast.File, imports types.Importer) *Package {
-	p := &Package{Name: files[0].Name.Name, Fset: fset, Launches: launches, files: files, info: &types.Info{
+	p := &Package{Name: files[0].Name.Name, Fset: fset, Launches: launches, Portable: portable, files: files, info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Instances: map[*ast.Ident]types.Instance{}, Implicits: map[ast.Node]types.Object{},
 	}}

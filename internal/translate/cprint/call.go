@@ -29,14 +29,14 @@ func (f *function) place(p *ir.Place, pos token.Pos) text {
 			continue
 		case typ.Kind == ir.Matrix:
 			f.checks = true
-			site := atom(fmt.Sprint(f.site(s.Index, pos)))
+			site := atom(fmt.Sprint(f.site(s.Pos, s.Index, pos)))
 			index = called("GO_CELL", f.value(s.Index), f.value(s.Col), atom(n+"_n"), atom(n+"_m"), site)
 			t.c, typ = t.c+"["+index.c+"]", typ.Elem
 		case typ.Kind == ir.Slice:
-			index = f.checked(s.Index, n+"_n", pos)
+			index = f.checked(s.Index, n+"_n", s.Pos, pos)
 			t.c, typ = t.c+"["+index.c+"]", typ.Elem
 		default:
-			index = f.within(s.Index, fmt.Sprint(typ.Len), pos)
+			index = f.within(s.Index, fmt.Sprint(typ.Len), s.Pos, pos)
 			t.c, typ = t.c+".a["+index.c+"]", typ.Elem
 		}
 		t.deep = max(t.deep, index.deep+bracket)
@@ -45,18 +45,17 @@ func (f *function) place(p *ir.Place, pos token.Pos) text {
 }
 
 // within returns the index of an element of an array. Go has checked constants already.
-func (f *function) within(v *ir.Value, n string, pos token.Pos) text {
+func (f *function) within(v *ir.Value, n string, at, use token.Pos) text {
 	if v.Op == ir.Const {
 		return f.value(v)
 	}
-	return f.checked(v, n, pos)
+	return f.checked(v, n, at, use)
 }
 
 // checked returns an index that is checked if the text is compiled with checks.
-func (f *function) checked(v *ir.Value, n string, pos token.Pos) text {
+func (f *function) checked(v *ir.Value, n string, at, use token.Pos) text {
 	f.checks = true
-	site := f.site(v, pos)
-	return called("GO_AT", f.value(v), atom(n), atom(fmt.Sprint(site)))
+	return called("GO_AT", f.value(v), atom(n), atom(fmt.Sprint(f.site(at, v, use))))
 }
 
 // call returns the text of a call or an atomic operation, and the type of its result.

@@ -2,6 +2,7 @@ package cprint
 
 import (
 	"fmt"
+	"go/token"
 	"math"
 	"strconv"
 	"strings"
@@ -434,7 +435,7 @@ func (f *function) extract(v *ir.Value) text {
 	if of.Type.Kind != ir.Array {
 		return truth(f.part(x, field(of.Type, v.Which[0])), v.Type, of.Type.Kind == ir.Struct)
 	}
-	index := f.within(v.Args[1], fmt.Sprint(of.Type.Len), v.Pos)
+	index := f.within(v.Args[1], fmt.Sprint(of.Type.Len), token.NoPos, v.Pos)
 	x = x.in(postfix)
 	t := text{c: x.c + ".a[" + index.c + "]", level: postfix, deep: max(x.deep, index.deep) + bracket}
 	if f.Again[v] {

@@ -117,13 +117,16 @@ func (p *printer) supply(name, text string, needs need) string {
 	})
 }
 
-// site returns the number of a source line with a checked index.
-func (p *printer) site(v *ir.Value, at token.Pos) int {
-	pos := v.Pos
-	if v.Bound && v.Name != "" || !pos.IsValid() { // where the variable is used, and not where it is declared
-		pos = at
+// site returns the number of the source line of a checked index: that of at if it is valid, or else where the value is, or the value that it is a part of.
+func (p *printer) site(at token.Pos, v *ir.Value, use token.Pos) int {
+	switch {
+	case at.IsValid():
+	case v.Bound && v.Name != "" || !v.Pos.IsValid(): // where a variable is used, and not where it is declared
+		at = use
+	default:
+		at = v.Pos
 	}
-	where := p.program.Position(pos)
+	where := p.program.Position(at)
 	text := fmt.Sprintf("%s:%d", filepath.Base(where.Filename), where.Line)
 	if i := slices.Index(p.sites, text); i >= 0 {
 		return i
