@@ -24,7 +24,8 @@ func (q *pass) loops(known map[*ir.Function]bool) (has bool) {
 	return has
 }
 
-// apart reports whether threads may take different numbers of rounds of a loop that has another loop in it, or calls a function, which may have one.
+// apart reports whether threads may take different numbers of rounds of a loop that has another loop in it. Functions may have loops, also those of packages
+// math and math/bits, and the comparison of arrays is one.
 //
 // PoCL 7.1 lets all threads of a block take the rounds of an inner loop together if all take the same number of them. It does not see that some threads
 // may have left the outer loop before, and then lets all leave it when the first does. Around the outer loop a condition that is true, and that
@@ -46,7 +47,7 @@ func (q *pass) apart(loop *ir.Stmt) bool {
 				waits = true
 			}
 		}, func(v *ir.Value) {
-			nested = nested || v.Op == ir.Call
+			nested = nested || v.Op == ir.Call || v.Op == ir.Go || v.Op <= ir.Ne && v.Op >= ir.Eq && v.Args[0].Type.Kind >= ir.Array
 			waits = waits || v.Op == ir.Call && q.effects[v.Call].Barriers
 		})
 	}
