@@ -9,7 +9,7 @@ import (
 )
 
 // place returns the text of a place. pos is where it is used.
-func (f *function) place(p *ir.Place, pos token.Pos) text {
+func (f *values) place(p *ir.Place, pos token.Pos) text {
 	var t text
 	var typ *ir.Type
 	switch {
@@ -45,7 +45,7 @@ func (f *function) place(p *ir.Place, pos token.Pos) text {
 }
 
 // within returns the index of an element of an array. Go has checked constants already.
-func (f *function) within(v *ir.Value, n string, at, use token.Pos) text {
+func (f *values) within(v *ir.Value, n string, at, use token.Pos) text {
 	if v.Op == ir.Const {
 		return f.value(v)
 	}
@@ -53,13 +53,13 @@ func (f *function) within(v *ir.Value, n string, at, use token.Pos) text {
 }
 
 // checked returns an index that is checked if the text is compiled with checks.
-func (f *function) checked(v *ir.Value, n string, at, use token.Pos) text {
+func (f *values) checked(v *ir.Value, n string, at, use token.Pos) text {
 	f.checks = true
 	return called("GO_AT", f.value(v), atom(n), atom(fmt.Sprint(f.site(at, v, use))))
 }
 
 // call returns the text of a call or an atomic operation, and the type of its result.
-func (f *function) call(v *ir.Value) (c, typ string) {
+func (f *values) call(v *ir.Value) (c, typ string) {
 	var args []string
 	if v.Op == ir.Atomic {
 		n := numbers[v.Type.Kind]

@@ -86,7 +86,7 @@ func binary(op string, level int, x, y text) text {
 }
 
 // value returns the text of a value where it is used. If it is nested too deeply, it is computed before the statement.
-func (f *function) value(v *ir.Value) text {
+func (f *values) value(v *ir.Value) text {
 	if v.Bound {
 		return atom(f.names[v])
 	}
@@ -98,14 +98,14 @@ func (f *function) value(v *ir.Value) text {
 }
 
 // keep stores a value in a variable.
-func (f *function) keep(c string, t text) text {
+func (f *values) keep(c string, t text) text {
 	name := f.added()
 	f.line("%s %s = %s;", c, name, t.c)
 	return atom(name)
 }
 
 // computed returns the text of a value where it is computed.
-func (f *function) computed(v *ir.Value) text {
+func (f *values) computed(v *ir.Value) text {
 	switch {
 	case v.Op == ir.Const:
 		return f.constant(v)
@@ -153,14 +153,14 @@ func (f *function) computed(v *ir.Value) text {
 }
 
 // inGrid returns the thread's place in the grid, which is a u64 in C.
-func (f *function) inGrid(v *ir.Value) text {
+func (f *values) inGrid(v *ir.Value) text {
 	f.checks = f.checks || v.Op == ir.InGrid || v.Op == ir.BlockOf || v.Op == ir.AllBlocks // macros that may use the last parameter
 	word := map[ir.Op]string{ir.InGrid: "INDEX", ir.InBlock: "THREAD", ir.BlockOf: "BLOCK", ir.Threads: "THREADS", ir.AllBlocks: "BLOCKS"}[v.Op]
 	return called(word, atom(strconv.Itoa(v.Which[0])))
 }
 
 // part returns a field of a structure.
-func (f *function) part(x text, name string) text {
+func (f *values) part(x text, name string) text {
 	x = x.in(postfix)
 	return text{c: x.c + "." + name, level: postfix, deep: x.deep}
 }
@@ -173,7 +173,7 @@ func truth(t text, typ *ir.Type, any bool) text {
 	return binary("!=", equality, t, atom("0"))
 }
 
-func (f *function) constant(v *ir.Value) text {
+func (f *values) constant(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	switch x := v.Const.(type) {
 	case bool:
@@ -199,7 +199,7 @@ func (f *function) constant(v *ir.Value) text {
 }
 
 // integer returns a constant. C takes it for an int if it fits one, which becomes the type of the other operand.
-func (f *function) integer(n number, x int64) text {
+func (f *values) integer(n number, x int64) text {
 	switch {
 	case x == math.MinInt64:
 		return cast("i64", atom("0x8000000000000000"))
@@ -214,7 +214,7 @@ func (f *function) integer(n number, x int64) text {
 }
 
 // float returns a constant.
-func (f *function) float(n number, x float64) text {
+func (f *values) float(n number, x float64) text {
 	c := strconv.FormatFloat(math.Abs(x), 'g', -1, n.bits)
 	if !strings.ContainsAny(c, ".e") {
 		c += ".0"
@@ -230,7 +230,7 @@ func (f *function) float(n number, x float64) text {
 }
 
 // negated returns a float with the other sign. Intel's compiler loses negations that are needed after a barrier, and has a form of its own for the macro.
-func (f *function) negated(n number, x text) text {
+func (f *values) negated(n number, x text) text {
 	if f.Waits {
 		return called("GO_NEG_"+strings.ToUpper(n.c), x)
 	}
@@ -239,7 +239,7 @@ func (f *function) negated(n number, x text) text {
 }
 
 // logical returns x && y, or x || y. What y needs before it is computed only where Go evaluates y.
-func (f *function) logical(v *ir.Value) text {
+func (f *values) logical(v *ir.Value) text {
 	left := f.value(v.Args[0])
 	var right text
 	lines := f.captured(func() { right = f.value(v.Args[1]) })
@@ -252,13 +252,13 @@ func (f *function) logical(v *ir.Value) text {
 	}
 	name := f.keep("u8", left).c
 	f.line("if (%s%s) {", unless, name)
-	f.lines = append(f.lines, lines...)
+	f.text = append(f.text, lines...)
 	f.line("\t%s = %s;", name, right.c)
 	f.line("}")
 	return atom(name)
 }
 
-func (f *function) compared(v *ir.Value) text {
+func (f *values) compared(v *ir.Value) text {
 	t := v.Args[0].Type
 	x, y := f.value(v.Args[0]), f.value(v.Args[1])
 	switch {
@@ -275,7 +275,7 @@ func (f *function) compared(v *ir.Value) text {
 }
 
 // floats returns an operation on floats.
-func (f *function) floats(v *ir.Value) text {
+func (f *values) floats(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	x := f.value(v.Args[0])
 	if v.Op == ir.Neg {
@@ -294,7 +294,7 @@ func (f *function) floats(v *ir.Value) text {
 }
 
 // integers returns an operation on integers.
-func (f *function) integers(v *ir.Value) text {
+func (f *values) integers(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	if x := quirks.Complement(v); x != nil {
 		return called("GO_NOT", atom(n.c), f.value(x))
@@ -322,7 +322,7 @@ func (f *function) integers(v *ir.Value) text {
 }
 
 // typed returns an operand. If it is a constant, it has its own type and not that of C.
-func (f *function) typed(v *ir.Value, t text) text {
+func (f *values) typed(v *ir.Value, t text) text {
 	if v.Op != ir.Const || v.Bound {
 		return t
 	}
@@ -330,7 +330,7 @@ func (f *function) typed(v *ir.Value, t text) text {
 }
 
 // modulo returns an integer in the unsigned type of C in which sums and products wrap: those in it are computed in that type as well.
-func (f *function) modulo(v *ir.Value) text {
+func (f *values) modulo(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	switch {
 	case v.Bound:
@@ -352,7 +352,7 @@ func (f *function) modulo(v *ir.Value) text {
 }
 
 // wrapped returns a sum, difference or product in the unsigned type.
-func (f *function) wrapped(v *ir.Value) text {
+func (f *values) wrapped(v *ir.Value) text {
 	u := numbers[v.Type.Kind].unsigned()
 	if x := quirks.Minus(v); x != nil {
 		return called("GO_MINUS", atom(u), f.value(x))
@@ -369,7 +369,7 @@ func (f *function) wrapped(v *ir.Value) text {
 }
 
 // shifted returns x shifted by a count. A count that is negative, or at least the width, shifts everything out.
-func (f *function) shifted(v *ir.Value) text {
+func (f *values) shifted(v *ir.Value) text {
 	n := numbers[v.Type.Kind]
 	x := f.typed(v.Args[0], f.value(v.Args[0]))
 	if v.Args[1].Op != ir.Const {
@@ -396,7 +396,7 @@ func (f *function) shifted(v *ir.Value) text {
 }
 
 // converted returns a number as one of another type.
-func (f *function) converted(v *ir.Value) text {
+func (f *values) converted(v *ir.Value) text {
 	from, to := v.Args[0].Type, v.Type
 	a, b := numbers[from.Kind], numbers[to.Kind]
 	if t, ok := f.singleMath(v); ok {
@@ -417,7 +417,7 @@ func (f *function) converted(v *ir.Value) text {
 }
 
 // load reads a place.
-func (f *function) load(v *ir.Value) text {
+func (f *values) load(v *ir.Value) text {
 	t := f.place(v.Place, v.Pos)
 	if f.Again[v] {
 		t = called("GO_ONCE", t)
@@ -426,7 +426,7 @@ func (f *function) load(v *ir.Value) text {
 }
 
 // extract returns a field or an element of a value.
-func (f *function) extract(v *ir.Value) text {
+func (f *values) extract(v *ir.Value) text {
 	of := v.Args[0]
 	if names, ok := f.pairs[of]; ok {
 		return atom(names[v.Which[0]])

@@ -5,34 +5,22 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
-	"github.com/go-halyard/halyard/internal/translate/quirks"
 )
 
-// function prints one function.
+// function prints the statements of one function.
 type function struct {
-	*printer
-	*quirks.Table
-	f       *ir.Function
-	c       string // its name
-	results string // the type of its result
-	checks  bool   // it, or a function that it calls, has checked indexes or asks for the thread's place: its last parameter is for these
-
-	names   map[any]string // of parameters, locals and bound values
-	taken   map[string]bool
-	numbers int                      // of names that the translation adds
-	pairs   map[*ir.Value][2]string  // the names of the results of functions that are written out
+	values
+	results string                   // the type of its result
 	used    map[*ir.Value]bool       // bound values that are used
 	begins  map[*ir.Stmt]*ir.Local   // stores that declare a local
 	before  map[*ir.Stmt][]*ir.Local // locals that are declared before a statement
 	jumps   []*jump                  // the loops and switches around the statement
-	lines   []string
-	depth   int
 }
 
 // function prints a function, and adds it to the text.
 func (p *printer) function(of *ir.Function) {
-	f := &function{printer: p, Table: p.quirks[of], f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{},
-		used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}, depth: 1}
+	v := values{printer: p, Table: p.quirks[of], f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
+	f := &function{values: v, used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}}
 	p.functions[of] = f
 	p.now = 0
 	f.c = f.free()
@@ -57,7 +45,7 @@ func (p *printer) function(of *ir.Function) {
 		head = "KERNEL void"
 	}
 	p.needs[f.c] = p.now
-	p.code = append(p.code, part{fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(f.lines, "")), p.now})
+	p.code = append(p.code, part{fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(f.text, "")), p.now})
 }
 
 // free returns the name of the function in C. A kernel's is that of no other.
@@ -127,54 +115,6 @@ func (f *function) params() (all []string) {
 		}
 	}
 	return all
-}
-
-// name returns the name of a parameter, local or bound value, which nothing else in the function has. like is its name in Go.
-func (f *function) name(of any, like string) string {
-	if c, ok := f.names[of]; ok {
-		return c
-	}
-	c := mangle("h_", like)
-	if like == "" {
-		c = f.added()
-	}
-	base := c
-	for i := 1; f.taken[c] || f.taken[c+"_n"] || f.taken[c+"_m"]; i++ {
-		c = fmt.Sprintf("%s_%d", base, i)
-	}
-	f.taken[c], f.taken[c+"_n"], f.taken[c+"_m"] = true, true, true
-	f.names[of] = c
-	return c
-}
-
-// added returns the name of a variable that the translation adds.
-func (f *function) added() string { return fmt.Sprintf("v_%d", f.number()) }
-
-func (f *function) number() int {
-	f.numbers++
-	return f.numbers
-}
-
-// line writes a line.
-func (f *function) line(format string, args ...any) {
-	f.lines = append(f.lines, strings.Repeat("\t", f.depth)+fmt.Sprintf(format, args...)+"\n")
-}
-
-// deeper calls fn for the lines of a block.
-func (f *function) deeper(fn func()) {
-	f.depth++
-	fn()
-	f.depth--
-}
-
-// captured returns the lines that fn writes, one level deeper, instead of adding them.
-func (f *function) captured(fn func()) []string {
-	before := f.lines
-	f.lines = nil
-	f.deeper(fn)
-	lines := f.lines
-	f.lines = before
-	return lines
 }
 
 // body prints the statements.

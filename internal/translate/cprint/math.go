@@ -16,7 +16,7 @@ var mathNames = map[string]string{
 }
 
 // goCall returns the call of a function of packages math, math/bits and math/cmplx.
-func (f *function) goCall(v *ir.Value) text {
+func (f *values) goCall(v *ir.Value) text {
 	pkg, name, _ := strings.Cut(v.Of, ".")
 	switch {
 	case pkg == "bits":
@@ -32,7 +32,7 @@ func (f *function) goCall(v *ir.Value) text {
 }
 
 // singleMath returns math.F(float64(x)), whose result is converted to float32, as a call of the device's function for float32.
-func (f *function) singleMath(v *ir.Value) (text, bool) {
+func (f *values) singleMath(v *ir.Value) (text, bool) {
 	call := v.Args[0]
 	if v.Type.Kind != ir.F32 || call.Op != ir.Go || call.Bound {
 		return text{}, false
@@ -70,7 +70,7 @@ func single(v *ir.Value) *ir.Value {
 }
 
 // mathCall returns the call of a function of package math on floats of a type.
-func (f *function) mathCall(v *ir.Value, name string, n number, args ...*ir.Value) text {
+func (f *values) mathCall(v *ir.Value, name string, n number, args ...*ir.Value) text {
 	f.now |= n.needs()
 	var all []text
 	for _, a := range args {
@@ -124,7 +124,7 @@ func (f *function) mathCall(v *ir.Value, name string, n number, args ...*ir.Valu
 }
 
 // bitsCall returns the call of a function of package math/bits that has one result.
-func (f *function) bitsCall(v *ir.Value, name string) text {
+func (f *values) bitsCall(v *ir.Value, name string) text {
 	base, width := bitsName(name)
 	c := fmt.Sprintf("u%d", width)
 	var args []text
@@ -170,7 +170,7 @@ func bitsName(name string) (base string, width int) {
 }
 
 // twoResults writes out a function of package math/bits with two results, and returns the variables that have them.
-func (f *function) twoResults(v *ir.Value) [2]string {
+func (f *values) twoResults(v *ir.Value) [2]string {
 	_, name, _ := strings.Cut(v.Of, ".")
 	base, width := bitsName(name)
 	c := fmt.Sprintf("u%d", width)
@@ -193,14 +193,14 @@ func (f *function) twoResults(v *ir.Value) [2]string {
 }
 
 // complexOf returns the complex number with these parts.
-func (f *function) complexOf(t *ir.Type, re, im text) text {
+func (f *values) complexOf(t *ir.Type, re, im text) text {
 	c, part := f.typ(t), numbers[t.Part().Kind]
 	name := c + "_of"
 	return called(f.supply(name, fmt.Sprintf("FUNCTION %s %s(%s re, %[3]s im) { %[1]s z; z.re = re; z.im = im; return z; }", c, name, part.c), part.needs()), re, im)
 }
 
 // complexArithmetic returns an operation. Products and quotients of complex64 are computed in float64 and rounded at the end, as Go does.
-func (f *function) complexArithmetic(v *ir.Value) text {
+func (f *values) complexArithmetic(v *ir.Value) text {
 	c, part := f.typ(v.Type), numbers[v.Type.Part().Kind]
 	name, body, needs := "", "", part.needs()
 	switch v.Op {
@@ -274,7 +274,7 @@ func (p *printer) complexFrom(to, from *ir.Type) string {
 }
 
 // cmplxCall returns the call of a function of package math/cmplx.
-func (f *function) cmplxCall(v *ir.Value, name string) text {
+func (f *values) cmplxCall(v *ir.Value, name string) text {
 	x := f.keep(f.typ(v.Args[0].Type), f.value(v.Args[0]))
 	re, im := f.part(x, "re"), f.part(x, "im")
 	switch name {

@@ -29,7 +29,7 @@ func Print(p *ir.Program) *Printed {
 	for _, f := range p.Functions {
 		t.function(f)
 	}
-	return &Printed{t.text(), t.sites}
+	return &Printed{t.whole(), t.sites}
 }
 
 // need is what a device must have for a part of the text: float64, and atomic operations of 64 bits.
@@ -65,8 +65,8 @@ type printer struct {
 	sites                          []string
 }
 
-// text returns the whole text.
-func (p *printer) text() string {
+// whole returns the whole text.
+func (p *printer) whole() string {
 	var b strings.Builder
 	open := need(0)
 	within := func(n need) {

@@ -69,35 +69,6 @@ func (f *function) let(v *ir.Value) {
 	}
 }
 
-// settle stores the first value of a variable once more if a compiler might move that past uses of its parts.
-func (f *function) settle(of any, t *ir.Type, name string) {
-	if f.Settled[of] && (t.Kind == ir.Array || t.Kind == ir.Struct) {
-		f.line("GO_ONCE(%s) = %[1]s;", name)
-	}
-}
-
-// composed declares a variable with a structure or array in it.
-func (f *function) composed(name string, v *ir.Value) {
-	f.line("%s %s = {0};", f.typ(v.Type), name)
-	f.compose(name, v)
-	f.settle(v, v.Type, name)
-}
-
-// compose writes the parts of a structure or array into a variable that is zero.
-func (f *function) compose(to string, v *ir.Value) {
-	for i, a := range v.Args {
-		at := fmt.Sprintf("%s.a[%d]", to, v.Which[i])
-		if v.Type.Kind == ir.Struct {
-			at = to + "." + field(v.Type, v.Which[i])
-		}
-		if a.Op == ir.Composite && !a.Bound {
-			f.compose(at, a)
-		} else {
-			f.line("%s = %s;", at, f.value(a).c)
-		}
-	}
-}
-
 // store prints an assignment. A kernel assigns to a copy of a structure that it is passed: PoCL 3.1 keeps one for all threads.
 func (f *function) store(s *ir.Stmt) {
 	l := f.begins[s]
@@ -310,7 +281,7 @@ func (f *function) loop(s *ir.Stmt) {
 	} else {
 		head, lines := f.while(s)
 		f.line("%s%s {", order, head)
-		f.lines = append(f.lines, lines...)
+		f.text = append(f.text, lines...)
 	}
 	f.round(j, s.Then)
 	f.line("}")
@@ -391,12 +362,12 @@ func (f *function) while(s *ir.Stmt) (head string, lines []string) {
 func (f *function) round(j *jump, body *ir.Region) {
 	lines := f.captured(func() { f.list(body.List) })
 	if !j.next {
-		f.lines = append(f.lines, lines...)
+		f.text = append(f.text, lines...)
 		return
 	}
 	f.line("\t{")
 	for _, l := range lines {
-		f.lines = append(f.lines, "\t"+l)
+		f.text = append(f.text, "\t"+l)
 	}
 	f.line("\t}")
 	f.line("\tv_next_%d:;", j.id)
