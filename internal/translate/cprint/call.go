@@ -72,7 +72,7 @@ func (f *values) call(v *ir.Value) (c, typ string) {
 		}
 		return fmt.Sprintf("%s(%s)", f.atomic(v.Of, n, v.Place.Space()), strings.Join(args, ", ")), n.c
 	}
-	g := f.functions[v.Call]
+	g := f.functions[variant{v.Call, f.Waits}]
 	for _, a := range v.Args {
 		switch {
 		case a.Op == ir.Address:

@@ -5,11 +5,13 @@ import (
 	"strings"
 
 	"github.com/go-halyard/halyard/internal/translate/ir"
+	"github.com/go-halyard/halyard/internal/translate/quirks"
 )
 
 // function prints the statements of one function.
 type function struct {
 	values
+	printed string                   // its text after its name
 	results string                   // the type of its result
 	used    map[*ir.Value]bool       // bound values that are used
 	begins  map[*ir.Stmt]*ir.Local   // stores that declare a local
@@ -17,14 +19,18 @@ type function struct {
 	jumps   []*jump                  // the loops and switches around the statement
 }
 
-// function prints a function, and adds it to the text.
-func (p *printer) function(of *ir.Function) {
-	v := values{printer: p, Table: p.quirks[of], f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
+// function prints a function for kernels that wait at barriers or for others, and adds it to the text, unless it is the same for both.
+func (p *printer) function(of *ir.Function, waits bool) {
+	v := values{printer: p, Table: quirks.Of(of, waits, p.effects), f: of, names: map[any]string{}, taken: map[string]bool{}, pairs: map[*ir.Value][2]string{}, lines: lines{depth: 1}}
 	f := &function{values: v, used: map[*ir.Value]bool{}, begins: map[*ir.Stmt]*ir.Local{}, before: map[*ir.Stmt][]*ir.Local{}}
-	p.functions[of] = f
 	p.now = 0
 	f.c = f.free()
-	f.results = f.resultType()
+	other := p.functions[variant{of, !waits}]
+	if other != nil {
+		f.results = other.results
+	} else {
+		f.results = f.resultType()
+	}
 	params := f.params()
 	f.survey()
 	f.body()
@@ -44,8 +50,14 @@ func (p *printer) function(of *ir.Function) {
 	if of.Kernel {
 		head = "KERNEL void"
 	}
-	p.needs[f.c] = p.now
-	p.code = append(p.code, part{fmt.Sprintf("%s %s(%s) {\n%s}\n", head, f.c, list, strings.Join(f.text, "")), p.now})
+	f.printed = fmt.Sprintf("(%s) {\n%s}\n", list, strings.Join(f.text, ""))
+	if other != nil && other.printed == f.printed {
+		f = other
+	} else {
+		p.needs[f.c] = p.now
+		p.code = append(p.code, part{head + " " + f.c + f.printed, p.now})
+	}
+	p.functions[variant{of, waits}] = f
 }
 
 // free returns the name of the function in C. A kernel's is that of no other.

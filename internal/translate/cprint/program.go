@@ -24,10 +24,15 @@ func Print(p *ir.Program) *Printed {
 	for _, f := range p.Functions {
 		effects[f] = facts.EffectsOf(f, effects)
 	}
-	t := &printer{program: p, effects: effects, quirks: quirks.Of(p, effects), needs: map[string]need{}, types: map[*ir.Type]string{}, bodies: map[string]string{},
-		functions: map[*ir.Function]*function{}}
+	t := &printer{program: p, effects: effects, needs: map[string]need{}, types: map[*ir.Type]string{}, bodies: map[string]string{}, functions: map[variant]*function{}}
+	runs := quirks.RunsOf(p, effects)
 	for _, f := range p.Functions {
-		t.function(f)
+		if runs[f].Freely {
+			t.function(f, false)
+		}
+		if runs[f].Waiting {
+			t.function(f, true)
+		}
 	}
 	return &Printed{t.whole(), t.sites}
 }
@@ -50,12 +55,17 @@ type part struct {
 	needs need
 }
 
+// variant is a function as kernels run it that wait at barriers, or as others do.
+type variant struct {
+	f     *ir.Function
+	waits bool
+}
+
 // printer prints one program.
 type printer struct {
 	program   *ir.Program
 	effects   map[*ir.Function]*facts.Effects
-	quirks    map[*ir.Function]*quirks.Table
-	functions map[*ir.Function]*function // those that are printed
+	functions map[variant]*function // those that are printed
 
 	declared, sizes, support, code []part          // in the order of the text
 	needs                          map[string]need // of each name that is declared

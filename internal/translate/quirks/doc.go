@@ -21,7 +21,7 @@ import (
 
 // Table says where a function's text avoids faults.
 type Table struct {
-	Waits   bool // a kernel that runs the function has barriers: negations of floats have a form of their own
+	Waits   bool // the kernels that run the function have barriers or shared memory: negations of floats have a form of their own
 	Again   map[*ir.Value]bool
 	Stored  map[*ir.Stmt]bool // stores that are made at once
 	Settled map[any]bool      // locals, parameters and values whose first value is stored once more, at once
@@ -41,28 +41,41 @@ type pass struct {
 	varies  *facts.Variance    // made when it is needed
 }
 
-// Of returns the tables of a program's functions.
-func Of(p *ir.Program, effects map[*ir.Function]*facts.Effects) map[*ir.Function]*Table {
-	waits, loops := map[*ir.Function]bool{}, map[*ir.Function]bool{}
+// Runs says which kernels run a function: some without barriers, some with barriers or shared memory.
+type Runs struct{ Freely, Waiting bool }
+
+// RunsOf returns what runs each function of a program.
+func RunsOf(p *ir.Program, effects map[*ir.Function]*facts.Effects) map[*ir.Function]Runs {
+	runs := map[*ir.Function]Runs{}
 	for i := len(p.Functions) - 1; i >= 0; i-- { // callers first
 		f := p.Functions[i]
-		waits[f] = waits[f] || f.Kernel && (effects[f].Barriers || effects[f].Shared)
+		if f.Kernel {
+			waits := effects[f].Barriers || effects[f].Shared
+			runs[f] = Runs{!waits, waits}
+		}
 		f.Body.Visit(nil, func(v *ir.Value) {
 			if v.Op == ir.Call {
-				waits[v.Call] = waits[v.Call] || waits[f]
+				runs[v.Call] = Runs{runs[v.Call].Freely || runs[f].Freely, runs[v.Call].Waiting || runs[f].Waiting}
 			}
 		})
 	}
-	tables := map[*ir.Function]*Table{}
-	for _, f := range p.Functions {
-		q := &pass{f: f, effects: effects, inLoops: map[*ir.Value]bool{}, Table: &Table{Waits: waits[f], Again: map[*ir.Value]bool{}, Stored: map[*ir.Stmt]bool{},
-			Settled: map[any]bool{}, Apart: map[*ir.Stmt]bool{}, Ordered: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
-		q.memory()
-		loops[f] = q.loops(loops)
-		if f.Kernel {
-			q.Whole = guardOf(f, effects[f])
-		}
-		tables[f] = q.Table
+	return runs
+}
+
+// Of returns the table of a function, for kernels that wait at barriers or for others.
+func Of(f *ir.Function, waits bool, effects map[*ir.Function]*facts.Effects) *Table {
+	q := &pass{f: f, effects: effects, inLoops: map[*ir.Value]bool{}, Table: &Table{Waits: waits, Again: map[*ir.Value]bool{}, Stored: map[*ir.Stmt]bool{},
+		Settled: map[any]bool{}, Apart: map[*ir.Stmt]bool{}, Ordered: map[*ir.Stmt]bool{}, Looped: map[*ir.Stmt]bool{}}}
+	q.memory()
+	q.loops()
+	if f.Kernel {
+		q.Whole = guardOf(f, effects[f])
 	}
-	return tables
+	return q.Table
+}
+
+// hasLoops reports whether a function has loops, or calls one that has.
+func hasLoops(f *ir.Function) (has bool) {
+	f.Body.Visit(func(s *ir.Stmt) { has = has || s.Do == ir.Loop }, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
+	return has
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/ir"
 )
 
-// loops finds loops that need another form, and reports whether the function has loops, or calls a function that has.
-func (q *pass) loops(known map[*ir.Function]bool) (has bool) {
+// loops finds loops that need another form.
+func (q *pass) loops() {
+	has := false
 	q.f.Body.Visit(func(s *ir.Stmt) {
 		switch s.Do {
 		case ir.Loop:
@@ -17,11 +18,10 @@ func (q *pass) loops(known map[*ir.Function]bool) (has bool) {
 		case ir.Return:
 			q.Looped[s] = q.f.Kernel && has
 		}
-	}, func(v *ir.Value) { has = has || v.Op == ir.Call && known[v.Call] })
+	}, func(v *ir.Value) { has = has || v.Op == ir.Call && hasLoops(v.Call) })
 	// Drivers that end the loops of a thread after some number of rounds do so for all of its loops from then on. A kernel with loops can ask at its end
 	// whether the device still runs loops. Only a launch that may pass the number of rounds has the question compiled in.
 	q.Loops = q.f.Kernel && has
-	return has
 }
 
 // apart reports whether threads may take different numbers of rounds of a loop that has another loop in it. Functions may have loops, also those of packages
