@@ -15,7 +15,7 @@ import (
 type text struct {
 	c     string
 	level int
-	op    string // of a binary operation
+	op    string // of a binary operation; or !
 	deep  int    // how deeply a compiler nests it, in eighths of a bracket
 }
 
@@ -79,7 +79,11 @@ func binary(op string, level int, x, y text) text {
 	case equality, relational:
 		least = additive
 	}
-	if y = y.in(least); x.level != level || level < additive && (x.op != op || level > bitwise) {
+	y = y.in(least)
+	switch {
+	case (level == equality || level == relational) && x.op == "!":
+		x = x.in(postfix)
+	case x.level != level || level < additive && (x.op != op || level > bitwise):
 		x = x.in(least)
 	}
 	return text{x.c + " " + op + " " + y.c, level, op, max(x.deep, y.deep) + 1}
@@ -119,7 +123,7 @@ func (f *values) computed(v *ir.Value) text {
 		return cast("i64", f.inGrid(v))
 	case v.Op == ir.Not:
 		x := f.value(v.Args[0]).in(unary)
-		return text{c: "!" + x.c, level: unary, deep: x.deep + 1}
+		return text{c: "!" + x.c, level: unary, op: "!", deep: x.deep + 1}
 	case v.Op == ir.Round:
 		return f.value(v.Args[0])
 	case v.Op == ir.Convert:
@@ -265,7 +269,7 @@ func (f *values) compared(v *ir.Value) text {
 	case numbers[t.Kind].c == "":
 		equal := called(f.equal(t), x, y)
 		if v.Op == ir.Ne {
-			equal = text{c: "!" + equal.c, level: unary, deep: equal.deep}
+			equal = text{c: "!" + equal.c, level: unary, op: "!", deep: equal.deep}
 		}
 		return equal
 	case v.Op == ir.Eq || v.Op == ir.Ne:
@@ -285,9 +289,13 @@ func (f *values) floats(v *ir.Value) text {
 	switch v.Op {
 	case ir.Add, ir.Sub:
 		return binary(v.Op.String(), additive, x, y)
-	case ir.Div:
-		if quirks.Constant(v.Args[1], 0) { // Rusticl divides by a zero that it knows to be one and gives anything
-			y = cast(n.c, called("GO_F32", atom("0.0f")))
+	case ir.Div: // Rusticl divides by a zero that it knows to be one and gives anything, and takes 0 / x for 0
+		zero := cast(n.c, called("GO_F32", atom("0.0f")))
+		if quirks.Constant(v.Args[0], 0) {
+			x = zero
+		}
+		if quirks.Constant(v.Args[1], 0) {
+			y = zero
 		}
 	}
 	return binary(v.Op.String(), product, x, y)
