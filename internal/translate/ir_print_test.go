@@ -5,12 +5,15 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/cprint"
 )
 
-var fromRepresentation = flag.Bool("printed", false, "run the C text that is printed from the representation")
+var fromRepresentation = flag.Bool("printed", false, "run the C text that is printed from the representation, and not that of the old translation")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -25,4 +28,54 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// The text has the form that the kernel has in Go.
+func TestPrintedText(t *testing.T) {
+	t.Parallel()
+	p, err := translate.Checked(`package p
+
+import "github.com/go-halyard/halyard/kernel/grid"
+
+//halyard:kernel
+func saxpy(t grid.Thread, a float32, x, y []float32) {
+	if i := t.Global(0); i < len(y) {
+		y[i] += a * x[i]
+	}
+}
+
+//halyard:kernel
+func first(t grid.Thread, x []int32, at []int32) {
+	s := grid.Shared[[8]int32](t)
+	me := t.Local(0)
+rows:
+	for row := me; row < len(at); row += 8 {
+		at[row] = -1
+		for k := range 8 {
+			switch v := x[row*8+k]; {
+			case v > 0:
+				at[row] = int32(k)
+				continue rows
+			case v < 0:
+				break rows
+			}
+		}
+	}
+	s[me&7] = at[0] - int32(me)
+	t.Barrier()
+	at[me] = max(s[0], ^s[me%3], 7)
+}
+`)
+	require.NoError(t, err)
+	program, err := build.Program(p)
+	require.NoError(t, err)
+	made := cprint.Print(program)
+	assert.Equal(t, []string{"k.go:8", "k.go:18", "k.go:20", "k.go:22", "k.go:29", "k.go:31"}, made.Sites)
+	const text = "testdata/printed.c"
+	if *rewritten {
+		require.NoError(t, os.WriteFile(text, []byte(made.C), 0o600))
+	}
+	want, err := os.ReadFile(text)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), made.C)
 }

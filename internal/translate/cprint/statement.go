@@ -179,7 +179,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 		}
 	}
 	f.line("i32 %s = %d;", which, other)
-	flat := tests > mostLadder
+	flat, nested := tests > mostLadder, 0
 	for i, c := range clauses {
 		for _, t := range c.Tests {
 			if flat && !constants {
@@ -191,7 +191,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 			}
 			f.line("if (%s) {", f.value(t.Cond).c)
 			f.line("\t%s = %d;", which, i)
-			if flat {
+			if nested++; flat || nested == tests {
 				f.line("}")
 			} else {
 				f.line("} else {")
@@ -204,7 +204,7 @@ func (f *function) choose(clauses []*ir.Clause) {
 		}
 	}
 	if !flat {
-		for range tests {
+		for range tests - 1 {
 			f.depth--
 			f.line("}")
 		}
