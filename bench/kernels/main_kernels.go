@@ -50,30 +50,23 @@ KERNEL void k_treeSum(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_sums, i64 
 		if (THREADS(0) < 256) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(((i64)INDEX(0)), h_x_n, 0)];
-	{
-		i64 h_half = ((i64)128);
-		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]));
-				}
-			}
+	i64 h_me = (i64)THREAD(0);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 0)];
+	i64 h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 1)]);
 		}
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
-		}
+	if (h_me == 0) {
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
@@ -87,32 +80,25 @@ KERNEL void k_bitonic(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(((i64)INDEX(0)), h_x_n, 3)];
-	{
-		i64 h_size = ((i64)2);
-		GO_ORDERED for (; (h_size <= ((i64)256)); h_size = ((i64)((u64)h_size * (u64)((i64)2)))) {
-			{
-				i64 h_apart = ((i64)(h_size / ((i64)2)));
-				GO_ORDERED for (; (h_apart > ((i64)0)); h_apart = ((i64)(h_apart / ((i64)2)))) {
-					BARRIER();
-					{
-						i64 h_other = ((i64)(h_me ^ h_apart));
-						if (((h_other > h_me) && ((GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) > GO_ONCE(h_part.a[GO_AT(h_other, 256, 4)])) == (((i64)(h_me & h_size)) == ((i64)0))))) {
-							i64 v_3 = h_me;
-							i64 v_4 = h_other;
-							f32 v_5 = GO_ONCE(h_part.a[GO_AT(h_other, 256, 5)]);
-							f32 v_6 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]);
-							GO_ONCE(h_part.a[GO_AT(v_3, 256, 5)]) = v_5;
-							GO_ONCE(h_part.a[GO_AT(v_4, 256, 5)]) = v_6;
-						}
-					}
-				}
+	i64 h_me = (i64)THREAD(0);
+	GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT((i64)INDEX(0), h_x_n, 3)];
+	i64 h_size = 2;
+	GO_ORDERED for (; h_size <= 256; h_size = (i64)((u64)h_size * 2)) {
+		i64 h_apart = h_size / 2;
+		GO_ORDERED for (; h_apart > 0; h_apart = h_apart / 2) {
+			BARRIER();
+			i64 h_other = h_me ^ h_apart;
+			if (h_other > h_me && (GO_ONCE(h_part.a[GO_AT(h_me, 256, 4)]) > GO_ONCE(h_part.a[GO_AT(h_other, 256, 4)])) == ((h_me & h_size) == 0)) {
+				f32 v_3 = GO_ONCE(h_part.a[GO_AT(h_other, 256, 5)]);
+				f32 v_4 = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]);
+				GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = v_3;
+				GO_ONCE(h_part.a[GO_AT(h_other, 256, 5)]) = v_4;
 			}
 		}
 	}
 	BARRIER();
-	h_y[GO_AT(((i64)INDEX(0)), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
+	h_y[GO_AT((i64)INDEX(0), h_y_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
+	GO_LOOPED
 }
 `})
 
@@ -188,14 +174,14 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 					me := tx
 //line barriers.go:16
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:192
+//line main_kernels.go:178
 				}
 			}
 		}
 	}
 //line barriers.go:17
 	for half := sorted / 2; half > 0; half /= 2 {
-//line main_kernels.go:199
+//line main_kernels.go:185
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -207,13 +193,13 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 //line barriers.go:20
 							part[me] += part[me+half]
 						}
-//line main_kernels.go:211
+//line main_kernels.go:197
 					}
 				}
 			}
 		}
 	}
-//line main_kernels.go:217
+//line main_kernels.go:203
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -223,7 +209,7 @@ func treeSumPhases(b *kernel.Block, x []float32, sums grid.Out[float32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line main_kernels.go:227
+//line main_kernels.go:213
 			}
 		}
 	}
@@ -252,17 +238,17 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:34
 					part[me] = x[(firstX + tx)]
-//line main_kernels.go:256
+//line main_kernels.go:242
 				}
 			}
 		}
 	}
 //line barriers.go:35
 	for size := 2; size <= sorted; size *= 2 {
-//line main_kernels.go:263
+//line main_kernels.go:249
 //line barriers.go:36
 		for apart := size / 2; apart > 0; apart /= 2 {
-//line main_kernels.go:266
+//line main_kernels.go:252
 			for tz := range int(b.Size[2]) {
 				for ty := range int(b.Size[1]) {
 					for tx := range int(b.Size[0]) {
@@ -272,14 +258,14 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 						if other := me ^ apart; other > me && (part[me] > part[other]) == (me&size == 0) {
 							part[me], part[other] = part[other], part[me]
 						}
-//line main_kernels.go:276
+//line main_kernels.go:262
 					}
 				}
 			}
 		}
-//line main_kernels.go:281
+//line main_kernels.go:267
 	}
-//line main_kernels.go:283
+//line main_kernels.go:269
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count_ := int(b.Size[0])
@@ -296,7 +282,7 @@ func bitonicPhases(b *kernel.Block, x []float32, y grid.Out[float32]) {
 					me := tx
 //line barriers.go:44
 					y[(firstX + tx)] = part[me]
-//line main_kernels.go:300
+//line main_kernels.go:286
 				}
 			}
 		}

@@ -153,39 +153,31 @@ var kernels = kernel.New(kernel.Source{Name: "vectors", Go: kernel.Functions{
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_y[GO_AT(h_i_1, h_y_n, 0)] = (h_y[GO_AT(h_i_1, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i_1, h_x_n, 0)]));
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_y_n)) {
-				h_y[GO_AT(h_i, h_y_n, 0)] = (h_y[GO_AT(h_i, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i, h_x_n, 0)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_y_n) {
+			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 }
 
 KERNEL void k_heat(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)INDEX(1)) + (u64)((i64)1))) * (u64)h_n)) + (u64)((i64)INDEX(0))));
-	{
-		if ((h_j >= h_n)) {
-			return;
-		}
+	i64 h_j = (i64)INDEX(0);
+	i64 h_i = (i64)((INDEX(1) + 1) * (u64)h_n + INDEX(0));
+	if (h_j >= h_n) {
+		return;
 	}
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
-	{
-		if ((h_j > ((i64)0))) {
-			h_left = h_from[GO_AT(((i64)((u64)h_i - (u64)((i64)1))), h_from_n, 1)];
-		}
+	if (h_j > 0) {
+		h_left = h_from[GO_AT((i64)((u64)h_i - 1), h_from_n, 1)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_right = h_from[GO_AT(((i64)((u64)h_i + (u64)((i64)1))), h_from_n, 2)];
-		}
+	if (h_j < (i64)((u64)h_n - 1)) {
+		h_right = h_from[GO_AT((i64)((u64)h_i + 1), h_from_n, 2)];
 	}
-	h_to[GO_AT(h_i, h_to_n, 3)] = (h_from[GO_AT(h_i, h_from_n, 3)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_i - (u64)h_n)), h_from_n, 3)] + h_from[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_from_n, 3)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_i, h_from_n, 3)]))));
+	h_to[GO_AT(h_i, h_to_n, 3)] = h_from[GO_AT(h_i, h_from_n, 3)] + 0.1f * (h_from[GO_AT((i64)((u64)h_i - (u64)h_n), h_from_n, 3)] + h_from[GO_AT((i64)((u64)h_i + (u64)h_n), h_from_n, 3)] + h_left + h_right - 4.0f * h_from[GO_AT(h_i, h_from_n, 3)]);
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -194,42 +186,34 @@ FUNCTION f32 f_root(f32 h_x) {
 
 KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py, i64 h_py_n, const GLOBAL f32 *h_pz, i64 h_pz_n, const GLOBAL f32 *h_mass, i64 h_mass_n, GLOBAL f32 *h_ax, i64 h_ax_n, GLOBAL f32 *h_ay, i64 h_ay_n, GLOBAL f32 *h_az, i64 h_az_n GO_FAULTS) {
 	if (GO_WHOLE(h_px_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_x_1 = h_px[GO_AT(h_i_1, h_px_n, 4)];
-		f32 h_y_1 = h_py[GO_AT(h_i_1, h_py_n, 4)];
-		f32 h_z_1 = h_pz[GO_AT(h_i_1, h_pz_n, 4)];
-		f32 h_sx_1 = 0.0f;
-		f32 h_sy_1 = 0.0f;
-		f32 h_sz_1 = 0.0f;
-		{
-			GO_ORDERED for (i64 v_10 = 0; v_10 < h_px_n; v_10++) {
-				i64 h_k_1 = v_10;
-				f32 h_dx_1 = (h_px[GO_AT(h_k_1, h_px_n, 5)] - h_x_1);
-				f32 h_dy_1 = (h_py[GO_AT(h_k_1, h_py_n, 5)] - h_y_1);
-				f32 h_dz_1 = (h_pz[GO_AT(h_k_1, h_pz_n, 5)] - h_z_1);
-				f32 h_d_1 = ((((h_dx_1 * h_dx_1) + (h_dy_1 * h_dy_1)) + (h_dz_1 * h_dz_1)) + 0.01f);
-				f32 v_12 = f_root(h_d_1);
-				f32 h_pull_1 = (h_mass[GO_AT(h_k_1, h_mass_n, 6)] / (h_d_1 * v_12));
-				h_sx_1 = (h_sx_1 + (h_dx_1 * h_pull_1));
-				h_sy_1 = (h_sy_1 + (h_dy_1 * h_pull_1));
-				h_sz_1 = (h_sz_1 + (h_dz_1 * h_pull_1));
-			}
+		i64 h_i = (i64)INDEX(0);
+		f32 h_x = h_px[GO_AT(h_i, h_px_n, 4)];
+		f32 h_y = h_py[GO_AT(h_i, h_py_n, 4)];
+		f32 h_z = h_pz[GO_AT(h_i, h_pz_n, 4)];
+		f32 h_sx = 0.0f;
+		f32 h_sy = 0.0f;
+		f32 h_sz = 0.0f;
+		GO_ORDERED for (i64 h_k = 0; h_k < h_px_n; h_k++) {
+			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 5)] - h_x;
+			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 5)] - h_y;
+			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 5)] - h_z;
+			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+			f32 v_2 = f_root(h_d);
+			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 6)] / (h_d * v_2);
+			h_sx = h_sx + h_dx * h_pull;
+			h_sy = h_sy + h_dy * h_pull;
+			h_sz = h_sz + h_dz * h_pull;
 		}
-		i64 v_13 = h_i_1;
-		i64 v_14 = h_i_1;
-		i64 v_15 = h_i_1;
-		f32 v_16 = h_sx_1;
-		f32 v_17 = h_sy_1;
-		f32 v_18 = h_sz_1;
-		h_ax[GO_AT(v_13, h_ax_n, 7)] = v_16;
-		h_ay[GO_AT(v_14, h_ay_n, 7)] = v_17;
-		h_az[GO_AT(v_15, h_az_n, 7)] = v_18;
+		f32 v_3 = h_sx;
+		f32 v_4 = h_sy;
+		f32 v_5 = h_sz;
+		h_ax[GO_AT(h_i, h_ax_n, 7)] = v_3;
+		h_ay[GO_AT(h_i, h_ay_n, 7)] = v_4;
+		h_az[GO_AT(h_i, h_az_n, 7)] = v_5;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_px_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_px_n) {
+			return;
 		}
 		f32 h_x = h_px[GO_AT(h_i, h_px_n, 4)];
 		f32 h_y = h_py[GO_AT(h_i, h_py_n, 4)];
@@ -237,187 +221,157 @@ KERNEL void k_attract(const GLOBAL f32 *h_px, i64 h_px_n, const GLOBAL f32 *h_py
 		f32 h_sx = 0.0f;
 		f32 h_sy = 0.0f;
 		f32 h_sz = 0.0f;
-		{
-			GO_ORDERED for (i64 v_1 = 0; v_1 < h_px_n; v_1++) {
-				i64 h_k = v_1;
-				f32 h_dx = (h_px[GO_AT(h_k, h_px_n, 5)] - h_x);
-				f32 h_dy = (h_py[GO_AT(h_k, h_py_n, 5)] - h_y);
-				f32 h_dz = (h_pz[GO_AT(h_k, h_pz_n, 5)] - h_z);
-				f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
-				f32 v_3 = f_root(h_d);
-				f32 h_pull = (h_mass[GO_AT(h_k, h_mass_n, 6)] / (h_d * v_3));
-				h_sx = (h_sx + (h_dx * h_pull));
-				h_sy = (h_sy + (h_dy * h_pull));
-				h_sz = (h_sz + (h_dz * h_pull));
-			}
+		GO_ORDERED for (i64 h_k = 0; h_k < h_px_n; h_k++) {
+			f32 h_dx = h_px[GO_AT(h_k, h_px_n, 5)] - h_x;
+			f32 h_dy = h_py[GO_AT(h_k, h_py_n, 5)] - h_y;
+			f32 h_dz = h_pz[GO_AT(h_k, h_pz_n, 5)] - h_z;
+			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+			f32 v_2 = f_root(h_d);
+			f32 h_pull = h_mass[GO_AT(h_k, h_mass_n, 6)] / (h_d * v_2);
+			h_sx = h_sx + h_dx * h_pull;
+			h_sy = h_sy + h_dy * h_pull;
+			h_sz = h_sz + h_dz * h_pull;
 		}
-		i64 v_4 = h_i;
-		i64 v_5 = h_i;
-		i64 v_6 = h_i;
-		f32 v_7 = h_sx;
-		f32 v_8 = h_sy;
-		f32 v_9 = h_sz;
-		h_ax[GO_AT(v_4, h_ax_n, 7)] = v_7;
-		h_ay[GO_AT(v_5, h_ay_n, 7)] = v_8;
-		h_az[GO_AT(v_6, h_az_n, 7)] = v_9;
+		f32 v_3 = h_sx;
+		f32 v_4 = h_sy;
+		f32 v_5 = h_sz;
+		h_ax[GO_AT(h_i, h_ax_n, 7)] = v_3;
+		h_ay[GO_AT(h_i, h_ay_n, 7)] = v_4;
+		h_az[GO_AT(h_i, h_az_n, 7)] = v_5;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
-	{
-		if ((((i64)INDEX(0)) >= ((i64)h_n))) {
-			return;
-		}
+	if ((i64)INDEX(0) >= (i64)h_n) {
+		return;
 	}
-	f32 h_step = (2.4f / ((f32)h_n));
-	f32 h_a = ((-1.7f) + (h_step * GO_F32(((i64)INDEX(0)))));
-	f32 h_b = ((-0.2f) + (h_step * GO_F32(((i64)INDEX(1)))));
+	f32 h_step = 2.4f / (f32)h_n;
+	f32 h_a = -1.7f + h_step * GO_F32((i64)INDEX(0));
+	f32 h_b = -0.2f + h_step * GO_F32((i64)INDEX(1));
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
-	{
-		GO_ORDERED for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
-			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_a);
-			f32 v_3 = (((2.0f * h_x) * h_y) + h_b);
-			h_x = v_2;
-			h_y = v_3;
-			h_count = ((i32)((u32)h_count + (u32)1));
-		}
+	GO_ORDERED for (; h_count < h_limit && h_x * h_x + h_y * h_y <= 4.0f; ) {
+		f32 v_2 = h_x * h_x - h_y * h_y + h_a;
+		f32 v_3 = 2.0f * h_x * h_y + h_b;
+		h_x = v_2;
+		h_y = v_3;
+		h_count = (i32)((u32)h_count + 1);
 	}
-	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 8)] = ((u16)h_count);
+	h_out[GO_AT((i64)(INDEX(1) * (u64)(i64)h_n + INDEX(0)), h_out_n, 8)] = (u16)h_count;
 	GO_LOOPED
 }
 #ifdef HALYARD_FLOAT64
 
 KERNEL void k_products(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_sums, i64 h_sums_n, i64 h_each GO_FAULTS) {
-	i64 h_i = ((i64)INDEX(0));
+	i64 h_i = (i64)INDEX(0);
 	f64 h_sum = 0.0;
-	{
-		if ((h_i >= h_sums_n)) {
-			return;
-		}
+	if (h_i >= h_sums_n) {
+		return;
 	}
-	{
-		i64 v_1 = h_each;
-		GO_ORDERED for (i64 v_2 = 0; v_2 < v_1; v_2++) {
-			i64 h_k = v_2;
-			h_sum = (h_sum + (h_a[GO_AT(((i64)((u64)((i64)((u64)h_k * (u64)h_sums_n)) + (u64)h_i)), h_a_n, 9)] * h_b[GO_AT(((i64)((u64)((i64)((u64)h_k * (u64)h_sums_n)) + (u64)h_i)), h_b_n, 9)]));
-		}
+	GO_ORDERED for (i64 h_k = 0; h_k < h_each; h_k++) {
+		h_sum = h_sum + h_a[GO_AT((i64)((u64)h_k * (u64)h_sums_n + (u64)h_i), h_a_n, 9)] * h_b[GO_AT((i64)((u64)h_k * (u64)h_sums_n + (u64)h_i), h_b_n, 9)];
 	}
 	h_sums[GO_AT(h_i, h_sums_n, 10)] = h_sum;
 	GO_LOOPED
 }
-#endif
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);
-	i32 h_e = ((i32)((u32)((i32)((u32)(h_bits >> 23))) - (u32)127));
-	f32 h_m = BITS_F32(((u32)(((u32)(h_bits & ((u32)8388607))) | ((u32)1065353216))));
-	{
-		if ((h_m > 1.4142135f)) {
-			h_m = (h_m * 0.5f);
-			h_e = ((i32)((u32)h_e + (u32)1));
-		}
+	i32 h_e = (i32)((u32)(i32)(h_bits >> 23) - 127);
+	f32 h_m = BITS_F32((h_bits & 8388607) | 1065353216);
+	if (h_m > 1.4142135f) {
+		h_m = h_m * 0.5f;
+		h_e = (i32)((u32)h_e + 1);
 	}
-	f32 h_z = ((h_m - 1.0f) / (h_m + 1.0f));
-	f32 h_zz = (h_z * h_z);
-	f32 h_p = ((h_zz * 0.22222222f) + 0.2857143f);
-	h_p = ((h_p * h_zz) + 0.4f);
-	h_p = ((h_p * h_zz) + 0.6666667f);
-	h_p = ((h_p * h_zz) + 2.0f);
-	return ((h_p * h_z) + (((f32)h_e) * 0.6931472f));
+	f32 h_z = (h_m - 1.0f) / (h_m + 1.0f);
+	f32 h_zz = h_z * h_z;
+	f32 h_p = h_zz * 0.22222222f + 0.2857143f;
+	h_p = h_p * h_zz + 0.4f;
+	h_p = h_p * h_zz + 0.6666667f;
+	h_p = h_p * h_zz + 2.0f;
+	return h_p * h_z + (f32)h_e * 0.6931472f;
 }
 
 FUNCTION f32 f_power(f32 h_x) {
-	{
-		if ((h_x < (-80.0f))) {
-			return 0.0f;
-		}
+	if (h_x < -80.0f) {
+		return 0.0f;
 	}
-	f32 h_n = (h_x * 1.442695f);
-	{
-		if ((h_n < 0.0f)) {
-			h_n = (h_n - 0.5f);
-		} else {
-			{
-				h_n = (h_n + 0.5f);
-			}
-		}
+	f32 h_n = h_x * 1.442695f;
+	if (h_n < 0.0f) {
+		h_n = h_n - 0.5f;
+	} else {
+		h_n = h_n + 0.5f;
 	}
 	i32 h_whole = go_f32_i32(h_n);
-	f32 h_r = ((h_x - (((f32)h_whole) * 0.6933594f)) + (((f32)h_whole) * 0.00021219444f));
-	f32 h_p = ((h_r * 0.00019875691f) + 0.0013981999f);
-	h_p = ((h_p * h_r) + 0.008333452f);
-	h_p = ((h_p * h_r) + 0.041665796f);
-	h_p = ((h_p * h_r) + 0.16666666f);
-	h_p = ((h_p * h_r) + 0.5f);
-	h_p = ((((h_p * h_r) * h_r) + h_r) + 1.0f);
-	return (h_p * BITS_F32(((u32)((u32)((u32)((i32)((u32)h_whole + (u32)127))) << 23))));
+	f32 h_r = h_x - (f32)h_whole * 0.6933594f + (f32)h_whole * 0.00021219444f;
+	f32 h_p = h_r * 0.00019875691f + 0.0013981999f;
+	h_p = h_p * h_r + 0.008333452f;
+	h_p = h_p * h_r + 0.041665796f;
+	h_p = h_p * h_r + 0.16666666f;
+	h_p = h_p * h_r + 0.5f;
+	h_p = h_p * h_r * h_r + h_r + 1.0f;
+	return h_p * BITS_F32((u32)((u32)(u32)(i32)((u32)h_whole + 127) << 23));
 }
 
 FUNCTION f32 f_normal(f32 h_d) {
 	f32 h_x = h_d;
-	{
-		if ((h_x < 0.0f)) {
-			h_x = (-h_x);
-		}
+	if (h_x < 0.0f) {
+		h_x = -h_x;
 	}
-	f32 h_k = (1.0f / (1.0f + (0.2316419f * h_x)));
-	f32 h_p = ((1.3302745f * h_k) - 1.8212559f);
-	h_p = ((h_p * h_k) + 1.7814779f);
-	h_p = ((h_p * h_k) - 0.35656378f);
-	h_p = ((h_p * h_k) + 0.31938154f);
-	f32 v_1 = f_power((-((h_x * h_x) * 0.5f)));
-	f32 h_above = ((0.3989423f * v_1) * (h_p * h_k));
-	{
-		if ((h_d < 0.0f)) {
-			return h_above;
-		}
+	f32 h_k = 1.0f / (1.0f + 0.2316419f * h_x);
+	f32 h_p = 1.3302745f * h_k - 1.8212559f;
+	h_p = h_p * h_k + 1.7814779f;
+	h_p = h_p * h_k - 0.35656378f;
+	h_p = h_p * h_k + 0.31938154f;
+	f32 v_1 = f_power(-(h_x * h_x * 0.5f));
+	f32 h_above = 0.3989423f * v_1 * (h_p * h_k);
+	if (h_d < 0.0f) {
+		return h_above;
 	}
-	return (1.0f - h_above);
+	return 1.0f - h_above;
 }
 
 KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
 	if (GO_WHOLE(h_share_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_s_1 = h_share[GO_AT(h_i_1, h_share_n, 11)];
-		f32 h_k_1 = h_strike[GO_AT(h_i_1, h_strike_n, 11)];
-		f32 h_y_1 = h_years[GO_AT(h_i_1, h_years_n, 11)];
-		f32 h_spread_1 = (h_volatility * sqrt(h_y_1));
-		f32 v_5 = f_logarithm((h_s_1 / h_k_1));
-		f32 h_d1_1 = ((v_5 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y_1)) / h_spread_1);
-		f32 h_d2_1 = (h_d1_1 - h_spread_1);
-		f32 v_6 = f_power((-(h_rate * h_y_1)));
-		f32 h_discounted_1 = (h_k_1 * v_6);
-		f32 v_7 = f_normal(h_d1_1);
-		f32 v_8 = f_normal(h_d2_1);
-		f32 h_c_1 = ((h_s_1 * v_7) - (h_discounted_1 * v_8));
-		h_call[GO_AT(h_i_1, h_call_n, 12)] = h_c_1;
-		h_put[GO_AT(h_i_1, h_put_n, 13)] = ((h_c_1 - h_s_1) + h_discounted_1);
+		i64 h_i = (i64)INDEX(0);
+		f32 h_s = h_share[GO_AT(h_i, h_share_n, 11)];
+		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 11)];
+		f32 h_y = h_years[GO_AT(h_i, h_years_n, 11)];
+		f32 h_spread = h_volatility * sqrt(h_y);
+		f32 v_1 = f_logarithm(h_s / h_k);
+		f32 h_d1 = (v_1 + (h_rate + h_volatility * h_volatility * 0.5f) * h_y) / h_spread;
+		f32 h_d2 = h_d1 - h_spread;
+		f32 v_2 = f_power(-(h_rate * h_y));
+		f32 h_discounted = h_k * v_2;
+		f32 v_3 = f_normal(h_d1);
+		f32 v_4 = f_normal(h_d2);
+		f32 h_c = h_s * v_3 - h_discounted * v_4;
+		h_call[GO_AT(h_i, h_call_n, 12)] = h_c;
+		h_put[GO_AT(h_i, h_put_n, 13)] = h_c - h_s + h_discounted;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_share_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_share_n) {
+			return;
 		}
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 11)];
 		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 11)];
 		f32 h_y = h_years[GO_AT(h_i, h_years_n, 11)];
-		f32 h_spread = (h_volatility * sqrt(h_y));
-		f32 v_1 = f_logarithm((h_s / h_k));
-		f32 h_d1 = ((v_1 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y)) / h_spread);
-		f32 h_d2 = (h_d1 - h_spread);
-		f32 v_2 = f_power((-(h_rate * h_y)));
-		f32 h_discounted = (h_k * v_2);
+		f32 h_spread = h_volatility * sqrt(h_y);
+		f32 v_1 = f_logarithm(h_s / h_k);
+		f32 h_d1 = (v_1 + (h_rate + h_volatility * h_volatility * 0.5f) * h_y) / h_spread;
+		f32 h_d2 = h_d1 - h_spread;
+		f32 v_2 = f_power(-(h_rate * h_y));
+		f32 h_discounted = h_k * v_2;
 		f32 v_3 = f_normal(h_d1);
 		f32 v_4 = f_normal(h_d2);
-		f32 h_c = ((h_s * v_3) - (h_discounted * v_4));
+		f32 h_c = h_s * v_3 - h_discounted * v_4;
 		h_call[GO_AT(h_i, h_call_n, 12)] = h_c;
-		h_put[GO_AT(h_i, h_put_n, 13)] = ((h_c - h_s) + h_discounted);
+		h_put[GO_AT(h_i, h_put_n, 13)] = h_c - h_s + h_discounted;
 	}
 }
+#endif
 `})
 
 var (
@@ -614,7 +568,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:618
+//line vectors_kernels.go:572
 				}
 				{
 					at := at + 1
@@ -624,7 +578,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line vectors_kernels.go:628
+//line vectors_kernels.go:582
 				}
 			}
 			if at < count {
@@ -634,7 +588,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line vectors_kernels.go:638
+//line vectors_kernels.go:592
 			}
 			x_ = to - 1
 			continue
@@ -643,7 +597,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line vectors_kernels.go:647
+//line vectors_kernels.go:601
 	}
 }
 
@@ -689,7 +643,7 @@ threads:
 					right = from1[grid.At(at, i+1)]
 				}
 				to2[grid.At(at, i)] = from3[grid.At(at, i)] + float32(0.1*(from4[grid.At(at, i-n)]+from5[grid.At(at, i+n)]+left+right-float32(4*from3[grid.At(at, i)])))
-//line vectors_kernels.go:693
+//line vectors_kernels.go:647
 			}
 			x = to_ - 1
 			continue
@@ -707,7 +661,7 @@ threads:
 			right = from[i+1]
 		}
 		to[i] = from[i] + float32(0.1*(from[i-n]+from[i+n]+left+right-float32(4*from[i])))
-//line vectors_kernels.go:711
+//line vectors_kernels.go:665
 	}
 }
 
@@ -734,7 +688,7 @@ threads:
 			sz += float32(dz * pull)
 		}
 		ax[i], ay[i], az[i] = sx, sy, sz
-//line vectors_kernels.go:738
+//line vectors_kernels.go:692
 	}
 }
 
@@ -757,7 +711,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line vectors_kernels.go:761
+//line vectors_kernels.go:715
 	}
 }
 
@@ -777,7 +731,7 @@ threads:
 			sum += float64(a[k*len(sums)+i] * b[k*len(sums)+i])
 		}
 		sums[i] = sum
-//line vectors_kernels.go:781
+//line vectors_kernels.go:735
 	}
 }
 
@@ -821,7 +775,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line vectors_kernels.go:825
+//line vectors_kernels.go:779
 			}
 			x = to - 1
 			continue
@@ -839,7 +793,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line vectors_kernels.go:843
+//line vectors_kernels.go:797
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/go-halyard/halyard/hal"
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
+	"github.com/go-halyard/halyard/internal/translate/cprint"
 	"github.com/go-halyard/halyard/internal/translate/launches"
 	"github.com/go-halyard/halyard/kernel"
 )
@@ -95,6 +96,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 			p.PTX = func(c string) (string, error) { return o.compile(ctx, p.Name, c) }
 		}
 		p.Launches = launches.Of
+		p.Portable = portable
 		made, err := p.Translate()
 		if found := (translate.Errors)(nil); errors.As(err, &found) {
 			all = append(all, found...)
@@ -257,6 +259,16 @@ func short(dir, path string) string {
 		return rel
 	}
 	return path
+}
+
+// portable prints the kernels of a package in C.
+func portable(p *translate.Package) (c string, sites []string, err error) {
+	program, err := build.Program(p)
+	if err != nil {
+		return "", nil, err
+	}
+	made := cprint.Print(program)
+	return made.C, made.Sites, nil
 }
 
 // compile compiles a translation to PTX, with the options of a launch that compiles it.

@@ -40,36 +40,26 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 }, Portable: `FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
 
 KERNEL void k_rowsLaplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n, i64 h_above, i64 h_below GO_FAULTS) {
-	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)INDEX(1));
-	{
-		if (((h_i >= go_div_i64(h_q_n, h_n)) || (h_j >= h_n))) {
-			return;
-		}
+	i64 h_j = (i64)INDEX(0);
+	i64 h_i = (i64)INDEX(1);
+	if (h_i >= go_div_i64(h_q_n, h_n) || h_j >= h_n) {
+		return;
 	}
-	i64 h_at = ((i64)((u64)((i64)((u64)((i64)((u64)h_i + (u64)h_above)) * (u64)h_n)) + (u64)h_j));
-	f32 h_v = (4.0f * h_p[GO_AT(h_at, h_p_n, 0)]);
-	{
-		if ((((i64)((u64)h_i + (u64)h_above)) > ((i64)0))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at - (u64)h_n)), h_p_n, 1)]);
-		}
+	i64 h_at = (i64)(((u64)h_i + (u64)h_above) * (u64)h_n + (u64)h_j);
+	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 0)];
+	if ((i64)((u64)h_i + (u64)h_above) > 0) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 1)];
 	}
-	{
-		if ((h_j > ((i64)0))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 2)]);
-		}
+	if (h_j > 0) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 3)]);
-		}
+	if (h_j < (i64)((u64)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
 	}
-	{
-		if ((((i64)((u64)h_i + (u64)((i64)1))) < ((i64)((u64)go_div_i64(h_q_n, h_n) + (u64)h_below)))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_p_n, 4)]);
-		}
+	if ((i64)((u64)h_i + 1) < (i64)((u64)go_div_i64(h_q_n, h_n) + (u64)h_below)) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 4)];
 	}
-	h_q[GO_AT(((i64)((u64)((i64)((u64)h_i * (u64)h_n)) + (u64)h_j)), h_q_n, 5)] = h_v;
+	h_q[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_q_n, 5)] = h_v;
 }
 `})
 
@@ -158,7 +148,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, i*n+j)] = v
-//line main_kernels.go:162
+//line main_kernels.go:152
 			}
 			x = to - 1
 			continue
@@ -183,7 +173,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[i*n+j] = v
-//line main_kernels.go:187
+//line main_kernels.go:177
 	}
 }
 

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("aba79ffa7133993e", map[string]kernel.Code{
+	kernels.Compiled("cb7b8573b46bb9d3", map[string]kernel.Code{
 		"rowsLaplace": {Words: `
 0AERAgERAuMpEQILDgPkKQEPCgUI677J+wb35rGKBvDYhZsGZQ80OhAGCBEBAQEFBUvn3v2iBuns/coGtmgFBgjrvsn7BvfmsYoG8NiFmwZlRwQCAQBHBAMB
 AUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBIBQ0FIyhIBQ0GIzBHAw0CRwQSBgRHAxMCSAUTACMARwQ0CxpHBDoLG0cDiAEqRwOZ

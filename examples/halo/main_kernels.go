@@ -37,33 +37,23 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"main.go smooth 35e4c6eb9653490c",
 }, Portable: `KERNEL void k_smooth(i64 h_from, const GLOBAL f32 *h_src, i64 h_src_n, GLOBAL f32 *h_dst, i64 h_dst_n GO_FAULTS) {
 	if (GO_WHOLE(h_dst_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		{
-			i64 h_j_1 = ((i64)((u64)h_from + (u64)h_i_1));
-			if (((h_j_1 == ((i64)0)) || (h_j_1 == ((i64)((u64)h_src_n - (u64)((i64)1)))))) {
-				h_dst[GO_AT(h_i_1, h_dst_n, 0)] = h_src[GO_AT(h_j_1, h_src_n, 0)];
-			} else {
-				{
-					h_dst[GO_AT(h_i_1, h_dst_n, 1)] = (((h_src[GO_AT(((i64)((u64)h_j_1 - (u64)((i64)1))), h_src_n, 1)] + h_src[GO_AT(h_j_1, h_src_n, 1)]) + h_src[GO_AT(((i64)((u64)h_j_1 + (u64)((i64)1))), h_src_n, 1)]) / 3.0f);
-				}
-			}
+		i64 h_i = (i64)INDEX(0);
+		i64 h_j = (i64)((u64)h_from + (u64)h_i);
+		if (h_j == 0 || h_j == (i64)((u64)h_src_n - 1)) {
+			h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT(h_j, h_src_n, 0)];
+		} else {
+			h_dst[GO_AT(h_i, h_dst_n, 1)] = (h_src[GO_AT((i64)((u64)h_j - 1), h_src_n, 1)] + h_src[GO_AT(h_j, h_src_n, 1)] + h_src[GO_AT((i64)((u64)h_j + 1), h_src_n, 1)]) / 3.0f;
 		}
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_dst_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_dst_n) {
+			return;
 		}
-		{
-			i64 h_j = ((i64)((u64)h_from + (u64)h_i));
-			if (((h_j == ((i64)0)) || (h_j == ((i64)((u64)h_src_n - (u64)((i64)1)))))) {
-				h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT(h_j, h_src_n, 0)];
-			} else {
-				{
-					h_dst[GO_AT(h_i, h_dst_n, 1)] = (((h_src[GO_AT(((i64)((u64)h_j - (u64)((i64)1))), h_src_n, 1)] + h_src[GO_AT(h_j, h_src_n, 1)]) + h_src[GO_AT(((i64)((u64)h_j + (u64)((i64)1))), h_src_n, 1)]) / 3.0f);
-				}
-			}
+		i64 h_j = (i64)((u64)h_from + (u64)h_i);
+		if (h_j == 0 || h_j == (i64)((u64)h_src_n - 1)) {
+			h_dst[GO_AT(h_i, h_dst_n, 0)] = h_src[GO_AT(h_j, h_src_n, 0)];
+		} else {
+			h_dst[GO_AT(h_i, h_dst_n, 1)] = (h_src[GO_AT((i64)((u64)h_j - 1), h_src_n, 1)] + h_src[GO_AT(h_j, h_src_n, 1)] + h_src[GO_AT((i64)((u64)h_j + 1), h_src_n, 1)]) / 3.0f;
 		}
 	}
 }
@@ -139,7 +129,7 @@ threads:
 				} else {
 					dst0[grid.At(at, i)] = (src2[grid.At(at, j-1)] + src1[grid.At(at, j)] + src3[grid.At(at, j+1)]) / 3
 				}
-//line main_kernels.go:143
+//line main_kernels.go:133
 			}
 			x = to - 1
 			continue
@@ -154,7 +144,7 @@ threads:
 		} else {
 			dst[i] = (src[j-1] + src[j] + src[j+1]) / 3
 		}
-//line main_kernels.go:158
+//line main_kernels.go:148
 	}
 }
 

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("fb92ed7069d9ee1b", map[string]kernel.Code{
+	kernels.Compiled("5a5944496e1fca78", map[string]kernel.Code{
 		"smooth": {Words: `
 2gIRAgERAuMpEQILCwaDAseYzeIErubRowau6NSBAwAOA+QpAQ8KBQjrvs3rBu/e0cMGAA8sMq4BEAYIEQEBAQUEtAH21v26B+nIlQMFBnf21v2iBuns/aoG
 +MKNowcABQVn9tb9ogbp7P2aAzIFBQjrvs3rBu/e0cMGAEcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMYSAUNBCMgRwMNAkcE

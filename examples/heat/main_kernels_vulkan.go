@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4f3edf565bed4144", map[string]kernel.Code{
+	kernels.Compiled("a8f187fa66876d91", map[string]kernel.Code{
 		"spread": {Words: `
 ugERAgERAuMpEQILDgPkKQEPCQUI677NgwfyyoWjBgAPMDYQBggRAQEBBQUI677NgwfyyoWjBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEgFDQUjKEcDDQJHBBIGBEcDEwJIBRMAIwBHBDALGkcENgsbRwOHASpHA5EBKkcDmwEqRwOlASpHA6YBKkcDtwEqRwO4ASoVBAEg

@@ -51,7 +51,7 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 			edges(t, in, out)
 		}
 	}),
-}, Indexes: []string{"main.go:57", "main.go:64", "main.go:36", "main.go:71"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"main.go:57", "main.go:36", "main.go:64", "main.go:71"}, Kernels: map[string]kernel.Written{
 	"greys": {Code: "k_greys", Params: []string{"rgba", "rgba.Rows()", "rgba.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:56",
 		Footprint: kernel.Footprint{Cut: [3]bool{false, true, false}, Of: greysFootprint}},
 	"blurs": {Code: "k_blurs", Params: []string{"in", "in.Rows()", "in.Cols()", "out", "out.Rows()", "out.Cols()"}, Dims: 2, DimsAt: "main.go:63",
@@ -70,73 +70,67 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"main.go line 8df73d1658e9f1de",
 }, Portable: `typedef struct { u8 a[4]; } T_4_u8;
 typedef u8 go_size_T_4_u8[sizeof(T_4_u8) == 4 ? 1 : -1];
-FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
-FUNCTION i32 go_max_i32(i32 x, i32 y) { return y > x ? y : x; }
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION i32 go_min_i32(i32 x, i32 y) { return y < x ? y : x; }
+FUNCTION i32 go_max_i32(i32 x, i32 y) { return y > x ? y : x; }
 
 FUNCTION u8 f_grey(T_4_u8 h_p) {
-	return ((u8)((i32)(((i32)((u32)((i32)((u32)((i32)((u32)((i32)((u32)77 * (u32)((i32)h_p.a[0]))) + (u32)((i32)((u32)150 * (u32)((i32)h_p.a[1]))))) + (u32)((i32)((u32)29 * (u32)((i32)h_p.a[2]))))) + (u32)128)) >> 8)));
+	return (u8)((i32)(77 * (u32)(i32)h_p.a[0] + 150 * (u32)(i32)h_p.a[1] + 29 * (u32)(i32)h_p.a[2] + 128) >> 8);
 }
 
 KERNEL void k_greys(const GLOBAL T_4_u8 *h_rgba, i64 h_rgba_n, i64 h_rgba_m, GLOBAL u8 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	{
-		i64 h_y = ((i64)INDEX(1));
-		i64 h_x = ((i64)INDEX(0));
-		if (((h_y < h_out_n) && (h_x < h_out_m))) {
-			u8 v_1 = f_grey(h_rgba[GO_CELL(h_y, h_x, h_rgba_n, h_rgba_m, 0)]);
-			h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 0)] = v_1;
-		}
+	i64 h_y = (i64)INDEX(1);
+	i64 h_x = (i64)INDEX(0);
+	if (h_y < h_out_n && h_x < h_out_m) {
+		u8 v_1 = f_grey(h_rgba[GO_CELL(h_y, h_x, h_rgba_n, h_rgba_m, 0)]);
+		h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 0)] = v_1;
 	}
 }
 
 FUNCTION i32 f_at(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x GO_FAULTS) {
-	return ((i32)h_in[GO_CELL(go_min_i64(go_max_i64(h_y, ((i64)0)), ((i64)((u64)h_in_n - (u64)((i64)1)))), go_min_i64(go_max_i64(h_x, ((i64)0)), ((i64)((u64)h_in_m - (u64)((i64)1)))), h_in_n, h_in_m, 2)]);
+	return (i32)h_in[GO_CELL(go_min_i64(go_max_i64(h_y, 0), (i64)((u64)h_in_n - 1)), go_min_i64(go_max_i64(h_x, 0), (i64)((u64)h_in_m - 1)), h_in_n, h_in_m, 1)];
 }
 
 FUNCTION i32 f_line(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x, i64 h_dy, i64 h_dx GO_FAULTS) {
-	i32 v_1 = f_at(h_in, h_in_n, h_in_m, ((i64)((u64)h_y - (u64)h_dy)), ((i64)((u64)h_x - (u64)h_dx)) GO_PASS);
+	i32 v_1 = f_at(h_in, h_in_n, h_in_m, (i64)((u64)h_y - (u64)h_dy), (i64)((u64)h_x - (u64)h_dx) GO_PASS);
 	i32 v_2 = f_at(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
-	i32 v_3 = f_at(h_in, h_in_n, h_in_m, ((i64)((u64)h_y + (u64)h_dy)), ((i64)((u64)h_x + (u64)h_dx)) GO_PASS);
-	return ((i32)((u32)((i32)((u32)v_1 + (u32)((i32)((u32)2 * (u32)v_2)))) + (u32)v_3));
+	i32 v_3 = f_at(h_in, h_in_n, h_in_m, (i64)((u64)h_y + (u64)h_dy), (i64)((u64)h_x + (u64)h_dx) GO_PASS);
+	return (i32)((u32)v_1 + 2 * (u32)v_2 + (u32)v_3);
 }
 
 FUNCTION u8 f_blur(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x GO_FAULTS) {
-	i32 v_1 = f_line(h_in, h_in_n, h_in_m, ((i64)((u64)h_y - (u64)((i64)1))), h_x, ((i64)0), ((i64)1) GO_PASS);
-	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, h_x, ((i64)0), ((i64)1) GO_PASS);
-	i32 v_3 = f_line(h_in, h_in_n, h_in_m, ((i64)((u64)h_y + (u64)((i64)1))), h_x, ((i64)0), ((i64)1) GO_PASS);
-	return ((u8)((i32)(((i32)((u32)((i32)((u32)((i32)((u32)v_1 + (u32)((i32)((u32)2 * (u32)v_2)))) + (u32)v_3)) + (u32)8)) >> 4)));
+	i32 v_1 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y - 1), h_x, 0, 1 GO_PASS);
+	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, h_x, 0, 1 GO_PASS);
+	i32 v_3 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y + 1), h_x, 0, 1 GO_PASS);
+	return (u8)((i32)((u32)v_1 + 2 * (u32)v_2 + (u32)v_3 + 8) >> 4);
 }
 
 KERNEL void k_blurs(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL u8 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	{
-		i64 h_y = ((i64)INDEX(1));
-		i64 h_x = ((i64)INDEX(0));
-		if (((h_y < h_out_n) && (h_x < h_out_m))) {
-			u8 v_1 = f_blur(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
-			h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 1)] = v_1;
-		}
+	i64 h_y = (i64)INDEX(1);
+	i64 h_x = (i64)INDEX(0);
+	if (h_y < h_out_n && h_x < h_out_m) {
+		u8 v_1 = f_blur(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
+		h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 2)] = v_1;
 	}
 }
 
 FUNCTION u8 f_edge(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, i64 h_y, i64 h_x GO_FAULTS) {
-	i32 v_1 = f_line(h_in, h_in_n, h_in_m, h_y, ((i64)((u64)h_x + (u64)((i64)1))), ((i64)1), ((i64)0) GO_PASS);
-	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, ((i64)((u64)h_x - (u64)((i64)1))), ((i64)1), ((i64)0) GO_PASS);
-	i32 h_dx = ((i32)((u32)v_1 - (u32)v_2));
-	i32 v_3 = f_line(h_in, h_in_n, h_in_m, ((i64)((u64)h_y + (u64)((i64)1))), h_x, ((i64)0), ((i64)1) GO_PASS);
-	i32 v_4 = f_line(h_in, h_in_n, h_in_m, ((i64)((u64)h_y - (u64)((i64)1))), h_x, ((i64)0), ((i64)1) GO_PASS);
-	i32 h_dy = ((i32)((u32)v_3 - (u32)v_4));
-	return ((u8)go_min_i32(((i32)((u32)go_max_i32(h_dx, ((i32)GO_MINUS(u32, h_dx))) + (u32)go_max_i32(h_dy, ((i32)GO_MINUS(u32, h_dy))))), 255));
+	i32 v_1 = f_line(h_in, h_in_n, h_in_m, h_y, (i64)((u64)h_x + 1), 1, 0 GO_PASS);
+	i32 v_2 = f_line(h_in, h_in_n, h_in_m, h_y, (i64)((u64)h_x - 1), 1, 0 GO_PASS);
+	i32 h_dx = (i32)((u32)v_1 - (u32)v_2);
+	i32 v_3 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y + 1), h_x, 0, 1 GO_PASS);
+	i32 v_4 = f_line(h_in, h_in_n, h_in_m, (i64)((u64)h_y - 1), h_x, 0, 1 GO_PASS);
+	i32 h_dy = (i32)((u32)v_3 - (u32)v_4);
+	return (u8)go_min_i32((i32)((u32)go_max_i32(h_dx, (i32)GO_MINUS(u32, h_dx)) + (u32)go_max_i32(h_dy, (i32)GO_MINUS(u32, h_dy))), 255);
 }
 
 KERNEL void k_edges(const GLOBAL u8 *h_in, i64 h_in_n, i64 h_in_m, GLOBAL u8 *h_out, i64 h_out_n, i64 h_out_m GO_FAULTS) {
-	{
-		i64 h_y = ((i64)INDEX(1));
-		i64 h_x = ((i64)INDEX(0));
-		if (((h_y < h_out_n) && (h_x < h_out_m))) {
-			u8 v_1 = f_edge(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
-			h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 3)] = v_1;
-		}
+	i64 h_y = (i64)INDEX(1);
+	i64 h_x = (i64)INDEX(0);
+	if (h_y < h_out_n && h_x < h_out_m) {
+		u8 v_1 = f_edge(h_in, h_in_n, h_in_m, h_y, h_x GO_PASS);
+		h_out[GO_CELL(h_y, h_x, h_out_n, h_out_m, 3)] = v_1;
 	}
 }
 `})
@@ -283,7 +277,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 					}
-//line main_kernels.go:287
+//line main_kernels.go:281
 				}
 				{
 					at := at + 1
@@ -293,7 +287,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 					}
-//line main_kernels.go:297
+//line main_kernels.go:291
 				}
 			}
 			if at < count {
@@ -303,7 +297,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = grey(rgba1[grid.At(grid.At(at, y), x)])
 				}
-//line main_kernels.go:307
+//line main_kernels.go:301
 			}
 			x_ = to - 1
 			continue
@@ -312,7 +306,7 @@ func greysRow(r grid.Row, rgba grid.Matrix[[4]uint8], out grid.OutMatrix[uint8])
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, grey(rgba.At(y, x)))
 		}
-//line main_kernels.go:316
+//line main_kernels.go:310
 	}
 }
 
@@ -342,7 +336,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:346
+//line main_kernels.go:340
 				}
 				{
 					at := at + 1
@@ -352,7 +346,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 					}
-//line main_kernels.go:356
+//line main_kernels.go:350
 				}
 			}
 			if at < count {
@@ -362,7 +356,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = blur(in, y, x)
 				}
-//line main_kernels.go:366
+//line main_kernels.go:360
 			}
 			x_ = to - 1
 			continue
@@ -371,7 +365,7 @@ func blursRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, blur(in, y, x))
 		}
-//line main_kernels.go:375
+//line main_kernels.go:369
 	}
 }
 
@@ -401,7 +395,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:405
+//line main_kernels.go:399
 				}
 				{
 					at := at + 1
@@ -411,7 +405,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 					if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 						out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 					}
-//line main_kernels.go:415
+//line main_kernels.go:409
 				}
 			}
 			if at < count {
@@ -421,7 +415,7 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 				if y, x := r.Y, x_; (true || y < out.Rows()) && (true || x < out.Cols()) {
 					out0[grid.At(grid.At(at, y), x)] = edge(in, y, x)
 				}
-//line main_kernels.go:425
+//line main_kernels.go:419
 			}
 			x_ = to - 1
 			continue
@@ -430,6 +424,6 @@ func edgesRow(r grid.Row, in grid.Matrix[uint8], out grid.OutMatrix[uint8]) {
 		if y, x := r.Y, x_; y < out.Rows() && x < out.Cols() {
 			out.Set(y, x, edge(in, y, x))
 		}
-//line main_kernels.go:434
+//line main_kernels.go:428
 	}
 }

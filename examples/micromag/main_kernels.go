@@ -343,449 +343,378 @@ FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 
 FUNCTION f32 go_min_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 && y == 0 ? (copysign(1.0f, x) < 0 ? x : y) : y < x ? y : x; }
 
 KERNEL void k_fft4(i64 h_n, i64 h_columns, i64 h_stride, const GLOBAL f32 *h_cos, i64 h_cos_n, const GLOBAL f32 *h_sin, i64 h_sin_n, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	{
-		i64 h_x = ((i64)INDEX(0));
-		i64 h_i = ((i64)INDEX(1));
-		i64 h_c = ((i64)INDEX(2));
-		if ((((h_x < h_columns) && (h_i < ((i64)(h_n / ((i64)4))))) && (h_c < ((i64)3)))) {
-			i64 h_angle = ((i64)((u64)h_i - (u64)((i64)(h_i & ((i64)((u64)h_stride - (u64)((i64)1)))))));
-			i64 h_from = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)) * (u64)h_columns)) + (u64)h_x));
-			i64 h_far = ((i64)((u64)((i64)(h_n / ((i64)4))) * (u64)h_columns));
-			f32 h_sumRe = (h_re[GO_AT(h_from, h_re_n, 0)] + h_re[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)2) * (u64)h_far)))), h_re_n, 0)]);
-			f32 h_sumIm = (h_im[GO_AT(h_from, h_im_n, 0)] + h_im[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)2) * (u64)h_far)))), h_im_n, 0)]);
-			f32 h_awayRe = (h_re[GO_AT(h_from, h_re_n, 1)] - h_re[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)2) * (u64)h_far)))), h_re_n, 1)]);
-			f32 h_awayIm = (h_im[GO_AT(h_from, h_im_n, 1)] - h_im[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)2) * (u64)h_far)))), h_im_n, 1)]);
-			f32 h_nextRe = (h_re[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_re_n, 2)] + h_re[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_re_n, 2)]);
-			f32 h_nextIm = (h_im[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_im_n, 2)] + h_im[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_im_n, 2)]);
-			f32 h_sideRe = (h_re[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_re_n, 3)] - h_re[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_re_n, 3)]);
-			f32 h_sideIm = (h_im[GO_AT(((i64)((u64)h_from + (u64)h_far)), h_im_n, 3)] - h_im[GO_AT(((i64)((u64)h_from + (u64)((i64)((u64)((i64)3) * (u64)h_far)))), h_im_n, 3)]);
-			i64 h_to = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)) + (u64)((i64)((u64)((i64)3) * (u64)h_angle)))) * (u64)h_columns)) + (u64)h_x));
-			i64 h_step = ((i64)((u64)h_stride * (u64)h_columns));
-			i64 v_1 = h_to;
-			i64 v_2 = h_to;
-			f32 v_3 = (h_sumRe + h_nextRe);
-			f32 v_4 = (h_sumIm + h_nextIm);
-			GO_ONCE(h_toRe[GO_AT(v_1, h_toRe_n, 4)]) = v_3;
-			GO_ONCE(h_toIm[GO_AT(v_2, h_toIm_n, 4)]) = v_4;
-			f32 h_aRe = (h_awayRe + h_sideIm);
-			f32 h_aIm = (h_awayIm - h_sideRe);
-			f32 h_cosA = h_cos[GO_AT(h_angle, h_cos_n, 5)];
-			f32 h_sinA = h_sin[GO_AT(h_angle, h_sin_n, 5)];
-			GO_ONCE(h_toRe[GO_AT(((i64)((u64)h_to + (u64)h_step)), h_toRe_n, 6)]) = ((h_aRe * h_cosA) + (h_aIm * h_sinA));
-			GO_ONCE(h_toIm[GO_AT(((i64)((u64)h_to + (u64)h_step)), h_toIm_n, 7)]) = ((h_aIm * h_cosA) - (h_aRe * h_sinA));
-			f32 h_bRe = (h_sumRe - h_nextRe);
-			f32 h_bIm = (h_sumIm - h_nextIm);
-			f32 h_cosB = h_cos[GO_AT(((i64)((u64)((i64)2) * (u64)h_angle)), h_cos_n, 8)];
-			f32 h_sinB = h_sin[GO_AT(((i64)((u64)((i64)2) * (u64)h_angle)), h_sin_n, 8)];
-			GO_ONCE(h_toRe[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)2) * (u64)h_step)))), h_toRe_n, 9)]) = ((h_bRe * h_cosB) + (h_bIm * h_sinB));
-			GO_ONCE(h_toIm[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)2) * (u64)h_step)))), h_toIm_n, 10)]) = ((h_bIm * h_cosB) - (h_bRe * h_sinB));
-			f32 h_cRe = (h_awayRe - h_sideIm);
-			f32 h_cIm = (h_awayIm + h_sideRe);
-			f32 h_cosC = h_cos[GO_AT(((i64)((u64)((i64)3) * (u64)h_angle)), h_cos_n, 11)];
-			f32 h_sinC = h_sin[GO_AT(((i64)((u64)((i64)3) * (u64)h_angle)), h_sin_n, 11)];
-			GO_ONCE(h_toRe[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)3) * (u64)h_step)))), h_toRe_n, 12)]) = ((h_cRe * h_cosC) + (h_cIm * h_sinC));
-			GO_ONCE(h_toIm[GO_AT(((i64)((u64)h_to + (u64)((i64)((u64)((i64)3) * (u64)h_step)))), h_toIm_n, 13)]) = ((h_cIm * h_cosC) - (h_cRe * h_sinC));
-		}
+	i64 h_x = (i64)INDEX(0);
+	i64 h_i = (i64)INDEX(1);
+	i64 h_c = (i64)INDEX(2);
+	if (h_x < h_columns && h_i < h_n / 4 && h_c < 3) {
+		i64 h_angle = (i64)((u64)h_i - (u64)(h_i & (i64)((u64)h_stride - 1)));
+		i64 h_from = (i64)(((u64)h_c * (u64)h_n + (u64)h_i) * (u64)h_columns + (u64)h_x);
+		i64 h_far = (i64)((u64)(h_n / 4) * (u64)h_columns);
+		f32 h_sumRe = h_re[GO_AT(h_from, h_re_n, 0)] + h_re[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_re_n, 0)];
+		f32 h_sumIm = h_im[GO_AT(h_from, h_im_n, 0)] + h_im[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_im_n, 0)];
+		f32 h_awayRe = h_re[GO_AT(h_from, h_re_n, 1)] - h_re[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_re_n, 1)];
+		f32 h_awayIm = h_im[GO_AT(h_from, h_im_n, 1)] - h_im[GO_AT((i64)((u64)h_from + 2 * (u64)h_far), h_im_n, 1)];
+		f32 h_nextRe = h_re[GO_AT((i64)((u64)h_from + (u64)h_far), h_re_n, 2)] + h_re[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_re_n, 2)];
+		f32 h_nextIm = h_im[GO_AT((i64)((u64)h_from + (u64)h_far), h_im_n, 2)] + h_im[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_im_n, 2)];
+		f32 h_sideRe = h_re[GO_AT((i64)((u64)h_from + (u64)h_far), h_re_n, 3)] - h_re[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_re_n, 3)];
+		f32 h_sideIm = h_im[GO_AT((i64)((u64)h_from + (u64)h_far), h_im_n, 3)] - h_im[GO_AT((i64)((u64)h_from + 3 * (u64)h_far), h_im_n, 3)];
+		i64 h_to = (i64)(((u64)h_c * (u64)h_n + (u64)h_i + 3 * (u64)h_angle) * (u64)h_columns + (u64)h_x);
+		i64 h_step = (i64)((u64)h_stride * (u64)h_columns);
+		f32 v_1 = h_sumRe + h_nextRe;
+		f32 v_2 = h_sumIm + h_nextIm;
+		GO_ONCE(h_toRe[GO_AT(h_to, h_toRe_n, 4)]) = v_1;
+		GO_ONCE(h_toIm[GO_AT(h_to, h_toIm_n, 4)]) = v_2;
+		f32 h_aRe = h_awayRe + h_sideIm;
+		f32 h_aIm = h_awayIm - h_sideRe;
+		f32 h_cosA = h_cos[GO_AT(h_angle, h_cos_n, 5)];
+		f32 h_sinA = h_sin[GO_AT(h_angle, h_sin_n, 5)];
+		GO_ONCE(h_toRe[GO_AT((i64)((u64)h_to + (u64)h_step), h_toRe_n, 6)]) = h_aRe * h_cosA + h_aIm * h_sinA;
+		GO_ONCE(h_toIm[GO_AT((i64)((u64)h_to + (u64)h_step), h_toIm_n, 7)]) = h_aIm * h_cosA - h_aRe * h_sinA;
+		f32 h_bRe = h_sumRe - h_nextRe;
+		f32 h_bIm = h_sumIm - h_nextIm;
+		f32 h_cosB = h_cos[GO_AT((i64)(2 * (u64)h_angle), h_cos_n, 8)];
+		f32 h_sinB = h_sin[GO_AT((i64)(2 * (u64)h_angle), h_sin_n, 8)];
+		GO_ONCE(h_toRe[GO_AT((i64)((u64)h_to + 2 * (u64)h_step), h_toRe_n, 9)]) = h_bRe * h_cosB + h_bIm * h_sinB;
+		GO_ONCE(h_toIm[GO_AT((i64)((u64)h_to + 2 * (u64)h_step), h_toIm_n, 10)]) = h_bIm * h_cosB - h_bRe * h_sinB;
+		f32 h_cRe = h_awayRe - h_sideIm;
+		f32 h_cIm = h_awayIm + h_sideRe;
+		f32 h_cosC = h_cos[GO_AT((i64)(3 * (u64)h_angle), h_cos_n, 11)];
+		f32 h_sinC = h_sin[GO_AT((i64)(3 * (u64)h_angle), h_sin_n, 11)];
+		GO_ONCE(h_toRe[GO_AT((i64)((u64)h_to + 3 * (u64)h_step), h_toRe_n, 12)]) = h_cRe * h_cosC + h_cIm * h_sinC;
+		GO_ONCE(h_toIm[GO_AT((i64)((u64)h_to + 3 * (u64)h_step), h_toIm_n, 13)]) = h_cIm * h_cosC - h_cRe * h_sinC;
 	}
 }
 
 KERNEL void k_fft2(i64 h_n, i64 h_columns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	{
-		i64 h_x = ((i64)INDEX(0));
-		i64 h_i = ((i64)INDEX(1));
-		i64 h_c = ((i64)INDEX(2));
-		if ((((h_x < h_columns) && (h_i < ((i64)(h_n / ((i64)2))))) && (h_c < ((i64)3)))) {
-			i64 h_at = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)) * (u64)h_columns)) + (u64)h_x));
-			i64 h_far = ((i64)((u64)((i64)(h_n / ((i64)2))) * (u64)h_columns));
-			i64 v_1 = h_at;
-			i64 v_2 = h_at;
-			f32 v_3 = (h_re[GO_AT(h_at, h_re_n, 14)] + h_re[GO_AT(((i64)((u64)h_at + (u64)h_far)), h_re_n, 14)]);
-			f32 v_4 = (h_im[GO_AT(h_at, h_im_n, 14)] + h_im[GO_AT(((i64)((u64)h_at + (u64)h_far)), h_im_n, 14)]);
-			GO_ONCE(h_toRe[GO_AT(v_1, h_toRe_n, 14)]) = v_3;
-			GO_ONCE(h_toIm[GO_AT(v_2, h_toIm_n, 14)]) = v_4;
-			i64 v_5 = ((i64)((u64)h_at + (u64)h_far));
-			i64 v_6 = ((i64)((u64)h_at + (u64)h_far));
-			f32 v_7 = (h_re[GO_AT(h_at, h_re_n, 15)] - h_re[GO_AT(((i64)((u64)h_at + (u64)h_far)), h_re_n, 15)]);
-			f32 v_8 = (h_im[GO_AT(h_at, h_im_n, 15)] - h_im[GO_AT(((i64)((u64)h_at + (u64)h_far)), h_im_n, 15)]);
-			GO_ONCE(h_toRe[GO_AT(v_5, h_toRe_n, 15)]) = v_7;
-			GO_ONCE(h_toIm[GO_AT(v_6, h_toIm_n, 15)]) = v_8;
-		}
+	i64 h_x = (i64)INDEX(0);
+	i64 h_i = (i64)INDEX(1);
+	i64 h_c = (i64)INDEX(2);
+	if (h_x < h_columns && h_i < h_n / 2 && h_c < 3) {
+		i64 h_at = (i64)(((u64)h_c * (u64)h_n + (u64)h_i) * (u64)h_columns + (u64)h_x);
+		i64 h_far = (i64)((u64)(h_n / 2) * (u64)h_columns);
+		f32 v_1 = h_re[GO_AT(h_at, h_re_n, 14)] + h_re[GO_AT((i64)((u64)h_at + (u64)h_far), h_re_n, 14)];
+		f32 v_2 = h_im[GO_AT(h_at, h_im_n, 14)] + h_im[GO_AT((i64)((u64)h_at + (u64)h_far), h_im_n, 14)];
+		GO_ONCE(h_toRe[GO_AT(h_at, h_toRe_n, 14)]) = v_1;
+		GO_ONCE(h_toIm[GO_AT(h_at, h_toIm_n, 14)]) = v_2;
+		i64 v_3 = (i64)((u64)h_at + (u64)h_far);
+		i64 v_4 = (i64)((u64)h_at + (u64)h_far);
+		f32 v_5 = h_re[GO_AT(h_at, h_re_n, 15)] - h_re[GO_AT((i64)((u64)h_at + (u64)h_far), h_re_n, 15)];
+		f32 v_6 = h_im[GO_AT(h_at, h_im_n, 15)] - h_im[GO_AT((i64)((u64)h_at + (u64)h_far), h_im_n, 15)];
+		GO_ONCE(h_toRe[GO_AT(v_3, h_toRe_n, 15)]) = v_5;
+		GO_ONCE(h_toIm[GO_AT(v_4, h_toIm_n, 15)]) = v_6;
 	}
 }
 
 KERNEL void k_transpose(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	{
-		i64 h_x = ((i64)INDEX(0));
-		i64 h_y = ((i64)INDEX(1));
-		i64 h_c = ((i64)INDEX(2));
-		if ((((h_x < h_toColumns) && (h_y < h_toRows)) && (h_c < ((i64)3)))) {
-			f32 h_a = 0.0f;
-			f32 h_b = 0.0f;
-			{
-				if ((h_y < h_columns)) {
-					i64 h_from = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_rows)) + (u64)h_x)) * (u64)h_columns)) + (u64)h_y));
-					f32 v_1 = h_re[GO_AT(h_from, h_re_n, 16)];
-					f32 v_2 = h_im[GO_AT(h_from, h_im_n, 16)];
-					h_a = v_1;
-					h_b = v_2;
-				}
-			}
-			i64 h_to = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_toRows)) + (u64)h_y)) * (u64)h_toColumns)) + (u64)h_x));
-			i64 v_3 = h_to;
-			i64 v_4 = h_to;
-			f32 v_5 = h_a;
-			f32 v_6 = h_b;
-			h_toRe[GO_AT(v_3, h_toRe_n, 17)] = v_5;
-			h_toIm[GO_AT(v_4, h_toIm_n, 17)] = v_6;
+	i64 h_x = (i64)INDEX(0);
+	i64 h_y = (i64)INDEX(1);
+	i64 h_c = (i64)INDEX(2);
+	if (h_x < h_toColumns && h_y < h_toRows && h_c < 3) {
+		f32 h_a = 0.0f;
+		f32 h_b = 0.0f;
+		if (h_y < h_columns) {
+			i64 h_from = (i64)(((u64)h_c * (u64)h_rows + (u64)h_x) * (u64)h_columns + (u64)h_y);
+			f32 v_1 = h_re[GO_AT(h_from, h_re_n, 16)];
+			f32 v_2 = h_im[GO_AT(h_from, h_im_n, 16)];
+			h_a = v_1;
+			h_b = v_2;
 		}
+		i64 h_to = (i64)(((u64)h_c * (u64)h_toRows + (u64)h_y) * (u64)h_toColumns + (u64)h_x);
+		f32 v_3 = h_a;
+		f32 v_4 = h_b;
+		h_toRe[GO_AT(h_to, h_toRe_n, 17)] = v_3;
+		h_toIm[GO_AT(h_to, h_toIm_n, 17)] = v_4;
 	}
 }
 
 KERNEL void k_transposeBack(i64 h_rows, i64 h_columns, i64 h_toRows, i64 h_toColumns, const GLOBAL f32 *h_re, i64 h_re_n, const GLOBAL f32 *h_im, i64 h_im_n, GLOBAL f32 *h_toRe, i64 h_toRe_n, GLOBAL f32 *h_toIm, i64 h_toIm_n GO_FAULTS) {
-	{
-		i64 h_x = ((i64)INDEX(0));
-		i64 h_y = ((i64)INDEX(1));
-		i64 h_c = ((i64)INDEX(2));
-		if ((((h_x < h_toColumns) && (h_y < h_toRows)) && (h_c < ((i64)3)))) {
-			i64 h_column = h_y;
-			f32 h_sign = 1.0f;
-			{
-				if ((h_y >= h_columns)) {
-					i64 v_1 = ((i64)((u64)h_toRows - (u64)h_y));
-					f32 v_2 = (-1.0f);
-					h_column = v_1;
-					h_sign = v_2;
-				}
-			}
-			i64 h_to = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_toRows)) + (u64)h_y)) * (u64)h_toColumns)) + (u64)h_x));
-			i64 h_from = ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_rows)) + (u64)h_x)) * (u64)h_columns)) + (u64)h_column));
-			i64 v_3 = h_to;
-			i64 v_4 = h_to;
-			f32 v_5 = h_re[GO_AT(h_from, h_re_n, 18)];
-			f32 v_6 = (h_sign * h_im[GO_AT(h_from, h_im_n, 18)]);
-			h_toRe[GO_AT(v_3, h_toRe_n, 18)] = v_5;
-			h_toIm[GO_AT(v_4, h_toIm_n, 18)] = v_6;
+	i64 h_x = (i64)INDEX(0);
+	i64 h_y = (i64)INDEX(1);
+	i64 h_c = (i64)INDEX(2);
+	if (h_x < h_toColumns && h_y < h_toRows && h_c < 3) {
+		i64 h_column = h_y;
+		f32 h_sign = 1.0f;
+		if (h_y >= h_columns) {
+			i64 v_1 = (i64)((u64)h_toRows - (u64)h_y);
+			h_column = v_1;
+			h_sign = -1.0f;
 		}
+		i64 h_to = (i64)(((u64)h_c * (u64)h_toRows + (u64)h_y) * (u64)h_toColumns + (u64)h_x);
+		i64 h_from = (i64)(((u64)h_c * (u64)h_rows + (u64)h_x) * (u64)h_columns + (u64)h_column);
+		f32 v_2 = h_re[GO_AT(h_from, h_re_n, 18)];
+		f32 v_3 = h_sign * h_im[GO_AT(h_from, h_im_n, 18)];
+		h_toRe[GO_AT(h_to, h_toRe_n, 18)] = v_2;
+		h_toIm[GO_AT(h_to, h_toIm_n, 18)] = v_3;
 	}
 }
 
 KERNEL void k_effective(i64 h_nx, i64 h_ny, i64 h_px, T_material h_of, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_demag, i64 h_demag_n, GLOBAL f32 *h_h, i64 h_h_n GO_FAULTS) {
-	{
-		i64 h_y = ((i64)INDEX(0));
-		i64 h_x = ((i64)INDEX(1));
-		i64 h_c = ((i64)INDEX(2));
-		if ((((h_y < h_ny) && (h_x < h_nx)) && (h_c < ((i64)3)))) {
-			i64 h_n = ((i64)((u64)h_nx * (u64)h_ny));
-			i64 h_at = ((i64)((u64)((i64)((u64)h_x * (u64)h_ny)) + (u64)h_y));
-			f32 h_along = (((h_m[GO_AT(h_at, h_m_n, 19)] * h_of.h_AxisX) + (h_m[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_m_n, 19)] * h_of.h_AxisY)) + (h_m[GO_AT(((i64)((u64)h_at + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 19)] * h_of.h_AxisZ));
-			f32 h_field = h_of.h_FieldX;
-			f32 h_axis = h_of.h_AxisX;
-			{
-				if ((h_c == ((i64)1))) {
-					f32 v_1 = h_of.h_FieldY;
-					f32 v_2 = h_of.h_AxisY;
-					h_field = v_1;
-					h_axis = v_2;
-				}
-			}
-			{
-				if ((h_c == ((i64)2))) {
-					f32 v_3 = h_of.h_FieldZ;
-					f32 v_4 = h_of.h_AxisZ;
-					h_field = v_3;
-					h_axis = v_4;
-				}
-			}
-			i64 h_i = ((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_at));
-			f32 h_sum = ((h_demag[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_c * (u64)h_px)) * (u64)h_ny)) + (u64)h_at)), h_demag_n, 20)] + h_field) + ((h_of.h_Anisotropy * h_along) * h_axis));
-			{
-				if ((h_y > ((i64)0))) {
-					h_sum = (h_sum + (h_of.h_ExchangeY * (h_m[GO_AT(((i64)((u64)h_i - (u64)((i64)1))), h_m_n, 21)] - h_m[GO_AT(h_i, h_m_n, 21)])));
-				}
-			}
-			{
-				if ((h_y < ((i64)((u64)h_ny - (u64)((i64)1))))) {
-					h_sum = (h_sum + (h_of.h_ExchangeY * (h_m[GO_AT(((i64)((u64)h_i + (u64)((i64)1))), h_m_n, 22)] - h_m[GO_AT(h_i, h_m_n, 22)])));
-				}
-			}
-			{
-				if ((h_x > ((i64)0))) {
-					h_sum = (h_sum + (h_of.h_ExchangeX * (h_m[GO_AT(((i64)((u64)h_i - (u64)h_ny)), h_m_n, 23)] - h_m[GO_AT(h_i, h_m_n, 23)])));
-				}
-			}
-			{
-				if ((h_x < ((i64)((u64)h_nx - (u64)((i64)1))))) {
-					h_sum = (h_sum + (h_of.h_ExchangeX * (h_m[GO_AT(((i64)((u64)h_i + (u64)h_ny)), h_m_n, 24)] - h_m[GO_AT(h_i, h_m_n, 24)])));
-				}
-			}
-			h_h[GO_AT(h_i, h_h_n, 25)] = h_sum;
+	i64 h_y = (i64)INDEX(0);
+	i64 h_x = (i64)INDEX(1);
+	i64 h_c = (i64)INDEX(2);
+	if (h_y < h_ny && h_x < h_nx && h_c < 3) {
+		i64 h_n = (i64)((u64)h_nx * (u64)h_ny);
+		i64 h_at = (i64)((u64)h_x * (u64)h_ny + (u64)h_y);
+		f32 h_along = h_m[GO_AT(h_at, h_m_n, 19)] * h_of.h_AxisX + h_m[GO_AT((i64)((u64)h_at + (u64)h_n), h_m_n, 19)] * h_of.h_AxisY + h_m[GO_AT((i64)((u64)h_at + 2 * (u64)h_n), h_m_n, 19)] * h_of.h_AxisZ;
+		f32 h_field = h_of.h_FieldX;
+		f32 h_axis = h_of.h_AxisX;
+		if (h_c == 1) {
+			f32 v_1 = h_of.h_FieldY;
+			f32 v_2 = h_of.h_AxisY;
+			h_field = v_1;
+			h_axis = v_2;
 		}
+		if (h_c == 2) {
+			f32 v_3 = h_of.h_FieldZ;
+			f32 v_4 = h_of.h_AxisZ;
+			h_field = v_3;
+			h_axis = v_4;
+		}
+		i64 h_i = (i64)((u64)h_c * (u64)h_n + (u64)h_at);
+		f32 h_sum = h_demag[GO_AT((i64)((u64)h_c * (u64)h_px * (u64)h_ny + (u64)h_at), h_demag_n, 20)] + h_field + h_of.h_Anisotropy * h_along * h_axis;
+		if (h_y > 0) {
+			h_sum = h_sum + h_of.h_ExchangeY * (h_m[GO_AT((i64)((u64)h_i - 1), h_m_n, 21)] - h_m[GO_AT(h_i, h_m_n, 21)]);
+		}
+		if (h_y < (i64)((u64)h_ny - 1)) {
+			h_sum = h_sum + h_of.h_ExchangeY * (h_m[GO_AT((i64)((u64)h_i + 1), h_m_n, 22)] - h_m[GO_AT(h_i, h_m_n, 22)]);
+		}
+		if (h_x > 0) {
+			h_sum = h_sum + h_of.h_ExchangeX * (h_m[GO_AT((i64)((u64)h_i - (u64)h_ny), h_m_n, 23)] - h_m[GO_AT(h_i, h_m_n, 23)]);
+		}
+		if (h_x < (i64)((u64)h_nx - 1)) {
+			h_sum = h_sum + h_of.h_ExchangeX * (h_m[GO_AT((i64)((u64)h_i + (u64)h_ny), h_m_n, 24)] - h_m[GO_AT(h_i, h_m_n, 24)]);
+		}
+		h_h[GO_AT(h_i, h_h_n, 25)] = h_sum;
 	}
 }
 
 KERNEL void k_pad(i64 h_n, i64 h_length, const GLOBAL f32 *h_m, i64 h_m_n, GLOBAL f32 *h_re, i64 h_re_n, GLOBAL f32 *h_im, i64 h_im_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		i64 h_c = ((i64)INDEX(1));
-		if (((h_i < h_length) && (h_c < ((i64)3)))) {
-			i64 v_1 = ((i64)((u64)((i64)((u64)h_c * (u64)h_length)) + (u64)h_i));
-			i64 v_2 = ((i64)((u64)((i64)((u64)h_c * (u64)h_length)) + (u64)h_i));
-			f32 v_3 = 0.0f;
-			f32 v_4 = 0.0f;
-			GO_ONCE(h_re[GO_AT(v_1, h_re_n, 26)]) = v_3;
-			h_im[GO_AT(v_2, h_im_n, 26)] = v_4;
-			{
-				if ((h_i < h_n)) {
-					GO_ONCE(h_re[GO_AT(((i64)((u64)((i64)((u64)h_c * (u64)h_length)) + (u64)h_i)), h_re_n, 27)]) = h_m[GO_AT(((i64)((u64)((i64)((u64)h_c * (u64)h_n)) + (u64)h_i)), h_m_n, 27)];
-				}
-			}
+	i64 h_i = (i64)INDEX(0);
+	i64 h_c = (i64)INDEX(1);
+	if (h_i < h_length && h_c < 3) {
+		i64 v_1 = (i64)((u64)h_c * (u64)h_length + (u64)h_i);
+		i64 v_2 = (i64)((u64)h_c * (u64)h_length + (u64)h_i);
+		GO_ONCE(h_re[GO_AT(v_1, h_re_n, 26)]) = 0.0f;
+		h_im[GO_AT(v_2, h_im_n, 26)] = 0.0f;
+		if (h_i < h_n) {
+			GO_ONCE(h_re[GO_AT((i64)((u64)h_c * (u64)h_length + (u64)h_i), h_re_n, 27)]) = h_m[GO_AT((i64)((u64)h_c * (u64)h_n + (u64)h_i), h_m_n, 27)];
 		}
 	}
 }
 
 KERNEL void k_multiply(i64 h_n, const GLOBAL f32 *h_tensor, i64 h_tensor_n, GLOBAL f32 *h_re, i64 h_re_n, GLOBAL f32 *h_im, i64 h_im_n, f32 h_scale GO_FAULTS) {
 	if (GO_WHOLE(h_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_xx_1 = (h_scale * h_tensor[GO_AT(h_i_1, h_tensor_n, 28)]);
-		f32 h_yy_1 = (h_scale * h_tensor[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_tensor_n, 28)]);
-		f32 h_zz_1 = (h_scale * h_tensor[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_tensor_n, 28)]);
-		f32 h_xy_1 = (h_scale * h_tensor[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)3) * (u64)h_n)))), h_tensor_n, 28)]);
-		f32 h_mx_1 = h_re[GO_AT(h_i_1, h_re_n, 29)];
-		f32 h_my_1 = h_re[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_re_n, 29)];
-		i64 v_15 = h_i_1;
-		i64 v_16 = ((i64)((u64)h_i_1 + (u64)h_n));
-		i64 v_17 = ((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n))));
-		f32 v_18 = ((h_xx_1 * h_mx_1) + (h_xy_1 * h_my_1));
-		f32 v_19 = ((h_xy_1 * h_mx_1) + (h_yy_1 * h_my_1));
-		f32 v_20 = (h_zz_1 * h_re[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_re_n, 30)]);
-		GO_ONCE(h_re[GO_AT(v_15, h_re_n, 30)]) = v_18;
-		GO_ONCE(h_re[GO_AT(v_16, h_re_n, 30)]) = v_19;
-		GO_ONCE(h_re[GO_AT(v_17, h_re_n, 30)]) = v_20;
-		f32 v_21 = h_im[GO_AT(h_i_1, h_im_n, 31)];
-		f32 v_22 = h_im[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_im_n, 31)];
-		h_mx_1 = v_21;
-		h_my_1 = v_22;
-		i64 v_23 = h_i_1;
-		i64 v_24 = ((i64)((u64)h_i_1 + (u64)h_n));
-		i64 v_25 = ((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n))));
-		f32 v_26 = ((h_xx_1 * h_mx_1) + (h_xy_1 * h_my_1));
-		f32 v_27 = ((h_xy_1 * h_mx_1) + (h_yy_1 * h_my_1));
-		f32 v_28 = (h_zz_1 * h_im[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_im_n, 32)]);
-		GO_ONCE(h_im[GO_AT(v_23, h_im_n, 32)]) = v_26;
-		GO_ONCE(h_im[GO_AT(v_24, h_im_n, 32)]) = v_27;
-		GO_ONCE(h_im[GO_AT(v_25, h_im_n, 32)]) = v_28;
+		i64 h_i = (i64)INDEX(0);
+		f32 h_xx = h_scale * h_tensor[GO_AT(h_i, h_tensor_n, 28)];
+		f32 h_yy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + (u64)h_n), h_tensor_n, 28)];
+		f32 h_zz = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_tensor_n, 28)];
+		f32 h_xy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 3 * (u64)h_n), h_tensor_n, 28)];
+		f32 h_mx = h_re[GO_AT(h_i, h_re_n, 29)];
+		f32 h_my = h_re[GO_AT((i64)((u64)h_i + (u64)h_n), h_re_n, 29)];
+		i64 v_1 = (i64)((u64)h_i + (u64)h_n);
+		i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+		f32 v_3 = h_xx * h_mx + h_xy * h_my;
+		f32 v_4 = h_xy * h_mx + h_yy * h_my;
+		f32 v_5 = h_zz * h_re[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_re_n, 30)];
+		GO_ONCE(h_re[GO_AT(h_i, h_re_n, 30)]) = v_3;
+		GO_ONCE(h_re[GO_AT(v_1, h_re_n, 30)]) = v_4;
+		GO_ONCE(h_re[GO_AT(v_2, h_re_n, 30)]) = v_5;
+		f32 v_6 = h_im[GO_AT(h_i, h_im_n, 31)];
+		f32 v_7 = h_im[GO_AT((i64)((u64)h_i + (u64)h_n), h_im_n, 31)];
+		h_mx = v_6;
+		h_my = v_7;
+		i64 v_8 = (i64)((u64)h_i + (u64)h_n);
+		i64 v_9 = (i64)((u64)h_i + 2 * (u64)h_n);
+		f32 v_10 = h_xx * h_mx + h_xy * h_my;
+		f32 v_11 = h_xy * h_mx + h_yy * h_my;
+		f32 v_12 = h_zz * h_im[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_im_n, 32)];
+		GO_ONCE(h_im[GO_AT(h_i, h_im_n, 32)]) = v_10;
+		GO_ONCE(h_im[GO_AT(v_8, h_im_n, 32)]) = v_11;
+		GO_ONCE(h_im[GO_AT(v_9, h_im_n, 32)]) = v_12;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_n)) {
-				f32 h_xx = (h_scale * h_tensor[GO_AT(h_i, h_tensor_n, 28)]);
-				f32 h_yy = (h_scale * h_tensor[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_tensor_n, 28)]);
-				f32 h_zz = (h_scale * h_tensor[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_tensor_n, 28)]);
-				f32 h_xy = (h_scale * h_tensor[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)3) * (u64)h_n)))), h_tensor_n, 28)]);
-				f32 h_mx = h_re[GO_AT(h_i, h_re_n, 29)];
-				f32 h_my = h_re[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_re_n, 29)];
-				i64 v_1 = h_i;
-				i64 v_2 = ((i64)((u64)h_i + (u64)h_n));
-				i64 v_3 = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n))));
-				f32 v_4 = ((h_xx * h_mx) + (h_xy * h_my));
-				f32 v_5 = ((h_xy * h_mx) + (h_yy * h_my));
-				f32 v_6 = (h_zz * h_re[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_re_n, 30)]);
-				GO_ONCE(h_re[GO_AT(v_1, h_re_n, 30)]) = v_4;
-				GO_ONCE(h_re[GO_AT(v_2, h_re_n, 30)]) = v_5;
-				GO_ONCE(h_re[GO_AT(v_3, h_re_n, 30)]) = v_6;
-				f32 v_7 = h_im[GO_AT(h_i, h_im_n, 31)];
-				f32 v_8 = h_im[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_im_n, 31)];
-				h_mx = v_7;
-				h_my = v_8;
-				i64 v_9 = h_i;
-				i64 v_10 = ((i64)((u64)h_i + (u64)h_n));
-				i64 v_11 = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n))));
-				f32 v_12 = ((h_xx * h_mx) + (h_xy * h_my));
-				f32 v_13 = ((h_xy * h_mx) + (h_yy * h_my));
-				f32 v_14 = (h_zz * h_im[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_im_n, 32)]);
-				GO_ONCE(h_im[GO_AT(v_9, h_im_n, 32)]) = v_12;
-				GO_ONCE(h_im[GO_AT(v_10, h_im_n, 32)]) = v_13;
-				GO_ONCE(h_im[GO_AT(v_11, h_im_n, 32)]) = v_14;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_n) {
+			f32 h_xx = h_scale * h_tensor[GO_AT(h_i, h_tensor_n, 28)];
+			f32 h_yy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + (u64)h_n), h_tensor_n, 28)];
+			f32 h_zz = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_tensor_n, 28)];
+			f32 h_xy = h_scale * h_tensor[GO_AT((i64)((u64)h_i + 3 * (u64)h_n), h_tensor_n, 28)];
+			f32 h_mx = h_re[GO_AT(h_i, h_re_n, 29)];
+			f32 h_my = h_re[GO_AT((i64)((u64)h_i + (u64)h_n), h_re_n, 29)];
+			i64 v_1 = (i64)((u64)h_i + (u64)h_n);
+			i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+			f32 v_3 = h_xx * h_mx + h_xy * h_my;
+			f32 v_4 = h_xy * h_mx + h_yy * h_my;
+			f32 v_5 = h_zz * h_re[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_re_n, 30)];
+			GO_ONCE(h_re[GO_AT(h_i, h_re_n, 30)]) = v_3;
+			GO_ONCE(h_re[GO_AT(v_1, h_re_n, 30)]) = v_4;
+			GO_ONCE(h_re[GO_AT(v_2, h_re_n, 30)]) = v_5;
+			f32 v_6 = h_im[GO_AT(h_i, h_im_n, 31)];
+			f32 v_7 = h_im[GO_AT((i64)((u64)h_i + (u64)h_n), h_im_n, 31)];
+			h_mx = v_6;
+			h_my = v_7;
+			i64 v_8 = (i64)((u64)h_i + (u64)h_n);
+			i64 v_9 = (i64)((u64)h_i + 2 * (u64)h_n);
+			f32 v_10 = h_xx * h_mx + h_xy * h_my;
+			f32 v_11 = h_xy * h_mx + h_yy * h_my;
+			f32 v_12 = h_zz * h_im[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_im_n, 32)];
+			GO_ONCE(h_im[GO_AT(h_i, h_im_n, 32)]) = v_10;
+			GO_ONCE(h_im[GO_AT(v_8, h_im_n, 32)]) = v_11;
+			GO_ONCE(h_im[GO_AT(v_9, h_im_n, 32)]) = v_12;
 		}
 	}
 }
 
 KERNEL void k_motion(i64 h_n, f32 h_damping, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_h, i64 h_h_n, GLOBAL f32 *h_k, i64 h_k_n GO_FAULTS) {
 	if (GO_WHOLE(h_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_mx_1 = h_m[GO_AT(h_i_1, h_m_n, 33)];
-		f32 h_my_1 = h_m[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_m_n, 33)];
-		f32 h_mz_1 = h_m[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 33)];
-		f32 h_hx_1 = h_h[GO_AT(h_i_1, h_h_n, 33)];
-		f32 h_hy_1 = h_h[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_h_n, 33)];
-		f32 h_hz_1 = h_h[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_h_n, 33)];
-		f32 h_tx_1 = ((h_my_1 * h_hz_1) - (h_mz_1 * h_hy_1));
-		f32 h_ty_1 = ((h_mz_1 * h_hx_1) - (h_mx_1 * h_hz_1));
-		f32 h_tz_1 = ((h_mx_1 * h_hy_1) - (h_my_1 * h_hx_1));
-		f32 h_f_1 = ((-1.0f) / (1.0f + (h_damping * h_damping)));
-		GO_ONCE(h_k[GO_AT(h_i_1, h_k_n, 34)]) = (h_f_1 * (h_tx_1 + (h_damping * ((h_my_1 * h_tz_1) - (h_mz_1 * h_ty_1)))));
-		GO_ONCE(h_k[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k_n, 35)]) = (h_f_1 * (h_ty_1 + (h_damping * ((h_mz_1 * h_tx_1) - (h_mx_1 * h_tz_1)))));
-		GO_ONCE(h_k[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k_n, 36)]) = (h_f_1 * (h_tz_1 + (h_damping * ((h_mx_1 * h_ty_1) - (h_my_1 * h_tx_1)))));
+		i64 h_i = (i64)INDEX(0);
+		f32 h_mx = h_m[GO_AT(h_i, h_m_n, 33)];
+		f32 h_my = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 33)];
+		f32 h_mz = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 33)];
+		f32 h_hx = h_h[GO_AT(h_i, h_h_n, 33)];
+		f32 h_hy = h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 33)];
+		f32 h_hz = h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 33)];
+		f32 h_tx = h_my * h_hz - h_mz * h_hy;
+		f32 h_ty = h_mz * h_hx - h_mx * h_hz;
+		f32 h_tz = h_mx * h_hy - h_my * h_hx;
+		f32 h_f = -1.0f / (1.0f + h_damping * h_damping);
+		GO_ONCE(h_k[GO_AT(h_i, h_k_n, 34)]) = h_f * (h_tx + h_damping * (h_my * h_tz - h_mz * h_ty));
+		GO_ONCE(h_k[GO_AT((i64)((u64)h_i + (u64)h_n), h_k_n, 35)]) = h_f * (h_ty + h_damping * (h_mz * h_tx - h_mx * h_tz));
+		GO_ONCE(h_k[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k_n, 36)]) = h_f * (h_tz + h_damping * (h_mx * h_ty - h_my * h_tx));
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_n)) {
-				f32 h_mx = h_m[GO_AT(h_i, h_m_n, 33)];
-				f32 h_my = h_m[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_m_n, 33)];
-				f32 h_mz = h_m[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 33)];
-				f32 h_hx = h_h[GO_AT(h_i, h_h_n, 33)];
-				f32 h_hy = h_h[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_h_n, 33)];
-				f32 h_hz = h_h[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_h_n, 33)];
-				f32 h_tx = ((h_my * h_hz) - (h_mz * h_hy));
-				f32 h_ty = ((h_mz * h_hx) - (h_mx * h_hz));
-				f32 h_tz = ((h_mx * h_hy) - (h_my * h_hx));
-				f32 h_f = ((-1.0f) / (1.0f + (h_damping * h_damping)));
-				GO_ONCE(h_k[GO_AT(h_i, h_k_n, 34)]) = (h_f * (h_tx + (h_damping * ((h_my * h_tz) - (h_mz * h_ty)))));
-				GO_ONCE(h_k[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k_n, 35)]) = (h_f * (h_ty + (h_damping * ((h_mz * h_tx) - (h_mx * h_tz)))));
-				GO_ONCE(h_k[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k_n, 36)]) = (h_f * (h_tz + (h_damping * ((h_mx * h_ty) - (h_my * h_tx)))));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_n) {
+			f32 h_mx = h_m[GO_AT(h_i, h_m_n, 33)];
+			f32 h_my = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 33)];
+			f32 h_mz = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 33)];
+			f32 h_hx = h_h[GO_AT(h_i, h_h_n, 33)];
+			f32 h_hy = h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 33)];
+			f32 h_hz = h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 33)];
+			f32 h_tx = h_my * h_hz - h_mz * h_hy;
+			f32 h_ty = h_mz * h_hx - h_mx * h_hz;
+			f32 h_tz = h_mx * h_hy - h_my * h_hx;
+			f32 h_f = -1.0f / (1.0f + h_damping * h_damping);
+			GO_ONCE(h_k[GO_AT(h_i, h_k_n, 34)]) = h_f * (h_tx + h_damping * (h_my * h_tz - h_mz * h_ty));
+			GO_ONCE(h_k[GO_AT((i64)((u64)h_i + (u64)h_n), h_k_n, 35)]) = h_f * (h_ty + h_damping * (h_mz * h_tx - h_mx * h_tz));
+			GO_ONCE(h_k[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k_n, 36)]) = h_f * (h_tz + h_damping * (h_mx * h_ty - h_my * h_tx));
 		}
 	}
 }
 
 KERNEL void k_energy(i64 h_n, T_material h_of, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_h, i64 h_h_n, GLOBAL f32 *h_e, i64 h_e_n GO_FAULTS) {
 	if (GO_WHOLE(h_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_x_1 = (h_m[GO_AT(h_i_1, h_m_n, 37)] * (h_h[GO_AT(h_i_1, h_h_n, 37)] + h_of.h_FieldX));
-		f32 h_y_1 = (h_m[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_m_n, 38)] * (h_h[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_h_n, 38)] + h_of.h_FieldY));
-		f32 h_z_1 = (h_m[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 39)] * (h_h[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_h_n, 39)] + h_of.h_FieldZ));
-		h_e[GO_AT(h_i_1, h_e_n, 40)] = ((-((h_x_1 + h_y_1) + h_z_1)) / 2.0f);
+		i64 h_i = (i64)INDEX(0);
+		f32 h_x = h_m[GO_AT(h_i, h_m_n, 37)] * (h_h[GO_AT(h_i, h_h_n, 37)] + h_of.h_FieldX);
+		f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 38)] * (h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 38)] + h_of.h_FieldY);
+		f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 39)] * (h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 39)] + h_of.h_FieldZ);
+		h_e[GO_AT(h_i, h_e_n, 40)] = -(h_x + h_y + h_z) / 2.0f;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_n)) {
-				f32 h_x = (h_m[GO_AT(h_i, h_m_n, 37)] * (h_h[GO_AT(h_i, h_h_n, 37)] + h_of.h_FieldX));
-				f32 h_y = (h_m[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_m_n, 38)] * (h_h[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_h_n, 38)] + h_of.h_FieldY));
-				f32 h_z = (h_m[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 39)] * (h_h[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_h_n, 39)] + h_of.h_FieldZ));
-				h_e[GO_AT(h_i, h_e_n, 40)] = ((-((h_x + h_y) + h_z)) / 2.0f);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_n) {
+			f32 h_x = h_m[GO_AT(h_i, h_m_n, 37)] * (h_h[GO_AT(h_i, h_h_n, 37)] + h_of.h_FieldX);
+			f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 38)] * (h_h[GO_AT((i64)((u64)h_i + (u64)h_n), h_h_n, 38)] + h_of.h_FieldY);
+			f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 39)] * (h_h[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_h_n, 39)] + h_of.h_FieldZ);
+			h_e[GO_AT(h_i, h_e_n, 40)] = -(h_x + h_y + h_z) / 2.0f;
 		}
 	}
 }
 
 KERNEL void k_part(f32 h_fraction, const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_k, i64 h_k_n, GLOBAL f32 *h_at, i64 h_at_n GO_FAULTS) {
 	if (GO_WHOLE(h_at_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_at[GO_AT(h_i_1, h_at_n, 41)] = (h_m[GO_AT(h_i_1, h_m_n, 41)] + ((h_fraction * h_state[GO_AT(2, h_state_n, 41)]) * h_k[GO_AT(h_i_1, h_k_n, 41)]));
+		i64 h_i = (i64)INDEX(0);
+		h_at[GO_AT(h_i, h_at_n, 41)] = h_m[GO_AT(h_i, h_m_n, 41)] + h_fraction * h_state[GO_AT(2, h_state_n, 41)] * h_k[GO_AT(h_i, h_k_n, 41)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_at_n)) {
-				h_at[GO_AT(h_i, h_at_n, 41)] = (h_m[GO_AT(h_i, h_m_n, 41)] + ((h_fraction * h_state[GO_AT(2, h_state_n, 41)]) * h_k[GO_AT(h_i, h_k_n, 41)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_at_n) {
+			h_at[GO_AT(h_i, h_at_n, 41)] = h_m[GO_AT(h_i, h_m_n, 41)] + h_fraction * h_state[GO_AT(2, h_state_n, 41)] * h_k[GO_AT(h_i, h_k_n, 41)];
 		}
 	}
 }
 
 KERNEL void k_whole(i64 h_n, const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_m, i64 h_m_n, const GLOBAL f32 *h_k1, i64 h_k1_n, const GLOBAL f32 *h_k2, i64 h_k2_n, const GLOBAL f32 *h_k3, i64 h_k3_n, GLOBAL f32 *h_next, i64 h_next_n GO_FAULTS) {
 	if (GO_WHOLE(h_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_dt_1 = (h_state[GO_AT(2, h_state_n, 42)] / 9.0f);
-		f32 h_x_1 = (h_m[GO_AT(h_i_1, h_m_n, 43)] + (h_dt_1 * (((2.0f * h_k1[GO_AT(h_i_1, h_k1_n, 43)]) + (3.0f * h_k2[GO_AT(h_i_1, h_k2_n, 43)])) + (4.0f * h_k3[GO_AT(h_i_1, h_k3_n, 43)]))));
-		f32 h_y_1 = (h_m[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_m_n, 44)] + (h_dt_1 * (((2.0f * h_k1[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k1_n, 44)]) + (3.0f * h_k2[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k2_n, 44)])) + (4.0f * h_k3[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k3_n, 44)]))));
-		f32 h_z_1 = (h_m[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 45)] + (h_dt_1 * (((2.0f * h_k1[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k1_n, 45)]) + (3.0f * h_k2[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k2_n, 45)])) + (4.0f * h_k3[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k3_n, 45)]))));
-		f32 h_r_1 = (1.0f / sqrt((((h_x_1 * h_x_1) + (h_y_1 * h_y_1)) + (h_z_1 * h_z_1))));
-		i64 v_7 = h_i_1;
-		i64 v_8 = ((i64)((u64)h_i_1 + (u64)h_n));
-		i64 v_9 = ((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n))));
-		f32 v_10 = (h_x_1 * h_r_1);
-		f32 v_11 = (h_y_1 * h_r_1);
-		f32 v_12 = (h_z_1 * h_r_1);
-		GO_ONCE(h_next[GO_AT(v_7, h_next_n, 46)]) = v_10;
-		GO_ONCE(h_next[GO_AT(v_8, h_next_n, 46)]) = v_11;
-		GO_ONCE(h_next[GO_AT(v_9, h_next_n, 46)]) = v_12;
+		i64 h_i = (i64)INDEX(0);
+		f32 h_dt = h_state[GO_AT(2, h_state_n, 42)] / 9.0f;
+		f32 h_x = h_m[GO_AT(h_i, h_m_n, 43)] + h_dt * (2.0f * h_k1[GO_AT(h_i, h_k1_n, 43)] + 3.0f * h_k2[GO_AT(h_i, h_k2_n, 43)] + 4.0f * h_k3[GO_AT(h_i, h_k3_n, 43)]);
+		f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 44)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 44)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 44)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 44)]);
+		f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 45)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 45)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 45)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 45)]);
+		f32 h_r = 1.0f / sqrt(h_x * h_x + h_y * h_y + h_z * h_z);
+		i64 v_1 = (i64)((u64)h_i + (u64)h_n);
+		i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+		f32 v_3 = h_x * h_r;
+		f32 v_4 = h_y * h_r;
+		f32 v_5 = h_z * h_r;
+		GO_ONCE(h_next[GO_AT(h_i, h_next_n, 46)]) = v_3;
+		GO_ONCE(h_next[GO_AT(v_1, h_next_n, 46)]) = v_4;
+		GO_ONCE(h_next[GO_AT(v_2, h_next_n, 46)]) = v_5;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_n)) {
-				f32 h_dt = (h_state[GO_AT(2, h_state_n, 42)] / 9.0f);
-				f32 h_x = (h_m[GO_AT(h_i, h_m_n, 43)] + (h_dt * (((2.0f * h_k1[GO_AT(h_i, h_k1_n, 43)]) + (3.0f * h_k2[GO_AT(h_i, h_k2_n, 43)])) + (4.0f * h_k3[GO_AT(h_i, h_k3_n, 43)]))));
-				f32 h_y = (h_m[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_m_n, 44)] + (h_dt * (((2.0f * h_k1[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k1_n, 44)]) + (3.0f * h_k2[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k2_n, 44)])) + (4.0f * h_k3[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k3_n, 44)]))));
-				f32 h_z = (h_m[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_m_n, 45)] + (h_dt * (((2.0f * h_k1[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k1_n, 45)]) + (3.0f * h_k2[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k2_n, 45)])) + (4.0f * h_k3[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k3_n, 45)]))));
-				f32 h_r = (1.0f / sqrt((((h_x * h_x) + (h_y * h_y)) + (h_z * h_z))));
-				i64 v_1 = h_i;
-				i64 v_2 = ((i64)((u64)h_i + (u64)h_n));
-				i64 v_3 = ((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n))));
-				f32 v_4 = (h_x * h_r);
-				f32 v_5 = (h_y * h_r);
-				f32 v_6 = (h_z * h_r);
-				GO_ONCE(h_next[GO_AT(v_1, h_next_n, 46)]) = v_4;
-				GO_ONCE(h_next[GO_AT(v_2, h_next_n, 46)]) = v_5;
-				GO_ONCE(h_next[GO_AT(v_3, h_next_n, 46)]) = v_6;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_n) {
+			f32 h_dt = h_state[GO_AT(2, h_state_n, 42)] / 9.0f;
+			f32 h_x = h_m[GO_AT(h_i, h_m_n, 43)] + h_dt * (2.0f * h_k1[GO_AT(h_i, h_k1_n, 43)] + 3.0f * h_k2[GO_AT(h_i, h_k2_n, 43)] + 4.0f * h_k3[GO_AT(h_i, h_k3_n, 43)]);
+			f32 h_y = h_m[GO_AT((i64)((u64)h_i + (u64)h_n), h_m_n, 44)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 44)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 44)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 44)]);
+			f32 h_z = h_m[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_m_n, 45)] + h_dt * (2.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 45)] + 3.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 45)] + 4.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 45)]);
+			f32 h_r = 1.0f / sqrt(h_x * h_x + h_y * h_y + h_z * h_z);
+			i64 v_1 = (i64)((u64)h_i + (u64)h_n);
+			i64 v_2 = (i64)((u64)h_i + 2 * (u64)h_n);
+			f32 v_3 = h_x * h_r;
+			f32 v_4 = h_y * h_r;
+			f32 v_5 = h_z * h_r;
+			GO_ONCE(h_next[GO_AT(h_i, h_next_n, 46)]) = v_3;
+			GO_ONCE(h_next[GO_AT(v_1, h_next_n, 46)]) = v_4;
+			GO_ONCE(h_next[GO_AT(v_2, h_next_n, 46)]) = v_5;
 		}
 	}
 }
 
 KERNEL void k_deviation(i64 h_n, const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_k1, i64 h_k1_n, const GLOBAL f32 *h_k2, i64 h_k2_n, const GLOBAL f32 *h_k3, i64 h_k3_n, const GLOBAL f32 *h_k4, i64 h_k4_n, GLOBAL f32 *h_away, i64 h_away_n GO_FAULTS) {
 	if (GO_WHOLE(h_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_dt_1 = (h_state[GO_AT(2, h_state_n, 47)] / 72.0f);
-		f32 h_x_1 = (h_dt_1 * ((((6.0f * h_k2[GO_AT(h_i_1, h_k2_n, 48)]) + (8.0f * h_k3[GO_AT(h_i_1, h_k3_n, 48)])) - (5.0f * h_k1[GO_AT(h_i_1, h_k1_n, 48)])) - (9.0f * h_k4[GO_AT(h_i_1, h_k4_n, 48)])));
-		f32 h_y_1 = (h_dt_1 * ((((6.0f * h_k2[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k2_n, 49)]) + (8.0f * h_k3[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k3_n, 49)])) - (5.0f * h_k1[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k1_n, 49)])) - (9.0f * h_k4[GO_AT(((i64)((u64)h_i_1 + (u64)h_n)), h_k4_n, 49)])));
-		f32 h_z_1 = (h_dt_1 * ((((6.0f * h_k2[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k2_n, 50)]) + (8.0f * h_k3[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k3_n, 50)])) - (5.0f * h_k1[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k1_n, 50)])) - (9.0f * h_k4[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k4_n, 50)])));
-		h_away[GO_AT(h_i_1, h_away_n, 51)] = (((h_x_1 * h_x_1) + (h_y_1 * h_y_1)) + (h_z_1 * h_z_1));
+		i64 h_i = (i64)INDEX(0);
+		f32 h_dt = h_state[GO_AT(2, h_state_n, 47)] / 72.0f;
+		f32 h_x = h_dt * (6.0f * h_k2[GO_AT(h_i, h_k2_n, 48)] + 8.0f * h_k3[GO_AT(h_i, h_k3_n, 48)] - 5.0f * h_k1[GO_AT(h_i, h_k1_n, 48)] - 9.0f * h_k4[GO_AT(h_i, h_k4_n, 48)]);
+		f32 h_y = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 49)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 49)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 49)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + (u64)h_n), h_k4_n, 49)]);
+		f32 h_z = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 50)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 50)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 50)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k4_n, 50)]);
+		h_away[GO_AT(h_i, h_away_n, 51)] = h_x * h_x + h_y * h_y + h_z * h_z;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_n)) {
-				f32 h_dt = (h_state[GO_AT(2, h_state_n, 47)] / 72.0f);
-				f32 h_x = (h_dt * ((((6.0f * h_k2[GO_AT(h_i, h_k2_n, 48)]) + (8.0f * h_k3[GO_AT(h_i, h_k3_n, 48)])) - (5.0f * h_k1[GO_AT(h_i, h_k1_n, 48)])) - (9.0f * h_k4[GO_AT(h_i, h_k4_n, 48)])));
-				f32 h_y = (h_dt * ((((6.0f * h_k2[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k2_n, 49)]) + (8.0f * h_k3[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k3_n, 49)])) - (5.0f * h_k1[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k1_n, 49)])) - (9.0f * h_k4[GO_AT(((i64)((u64)h_i + (u64)h_n)), h_k4_n, 49)])));
-				f32 h_z = (h_dt * ((((6.0f * h_k2[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k2_n, 50)]) + (8.0f * h_k3[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k3_n, 50)])) - (5.0f * h_k1[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k1_n, 50)])) - (9.0f * h_k4[GO_AT(((i64)((u64)h_i + (u64)((i64)((u64)((i64)2) * (u64)h_n)))), h_k4_n, 50)])));
-				h_away[GO_AT(h_i, h_away_n, 51)] = (((h_x * h_x) + (h_y * h_y)) + (h_z * h_z));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_n) {
+			f32 h_dt = h_state[GO_AT(2, h_state_n, 47)] / 72.0f;
+			f32 h_x = h_dt * (6.0f * h_k2[GO_AT(h_i, h_k2_n, 48)] + 8.0f * h_k3[GO_AT(h_i, h_k3_n, 48)] - 5.0f * h_k1[GO_AT(h_i, h_k1_n, 48)] - 9.0f * h_k4[GO_AT(h_i, h_k4_n, 48)]);
+			f32 h_y = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + (u64)h_n), h_k2_n, 49)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + (u64)h_n), h_k3_n, 49)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + (u64)h_n), h_k1_n, 49)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + (u64)h_n), h_k4_n, 49)]);
+			f32 h_z = h_dt * (6.0f * h_k2[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k2_n, 50)] + 8.0f * h_k3[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k3_n, 50)] - 5.0f * h_k1[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k1_n, 50)] - 9.0f * h_k4[GO_AT((i64)((u64)h_i + 2 * (u64)h_n), h_k4_n, 50)]);
+			h_away[GO_AT(h_i, h_away_n, 51)] = h_x * h_x + h_y * h_y + h_z * h_z;
 		}
 	}
 }
 
 KERNEL void k_steer(f32 h_tolerance, const GLOBAL f32 *h_worst, i64 h_worst_n, GLOBAL f32 *h_state, i64 h_state_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < ((i64)1))) {
-			f32 h_away = sqrt(h_worst[GO_AT(h_i, h_worst_n, 52)]);
-			f32 h_dt = h_state[GO_AT(2, h_state_n, 52)];
-			f32 h_factor = go_max_f32(go_min_f32((0.9f * cbrt((h_tolerance / go_max_f32(h_away, (h_tolerance / 1000.0f))))), 4.0f), 0.2f);
-			GO_ONCE(h_state[GO_AT(3, h_state_n, 53)]) = 0.0f;
-			{
-				if ((h_away <= h_tolerance)) {
-					GO_ONCE(h_state[GO_AT(3, h_state_n, 54)]) = 1.0f;
-					GO_ONCE(h_state[GO_AT(0, h_state_n, 55)]) = (h_state[GO_AT(0, h_state_n, 55)] - h_dt);
-				}
-			}
-			{
-				if ((h_dt > 0.0f)) {
-					GO_ONCE(h_state[GO_AT(4, h_state_n, 56)]) = (h_state[GO_AT(4, h_state_n, 56)] + h_state[GO_AT(3, h_state_n, 56)]);
-					GO_ONCE(h_state[GO_AT(5, h_state_n, 57)]) = (h_state[GO_AT(5, h_state_n, 57)] + 1.0f);
-					{
-						if (((h_dt == h_state[GO_AT(1, h_state_n, 58)]) || (h_state[GO_AT(3, h_state_n, 58)] == 0.0f))) {
-							GO_ONCE(h_state[GO_AT(1, h_state_n, 59)]) = (h_dt * h_factor);
-						}
-					}
-				}
-			}
-			GO_ONCE(h_state[GO_AT(2, h_state_n, 60)]) = go_min_f32(h_state[GO_AT(1, h_state_n, 60)], h_state[GO_AT(0, h_state_n, 60)]);
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < 1) {
+		f32 h_away = sqrt(h_worst[GO_AT(h_i, h_worst_n, 52)]);
+		f32 h_dt = h_state[GO_AT(2, h_state_n, 52)];
+		f32 h_factor = go_max_f32(go_min_f32(0.9f * cbrt(h_tolerance / go_max_f32(h_away, h_tolerance / 1000.0f)), 4.0f), 0.2f);
+		h_state[GO_AT(3, h_state_n, 53)] = 0.0f;
+		if (h_away <= h_tolerance) {
+			h_state[GO_AT(3, h_state_n, 54)] = 1.0f;
+			h_state[GO_AT(0, h_state_n, 55)] = h_state[GO_AT(0, h_state_n, 55)] - h_dt;
 		}
+		if (h_dt > 0.0f) {
+			h_state[GO_AT(4, h_state_n, 56)] = h_state[GO_AT(4, h_state_n, 56)] + h_state[GO_AT(3, h_state_n, 56)];
+			h_state[GO_AT(5, h_state_n, 57)] = h_state[GO_AT(5, h_state_n, 57)] + 1.0f;
+			if (h_dt == h_state[GO_AT(1, h_state_n, 58)] || h_state[GO_AT(3, h_state_n, 58)] == 0.0f) {
+				h_state[GO_AT(1, h_state_n, 59)] = h_dt * h_factor;
+			}
+		}
+		h_state[GO_AT(2, h_state_n, 60)] = go_min_f32(h_state[GO_AT(1, h_state_n, 60)], h_state[GO_AT(0, h_state_n, 60)]);
 	}
 }
 
 KERNEL void k_accept(const GLOBAL f32 *h_state, i64 h_state_n, const GLOBAL f32 *h_next, i64 h_next_n, const GLOBAL f32 *h_k4, i64 h_k4_n, GLOBAL f32 *h_m, i64 h_m_n, GLOBAL f32 *h_k1, i64 h_k1_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if (((h_i < h_m_n) && (h_state[GO_AT(3, h_state_n, 61)] > 0.0f))) {
-			i64 v_1 = h_i;
-			i64 v_2 = h_i;
-			f32 v_3 = h_next[GO_AT(h_i, h_next_n, 62)];
-			f32 v_4 = h_k4[GO_AT(h_i, h_k4_n, 62)];
-			h_m[GO_AT(v_1, h_m_n, 62)] = v_3;
-			h_k1[GO_AT(v_2, h_k1_n, 62)] = v_4;
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_m_n && h_state[GO_AT(3, h_state_n, 61)] > 0.0f) {
+		f32 v_1 = h_next[GO_AT(h_i, h_next_n, 62)];
+		f32 v_2 = h_k4[GO_AT(h_i, h_k4_n, 62)];
+		h_m[GO_AT(h_i, h_m_n, 62)] = v_1;
+		h_k1[GO_AT(h_i, h_k1_n, 62)] = v_2;
 	}
 }
 `})
@@ -1272,7 +1201,7 @@ func fft4Row(r grid.Row, n int, columns int, stride int, cos []float32, sin []fl
 			toRe[to+3*step] = float32(cRe*cosC) + float32(cIm*sinC)
 			toIm[to+3*step] = float32(cIm*cosC) - float32(cRe*sinC)
 		}
-//line main_kernels.go:1276
+//line main_kernels.go:1205
 	}
 }
 
@@ -1319,7 +1248,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 					toRe0[grid.At(at_, at)], toIm1[grid.At(at_, at)] = re2[grid.At(at_, at)]+re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]+im5[grid.At(at_, at+far)]
 					toRe6[grid.At(at_, at+far)], toIm7[grid.At(at_, at+far)] = re2[grid.At(at_, at)]-re3[grid.At(at_, at+far)], im4[grid.At(at_, at)]-im5[grid.At(at_, at+far)]
 				}
-//line main_kernels.go:1323
+//line main_kernels.go:1252
 			}
 			x_ = to - 1
 			continue
@@ -1330,7 +1259,7 @@ func fft2Row(r grid.Row, n int, columns int, re []float32, im []float32, toRe gr
 			toRe[at], toIm[at] = re[at]+re[at+far], im[at]+im[at+far]
 			toRe[at+far], toIm[at+far] = re[at]-re[at+far], im[at]-im[at+far]
 		}
-//line main_kernels.go:1334
+//line main_kernels.go:1263
 	}
 }
 
@@ -1369,7 +1298,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 					to := (c*toRows+y)*toColumns + x
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = a, b
 				}
-//line main_kernels.go:1373
+//line main_kernels.go:1302
 			}
 			x_ = to_ - 1
 			continue
@@ -1384,7 +1313,7 @@ func transposeRow(r grid.Row, rows int, columns int, toRows int, toColumns int, 
 			to := (c*toRows+y)*toColumns + x
 			toRe[to], toIm[to] = a, b
 		}
-//line main_kernels.go:1388
+//line main_kernels.go:1317
 	}
 }
 
@@ -1422,7 +1351,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 					to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 					toRe0[grid.At(at, to)], toIm1[grid.At(at, to)] = re[from], float32(sign*im[from])
 				}
-//line main_kernels.go:1426
+//line main_kernels.go:1355
 			}
 			x_ = to_ - 1
 			continue
@@ -1436,7 +1365,7 @@ func transposeBackRow(r grid.Row, rows int, columns int, toRows int, toColumns i
 			to, from := (c*toRows+y)*toColumns+x, (c*rows+x)*columns+column
 			toRe[to], toIm[to] = re[from], float32(sign*im[from])
 		}
-//line main_kernels.go:1440
+//line main_kernels.go:1369
 	}
 }
 
@@ -1479,7 +1408,7 @@ func effectiveRow(r grid.Row, nx int, ny int, px int, of material, m []float32, 
 			}
 			h[i] = sum
 		}
-//line main_kernels.go:1483
+//line main_kernels.go:1412
 	}
 }
 
@@ -1514,7 +1443,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 						re0[grid.At(at, c*length+i)] = m2[grid.At(at, c*n+i)]
 					}
 				}
-//line main_kernels.go:1518
+//line main_kernels.go:1447
 			}
 			x = to - 1
 			continue
@@ -1526,7 +1455,7 @@ func padRow(r grid.Row, n int, length int, m []float32, re grid.Out[float32], im
 				re[c*length+i] = m[c*n+i]
 			}
 		}
-//line main_kernels.go:1530
+//line main_kernels.go:1459
 	}
 }
 
@@ -1544,7 +1473,7 @@ func multiplyRow(r grid.Row, n int, tensor []float32, re []float32, im []float32
 			mx, my = im[i], im[i+n]
 			im[i], im[i+n], im[i+2*n] = float32(xx*mx)+float32(xy*my), float32(xy*mx)+float32(yy*my), float32(zz*im[i+2*n])
 		}
-//line main_kernels.go:1548
+//line main_kernels.go:1477
 	}
 }
 
@@ -1563,7 +1492,7 @@ func motionRow(r grid.Row, n int, damping float32, m []float32, h []float32, k g
 			k[i+n] = float32(f * (ty + float32(damping*(float32(mz*tx)-float32(mx*tz)))))
 			k[i+2*n] = float32(f * (tz + float32(damping*(float32(mx*ty)-float32(my*tx)))))
 		}
-//line main_kernels.go:1567
+//line main_kernels.go:1496
 	}
 }
 
@@ -1603,7 +1532,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 					z := float32(m4[grid.At(at, i+2*n)] * (h5[grid.At(at, i+2*n)] + of.FieldZ))
 					e6[grid.At(at, i)] = -(x + y + z) / 2
 				}
-//line main_kernels.go:1607
+//line main_kernels.go:1536
 			}
 			x_ = to - 1
 			continue
@@ -1615,7 +1544,7 @@ func energyRow(r grid.Row, n int, of material, m []float32, h []float32, e grid.
 			z := float32(m[i+2*n] * (h[i+2*n] + of.FieldZ))
 			e[i] = -(x + y + z) / 2
 		}
-//line main_kernels.go:1619
+//line main_kernels.go:1548
 	}
 }
 
@@ -1646,7 +1575,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1650
+//line main_kernels.go:1579
 				}
 				{
 					at_ := at_ + 1
@@ -1656,7 +1585,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 					if i := x; true || i < len(at) {
 						at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 					}
-//line main_kernels.go:1660
+//line main_kernels.go:1589
 				}
 			}
 			if at_ < count {
@@ -1666,7 +1595,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 				if i := x; true || i < len(at) {
 					at0[grid.At(at_, i)] = m1[grid.At(at_, i)] + float32(float32(fraction*state[now])*k2[grid.At(at_, i)])
 				}
-//line main_kernels.go:1670
+//line main_kernels.go:1599
 			}
 			x = to - 1
 			continue
@@ -1675,7 +1604,7 @@ func partRow(r grid.Row, fraction float32, state []float32, m []float32, k []flo
 		if i := x; i < len(at) {
 			at[i] = m[i] + float32(float32(fraction*state[now])*k[i])
 		}
-//line main_kernels.go:1679
+//line main_kernels.go:1608
 	}
 }
 
@@ -1694,7 +1623,7 @@ func wholeRow(r_ grid.Row, n int, state []float32, m []float32, k1 []float32, k2
 			r := 1 / float32(math.Sqrt(float64(float32(x*x)+float32(y*y)+float32(z*z))))
 			next[i], next[i+n], next[i+2*n] = float32(x*r), float32(y*r), float32(z*r)
 		}
-//line main_kernels.go:1698
+//line main_kernels.go:1627
 	}
 }
 
@@ -1712,7 +1641,7 @@ func deviationRow(r grid.Row, n int, state []float32, k1 []float32, k2 []float32
 			z := float32(dt * (6*k2[i+2*n] + 8*k3[i+2*n] - 5*k1[i+2*n] - 9*k4[i+2*n]))
 			away[i] = float32(x*x) + float32(y*y) + float32(z*z)
 		}
-//line main_kernels.go:1716
+//line main_kernels.go:1645
 	}
 }
 
@@ -1751,7 +1680,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 					}
 					state[now] = min(state[step], state[left])
 				}
-//line main_kernels.go:1755
+//line main_kernels.go:1684
 			}
 			x = to - 1
 			continue
@@ -1774,7 +1703,7 @@ func steerRow(r grid.Row, tolerance float32, worst []float32, state []float32) {
 			}
 			state[now] = min(state[step], state[left])
 		}
-//line main_kernels.go:1778
+//line main_kernels.go:1707
 	}
 }
 
@@ -1806,7 +1735,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1810
+//line main_kernels.go:1739
 				}
 				{
 					at := at + 1
@@ -1816,7 +1745,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 					if i := x; i < len(m) && state[accepted] > 0 {
 						m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 					}
-//line main_kernels.go:1820
+//line main_kernels.go:1749
 				}
 			}
 			if at < count {
@@ -1826,7 +1755,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 				if i := x; i < len(m) && state[accepted] > 0 {
 					m0[grid.At(at, i)], k11[grid.At(at, i)] = next2[grid.At(at, i)], k43[grid.At(at, i)]
 				}
-//line main_kernels.go:1830
+//line main_kernels.go:1759
 			}
 			x = to - 1
 			continue
@@ -1835,7 +1764,7 @@ func acceptRow(r grid.Row, state []float32, next []float32, k4 []float32, m []fl
 		if i := x; i < len(m) && state[accepted] > 0 {
 			m[i], k1[i] = next[i], k4[i]
 		}
-//line main_kernels.go:1839
+//line main_kernels.go:1768
 	}
 }
 

@@ -35,16 +35,11 @@ var kernels = kernel.New(kernel.Source{Name: "main", Go: kernel.Functions{
 	"main.go clearEdges 8f3e54b1e79f36c2",
 	"main.go edge d1f5512aec4b256e",
 }, Portable: `KERNEL void k_clearEdges(GLOBAL f32 *h_row, i64 h_row_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < ((i64)64))) {
-			i64 v_1 = h_i;
-			i64 v_2 = ((i64)((u64)((i64)((u64)h_row_n - (u64)((i64)64))) + (u64)h_i));
-			f32 v_3 = 0.0f;
-			f32 v_4 = 0.0f;
-			GO_ONCE(h_row[GO_AT(v_1, h_row_n, 0)]) = v_3;
-			GO_ONCE(h_row[GO_AT(v_2, h_row_n, 0)]) = v_4;
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < 64) {
+		i64 v_1 = (i64)((u64)h_row_n - 64 + (u64)h_i);
+		GO_ONCE(h_row[GO_AT(h_i, h_row_n, 0)]) = 0.0f;
+		GO_ONCE(h_row[GO_AT(v_1, h_row_n, 0)]) = 0.0f;
 	}
 }
 `})
@@ -100,7 +95,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:104
+//line main_kernels.go:99
 				}
 				{
 					at := at + 1
@@ -110,7 +105,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 					if i := x; true || i < edge {
 						row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 					}
-//line main_kernels.go:114
+//line main_kernels.go:109
 				}
 			}
 			if at < count {
@@ -120,7 +115,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 				if i := x; true || i < edge {
 					row0[grid.At(at, i)], row1[grid.At(at, len(row)-edge+i)] = 0, 0
 				}
-//line main_kernels.go:124
+//line main_kernels.go:119
 			}
 			x = to - 1
 			continue
@@ -129,7 +124,7 @@ func clearEdgesRow(r grid.Row, row []float32) {
 		if i := x; i < edge {
 			row[i], row[len(row)-edge+i] = 0, 0
 		}
-//line main_kernels.go:133
+//line main_kernels.go:128
 	}
 }
 

@@ -24,6 +24,7 @@ var agreed = map[string]func() [][]text{
 	"TestUsesOfOneElementInOrder":   usesOfOneElementInOrder,
 	"TestPlacesBeforeAssignments":   placesBeforeAssignments,
 	"TestReturnsBeforeTheEnd":       returnsBeforeTheEnd,
+	"TestExpressionsOfAnyDepth":     expressionsOfAnyDepth,
 }
 
 // agreement is what was found about these kernels.

@@ -19,6 +19,9 @@
 //   - launch.go asks for what the file says of launches: which elements a box of threads reads and writes, how much work a thread has, the grid. Package
 //     launches answers, from the representation of kernels in package ir.
 //
+// The C text of a launch is not this one: [Package].Portable prints it from the representation of the kernels, with packages build and cprint. The text that
+// these files make is that of tests which compare the two. The rest of a function that they find out is for the launchers and the host.
+//
 // Names of Go get a prefix in C, such as h_NAME or k_KERNEL, so that none of them is a word of a C dialect. Messages of package kernel have the names of Go;
 // tools of vendors show those of C.
 //

@@ -13,7 +13,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/cprint"
 )
 
-var fromRepresentation = flag.Bool("printed", false, "run the C text that is printed from the representation, and not that of the old translation")
+var fromRepresentation = flag.Bool("printed", true, "run the C text that is printed from the representation, and not that of the old translation")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

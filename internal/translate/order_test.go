@@ -143,3 +143,36 @@ func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y [
 	}
 	return [][]text{kernels}
 }
+
+// An expression may be nested as deeply as one likes. Clang takes 256 brackets.
+func TestExpressionsOfAnyDepth(t *testing.T) { agree(t) }
+
+func expressionsOfAnyDepth() [][]text {
+	nested := func(begin, middle, end string) string {
+		return strings.Repeat(begin, 200) + middle + strings.Repeat(end, 200)
+	}
+	var kernels []text
+	for _, value := range []string{
+		nested("", "a", " + int64(u)*7"),
+		nested("(", "a", "*3 + 1)"),
+		nested("(1 - 3*", "a", ")"),
+		nested("max(int64(u) - ", "a", ", 5)"),
+		nested("(w*w + ", "w", ")"),
+		nested("x[", "u&1", "&3]"),
+		nested("-(", "int32(u)", " ^ 1)"),
+	} {
+		kernels = append(kernels, text{1, `
+//halyard:kernel
+func k0(t grid.Thread, a int64, p Par, x []uint32, f []float32, g []float32, y []uint64, z []int32, e []Elem) {
+	i := t.Global(0)
+	if i >= len(x) || t.Global(1)+t.Global(2) > 0 {
+		return
+	}
+	u, w := x[i]&1, min(max(f[i], 0), 9)
+	_, _ = u, w
+	y[i] = uint64(` + value + `)
+}
+`})
+	}
+	return [][]text{kernels}
+}

@@ -275,36 +275,26 @@ typedef struct { f64 a[64]; } T_64_f64;
 FUNCTION i64 go_div_i64(i64 x, i64 y) { i64 q = x / (y == 0 || y == -1 ? 1 : y); return y == -1 ? (i64)((u64)0 - (u64)x) : y == 0 ? 0 : q; }
 
 KERNEL void k_laplace(i64 h_n, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
-	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)INDEX(1));
-	{
-		if (((h_j >= h_n) || (h_i >= h_n))) {
-			return;
-		}
+	i64 h_j = (i64)INDEX(0);
+	i64 h_i = (i64)INDEX(1);
+	if (h_j >= h_n || h_i >= h_n) {
+		return;
 	}
-	i64 h_at = ((i64)((u64)((i64)((u64)h_i * (u64)h_n)) + (u64)h_j));
+	i64 h_at = (i64)((u64)h_i * (u64)h_n + (u64)h_j);
 	f32 h_around = 0.0f;
-	{
-		if ((h_i > ((i64)0))) {
-			h_around = (h_around + h_p[GO_AT(((i64)((u64)h_at - (u64)h_n)), h_p_n, 0)]);
-		}
+	if (h_i > 0) {
+		h_around = h_around + h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 0)];
 	}
-	{
-		if ((h_i < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_around = (h_around + h_p[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_p_n, 1)]);
-		}
+	if (h_i < (i64)((u64)h_n - 1)) {
+		h_around = h_around + h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 1)];
 	}
-	{
-		if ((h_j > ((i64)0))) {
-			h_around = (h_around + h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 2)]);
-		}
+	if (h_j > 0) {
+		h_around = h_around + h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_around = (h_around + h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 3)]);
-		}
+	if (h_j < (i64)((u64)h_n - 1)) {
+		h_around = h_around + h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
 	}
-	h_q[GO_AT(h_at, h_q_n, 4)] = ((4.0f * h_p[GO_AT(h_at, h_p_n, 4)]) - h_around);
+	h_q[GO_AT(h_at, h_q_n, 4)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 4)] - h_around;
 }
 
 KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
@@ -315,125 +305,96 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 		if (THREADS(0) < 64) {
 			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_end = go_div_i64(((i64)((u64)((i64)((u64)((i64)BLOCK(0)) + (u64)((i64)1))) * (u64)h_a_n)), ((i64)BLOCKS(0)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
 	f32 h_mine = 0.0f;
-	{
-		i64 h_i = ((i64)((u64)go_div_i64(((i64)((u64)((i64)BLOCK(0)) * (u64)h_a_n)), ((i64)BLOCKS(0))) + (u64)h_me));
-		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
-			h_mine = (h_mine + (h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)]));
-		}
+	GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+		h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 5)] * h_b[GO_AT(h_i, h_b_n, 5)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
 	BARRIER();
-	{
-		if ((h_me < ((i64)8))) {
-			{
-				i64 h_k = ((i64)((u64)h_me + (u64)((i64)8)));
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = (h_k + ((i64)8))) {
-					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]));
-				}
-			}
-			GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
+	if (h_me < 8) {
+		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k = (i64)((u64)h_k + 8)) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
 		}
+		GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
 	}
 	BARRIER();
-	{
-		if ((h_me == ((i64)0))) {
-			{
-				i64 h_k_1 = ((i64)1);
-				GO_ORDERED for (; (h_k_1 < ((i64)8)); h_k_1 = (h_k_1 + ((i64)1))) {
-					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 9)]));
-				}
-			}
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 10)] = h_mine;
+	if (h_me == 0) {
+		GO_ORDERED for (i64 h_k_1 = 1; h_k_1 < 8; h_k_1++) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k_1, 64, 9)]);
 		}
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 10)] = h_mine;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_x[GO_AT(h_i_1, h_x_n, 11)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 11)]) + ((h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]) * h_p[GO_AT(h_i_1, h_p_n, 11)]));
-		h_r[GO_AT(h_i_1, h_r_n, 12)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 12)]) - ((h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)]) * h_q[GO_AT(h_i_1, h_q_n, 12)]));
+		i64 h_i = (i64)INDEX(0);
+		h_x[GO_AT(h_i, h_x_n, 11)] = h_x[GO_AT(h_i, h_x_n, 11)] + h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_p[GO_AT(h_i, h_p_n, 11)];
+		h_r[GO_AT(h_i, h_r_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] - h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)] * h_q[GO_AT(h_i, h_q_n, 12)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				h_x[GO_AT(h_i, h_x_n, 11)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 11)]) + ((h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)]) * h_p[GO_AT(h_i, h_p_n, 11)]));
-				h_r[GO_AT(h_i, h_r_n, 12)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 12)]) - ((h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)]) * h_q[GO_AT(h_i, h_q_n, 12)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			h_x[GO_AT(h_i, h_x_n, 11)] = h_x[GO_AT(h_i, h_x_n, 11)] + h_rr[GO_AT(0, h_rr_n, 11)] / h_pq[GO_AT(0, h_pq_n, 11)] * h_p[GO_AT(h_i, h_p_n, 11)];
+			h_r[GO_AT(h_i, h_r_n, 12)] = h_r[GO_AT(h_i, h_r_n, 12)] - h_rr[GO_AT(0, h_rr_n, 12)] / h_pq[GO_AT(0, h_pq_n, 12)] * h_q[GO_AT(h_i, h_q_n, 12)];
 		}
 	}
 }
 
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_p[GO_AT(h_i_1, h_p_n, 13)] = (h_r[GO_AT(h_i_1, h_r_n, 13)] + ((h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)]) * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 13)])));
+		i64 h_i = (i64)INDEX(0);
+		h_p[GO_AT(h_i, h_p_n, 13)] = h_r[GO_AT(h_i, h_r_n, 13)] + h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_p_n)) {
-				h_p[GO_AT(h_i, h_p_n, 13)] = (h_r[GO_AT(h_i, h_r_n, 13)] + ((h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)]) * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 13)])));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_p_n) {
+			h_p[GO_AT(h_i, h_p_n, 13)] = h_r[GO_AT(h_i, h_r_n, 13)] + h_now[GO_AT(0, h_now_n, 13)] / h_before[GO_AT(0, h_before_n, 13)] * h_p[GO_AT(h_i, h_p_n, 13)];
 		}
 	}
 }
 
 KERNEL void k_spread(i64 h_n, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)INDEX(1));
-	{
-		if (((h_j >= h_n) || (h_i >= h_n))) {
-			return;
-		}
+	i64 h_j = (i64)INDEX(0);
+	i64 h_i = (i64)INDEX(1);
+	if (h_j >= h_n || h_i >= h_n) {
+		return;
 	}
-	i64 h_at = ((i64)((u64)((i64)((u64)((i64)((u64)h_i + (u64)((i64)1))) * (u64)h_n)) + (u64)h_j));
+	i64 h_at = (i64)(((u64)h_i + 1) * (u64)h_n + (u64)h_j);
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
-	{
-		if ((h_j > ((i64)0))) {
-			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 14)];
-		}
+	if (h_j > 0) {
+		h_left = h_from[GO_AT((i64)((u64)h_at - 1), h_from_n, 14)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 15)];
-		}
+	if (h_j < (i64)((u64)h_n - 1)) {
+		h_right = h_from[GO_AT((i64)((u64)h_at + 1), h_from_n, 15)];
 	}
-	h_to[GO_AT(((i64)((u64)((i64)((u64)h_i * (u64)h_n)) + (u64)h_j)), h_to_n, 16)] = (h_from[GO_AT(h_at, h_from_n, 16)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_n)), h_from_n, 16)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_from_n, 16)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 16)]))));
+	h_to[GO_AT((i64)((u64)h_i * (u64)h_n + (u64)h_j), h_to_n, 16)] = h_from[GO_AT(h_at, h_from_n, 16)] + 0.1f * (h_from[GO_AT((i64)((u64)h_at - (u64)h_n), h_from_n, 16)] + h_from[GO_AT((i64)((u64)h_at + (u64)h_n), h_from_n, 16)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 16)]);
 }
 
 KERNEL void k_escape(i32 h_n, i32 h_limit, GLOBAL u16 *h_out, i64 h_out_n GO_FAULTS) {
-	{
-		if (((((i64)INDEX(0)) >= ((i64)h_n)) || (((i64)INDEX(1)) >= ((i64)h_n)))) {
-			return;
-		}
+	if ((i64)INDEX(0) >= (i64)h_n || (i64)INDEX(1) >= (i64)h_n) {
+		return;
 	}
-	f32 h_step = (2.4f / ((f32)h_n));
-	f32 h_a = ((-1.7f) + (h_step * GO_F32(((i64)INDEX(0)))));
-	f32 h_b = ((-1.2f) + (h_step * GO_F32(((i64)INDEX(1)))));
+	f32 h_step = 2.4f / (f32)h_n;
+	f32 h_a = -1.7f + h_step * GO_F32((i64)INDEX(0));
+	f32 h_b = -1.2f + h_step * GO_F32((i64)INDEX(1));
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_count = 0;
-	{
-		GO_ORDERED for (; ((h_count < h_limit) && (((h_x * h_x) + (h_y * h_y)) <= 4.0f)); ) {
-			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_a);
-			f32 v_3 = (((2.0f * h_x) * h_y) + h_b);
-			h_x = v_2;
-			h_y = v_3;
-			h_count = ((i32)((u32)h_count + (u32)1));
-		}
+	GO_ORDERED for (; h_count < h_limit && h_x * h_x + h_y * h_y <= 4.0f; ) {
+		f32 v_2 = h_x * h_x - h_y * h_y + h_a;
+		f32 v_3 = 2.0f * h_x * h_y + h_b;
+		h_x = v_2;
+		h_y = v_3;
+		h_count = (i32)((u32)h_count + 1);
 	}
-	h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)((i64)h_n))) + (u64)((i64)INDEX(0)))), h_out_n, 17)] = ((u16)h_count);
+	h_out[GO_AT((i64)(INDEX(1) * (u64)(i64)h_n + INDEX(0)), h_out_n, 17)] = (u16)h_count;
 	GO_LOOPED
 }
 
@@ -442,52 +403,47 @@ FUNCTION f32 f_root(f32 h_x) {
 }
 
 KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h_v, i64 h_v_n, GLOBAL f32 *h_now, i64 h_now_n GO_FAULTS) {
-	i64 h_i = ((i64)INDEX(0));
-	{
-		if ((h_i >= ((i64)(h_now_n / ((i64)4))))) {
-			return;
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i >= h_now_n / 4) {
+		return;
 	}
-	f32 h_x = h_old[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_old_n, 18)];
-	f32 h_y = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_old_n, 18)];
-	f32 h_z = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_old_n, 18)];
+	f32 h_x = h_old[GO_AT((i64)(4 * (u64)h_i), h_old_n, 18)];
+	f32 h_y = h_old[GO_AT((i64)(4 * (u64)h_i + 1), h_old_n, 18)];
+	f32 h_z = h_old[GO_AT((i64)(4 * (u64)h_i + 2), h_old_n, 18)];
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
-	{
-		i64 h_k = ((i64)0);
-		GO_ORDERED for (; (h_k < h_old_n); h_k = (h_k + ((i64)4))) {
-			f32 h_dx = (h_old[GO_AT(h_k, h_old_n, 19)] - h_x);
-			f32 h_dy = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)1))), h_old_n, 19)] - h_y);
-			f32 h_dz = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)2))), h_old_n, 19)] - h_z);
-			f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
-			f32 v_2 = f_root(h_d);
-			f32 h_pull = (h_old[GO_AT(((i64)((u64)h_k + (u64)((i64)3))), h_old_n, 20)] / (h_d * v_2));
-			f32 v_3 = (h_ax + (h_dx * h_pull));
-			f32 v_4 = (h_ay + (h_dy * h_pull));
-			f32 v_5 = (h_az + (h_dz * h_pull));
-			h_ax = v_3;
-			h_ay = v_4;
-			h_az = v_5;
-		}
+	GO_ORDERED for (i64 h_k = 0; h_k < h_old_n; h_k = (i64)((u64)h_k + 4)) {
+		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 19)] - h_x;
+		f32 h_dy = h_old[GO_AT((i64)((u64)h_k + 1), h_old_n, 19)] - h_y;
+		f32 h_dz = h_old[GO_AT((i64)((u64)h_k + 2), h_old_n, 19)] - h_z;
+		f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+		f32 v_2 = f_root(h_d);
+		f32 h_pull = h_old[GO_AT((i64)((u64)h_k + 3), h_old_n, 20)] / (h_d * v_2);
+		f32 v_3 = h_ax + h_dx * h_pull;
+		f32 v_4 = h_ay + h_dy * h_pull;
+		f32 v_5 = h_az + h_dz * h_pull;
+		h_ax = v_3;
+		h_ay = v_4;
+		h_az = v_5;
 	}
-	i64 v_6 = ((i64)((u64)((i64)3) * (u64)h_i));
-	i64 v_7 = ((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1)));
-	i64 v_8 = ((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2)));
-	f32 v_9 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 21)]) + (h_ax * h_dt));
-	f32 v_10 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 21)]) + (h_ay * h_dt));
-	f32 v_11 = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 21)]) + (h_az * h_dt));
+	i64 v_6 = (i64)(3 * (u64)h_i);
+	i64 v_7 = (i64)(3 * (u64)h_i + 1);
+	i64 v_8 = (i64)(3 * (u64)h_i + 2);
+	f32 v_9 = h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 21)] + h_ax * h_dt;
+	f32 v_10 = h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 21)] + h_ay * h_dt;
+	f32 v_11 = h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 21)] + h_az * h_dt;
 	GO_ONCE(h_v[GO_AT(v_6, h_v_n, 21)]) = v_9;
 	GO_ONCE(h_v[GO_AT(v_7, h_v_n, 21)]) = v_10;
 	GO_ONCE(h_v[GO_AT(v_8, h_v_n, 21)]) = v_11;
-	i64 v_12 = ((i64)((u64)((i64)4) * (u64)h_i));
-	i64 v_13 = ((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1)));
-	i64 v_14 = ((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2)));
-	i64 v_15 = ((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3)));
-	f32 v_16 = (h_x + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 22)]) * h_dt));
-	f32 v_17 = (h_y + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 22)]) * h_dt));
-	f32 v_18 = (h_z + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 22)]) * h_dt));
-	f32 v_19 = h_old[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_old_n, 22)];
+	i64 v_12 = (i64)(4 * (u64)h_i);
+	i64 v_13 = (i64)(4 * (u64)h_i + 1);
+	i64 v_14 = (i64)(4 * (u64)h_i + 2);
+	i64 v_15 = (i64)(4 * (u64)h_i + 3);
+	f32 v_16 = h_x + h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 22)] * h_dt;
+	f32 v_17 = h_y + h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 22)] * h_dt;
+	f32 v_18 = h_z + h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 22)] * h_dt;
+	f32 v_19 = h_old[GO_AT((i64)(4 * (u64)h_i + 3), h_old_n, 22)];
 	GO_ONCE(h_now[GO_AT(v_12, h_now_n, 22)]) = v_16;
 	GO_ONCE(h_now[GO_AT(v_13, h_now_n, 22)]) = v_17;
 	GO_ONCE(h_now[GO_AT(v_14, h_now_n, 22)]) = v_18;
@@ -498,70 +454,60 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 
 KERNEL void k_copies(const GLOBAL f64 *h_a, i64 h_a_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_c[GO_AT(h_i_1, h_c_n, 23)] = h_a[GO_AT(h_i_1, h_a_n, 23)];
+		i64 h_i = (i64)INDEX(0);
+		h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_c_n)) {
-				h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_c_n) {
+			h_c[GO_AT(h_i, h_c_n, 23)] = h_a[GO_AT(h_i, h_a_n, 23)];
 		}
 	}
 }
 
 KERNEL void k_mul(GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_b_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_b[GO_AT(h_i_1, h_b_n, 24)] = (0.4 * h_c[GO_AT(h_i_1, h_c_n, 24)]);
+		i64 h_i = (i64)INDEX(0);
+		h_b[GO_AT(h_i, h_b_n, 24)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 24)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_b_n)) {
-				h_b[GO_AT(h_i, h_b_n, 24)] = (0.4 * h_c[GO_AT(h_i, h_c_n, 24)]);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_b_n) {
+			h_b[GO_AT(h_i, h_b_n, 24)] = 0.4 * h_c[GO_AT(h_i, h_c_n, 24)];
 		}
 	}
 }
 
 KERNEL void k_add(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_c_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_c[GO_AT(h_i_1, h_c_n, 25)] = (h_a[GO_AT(h_i_1, h_a_n, 25)] + h_b[GO_AT(h_i_1, h_b_n, 25)]);
+		i64 h_i = (i64)INDEX(0);
+		h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_c_n)) {
-				h_c[GO_AT(h_i, h_c_n, 25)] = (h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)]);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_c_n) {
+			h_c[GO_AT(h_i, h_c_n, 25)] = h_a[GO_AT(h_i, h_a_n, 25)] + h_b[GO_AT(h_i, h_b_n, 25)];
 		}
 	}
 }
 
 KERNEL void k_triad(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 26)] = (h_b[GO_AT(h_i_1, h_b_n, 26)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 26)]));
+		i64 h_i = (i64)INDEX(0);
+		h_a[GO_AT(h_i, h_a_n, 26)] = h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 26)] = (h_b[GO_AT(h_i, h_b_n, 26)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 26)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_a_n) {
+			h_a[GO_AT(h_i, h_a_n, 26)] = h_b[GO_AT(h_i, h_b_n, 26)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 26)];
 		}
 	}
 }
 
 KERNEL void k_nstream(GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64 h_b_n, const GLOBAL f64 *h_c, i64 h_c_n GO_FAULTS) {
 	if (GO_WHOLE(h_a_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_a[GO_AT(h_i_1, h_a_n, 27)] = (GO_ONCE(h_a[GO_AT(h_i_1, h_a_n, 27)]) + (h_b[GO_AT(h_i_1, h_b_n, 27)] + (0.4 * h_c[GO_AT(h_i_1, h_c_n, 27)])));
+		i64 h_i = (i64)INDEX(0);
+		h_a[GO_AT(h_i, h_a_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + (h_b[GO_AT(h_i, h_b_n, 27)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 27)]);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_a_n)) {
-				h_a[GO_AT(h_i, h_a_n, 27)] = (GO_ONCE(h_a[GO_AT(h_i, h_a_n, 27)]) + (h_b[GO_AT(h_i, h_b_n, 27)] + (0.4 * h_c[GO_AT(h_i, h_c_n, 27)])));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_a_n) {
+			h_a[GO_AT(h_i, h_a_n, 27)] = h_a[GO_AT(h_i, h_a_n, 27)] + (h_b[GO_AT(h_i, h_b_n, 27)] + 0.4 * h_c[GO_AT(h_i, h_c_n, 27)]);
 		}
 	}
 }
@@ -574,33 +520,23 @@ KERNEL void k_inner(const GLOBAL f64 *h_a, i64 h_a_n, const GLOBAL f64 *h_b, i64
 		if (THREADS(0) < 64) {
 			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_end = go_div_i64(((i64)((u64)((i64)((u64)((i64)BLOCK(0)) + (u64)((i64)1))) * (u64)h_a_n)), ((i64)BLOCKS(0)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_end = go_div_i64((i64)((BLOCK(0) + 1) * (u64)h_a_n), (i64)BLOCKS(0));
 	f64 h_mine = 0.0;
-	{
-		i64 h_i = ((i64)((u64)go_div_i64(((i64)((u64)((i64)BLOCK(0)) * (u64)h_a_n)), ((i64)BLOCKS(0))) + (u64)h_me));
-		GO_ORDERED for (; (h_i < h_end); h_i = ((i64)((u64)h_i + (u64)((i64)64)))) {
-			h_mine = (h_mine + (h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)]));
-		}
+	GO_ORDERED for (i64 h_i = (i64)((u64)go_div_i64((i64)(BLOCK(0) * (u64)h_a_n), (i64)BLOCKS(0)) + (u64)h_me); h_i < h_end; h_i = (i64)((u64)h_i + 64)) {
+		h_mine = h_mine + h_a[GO_AT(h_i, h_a_n, 28)] * h_b[GO_AT(h_i, h_b_n, 28)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 29)]) = h_mine;
 	BARRIER();
-	{
-		if ((h_me == ((i64)0))) {
-			{
-				i64 h_k = ((i64)1);
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = (h_k + ((i64)1))) {
-					h_mine = (h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 30)]));
-				}
-			}
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 31)] = h_mine;
+	if (h_me == 0) {
+		GO_ORDERED for (i64 h_k = 1; h_k < 64; h_k++) {
+			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 30)]);
 		}
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 31)] = h_mine;
 	}
 	GO_LOOPED
 }
@@ -1013,7 +949,7 @@ threads:
 					around += p3[grid.At(at_, at+1)]
 				}
 				q4[grid.At(at_, at)] = 4*p5[grid.At(at_, at)] - around
-//line main_kernels.go:1017
+//line main_kernels.go:953
 			}
 			x = to - 1
 			continue
@@ -1037,7 +973,7 @@ threads:
 			around += p[at+1]
 		}
 		q[at] = 4*p[at] - around
-//line main_kernels.go:1041
+//line main_kernels.go:977
 	}
 }
 
@@ -1071,7 +1007,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_, _, _ = tx, ty, tz
 //line cg.go:43
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), float32(0)
-//line main_kernels.go:1075
+//line main_kernels.go:1011
 					mines[tx] = mine
 				}
 			}
@@ -1105,7 +1041,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 //line cg.go:45
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1109
+//line main_kernels.go:1045
 							mines[tx] = mine
 						}
 					}
@@ -1125,7 +1061,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1129
+//line main_kernels.go:1065
 						mines[tx] = mine
 					}
 				}
@@ -1144,7 +1080,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					_ = mine
 //line cg.go:47
 					part[me] = mine
-//line main_kernels.go:1148
+//line main_kernels.go:1084
 				}
 			}
 		}
@@ -1165,7 +1101,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					part[me] = mine
 				}
-//line main_kernels.go:1169
+//line main_kernels.go:1105
 				mines[tx] = mine
 			}
 		}
@@ -1186,7 +1122,7 @@ func dotPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[float32
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1190
+//line main_kernels.go:1126
 			}
 		}
 	}
@@ -1221,7 +1157,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += rr[0] / pq[0] * p1[grid.At(at, i)]
 					r2[grid.At(at, i)] -= rr[0] / pq[0] * q3[grid.At(at, i)]
 				}
-//line main_kernels.go:1225
+//line main_kernels.go:1161
 			}
 			x_ = to - 1
 			continue
@@ -1231,7 +1167,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += rr[0] / pq[0] * p[i]
 			r[i] -= rr[0] / pq[0] * q[i]
 		}
-//line main_kernels.go:1235
+//line main_kernels.go:1171
 	}
 }
 
@@ -1260,7 +1196,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1264
+//line main_kernels.go:1200
 				}
 				{
 					at := at + 1
@@ -1270,7 +1206,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					if i := x; true || i < len(p) {
 						p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 					}
-//line main_kernels.go:1274
+//line main_kernels.go:1210
 				}
 			}
 			if at < count {
@@ -1280,7 +1216,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 				if i := x; true || i < len(p) {
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + now[0]/before[0]*p0[grid.At(at, i)]
 				}
-//line main_kernels.go:1284
+//line main_kernels.go:1220
 			}
 			x = to - 1
 			continue
@@ -1289,7 +1225,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 		if i := x; i < len(p) {
 			p[i] = r[i] + now[0]/before[0]*p[i]
 		}
-//line main_kernels.go:1293
+//line main_kernels.go:1229
 	}
 }
 
@@ -1338,7 +1274,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i*n+j)] = from3[grid.At(at_, at)] + 0.1*(from4[grid.At(at_, at-n)]+from5[grid.At(at_, at+n)]+left+right-4*from3[grid.At(at_, at)])
-//line main_kernels.go:1342
+//line main_kernels.go:1278
 			}
 			x = to_ - 1
 			continue
@@ -1356,7 +1292,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i*n+j] = from[at] + 0.1*(from[at-n]+from[at+n]+left+right-4*from[at])
-//line main_kernels.go:1360
+//line main_kernels.go:1296
 	}
 }
 
@@ -1382,7 +1318,7 @@ threads:
 			count++
 		}
 		out[r.Y*int(n)+x_] = uint16(count)
-//line main_kernels.go:1386
+//line main_kernels.go:1322
 	}
 }
 
@@ -1407,7 +1343,7 @@ threads:
 		}
 		v[3*i], v[3*i+1], v[3*i+2] = v[3*i]+ax*dt, v[3*i+1]+ay*dt, v[3*i+2]+az*dt
 		now[4*i], now[4*i+1], now[4*i+2], now[4*i+3] = x+v[3*i]*dt, y+v[3*i+1]*dt, z+v[3*i+2]*dt, old[4*i+3]
-//line main_kernels.go:1411
+//line main_kernels.go:1347
 	}
 }
 
@@ -1436,7 +1372,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1440
+//line main_kernels.go:1376
 				}
 				{
 					at := at + 1
@@ -1446,7 +1382,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)]
 					}
-//line main_kernels.go:1450
+//line main_kernels.go:1386
 				}
 			}
 			if at < count {
@@ -1456,7 +1392,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)]
 				}
-//line main_kernels.go:1460
+//line main_kernels.go:1396
 			}
 			x = to - 1
 			continue
@@ -1465,7 +1401,7 @@ func copiesRow(r grid.Row, a []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i]
 		}
-//line main_kernels.go:1469
+//line main_kernels.go:1405
 	}
 }
 
@@ -1494,7 +1430,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1498
+//line main_kernels.go:1434
 				}
 				{
 					at := at + 1
@@ -1504,7 +1440,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 					if i := x; true || i < len(b) {
 						b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 					}
-//line main_kernels.go:1508
+//line main_kernels.go:1444
 				}
 			}
 			if at < count {
@@ -1514,7 +1450,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 				if i := x; true || i < len(b) {
 					b0[grid.At(at, i)] = scalar * c1[grid.At(at, i)]
 				}
-//line main_kernels.go:1518
+//line main_kernels.go:1454
 			}
 			x = to - 1
 			continue
@@ -1523,7 +1459,7 @@ func mulRow(r grid.Row, b grid.Out[float64], c []float64) {
 		if i := x; i < len(b) {
 			b[i] = scalar * c[i]
 		}
-//line main_kernels.go:1527
+//line main_kernels.go:1463
 	}
 }
 
@@ -1554,7 +1490,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1558
+//line main_kernels.go:1494
 				}
 				{
 					at := at + 1
@@ -1564,7 +1500,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 					if i := x; true || i < len(c) {
 						c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 					}
-//line main_kernels.go:1568
+//line main_kernels.go:1504
 				}
 			}
 			if at < count {
@@ -1574,7 +1510,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 				if i := x; true || i < len(c) {
 					c0[grid.At(at, i)] = a1[grid.At(at, i)] + b2[grid.At(at, i)]
 				}
-//line main_kernels.go:1578
+//line main_kernels.go:1514
 			}
 			x = to - 1
 			continue
@@ -1583,7 +1519,7 @@ func addRow(r grid.Row, a []float64, b []float64, c grid.Out[float64]) {
 		if i := x; i < len(c) {
 			c[i] = a[i] + b[i]
 		}
-//line main_kernels.go:1587
+//line main_kernels.go:1523
 	}
 }
 
@@ -1614,7 +1550,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1618
+//line main_kernels.go:1554
 				}
 				{
 					at := at + 1
@@ -1624,7 +1560,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1628
+//line main_kernels.go:1564
 				}
 			}
 			if at < count {
@@ -1634,7 +1570,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] = b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1638
+//line main_kernels.go:1574
 			}
 			x = to - 1
 			continue
@@ -1643,7 +1579,7 @@ func triadRow(r grid.Row, a grid.Out[float64], b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] = b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1647
+//line main_kernels.go:1583
 	}
 }
 
@@ -1674,7 +1610,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1678
+//line main_kernels.go:1614
 				}
 				{
 					at := at + 1
@@ -1684,7 +1620,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 					if i := x; true || i < len(a) {
 						a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 					}
-//line main_kernels.go:1688
+//line main_kernels.go:1624
 				}
 			}
 			if at < count {
@@ -1694,7 +1630,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 				if i := x; true || i < len(a) {
 					a0[grid.At(at, i)] += b1[grid.At(at, i)] + scalar*c2[grid.At(at, i)]
 				}
-//line main_kernels.go:1698
+//line main_kernels.go:1634
 			}
 			x = to - 1
 			continue
@@ -1703,7 +1639,7 @@ func nstreamRow(r grid.Row, a []float64, b []float64, c []float64) {
 		if i := x; i < len(a) {
 			a[i] += b[i] + scalar*c[i]
 		}
-//line main_kernels.go:1707
+//line main_kernels.go:1643
 	}
 }
 
@@ -1737,7 +1673,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_, _, _ = tx, ty, tz
 //line stream.go:53
 					_, _, mine := tx, (int(b_.Index[0])+1)*len(a)/int(b_.Grid[0]), 0.0
-//line main_kernels.go:1741
+//line main_kernels.go:1677
 					mines[tx] = mine
 				}
 			}
@@ -1771,7 +1707,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 //line stream.go:55
 								mine += a[i] * b[i]
 							}
-//line main_kernels.go:1775
+//line main_kernels.go:1711
 							mines[tx] = mine
 						}
 					}
@@ -1791,7 +1727,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 						for i := int(b_.Index[0])*len(a)/int(b_.Grid[0]) + me; i < end; i += group {
 							mine += a[i] * b[i]
 						}
-//line main_kernels.go:1795
+//line main_kernels.go:1731
 						mines[tx] = mine
 					}
 				}
@@ -1810,7 +1746,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					_ = mine
 //line stream.go:57
 					part[me] = mine
-//line main_kernels.go:1814
+//line main_kernels.go:1750
 				}
 			}
 		}
@@ -1831,7 +1767,7 @@ func innerPhases(b_ *kernel.Block, a []float64, b []float64, sums grid.Out[float
 					}
 					sums[int(b_.Index[0])] = mine
 				}
-//line main_kernels.go:1835
+//line main_kernels.go:1771
 			}
 		}
 	}

@@ -58,53 +58,41 @@ var kernels = kernel.New(kernel.Source{Name: "gokernels", Go: kernel.Functions{
 	"cg.go laplace f391229e962d2f75",
 	"heat.go spread d5f6a0fc5dbfd560",
 }, Portable: `KERNEL void k_laplace(i32 h_n, i32 h_rows, const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n GO_FAULTS) {
-	i64 h_w = ((i64)h_n);
-	i64 h_j = ((i64)INDEX(0));
-	{
-		if (((h_j >= h_w) || (((i64)INDEX(1)) >= ((i64)h_rows)))) {
-			return;
-		}
+	i64 h_w = (i64)h_n;
+	i64 h_j = (i64)INDEX(0);
+	if (h_j >= h_w || (i64)INDEX(1) >= (i64)h_rows) {
+		return;
 	}
-	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
-	i64 h_at = ((i64)((u64)h_i + (u64)h_w));
+	i64 h_i = (i64)(INDEX(1) * (u64)h_w + (u64)h_j);
+	i64 h_at = (i64)((u64)h_i + (u64)h_w);
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
-	{
-		if ((h_j > ((i64)0))) {
-			h_left = h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 0)];
-		}
+	if (h_j > 0) {
+		h_left = h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 0)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
-			h_right = h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 1)];
-		}
+	if (h_j < (i64)((u64)h_w - 1)) {
+		h_right = h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 1)];
 	}
-	h_q[GO_AT(h_i, h_q_n, 2)] = (((((4.0f * h_p[GO_AT(h_at, h_p_n, 2)]) - h_p[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_p_n, 2)]) - h_p[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_p_n, 2)]) - h_left) - h_right);
+	h_q[GO_AT(h_i, h_q_n, 2)] = 4.0f * h_p[GO_AT(h_at, h_p_n, 2)] - h_p[GO_AT((i64)((u64)h_at - (u64)h_w), h_p_n, 2)] - h_p[GO_AT((i64)((u64)h_at + (u64)h_w), h_p_n, 2)] - h_left - h_right;
 }
 
 KERNEL void k_spread(i32 h_n, i32 h_rows, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_w = ((i64)h_n);
-	i64 h_j = ((i64)INDEX(0));
-	{
-		if (((h_j >= h_w) || (((i64)INDEX(1)) >= ((i64)h_rows)))) {
-			return;
-		}
+	i64 h_w = (i64)h_n;
+	i64 h_j = (i64)INDEX(0);
+	if (h_j >= h_w || (i64)INDEX(1) >= (i64)h_rows) {
+		return;
 	}
-	i64 h_i = ((i64)((u64)((i64)((u64)((i64)INDEX(1)) * (u64)h_w)) + (u64)h_j));
-	i64 h_at = ((i64)((u64)h_i + (u64)h_w));
+	i64 h_i = (i64)(INDEX(1) * (u64)h_w + (u64)h_j);
+	i64 h_at = (i64)((u64)h_i + (u64)h_w);
 	f32 h_left = 0.0f;
 	f32 h_right = 0.0f;
-	{
-		if ((h_j > ((i64)0))) {
-			h_left = h_from[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_from_n, 3)];
-		}
+	if (h_j > 0) {
+		h_left = h_from[GO_AT((i64)((u64)h_at - 1), h_from_n, 3)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_w - (u64)((i64)1))))) {
-			h_right = h_from[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_from_n, 4)];
-		}
+	if (h_j < (i64)((u64)h_w - 1)) {
+		h_right = h_from[GO_AT((i64)((u64)h_at + 1), h_from_n, 4)];
 	}
-	h_to[GO_AT(h_i, h_to_n, 5)] = (h_from[GO_AT(h_at, h_from_n, 5)] + (0.1f * ((((h_from[GO_AT(((i64)((u64)h_at - (u64)h_w)), h_from_n, 5)] + h_from[GO_AT(((i64)((u64)h_at + (u64)h_w)), h_from_n, 5)]) + h_left) + h_right) - (4.0f * h_from[GO_AT(h_at, h_from_n, 5)]))));
+	h_to[GO_AT(h_i, h_to_n, 5)] = h_from[GO_AT(h_at, h_from_n, 5)] + 0.1f * (h_from[GO_AT((i64)((u64)h_at - (u64)h_w), h_from_n, 5)] + h_from[GO_AT((i64)((u64)h_at + (u64)h_w), h_from_n, 5)] + h_left + h_right - 4.0f * h_from[GO_AT(h_at, h_from_n, 5)]);
 }
 `})
 
@@ -221,7 +209,7 @@ threads:
 					right = p1[grid.At(at_, at+1)]
 				}
 				q2[grid.At(at_, i)] = float32(4*p3[grid.At(at_, at)]) - p4[grid.At(at_, at-w)] - p5[grid.At(at_, at+w)] - left - right
-//line gokernels_kernels.go:225
+//line gokernels_kernels.go:213
 			}
 			x = to - 1
 			continue
@@ -240,7 +228,7 @@ threads:
 			right = p[at+1]
 		}
 		q[i] = float32(4*p[at]) - p[at-w] - p[at+w] - left - right
-//line gokernels_kernels.go:244
+//line gokernels_kernels.go:232
 	}
 }
 
@@ -290,7 +278,7 @@ threads:
 					right = from1[grid.At(at_, at+1)]
 				}
 				to2[grid.At(at_, i)] = from3[grid.At(at_, at)] + float32(0.1*(from4[grid.At(at_, at-w)]+from5[grid.At(at_, at+w)]+left+right-float32(4*from3[grid.At(at_, at)])))
-//line gokernels_kernels.go:294
+//line gokernels_kernels.go:282
 			}
 			x = to_ - 1
 			continue
@@ -309,7 +297,7 @@ threads:
 			right = from[at+1]
 		}
 		to[i] = from[at] + float32(0.1*(from[at-w]+from[at+w]+left+right-float32(4*from[at])))
-//line gokernels_kernels.go:313
+//line gokernels_kernels.go:301
 	}
 }
 

@@ -7,7 +7,7 @@ package gokernels
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("740e9315ed3ef14e", map[string]kernel.Code{
+	kernels.Compiled("0fe534154c9ac504", map[string]kernel.Code{
 		"laplace": {Words: `
 pgERAgERAuMpEQILDgPkKQEPCgUI676xiwbw2IWbBmUPNTtsEAYIEQEBAQUFCOu+sYsG8NiFmwZlRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwRI
 BQ0CIwhIBQ0DIxBIBQ0EIxhIBQ0FIyBHAw0CRwQcBgRHAx0CSAUdACMARwQ1CxpHBDsLG0cEbAsYRwOUASpHA5oBKkcDoAEqRwOiASpHA6QBKhUEASAAMgQB

@@ -44,115 +44,103 @@ var kernels = kernel.New(kernel.Source{Name: "blackscholes", Go: kernel.Function
 	"blackscholes.go power 41f89e7ad392a070",
 	"blackscholes.go price f1c497fc4bbb215c",
 }, Portable: `FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f ? GO_CUT(i32, x) : (i32)0x80000000; }
+#ifdef HALYARD_FLOAT64
 
 FUNCTION f32 f_logarithm(f32 h_x) {
 	u32 h_bits = F32_BITS(h_x);
-	i32 h_e = ((i32)((u32)((i32)((u32)(h_bits >> 23))) - (u32)127));
-	f32 h_m = BITS_F32(((u32)(((u32)(h_bits & ((u32)8388607))) | ((u32)1065353216))));
-	{
-		if ((h_m > 1.4142135f)) {
-			h_m = (h_m * 0.5f);
-			h_e = ((i32)((u32)h_e + (u32)1));
-		}
+	i32 h_e = (i32)((u32)(i32)(h_bits >> 23) - 127);
+	f32 h_m = BITS_F32((h_bits & 8388607) | 1065353216);
+	if (h_m > 1.4142135f) {
+		h_m = h_m * 0.5f;
+		h_e = (i32)((u32)h_e + 1);
 	}
-	f32 h_z = ((h_m - 1.0f) / (h_m + 1.0f));
-	f32 h_zz = (h_z * h_z);
-	f32 h_p = ((h_zz * 0.22222222f) + 0.2857143f);
-	h_p = ((h_p * h_zz) + 0.4f);
-	h_p = ((h_p * h_zz) + 0.6666667f);
-	h_p = ((h_p * h_zz) + 2.0f);
-	return ((h_p * h_z) + (((f32)h_e) * 0.6931472f));
+	f32 h_z = (h_m - 1.0f) / (h_m + 1.0f);
+	f32 h_zz = h_z * h_z;
+	f32 h_p = h_zz * 0.22222222f + 0.2857143f;
+	h_p = h_p * h_zz + 0.4f;
+	h_p = h_p * h_zz + 0.6666667f;
+	h_p = h_p * h_zz + 2.0f;
+	return h_p * h_z + (f32)h_e * 0.6931472f;
 }
 
 FUNCTION f32 f_power(f32 h_x) {
-	{
-		if ((h_x < (-80.0f))) {
-			return 0.0f;
-		}
+	if (h_x < -80.0f) {
+		return 0.0f;
 	}
-	f32 h_n = (h_x * 1.442695f);
-	{
-		if ((h_n < 0.0f)) {
-			h_n = (h_n - 0.5f);
-		} else {
-			{
-				h_n = (h_n + 0.5f);
-			}
-		}
+	f32 h_n = h_x * 1.442695f;
+	if (h_n < 0.0f) {
+		h_n = h_n - 0.5f;
+	} else {
+		h_n = h_n + 0.5f;
 	}
 	i32 h_whole = go_f32_i32(h_n);
-	f32 h_r = ((h_x - (((f32)h_whole) * 0.6933594f)) + (((f32)h_whole) * 0.00021219444f));
-	f32 h_p = ((h_r * 0.00019875691f) + 0.0013981999f);
-	h_p = ((h_p * h_r) + 0.008333452f);
-	h_p = ((h_p * h_r) + 0.041665796f);
-	h_p = ((h_p * h_r) + 0.16666666f);
-	h_p = ((h_p * h_r) + 0.5f);
-	h_p = ((((h_p * h_r) * h_r) + h_r) + 1.0f);
-	return (h_p * BITS_F32(((u32)((u32)((u32)((i32)((u32)h_whole + (u32)127))) << 23))));
+	f32 h_r = h_x - (f32)h_whole * 0.6933594f + (f32)h_whole * 0.00021219444f;
+	f32 h_p = h_r * 0.00019875691f + 0.0013981999f;
+	h_p = h_p * h_r + 0.008333452f;
+	h_p = h_p * h_r + 0.041665796f;
+	h_p = h_p * h_r + 0.16666666f;
+	h_p = h_p * h_r + 0.5f;
+	h_p = h_p * h_r * h_r + h_r + 1.0f;
+	return h_p * BITS_F32((u32)((u32)(u32)(i32)((u32)h_whole + 127) << 23));
 }
 
 FUNCTION f32 f_normal(f32 h_d) {
 	f32 h_x = h_d;
-	{
-		if ((h_x < 0.0f)) {
-			h_x = (-h_x);
-		}
+	if (h_x < 0.0f) {
+		h_x = -h_x;
 	}
-	f32 h_k = (1.0f / (1.0f + (0.2316419f * h_x)));
-	f32 h_p = ((1.3302745f * h_k) - 1.8212559f);
-	h_p = ((h_p * h_k) + 1.7814779f);
-	h_p = ((h_p * h_k) - 0.35656378f);
-	h_p = ((h_p * h_k) + 0.31938154f);
-	f32 v_1 = f_power((-((h_x * h_x) * 0.5f)));
-	f32 h_above = ((0.3989423f * v_1) * (h_p * h_k));
-	{
-		if ((h_d < 0.0f)) {
-			return h_above;
-		}
+	f32 h_k = 1.0f / (1.0f + 0.2316419f * h_x);
+	f32 h_p = 1.3302745f * h_k - 1.8212559f;
+	h_p = h_p * h_k + 1.7814779f;
+	h_p = h_p * h_k - 0.35656378f;
+	h_p = h_p * h_k + 0.31938154f;
+	f32 v_1 = f_power(-(h_x * h_x * 0.5f));
+	f32 h_above = 0.3989423f * v_1 * (h_p * h_k);
+	if (h_d < 0.0f) {
+		return h_above;
 	}
-	return (1.0f - h_above);
+	return 1.0f - h_above;
 }
 
 KERNEL void k_price(f32 h_rate, f32 h_volatility, const GLOBAL f32 *h_share, i64 h_share_n, const GLOBAL f32 *h_strike, i64 h_strike_n, const GLOBAL f32 *h_years, i64 h_years_n, GLOBAL f32 *h_call, i64 h_call_n, GLOBAL f32 *h_put, i64 h_put_n GO_FAULTS) {
 	if (GO_WHOLE(h_share_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_s_1 = h_share[GO_AT(h_i_1, h_share_n, 0)];
-		f32 h_k_1 = h_strike[GO_AT(h_i_1, h_strike_n, 0)];
-		f32 h_y_1 = h_years[GO_AT(h_i_1, h_years_n, 0)];
-		f32 h_spread_1 = (h_volatility * sqrt(h_y_1));
-		f32 v_5 = f_logarithm((h_s_1 / h_k_1));
-		f32 h_d1_1 = ((v_5 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y_1)) / h_spread_1);
-		f32 h_d2_1 = (h_d1_1 - h_spread_1);
-		f32 v_6 = f_power((-(h_rate * h_y_1)));
-		f32 h_discounted_1 = (h_k_1 * v_6);
-		f32 v_7 = f_normal(h_d1_1);
-		f32 v_8 = f_normal(h_d2_1);
-		f32 h_c_1 = ((h_s_1 * v_7) - (h_discounted_1 * v_8));
-		h_call[GO_AT(h_i_1, h_call_n, 1)] = h_c_1;
-		h_put[GO_AT(h_i_1, h_put_n, 2)] = ((h_c_1 - h_s_1) + h_discounted_1);
+		i64 h_i = (i64)INDEX(0);
+		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
+		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
+		f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
+		f32 h_spread = h_volatility * sqrt(h_y);
+		f32 v_1 = f_logarithm(h_s / h_k);
+		f32 h_d1 = (v_1 + (h_rate + h_volatility * h_volatility * 0.5f) * h_y) / h_spread;
+		f32 h_d2 = h_d1 - h_spread;
+		f32 v_2 = f_power(-(h_rate * h_y));
+		f32 h_discounted = h_k * v_2;
+		f32 v_3 = f_normal(h_d1);
+		f32 v_4 = f_normal(h_d2);
+		f32 h_c = h_s * v_3 - h_discounted * v_4;
+		h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
+		h_put[GO_AT(h_i, h_put_n, 2)] = h_c - h_s + h_discounted;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_share_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_share_n) {
+			return;
 		}
 		f32 h_s = h_share[GO_AT(h_i, h_share_n, 0)];
 		f32 h_k = h_strike[GO_AT(h_i, h_strike_n, 0)];
 		f32 h_y = h_years[GO_AT(h_i, h_years_n, 0)];
-		f32 h_spread = (h_volatility * sqrt(h_y));
-		f32 v_1 = f_logarithm((h_s / h_k));
-		f32 h_d1 = ((v_1 + ((h_rate + ((h_volatility * h_volatility) * 0.5f)) * h_y)) / h_spread);
-		f32 h_d2 = (h_d1 - h_spread);
-		f32 v_2 = f_power((-(h_rate * h_y)));
-		f32 h_discounted = (h_k * v_2);
+		f32 h_spread = h_volatility * sqrt(h_y);
+		f32 v_1 = f_logarithm(h_s / h_k);
+		f32 h_d1 = (v_1 + (h_rate + h_volatility * h_volatility * 0.5f) * h_y) / h_spread;
+		f32 h_d2 = h_d1 - h_spread;
+		f32 v_2 = f_power(-(h_rate * h_y));
+		f32 h_discounted = h_k * v_2;
 		f32 v_3 = f_normal(h_d1);
 		f32 v_4 = f_normal(h_d2);
-		f32 h_c = ((h_s * v_3) - (h_discounted * v_4));
+		f32 h_c = h_s * v_3 - h_discounted * v_4;
 		h_call[GO_AT(h_i, h_call_n, 1)] = h_c;
-		h_put[GO_AT(h_i, h_put_n, 2)] = ((h_c - h_s) + h_discounted);
+		h_put[GO_AT(h_i, h_put_n, 2)] = h_c - h_s + h_discounted;
 	}
 }
+#endif
 `})
 
 var (
@@ -225,7 +213,7 @@ threads:
 				c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 				call3[grid.At(at, i)] = c
 				put4[grid.At(at, i)] = c - s + discounted
-//line blackscholes_kernels.go:229
+//line blackscholes_kernels.go:217
 			}
 			x = to - 1
 			continue
@@ -243,7 +231,7 @@ threads:
 		c := float32(s*normal(d1)) - float32(discounted*normal(d2))
 		call[i] = c
 		put[i] = c - s + discounted
-//line blackscholes_kernels.go:247
+//line blackscholes_kernels.go:235
 	}
 }
 

@@ -7,7 +7,7 @@ package blackscholes
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("effe2e8178fff9de", map[string]kernel.Code{
+	kernels.Compiled("7121c4bf2e253313", map[string]kernel.Code{
 		"price": {Words: `
 9wURAgERAuMpEQILCwZ1x5jN4gSu5tGjBq7o1IEDAA4D5CkBDwkFCOu+wZMH6caVAxBKUJIBEAYIEQEBAQUEmAH21v26B+nIlQMFBnj21v2aB/Hk0fsF5fCF
 mwZ0BQVr9tb9mgfx5NH7BbNkBQa0AvbW/aIG6ez9qgb4wo2jBwAFBaYC9tb9ogbp7P2aAzIFBYEC5r6x+wbnwsnLBvTQtQMFBckE5979sgaz5PzKBrNkBQSs

@@ -109,34 +109,24 @@ var kernels = kernel.New(kernel.Source{Name: "cg", Go: kernel.Functions{
 }, Portable: `typedef struct { f32 a[64]; } T_64_f32;
 
 KERNEL void k_laplace(const GLOBAL f32 *h_p, i64 h_p_n, GLOBAL f32 *h_q, i64 h_q_n, i64 h_n GO_FAULTS) {
-	i64 h_j = ((i64)INDEX(0));
-	i64 h_i = ((i64)INDEX(1));
-	{
-		if (((h_i >= h_n) || (h_j >= h_n))) {
-			return;
-		}
+	i64 h_j = (i64)INDEX(0);
+	i64 h_i = (i64)INDEX(1);
+	if (h_i >= h_n || h_j >= h_n) {
+		return;
 	}
-	i64 h_at = ((i64)((u64)((i64)((u64)h_i * (u64)h_n)) + (u64)h_j));
-	f32 h_v = (4.0f * h_p[GO_AT(h_at, h_p_n, 0)]);
-	{
-		if ((h_i > ((i64)0))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at - (u64)h_n)), h_p_n, 1)]);
-		}
+	i64 h_at = (i64)((u64)h_i * (u64)h_n + (u64)h_j);
+	f32 h_v = 4.0f * h_p[GO_AT(h_at, h_p_n, 0)];
+	if (h_i > 0) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - (u64)h_n), h_p_n, 1)];
 	}
-	{
-		if ((h_j > ((i64)0))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at - (u64)((i64)1))), h_p_n, 2)]);
-		}
+	if (h_j > 0) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at - 1), h_p_n, 2)];
 	}
-	{
-		if ((h_j < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_p_n, 3)]);
-		}
+	if (h_j < (i64)((u64)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + 1), h_p_n, 3)];
 	}
-	{
-		if ((h_i < ((i64)((u64)h_n - (u64)((i64)1))))) {
-			h_v = (h_v - h_p[GO_AT(((i64)((u64)h_at + (u64)h_n)), h_p_n, 4)]);
-		}
+	if (h_i < (i64)((u64)h_n - 1)) {
+		h_v = h_v - h_p[GO_AT((i64)((u64)h_at + (u64)h_n), h_p_n, 4)];
 	}
 	h_q[GO_AT(h_at, h_q_n, 5)] = h_v;
 }
@@ -149,37 +139,26 @@ KERNEL void k_product(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i
 		if (THREADS(0) < 64) {
 			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_row = ((i64)((u64)((i64)BLOCK(0)) * (u64)h_n));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_row = (i64)(BLOCK(0) * (u64)h_n);
 	f32 h_mine = 0.0f;
-	{
-		i64 h_j = h_me;
-		GO_ORDERED for (; (h_j < h_n); h_j = ((i64)((u64)h_j + (u64)((i64)64)))) {
-			h_mine = (h_mine + (h_a[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_a_n, 6)] * h_b[GO_AT(((i64)((u64)h_row + (u64)h_j)), h_b_n, 6)]));
-		}
+	GO_ORDERED for (i64 h_j = h_me; h_j < h_n; h_j = (i64)((u64)h_j + 64)) {
+		h_mine = h_mine + h_a[GO_AT((i64)((u64)h_row + (u64)h_j), h_a_n, 6)] * h_b[GO_AT((i64)((u64)h_row + (u64)h_j), h_b_n, 6)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 7)]) = h_mine;
-	{
-		i64 h_half = ((i64)32);
-		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 8)]));
-				}
-			}
+	i64 h_half = 32;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 8)]);
 		}
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
-		}
+	if (h_me == 0) {
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 9)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
@@ -192,70 +171,55 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 		if (THREADS(0) < 64) {
 			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 				f32 v_zero = (f32)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
+	i64 h_me = (i64)THREAD(0);
 	f32 h_mine = 0.0f;
-	{
-		i64 h_j = h_me;
-		GO_ORDERED for (; (h_j < h_sums_n); h_j = (h_j + ((i64)64))) {
-			h_mine = (h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)]);
-		}
+	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j = (i64)((u64)h_j + 64)) {
+		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;
-	{
-		i64 h_half = ((i64)32);
-		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 64, 12)]));
-				}
-			}
+	i64 h_half = 32;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) = GO_ONCE(h_part.a[GO_AT(h_me, 64, 12)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 64, 12)]);
 		}
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_out[GO_AT(0, h_out_n, 13)] = GO_ONCE(h_part.a[0]);
-		}
+	if (h_me == 0) {
+		h_out[GO_AT(0, h_out_n, 13)] = GO_ONCE(h_part.a[0]);
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_advance(GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_q, i64 h_q_n, const GLOBAL f32 *h_rr, i64 h_rr_n, const GLOBAL f32 *h_pq, i64 h_pq_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_alpha_1 = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
-		h_x[GO_AT(h_i_1, h_x_n, 15)] = (GO_ONCE(h_x[GO_AT(h_i_1, h_x_n, 15)]) + (h_alpha_1 * h_p[GO_AT(h_i_1, h_p_n, 15)]));
-		h_r[GO_AT(h_i_1, h_r_n, 16)] = (GO_ONCE(h_r[GO_AT(h_i_1, h_r_n, 16)]) - (h_alpha_1 * h_q[GO_AT(h_i_1, h_q_n, 16)]));
+		i64 h_i = (i64)INDEX(0);
+		f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)];
+		h_x[GO_AT(h_i, h_x_n, 15)] = h_x[GO_AT(h_i, h_x_n, 15)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 15)];
+		h_r[GO_AT(h_i, h_r_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 16)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f32 h_alpha = (h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)]);
-				h_x[GO_AT(h_i, h_x_n, 15)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 15)]) + (h_alpha * h_p[GO_AT(h_i, h_p_n, 15)]));
-				h_r[GO_AT(h_i, h_r_n, 16)] = (GO_ONCE(h_r[GO_AT(h_i, h_r_n, 16)]) - (h_alpha * h_q[GO_AT(h_i, h_q_n, 16)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			f32 h_alpha = h_rr[GO_AT(0, h_rr_n, 14)] / h_pq[GO_AT(0, h_pq_n, 14)];
+			h_x[GO_AT(h_i, h_x_n, 15)] = h_x[GO_AT(h_i, h_x_n, 15)] + h_alpha * h_p[GO_AT(h_i, h_p_n, 15)];
+			h_r[GO_AT(h_i, h_r_n, 16)] = h_r[GO_AT(h_i, h_r_n, 16)] - h_alpha * h_q[GO_AT(h_i, h_q_n, 16)];
 		}
 	}
 }
 
 KERNEL void k_direct(GLOBAL f32 *h_p, i64 h_p_n, const GLOBAL f32 *h_r, i64 h_r_n, const GLOBAL f32 *h_now, i64 h_now_n, const GLOBAL f32 *h_before, i64 h_before_n GO_FAULTS) {
 	if (GO_WHOLE(h_p_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_beta_1 = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
-		h_p[GO_AT(h_i_1, h_p_n, 18)] = (h_r[GO_AT(h_i_1, h_r_n, 18)] + (h_beta_1 * GO_ONCE(h_p[GO_AT(h_i_1, h_p_n, 18)])));
+		i64 h_i = (i64)INDEX(0);
+		f32 h_beta = h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)];
+		h_p[GO_AT(h_i, h_p_n, 18)] = h_r[GO_AT(h_i, h_r_n, 18)] + h_beta * h_p[GO_AT(h_i, h_p_n, 18)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_p_n)) {
-				f32 h_beta = (h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)]);
-				h_p[GO_AT(h_i, h_p_n, 18)] = (h_r[GO_AT(h_i, h_r_n, 18)] + (h_beta * GO_ONCE(h_p[GO_AT(h_i, h_p_n, 18)])));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_p_n) {
+			f32 h_beta = h_now[GO_AT(0, h_now_n, 17)] / h_before[GO_AT(0, h_before_n, 17)];
+			h_p[GO_AT(h_i, h_p_n, 18)] = h_r[GO_AT(h_i, h_r_n, 18)] + h_beta * h_p[GO_AT(h_i, h_p_n, 18)];
 		}
 	}
 }
@@ -455,7 +419,7 @@ threads:
 					v -= p4[grid.At(at_, at+n)]
 				}
 				q5[grid.At(at_, at)] = v
-//line cg_kernels.go:459
+//line cg_kernels.go:423
 			}
 			x = to - 1
 			continue
@@ -480,7 +444,7 @@ threads:
 			v -= p[at+n]
 		}
 		q[at] = v
-//line cg_kernels.go:484
+//line cg_kernels.go:448
 	}
 }
 
@@ -514,7 +478,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_, _, _ = tx, ty, tz
 //line kernels.go:38
 					mine := float32(0)
-//line cg_kernels.go:518
+//line cg_kernels.go:482
 					mines[tx] = mine
 				}
 			}
@@ -548,7 +512,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:40
 								mine += float32(a[row+j] * b[row+j])
 							}
-//line cg_kernels.go:552
+//line cg_kernels.go:516
 							mines[tx] = mine
 						}
 					}
@@ -568,7 +532,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 						for j := me; j < n; j += block {
 							mine += float32(a[row+j] * b[row+j])
 						}
-//line cg_kernels.go:572
+//line cg_kernels.go:536
 						mines[tx] = mine
 					}
 				}
@@ -587,14 +551,14 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 					_ = mine
 //line kernels.go:42
 					part[me] = mine
-//line cg_kernels.go:591
+//line cg_kernels.go:555
 				}
 			}
 		}
 	}
 //line kernels.go:43
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:598
+//line cg_kernels.go:562
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				count____ := min(int(b_.Size[0]), max((half)-0, 0))
@@ -606,13 +570,13 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 //line kernels.go:46
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:610
+//line cg_kernels.go:574
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:616
+//line cg_kernels.go:580
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			for tx := range min(int(b_.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -622,7 +586,7 @@ func productPhases(b_ *kernel.Block, a []float32, b []float32, sums grid.Out[flo
 				if me == 0 {
 					sums[int(b_.Index[0])] = part[0]
 				}
-//line cg_kernels.go:626
+//line cg_kernels.go:590
 			}
 		}
 	}
@@ -657,7 +621,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_, _, _ = tx, ty, tz
 //line kernels.go:60
 					mine := float32(0)
-//line cg_kernels.go:661
+//line cg_kernels.go:625
 					mines[tx] = mine
 				}
 			}
@@ -690,7 +654,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:62
 								mine += sums[j]
 							}
-//line cg_kernels.go:694
+//line cg_kernels.go:658
 							mines[tx] = mine
 						}
 					}
@@ -710,7 +674,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 						for j := me; j < len(sums); j += block {
 							mine += sums[j]
 						}
-//line cg_kernels.go:714
+//line cg_kernels.go:678
 						mines[tx] = mine
 					}
 				}
@@ -729,14 +693,14 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 					_ = mine
 //line kernels.go:64
 					part[me] = mine
-//line cg_kernels.go:733
+//line cg_kernels.go:697
 				}
 			}
 		}
 	}
 //line kernels.go:65
 	for half := block / 2; half > 0; half /= 2 {
-//line cg_kernels.go:740
+//line cg_kernels.go:704
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count____ := min(int(b.Size[0]), max((half)-0, 0))
@@ -748,13 +712,13 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 //line kernels.go:68
 							part[me] += part[me+half]
 						}
-//line cg_kernels.go:752
+//line cg_kernels.go:716
 					}
 				}
 			}
 		}
 	}
-//line cg_kernels.go:758
+//line cg_kernels.go:722
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -764,7 +728,7 @@ func totalPhases(b *kernel.Block, sums []float32, out grid.Out[float32]) {
 				if me == 0 {
 					out[0] = part[0]
 				}
-//line cg_kernels.go:768
+//line cg_kernels.go:732
 			}
 		}
 	}
@@ -800,7 +764,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 					x0[grid.At(at, i)] += float32(alpha * p1[grid.At(at, i)])
 					r2[grid.At(at, i)] -= float32(alpha * q3[grid.At(at, i)])
 				}
-//line cg_kernels.go:804
+//line cg_kernels.go:768
 			}
 			x_ = to - 1
 			continue
@@ -811,7 +775,7 @@ func advanceRow(r_ grid.Row, x []float32, r []float32, p []float32, q []float32,
 			x[i] += float32(alpha * p[i])
 			r[i] -= float32(alpha * q[i])
 		}
-//line cg_kernels.go:815
+//line cg_kernels.go:779
 	}
 }
 
@@ -839,7 +803,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 					beta := now[0] / before[0]
 					p0[grid.At(at, i)] = r1[grid.At(at, i)] + float32(beta*p0[grid.At(at, i)])
 				}
-//line cg_kernels.go:843
+//line cg_kernels.go:807
 			}
 			x = to - 1
 			continue
@@ -849,7 +813,7 @@ func directRow(r_ grid.Row, p []float32, r []float32, now []float32, before []fl
 			beta := now[0] / before[0]
 			p[i] = r[i] + float32(beta*p[i])
 		}
-//line cg_kernels.go:853
+//line cg_kernels.go:817
 	}
 }
 

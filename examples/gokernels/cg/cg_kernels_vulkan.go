@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a8cfcff6238c61cd", map[string]kernel.Code{
+	kernels.Compiled("12506b4ac6a4586c", map[string]kernel.Code{
 		"laplace": {Words: `
 mgERAgERAuMpEQILDgPkKQEPCQUI676xiwbw2IWbBmUPLzUQBggRAQEBBQUI676xiwbw2IWbBmVHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEcDDQJHBBIGBEcDEwJIBRMAIwBHBCAGBEcDIQJIBSEAIwBIBCEAF0cELwsaRwQ1CxtHA1wqRwNrKkcDeCpHA4cBKkcDlgEqFQQB

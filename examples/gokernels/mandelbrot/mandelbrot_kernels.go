@@ -41,35 +41,28 @@ var kernels = kernel.New(kernel.Source{Name: "mandelbrot", Go: kernel.Functions{
 FUNCTION i32 f_leaves(f32 h_cx, f32 h_cy, i32 h_most) {
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
-	{
-		i32 h_n = 0;
-		GO_ORDERED for (; (h_n < h_most); h_n = (h_n + 1)) {
-			f32 h_xx = (h_x * h_x);
-			f32 h_yy = (h_y * h_y);
-			{
-				if (((h_xx + h_yy) > 4.0f)) {
-					return h_n;
-				}
-			}
-			f32 v_2 = ((h_xx - h_yy) + h_cx);
-			f32 v_3 = (((2.0f * h_x) * h_y) + h_cy);
-			h_x = v_2;
-			h_y = v_3;
+	GO_ORDERED for (i32 h_n = 0; h_n < h_most; h_n++) {
+		f32 h_xx = h_x * h_x;
+		f32 h_yy = h_y * h_y;
+		if (h_xx + h_yy > 4.0f) {
+			return h_n;
 		}
+		f32 v_2 = h_xx - h_yy + h_cx;
+		f32 v_3 = 2.0f * h_x * h_y + h_cy;
+		h_x = v_2;
+		h_y = v_3;
 	}
 	return h_most;
 }
 
 KERNEL void k_mandelbrot(T_View h_v, GLOBAL i32 *h_rounds, i64 h_rounds_n GO_FAULTS) {
-	i64 h_px = ((i64)INDEX(0));
-	i64 h_py = ((i64)INDEX(1));
-	{
-		if (((h_px >= ((i64)h_v.h_Width)) || (h_py >= ((i64)h_v.h_Height)))) {
-			return;
-		}
+	i64 h_px = (i64)INDEX(0);
+	i64 h_py = (i64)INDEX(1);
+	if (h_px >= (i64)h_v.h_Width || h_py >= (i64)h_v.h_Height) {
+		return;
 	}
-	i32 v_1 = f_leaves((h_v.h_Left + (GO_F32(h_px) * h_v.h_Step)), (h_v.h_Top + (GO_F32(h_py) * h_v.h_Step)), h_v.h_Rounds);
-	h_rounds[GO_AT(((i64)((u64)((i64)((u64)h_py * (u64)((i64)h_v.h_Width))) + (u64)h_px)), h_rounds_n, 0)] = v_1;
+	i32 v_1 = f_leaves(h_v.h_Left + GO_F32(h_px) * h_v.h_Step, h_v.h_Top + GO_F32(h_py) * h_v.h_Step, h_v.h_Rounds);
+	h_rounds[GO_AT((i64)((u64)h_py * (u64)(i64)h_v.h_Width + (u64)h_px), h_rounds_n, 0)] = v_1;
 	GO_LOOPED
 }
 `})
@@ -127,7 +120,7 @@ threads:
 					continue within
 				}
 				rounds0[grid.At(at, py*int(v.Width)+px)] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:131
+//line mandelbrot_kernels.go:124
 			}
 			x = to - 1
 			continue
@@ -138,7 +131,7 @@ threads:
 			continue threads
 		}
 		rounds[py*int(v.Width)+px] = leaves(v.Left+float32(float32(px)*v.Step), v.Top+float32(float32(py)*v.Step), v.Rounds)
-//line mandelbrot_kernels.go:142
+//line mandelbrot_kernels.go:135
 	}
 }
 

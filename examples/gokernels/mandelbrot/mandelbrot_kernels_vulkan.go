@@ -7,7 +7,7 @@ package mandelbrot
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("3d09c98b5c4e375a", map[string]kernel.Code{
+	kernels.Compiled("f3475b523f2e7054", map[string]kernel.Code{
 		"mandelbrot": {Words: `
 tAERAgERAuMpEQILDgPkKQEPCwUI6761iwbuyJXjBuLkvaMHABEpL1wQBggRAQEBBQVR5r6xqwbh7JWbBwAFBgjrvrWLBu7IleMG4uS9owcARwQCAQBHBAMB
 AUcEBAECRwQGCxlIBQwAIwBIBQwBIwRIBQwCIwhIBQwDIwxIBQwEIxBIBQwFIxRIBQ8AIwBIBQ8BIxhIBQ8CIyBHAw8CRwQbBgRHAxwCSAUcACMARwQpCxpH

@@ -44,57 +44,41 @@ KERNEL void k_matmul(i32 h_rows, i32 h_cols, i32 h_inner, const GLOBAL f32 *h_a,
 		if (THREADS(1) < 16 || THREADS(0) < 16) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				f32 v_zero = (f32)0;
-				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) {
-					h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
-				}
+				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) h_at.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
 			}
 		}
 		if (THREADS(1) < 16 || THREADS(0) < 16) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				f32 v_zero = (f32)0;
-				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) {
-					h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
-				}
+				if (v_i / 16 >= THREADS(1) || v_i / 1 % 16 >= THREADS(0)) h_bt.a[v_i / 16].a[v_i / 1 % 16] = v_zero;
 			}
 		}
 	}
-	i64 h_x = ((i64)THREAD(0));
-	i64 h_y = ((i64)THREAD(1));
-	i64 h_col = ((i64)INDEX(0));
-	i64 h_row = ((i64)INDEX(1));
-	i64 h_m = ((i64)h_rows);
-	i64 h_n = ((i64)h_cols);
-	i64 h_depth = ((i64)h_inner);
+	i64 h_x = (i64)THREAD(0);
+	i64 h_y = (i64)THREAD(1);
+	i64 h_col = (i64)INDEX(0);
+	i64 h_row = (i64)INDEX(1);
+	i64 h_m = (i64)h_rows;
+	i64 h_n = (i64)h_cols;
+	i64 h_depth = (i64)h_inner;
 	f32 h_sum = 0.0f;
-	{
-		i64 h_k = ((i64)0);
-		GO_ORDERED for (; (h_k < h_depth); h_k = ((i64)((u64)h_k + (u64)((i64)16)))) {
-			GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
-			{
-				if (((h_row < h_m) && (((i64)((u64)h_k + (u64)h_x)) < h_depth))) {
-					GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_row * (u64)h_depth)) + (u64)h_k)) + (u64)h_x)), h_a_n, 1)];
-				}
-			}
-			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
-			{
-				if (((h_col < h_n) && (((i64)((u64)h_k + (u64)h_y)) < h_depth))) {
-					GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_k + (u64)h_y)) * (u64)h_n)) + (u64)h_col)), h_b_n, 3)];
-				}
-			}
-			BARRIER();
-			{
-				i64 h_i = ((i64)0);
-				GO_ORDERED for (; (h_i < ((i64)16)); h_i = (h_i + ((i64)1))) {
-					h_sum = (h_sum + (GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)])));
-				}
-			}
-			BARRIER();
+	GO_ORDERED for (i64 h_k = 0; h_k < h_depth; h_k = (i64)((u64)h_k + 16)) {
+		GO_ONCE(h_at.a[GO_AT(h_y, 16, 0)].a[GO_AT(h_x, 16, 0)]) = 0.0f;
+		if (h_row < h_m && (i64)((u64)h_k + (u64)h_x) < h_depth) {
+			GO_ONCE(h_at.a[GO_AT(h_y, 16, 1)].a[GO_AT(h_x, 16, 1)]) = h_a[GO_AT((i64)((u64)h_row * (u64)h_depth + (u64)h_k + (u64)h_x), h_a_n, 1)];
 		}
+		GO_ONCE(h_bt.a[GO_AT(h_y, 16, 2)].a[GO_AT(h_x, 16, 2)]) = 0.0f;
+		if (h_col < h_n && (i64)((u64)h_k + (u64)h_y) < h_depth) {
+			GO_ONCE(h_bt.a[GO_AT(h_y, 16, 3)].a[GO_AT(h_x, 16, 3)]) = h_b[GO_AT((i64)(((u64)h_k + (u64)h_y) * (u64)h_n + (u64)h_col), h_b_n, 3)];
+		}
+		BARRIER();
+		GO_ORDERED for (i64 h_i = 0; h_i < 16; h_i++) {
+			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 16, 4)].a[GO_AT(h_i, 16, 4)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 16, 4)].a[GO_AT(h_x, 16, 4)]);
+		}
+		BARRIER();
 	}
-	{
-		if (((h_row < h_m) && (h_col < h_n))) {
-			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 5)] = h_sum;
-		}
+	if (h_row < h_m && h_col < h_n) {
+		h_c[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_col), h_c_n, 5)] = h_sum;
 	}
 	GO_LOOPED
 }
@@ -165,7 +149,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					_, _, _ = tx, ty, tz
 //line matmul.go:19
 					sum := float32(0)
-//line matmul_kernels.go:169
+//line matmul_kernels.go:153
 					sums[tx] = sum
 				}
 			}
@@ -173,7 +157,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 	}
 //line matmul.go:20
 	for k := 0; k < depth; k += tile {
-//line matmul_kernels.go:177
+//line matmul_kernels.go:161
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -191,7 +175,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if col < n && k+y < depth {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line matmul_kernels.go:195
+//line matmul_kernels.go:179
 				}
 			}
 		}
@@ -209,13 +193,13 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					for i := 0; i < tile; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line matmul_kernels.go:213
+//line matmul_kernels.go:197
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line matmul_kernels.go:219
+//line matmul_kernels.go:203
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -231,7 +215,7 @@ func matmulPhases(b_ *kernel.Block, rows int32, cols int32, inner int32, a []flo
 					if row < m && col < n {
 						c[row*n+col] = sum
 					}
-//line matmul_kernels.go:235
+//line matmul_kernels.go:219
 				}
 			}
 		}

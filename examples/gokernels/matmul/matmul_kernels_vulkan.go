@@ -7,7 +7,7 @@ package matmul
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("044266fd106d5f12", map[string]kernel.Code{
+	kernels.Compiled("bd6a4bd7ff78d940", map[string]kernel.Code{
 		"matmul": {Words: `
 9wIRAgERAuMpEQILDgPkKQEPDAUI6761iwb02tXjBgAPRkdPe+YBEAYIEQEBAQUFCOu+tYsG9NrV4wYARwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0B
 IwRIBQ0CIwhIBQ0DIxBIBQ0EIxhIBQ0FIyBIBQ0GIyhIBQ0HIzBIBQ0IIzhHAw0CRwQgBgRHAyECSAUhACMARwQ2BgRHAzcCSAU3ACMASAQ3ABdHBE8LG0cD

@@ -39,10 +39,10 @@ typedef struct { T_body a[64]; } T_64_T_body;
 
 FUNCTION T_body f_read(const GLOBAL f32 *h_bodies, i64 h_bodies_n, i64 h_i GO_FAULTS) {
 	T_body v_1 = {0};
-	v_1.h_X = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_bodies_n, 0)]);
-	v_1.h_Y = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_bodies_n, 0)]);
-	v_1.h_Z = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_bodies_n, 0)]);
-	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_bodies_n, 0)]);
+	v_1.h_X = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i), h_bodies_n, 0)]);
+	v_1.h_Y = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i + 1), h_bodies_n, 0)]);
+	v_1.h_Z = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i + 2), h_bodies_n, 0)]);
+	v_1.h_Mass = GO_ONCE(h_bodies[GO_AT((i64)(4 * (u64)h_i + 3), h_bodies_n, 0)]);
 	return v_1;
 }
 
@@ -58,65 +58,54 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 		if (THREADS(0) < 64) {
 			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
 				T_body v_zero = {0};
-				if (v_i / 1 >= THREADS(0)) {
-					h_piece.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_piece.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_i = ((i64)INDEX(0));
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_n = ((i64)(h_old_n / ((i64)4)));
+	i64 h_i = (i64)INDEX(0);
+	i64 h_me = (i64)THREAD(0);
+	i64 h_n = h_old_n / 4;
 	T_body h_b = {0};
-	{
-		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
-			T_body v_1 = f_read(h_old, h_old_n, ((i64)((u64)((i64)h_first) + (u64)h_i)) GO_PASS);
-			h_b = v_1;
-		}
+	if (h_i < h_now_n / 4) {
+		T_body v_1 = f_read(h_old, h_old_n, (i64)((u64)(i64)h_first + (u64)h_i) GO_PASS);
+		h_b = v_1;
 	}
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
-	{
-		i64 h_from = ((i64)0);
-		GO_ORDERED for (; (h_from < h_n); h_from = (h_from + ((i64)64))) {
-			T_body v_3 = {0};
-			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 1)]) = v_3;
-			{
-				if ((((i64)((u64)h_from + (u64)h_me)) < h_n)) {
-					T_body v_4 = f_read(h_old, h_old_n, ((i64)((u64)h_from + (u64)h_me)) GO_PASS);
-					GO_ONCE(h_piece.a[GO_AT(h_me, 64, 2)]) = v_4;
-				}
-			}
-			BARRIER();
-			{
-				i64 h_k = ((i64)0);
-				GO_ORDERED for (; (h_k < ((i64)64)); h_k = (h_k + ((i64)1))) {
-					T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 3)]);
-					f32 h_dx = (GO_ONCE(h_o.h_X) - GO_ONCE(h_b.h_X));
-					f32 h_dy = (GO_ONCE(h_o.h_Y) - GO_ONCE(h_b.h_Y));
-					f32 h_dz = (GO_ONCE(h_o.h_Z) - GO_ONCE(h_b.h_Z));
-					f32 h_d = ((((h_dx * h_dx) + (h_dy * h_dy)) + (h_dz * h_dz)) + 0.01f);
-					f32 v_6 = f_root(h_d);
-					f32 h_pull = (GO_ONCE(h_o.h_Mass) / (h_d * v_6));
-					h_ax = (h_ax + (h_dx * h_pull));
-					h_ay = (h_ay + (h_dy * h_pull));
-					h_az = (h_az + (h_dz * h_pull));
-				}
-			}
-			BARRIER();
+	GO_ORDERED for (i64 h_from = 0; h_from < h_n; h_from = (i64)((u64)h_from + 64)) {
+		T_body v_3 = {0};
+		GO_ONCE(h_piece.a[GO_AT(h_me, 64, 1)]) = v_3;
+		if ((i64)((u64)h_from + (u64)h_me) < h_n) {
+			T_body v_4 = f_read(h_old, h_old_n, (i64)((u64)h_from + (u64)h_me) GO_PASS);
+			GO_ONCE(h_piece.a[GO_AT(h_me, 64, 2)]) = v_4;
 		}
+		BARRIER();
+		GO_ORDERED for (i64 h_k = 0; h_k < 64; h_k++) {
+			T_body h_o = GO_ONCE(h_piece.a[GO_AT(h_k, 64, 3)]);
+			f32 h_dx = h_o.h_X - GO_ONCE(h_b.h_X);
+			f32 h_dy = h_o.h_Y - GO_ONCE(h_b.h_Y);
+			f32 h_dz = h_o.h_Z - GO_ONCE(h_b.h_Z);
+			f32 h_d = h_dx * h_dx + h_dy * h_dy + h_dz * h_dz + 0.01f;
+			f32 v_6 = f_root(h_d);
+			f32 h_pull = h_o.h_Mass / (h_d * v_6);
+			h_ax = h_ax + h_dx * h_pull;
+			h_ay = h_ay + h_dy * h_pull;
+			h_az = h_az + h_dz * h_pull;
+		}
+		BARRIER();
 	}
-	{
-		if ((h_i < ((i64)(h_now_n / ((i64)4))))) {
-			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 4)]) + (h_ax * h_dt));
-			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 5)]) + (h_ay * h_dt));
-			GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) = (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 6)]) + (h_az * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)4) * (u64)h_i)), h_now_n, 7)]) = (GO_ONCE(h_b.h_X) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)3) * (u64)h_i)), h_v_n, 7)]) * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)1))), h_now_n, 8)]) = (GO_ONCE(h_b.h_Y) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)1))), h_v_n, 8)]) * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)2))), h_now_n, 9)]) = (GO_ONCE(h_b.h_Z) + (GO_ONCE(h_v[GO_AT(((i64)((u64)((i64)((u64)((i64)3) * (u64)h_i)) + (u64)((i64)2))), h_v_n, 9)]) * h_dt));
-			GO_ONCE(h_now[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)((i64)3))), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
-		}
+	if (h_i < h_now_n / 4) {
+		i64 v_7 = (i64)(3 * (u64)h_i);
+		GO_ONCE(h_v[GO_AT(v_7, h_v_n, 4)]) = GO_ONCE(h_v[GO_AT(v_7, h_v_n, 4)]) + h_ax * h_dt;
+		i64 v_8 = (i64)(3 * (u64)h_i + 1);
+		GO_ONCE(h_v[GO_AT(v_8, h_v_n, 5)]) = GO_ONCE(h_v[GO_AT(v_8, h_v_n, 5)]) + h_ay * h_dt;
+		i64 v_9 = (i64)(3 * (u64)h_i + 2);
+		GO_ONCE(h_v[GO_AT(v_9, h_v_n, 6)]) = GO_ONCE(h_v[GO_AT(v_9, h_v_n, 6)]) + h_az * h_dt;
+		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i), h_now_n, 7)]) = GO_ONCE(h_b.h_X) + GO_ONCE(h_v[GO_AT((i64)(3 * (u64)h_i), h_v_n, 7)]) * h_dt;
+		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i + 1), h_now_n, 8)]) = GO_ONCE(h_b.h_Y) + GO_ONCE(h_v[GO_AT((i64)(3 * (u64)h_i + 1), h_v_n, 8)]) * h_dt;
+		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i + 2), h_now_n, 9)]) = GO_ONCE(h_b.h_Z) + GO_ONCE(h_v[GO_AT((i64)(3 * (u64)h_i + 2), h_v_n, 9)]) * h_dt;
+		GO_ONCE(h_now[GO_AT((i64)(4 * (u64)h_i + 3), h_now_n, 10)]) = GO_ONCE(h_b.h_Mass);
 	}
 	GO_LOOPED
 }
@@ -210,7 +199,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					b = read(old, int(first)+i)
 				}
 				ax, ay, az := float32(0), float32(0), float32(0)
-//line nbody_kernels.go:214
+//line nbody_kernels.go:203
 				bs[tx] = b
 				axs[tx] = ax
 				ays[tx] = ay
@@ -220,7 +209,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 	}
 //line nbody.go:34
 	for from := 0; from < n; from += block {
-//line nbody_kernels.go:224
+//line nbody_kernels.go:213
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -231,7 +220,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					if from+me < n {
 						piece[me] = read(old, from+me)
 					}
-//line nbody_kernels.go:235
+//line nbody_kernels.go:224
 				}
 			}
 		}
@@ -262,7 +251,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 						ay += float32(dy * pull)
 						az += float32(dz * pull)
 					}
-//line nbody_kernels.go:266
+//line nbody_kernels.go:255
 					axs[tx] = ax
 					ays[tx] = ay
 					azs[tx] = az
@@ -270,7 +259,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 			}
 		}
 	}
-//line nbody_kernels.go:274
+//line nbody_kernels.go:263
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((len(now)/4)-firstX, 0))
@@ -299,7 +288,7 @@ func stepPhases(b_ *kernel.Block, dt float32, first int32, old []float32, v []fl
 					now[4*i+2] = b.Z + float32(v[3*i+2]*dt)
 					now[4*i+3] = b.Mass
 				}
-//line nbody_kernels.go:303
+//line nbody_kernels.go:292
 			}
 		}
 	}

@@ -71,18 +71,14 @@ KERNEL void k_count(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, GLOBAL 
 		}
 		BARRIER();
 	}
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_keys_n)) {
-			ATOMIC_ADD(&h_own.a[GO_AT(((u32)(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 0)], (u64)h_shift) & ((u32)15))), 16, 0)], ((u32)1));
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_keys_n) {
+		ATOMIC_ADD(&h_own.a[GO_AT(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 0)], (u64)h_shift) & 15, 16, 0)], 1);
 	}
 	BARRIER();
-	{
-		i64 h_d = ((i64)THREAD(0));
-		if ((h_d < ((i64)16))) {
-			h_counts[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_counts_n, 1)] = GO_ONCE(h_own.a[GO_AT(h_d, 16, 1)]);
-		}
+	i64 h_d = (i64)THREAD(0);
+	if (h_d < 16) {
+		h_counts[GO_AT((i64)((u64)h_d * BLOCKS(0) + BLOCK(0)), h_counts_n, 1)] = GO_ONCE(h_own.a[GO_AT(h_d, 16, 1)]);
 	}
 }
 
@@ -94,39 +90,28 @@ KERNEL void k_starts(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 		if (THREADS(0) < 256) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_sums.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_sums.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_piece = ((i64)(((i64)((u64)((i64)((u64)h_counts_n + (u64)((i64)256))) - (u64)((i64)1))) / ((i64)256)));
-	i64 h_from = go_min_i64(((i64)((u64)h_me * (u64)h_piece)), h_counts_n);
-	i64 h_to = go_min_i64(((i64)((u64)((i64)((u64)h_me + (u64)((i64)1))) * (u64)h_piece)), h_counts_n);
-	u32 h_sum = ((u32)0);
-	{
-		i64 h_i = h_from;
-		for (; (h_i < h_to); h_i = (h_i + ((i64)1))) {
-			h_sum = (h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]));
-		}
+	i64 h_me = (i64)THREAD(0);
+	i64 h_piece = (i64)((u64)h_counts_n + 256 - 1) / 256;
+	i64 h_from = go_min_i64((i64)((u64)h_me * (u64)h_piece), h_counts_n);
+	i64 h_to = go_min_i64((i64)(((u64)h_me + 1) * (u64)h_piece), h_counts_n);
+	u32 h_sum = 0;
+	for (i64 h_i = h_from; h_i < h_to; h_i++) {
+		h_sum = h_sum + GO_ONCE(h_counts[GO_AT(h_i, h_counts_n, 2)]);
 	}
 	GO_ONCE(h_sums.a[GO_AT(h_me, 256, 3)]) = h_sum;
 	BARRIER();
-	h_sum = ((u32)0);
-	{
-		i64 h_i_1 = ((i64)0);
-		for (; (h_i_1 < h_me); h_i_1 = (h_i_1 + ((i64)1))) {
-			h_sum = (h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]));
-		}
+	h_sum = 0;
+	for (i64 h_i_1 = 0; h_i_1 < h_me; h_i_1++) {
+		h_sum = h_sum + GO_ONCE(h_sums.a[GO_AT(h_i_1, 256, 4)]);
 	}
-	{
-		i64 h_i_2 = h_from;
-		GO_ORDERED for (; (h_i_2 < h_to); h_i_2 = (h_i_2 + ((i64)1))) {
-			u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
-			GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
-			h_sum = (h_sum + h_next);
-		}
+	GO_ORDERED for (i64 h_i_2 = h_from; h_i_2 < h_to; h_i_2++) {
+		u32 h_next = GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 5)]);
+		GO_ONCE(h_counts[GO_AT(h_i_2, h_counts_n, 6)]) = h_sum;
+		h_sum = h_sum + h_next;
 	}
 	GO_LOOPED
 }
@@ -139,38 +124,28 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL u32 *h_keys, i64 h_keys_n, const
 		if (THREADS(0) < 256) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_own.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_own.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_i = ((i64)INDEX(0));
-	i64 h_me = ((i64)THREAD(0));
-	u32 h_digit = ((u32)16);
-	{
-		if ((h_i < h_keys_n)) {
-			h_digit = ((u32)(go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 7)], (u64)h_shift) & ((u32)15)));
-		}
+	i64 h_i = (i64)INDEX(0);
+	i64 h_me = (i64)THREAD(0);
+	u32 h_digit = 16;
+	if (h_i < h_keys_n) {
+		h_digit = go_shr_u32(h_keys[GO_AT(h_i, h_keys_n, 7)], (u64)h_shift) & 15;
 	}
 	GO_ONCE(h_own.a[GO_AT(h_me, 256, 8)]) = h_digit;
 	BARRIER();
-	{
-		if ((h_i < h_keys_n)) {
-			u32 h_at = h_starts[GO_AT(((i64)((u64)((i64)((u64)((i64)h_digit) * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_starts_n, 9)];
-			{
-				i64 h_before = ((i64)0);
-				for (; (h_before < h_me); h_before = (h_before + ((i64)1))) {
-					{
-						if ((GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit)) {
-							h_at = (h_at + ((u32)1));
-						}
-					}
-				}
+	if (h_i < h_keys_n) {
+		u32 h_at = h_starts[GO_AT((i64)((u64)(i64)h_digit * BLOCKS(0) + BLOCK(0)), h_starts_n, 9)];
+		for (i64 h_before = 0; h_before < h_me; h_before++) {
+			if (GO_ONCE(h_own.a[GO_AT(h_before, 256, 10)]) == h_digit) {
+				h_at = h_at + 1;
 			}
-			h_sorted[GO_AT(h_at, h_sorted_n, 11)] = h_keys[GO_AT(h_i, h_keys_n, 11)];
 		}
+		h_sorted[GO_AT(h_at, h_sorted_n, 11)] = h_keys[GO_AT(h_i, h_keys_n, 11)];
 	}
+	GO_LOOPED
 }
 `})
 
@@ -261,7 +236,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if i := (firstX + tx); i < len(keys) {
 					grid.AtomicAdd(&own[keys[i]>>shift&(digits-1)], 1)
 				}
-//line radix_kernels.go:265
+//line radix_kernels.go:240
 			}
 		}
 	}
@@ -273,7 +248,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []uint32, counts grid.Out[u
 				if d := tx; d < digits {
 					counts[d*int(b.Grid[0])+int(b.Index[0])] = own[d]
 				}
-//line radix_kernels.go:277
+//line radix_kernels.go:252
 			}
 		}
 	}
@@ -324,7 +299,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					sum += counts[i]
 				}
 				sums[me] = sum
-//line radix_kernels.go:328
+//line radix_kernels.go:303
 				froms[tx] = from
 				tos[tx] = to
 				sums_[tx] = sum
@@ -356,7 +331,7 @@ func startsPhases(b *kernel.Block, counts []uint32) {
 					counts[i] = sum
 					sum += next
 				}
-//line radix_kernels.go:360
+//line radix_kernels.go:335
 			}
 		}
 	}
@@ -398,7 +373,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 						digit = keys[i] >> shift & (digits - 1)
 					}
 					own[me] = digit
-//line radix_kernels.go:402
+//line radix_kernels.go:377
 					digits_[tx] = digit
 				}
 			}
@@ -424,7 +399,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []uint32, starts []uint32
 					}
 					sorted[at] = keys[i]
 				}
-//line radix_kernels.go:428
+//line radix_kernels.go:403
 			}
 		}
 	}

@@ -64,29 +64,22 @@ KERNEL void k_sum(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_sums, i64 h_su
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_x_n)) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(h_i, h_x_n, 0)];
+	i64 h_me = (i64)THREAD(0);
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_x_n) {
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 0)]) = h_x[GO_AT(h_i, h_x_n, 0)];
+	}
+	i64 h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 1)]);
 		}
 	}
-	{
-		i64 h_half = ((i64)128);
-		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 1)]));
-				}
-			}
-		}
+	if (h_me == 0) {
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 2)] = GO_ONCE(h_part.a[0]);
-		}
-	}
+	GO_LOOPED
 }
 
 KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_upTo_n, GLOBAL u32 *h_sums, i64 h_sums_n GO_FAULTS) {
@@ -100,46 +93,35 @@ KERNEL void k_scan(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_upTo, i64 h_u
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_i = ((i64)INDEX(0));
-	{
-		if ((h_i < h_x_n)) {
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(h_i, h_x_n, 3)];
-		}
+	i64 h_me = (i64)THREAD(0);
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_x_n) {
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 3)]) = h_x[GO_AT(h_i, h_x_n, 3)];
 	}
 	BARRIER();
-	{
-		i64 h_step = ((i64)1);
-		GO_ORDERED for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
-			u32 h_before = ((u32)0);
-			{
-				if ((h_me >= h_step)) {
-					h_before = GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me - (u64)h_step)), 256, 4)]);
-				}
-			}
-			BARRIER();
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before);
-			BARRIER();
+	i64 h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+		u32 h_before = 0;
+		if (h_me >= h_step) {
+			h_before = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 4)]);
 		}
+		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 5)]) + h_before;
+		BARRIER();
 	}
-	{
-		if ((h_i < h_x_n)) {
-			h_upTo[GO_AT(h_i, h_upTo_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
-		}
+	if (h_i < h_x_n) {
+		h_upTo[GO_AT(h_i, h_upTo_n, 6)] = GO_ONCE(h_part.a[GO_AT(h_me, 256, 6)]);
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 7)] = GO_ONCE(h_part.a[255]);
-		}
+	if (h_me == 0) {
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 7)] = GO_ONCE(h_part.a[255]);
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_shift(GLOBAL u32 *h_x, i64 h_x_n, const GLOBAL u32 *h_upTo, i64 h_upTo_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if (((h_i < h_x_n) && (((i64)BLOCK(0)) > ((i64)0)))) {
-			h_x[GO_AT(h_i, h_x_n, 8)] = (GO_ONCE(h_x[GO_AT(h_i, h_x_n, 8)]) + h_upTo[GO_AT(((i64)((u64)((i64)BLOCK(0)) - (u64)((i64)1))), h_upTo_n, 8)]);
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_x_n && (i64)BLOCK(0) > 0) {
+		h_x[GO_AT(h_i, h_x_n, 8)] = h_x[GO_AT(h_i, h_x_n, 8)] + h_upTo[GO_AT((i64)(BLOCK(0) - 1), h_upTo_n, 8)];
 	}
 }
 `})
@@ -238,14 +220,14 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 					if i := (firstX + tx); i < len(x) {
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:242
+//line reduce_kernels.go:224
 				}
 			}
 		}
 	}
 //line reduce.go:19
 	for half := block / 2; half > 0; half /= 2 {
-//line reduce_kernels.go:249
+//line reduce_kernels.go:231
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := min(int(b.Size[0]), max((half)-0, 0))
@@ -257,13 +239,13 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 //line reduce.go:22
 							part[me] += part[me+half]
 						}
-//line reduce_kernels.go:261
+//line reduce_kernels.go:243
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:267
+//line reduce_kernels.go:249
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -273,7 +255,7 @@ func sumPhases(b *kernel.Block, x []uint32, sums grid.Out[uint32]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line reduce_kernels.go:277
+//line reduce_kernels.go:259
 			}
 		}
 	}
@@ -319,14 +301,14 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 //line reduce.go:37
 						part[me] = x[i]
 					}
-//line reduce_kernels.go:323
+//line reduce_kernels.go:305
 				}
 			}
 		}
 	}
 //line reduce.go:40
 	for step := 1; step < block; step *= 2 {
-//line reduce_kernels.go:330
+//line reduce_kernels.go:312
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count_ := int(b.Size[0])
@@ -340,7 +322,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						if me >= step {
 							before = part[me-step]
 						}
-//line reduce_kernels.go:344
+//line reduce_kernels.go:326
 						befores[tx] = before
 					}
 				}
@@ -358,13 +340,13 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 						_ = before
 //line reduce.go:46
 						part[me] += before
-//line reduce_kernels.go:362
+//line reduce_kernels.go:344
 					}
 				}
 			}
 		}
 	}
-//line reduce_kernels.go:368
+//line reduce_kernels.go:350
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -378,7 +360,7 @@ func scanPhases(b *kernel.Block, x []uint32, upTo grid.Out[uint32], sums grid.Ou
 				if me == 0 {
 					sums[int(b.Index[0])] = part[block-1]
 				}
-//line reduce_kernels.go:382
+//line reduce_kernels.go:364
 			}
 		}
 	}

@@ -37,14 +37,12 @@ var kernels = kernel.New(kernel.Source{Name: "saxpy", Go: kernel.Functions{
 	"saxpy.go saxpy c481f69a4506dcef",
 }, Portable: `KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_y[GO_AT(h_i_1, h_y_n, 0)] = (h_y[GO_AT(h_i_1, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i_1, h_x_n, 0)]));
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_y_n)) {
-				h_y[GO_AT(h_i, h_y_n, 0)] = (h_y[GO_AT(h_i, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i, h_x_n, 0)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_y_n) {
+			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 }
@@ -101,7 +99,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:105
+//line saxpy_kernels.go:103
 				}
 				{
 					at := at + 1
@@ -111,7 +109,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line saxpy_kernels.go:115
+//line saxpy_kernels.go:113
 				}
 			}
 			if at < count {
@@ -121,7 +119,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line saxpy_kernels.go:125
+//line saxpy_kernels.go:123
 			}
 			x_ = to - 1
 			continue
@@ -130,7 +128,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line saxpy_kernels.go:134
+//line saxpy_kernels.go:132
 	}
 }
 

@@ -7,7 +7,7 @@ package saxpy
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("f7b622d678cb693a", map[string]kernel.Code{
+	kernels.Compiled("e3399c4f6a3760b5", map[string]kernel.Code{
 		"saxpy": {Words: `
 TRECAREC4ykRAgsOA+QpAQ8IBQjrvs2LBvjg5QMQLjQQBggRAQEBBQQI677Niwb44OUDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ4AIwBIBQ4BIwhIBQ4CIxBI
 BQ4DIxhIBQ4EIyBHAw4CRwQYBgRHAxkCSAUZACMARwQuCxpHBDQLG0cDSipHA0sqFQQBIAAyBAECATIEAQMBMgQBBAEXBAUBAzMGBQYCAwQTAgchAwoHFgML

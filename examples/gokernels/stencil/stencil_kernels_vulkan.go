@@ -7,7 +7,7 @@ package stencil
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("87f2f4a81d8a66cd", map[string]kernel.Code{
+	kernels.Compiled("25a2915b3fa5ea60", map[string]kernel.Code{
 		"smooth": {Words: `
 lwERAgERAuMpEQILDgPkKQEPCQUI677N6wbv3tHDBgAPMjgQBggRAQEBBQUI677N6wbv3tHDBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjBEgF
 DQIjCEgFDQMjEEgFDQQjGEgFDQUjIEcDDQJHBBwGBEcDHQJIBR0AIwBHBDILGkcEOAsbRwOGASpHA4wBKkcDkgEqRwOVASoVBAEgADIEAQIBMgQBAwEyBAEE

@@ -64,88 +64,64 @@ FUNCTION f32 go_max_f32(f32 x, f32 y) { return x != x ? x : y != y ? y : x == 0 
 
 KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T_8_f32 *h_centres, i64 h_centres_n, GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	if (GO_WHOLE(h_sums_n)) {
-		i64 h_part_1 = ((i64)INDEX(0));
+		i64 h_part = (i64)INDEX(0);
+		i64 h_p = h_part;
 		if (GO_APART) {
-			i64 h_p_1 = h_part_1;
-			GO_ORDERED for (; (h_p_1 < h_points_n); h_p_1 = (h_p_1 + h_sums_n)) {
-				i64 h_best_1 = ((i64)0);
-				f32 h_least_1 = 1e+38f;
-				{
-					i64 v_14 = ((i64)32);
-					GO_ORDERED for (i64 v_15 = 0; v_15 < v_14; v_15++) {
-						i64 h_c_1 = v_15;
-						f32 h_away_1 = 0.0f;
-						{
-							T_8_f32 v_17 = h_points[GO_AT(h_p_1, h_points_n, 0)];
-							GO_ORDERED GO_UNROLL(8) for (i64 v_18 = 0; v_18 < 8; v_18++) {
-								i64 h_d_2 = v_18;
-								f32 h_x_2 = v_17.a[v_18];
-								h_away_1 = (h_away_1 + ((h_x_2 - h_centres[GO_AT(h_c_1, h_centres_n, 1)].a[GO_AT(h_d_2, 8, 1)]) * (h_x_2 - h_centres[GO_AT(h_c_1, h_centres_n, 1)].a[GO_AT(h_d_2, 8, 1)])));
-							}
-						}
-						{
-							if ((h_away_1 < h_least_1)) {
-								i64 v_20 = h_c_1;
-								f32 v_21 = h_away_1;
-								h_best_1 = v_20;
-								h_least_1 = v_21;
-							}
-						}
+			GO_ORDERED for (; h_p < h_points_n; h_p = (i64)((u64)h_p + (u64)h_sums_n)) {
+				i64 h_best = 0;
+				f32 h_least = 1e+38f;
+				GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
+					f32 h_away = 0.0f;
+					T_8_f32 v_3 = h_points[GO_AT(h_p, h_points_n, 0)];
+					GO_ORDERED for (i64 h_d = 0; h_d < 8; h_d++) {
+						f32 h_x = v_3.a[GO_AT(h_d, 8, 0)];
+						h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
+					}
+					if (h_away < h_least) {
+						f32 v_5 = h_away;
+						h_best = h_c;
+						h_least = v_5;
 					}
 				}
-				{
-					T_8_f32 v_22 = h_points[GO_AT(h_p_1, h_points_n, 2)];
-					GO_ORDERED GO_UNROLL(8) for (i64 v_23 = 0; v_23 < 8; v_23++) {
-						i64 h_d_3 = v_23;
-						f32 h_x_3 = v_22.a[v_23];
-						GO_ONCE(h_sums[GO_AT(h_part_1, h_sums_n, 3)].a[GO_AT(h_best_1, 32, 3)].a[GO_AT(h_d_3, 9, 3)]) = (h_sums[GO_AT(h_part_1, h_sums_n, 3)].a[GO_AT(h_best_1, 32, 3)].a[GO_AT(h_d_3, 9, 3)] + h_x_3);
-					}
+				T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
+				GO_ORDERED for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+					f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
+					i64 v_8 = h_best;
+					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
 				}
-				GO_ONCE(h_sums[GO_AT(h_part_1, h_sums_n, 4)].a[GO_AT(h_best_1, 32, 4)].a[8]) = (h_sums[GO_AT(h_part_1, h_sums_n, 4)].a[GO_AT(h_best_1, 32, 4)].a[8] + 1.0f);
+				i64 v_9 = h_best;
+				GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
 			}
 		}
 	} else {
-		{
-			i64 h_part = ((i64)INDEX(0));
-			if ((h_part < h_sums_n)) {
-				if (GO_APART) {
-					i64 h_p = h_part;
-					GO_ORDERED for (; (h_p < h_points_n); h_p = (h_p + h_sums_n)) {
-						i64 h_best = ((i64)0);
-						f32 h_least = 1e+38f;
-						{
-							i64 v_2 = ((i64)32);
-							GO_ORDERED for (i64 v_3 = 0; v_3 < v_2; v_3++) {
-								i64 h_c = v_3;
-								f32 h_away = 0.0f;
-								{
-									T_8_f32 v_5 = h_points[GO_AT(h_p, h_points_n, 0)];
-									GO_ORDERED GO_UNROLL(8) for (i64 v_6 = 0; v_6 < 8; v_6++) {
-										i64 h_d = v_6;
-										f32 h_x = v_5.a[v_6];
-										h_away = (h_away + ((h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)])));
-									}
-								}
-								{
-									if ((h_away < h_least)) {
-										i64 v_8 = h_c;
-										f32 v_9 = h_away;
-										h_best = v_8;
-										h_least = v_9;
-									}
-								}
-							}
+		i64 h_part = (i64)INDEX(0);
+		if (h_part < h_sums_n) {
+			i64 h_p = h_part;
+			if (GO_APART) {
+				GO_ORDERED for (; h_p < h_points_n; h_p = (i64)((u64)h_p + (u64)h_sums_n)) {
+					i64 h_best = 0;
+					f32 h_least = 1e+38f;
+					GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
+						f32 h_away = 0.0f;
+						T_8_f32 v_3 = h_points[GO_AT(h_p, h_points_n, 0)];
+						GO_ORDERED for (i64 h_d = 0; h_d < 8; h_d++) {
+							f32 h_x = v_3.a[GO_AT(h_d, 8, 0)];
+							h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
 						}
-						{
-							T_8_f32 v_10 = h_points[GO_AT(h_p, h_points_n, 2)];
-							GO_ORDERED GO_UNROLL(8) for (i64 v_11 = 0; v_11 < 8; v_11++) {
-								i64 h_d_1 = v_11;
-								f32 h_x_1 = v_10.a[v_11];
-								GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(h_best, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = (h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(h_best, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1);
-							}
+						if (h_away < h_least) {
+							f32 v_5 = h_away;
+							h_best = h_c;
+							h_least = v_5;
 						}
-						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(h_best, 32, 4)].a[8]) = (h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(h_best, 32, 4)].a[8] + 1.0f);
 					}
+					T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
+					GO_ORDERED for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+						f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
+						i64 v_8 = h_best;
+						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
+					}
+					i64 v_9 = h_best;
+					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8]) = h_sums[GO_AT(h_part, h_sums_n, 4)].a[GO_AT(v_9, 32, 4)].a[8] + 1.0f;
 				}
 			}
 		}
@@ -154,21 +130,16 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 }
 
 KERNEL void k_move(const GLOBAL T_32_9_f32 *h_sums, i64 h_sums_n, GLOBAL T_8_f32 *h_centres, i64 h_centres_n GO_FAULTS) {
-	{
-		i64 h_c = ((i64)INDEX(1));
-		i64 h_d = ((i64)INDEX(0));
-		if (((h_c < h_centres_n) && (h_d < ((i64)8)))) {
-			f32 h_sum = (f32)0;
-			f32 h_points = (f32)0;
-			{
-				GO_ORDERED for (i64 v_1 = 0; v_1 < h_sums_n; v_1++) {
-					i64 h_part = v_1;
-					h_sum = (h_sum + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[GO_AT(h_d, 9, 5)]);
-					h_points = (h_points + h_sums[GO_AT(h_part, h_sums_n, 6)].a[GO_AT(h_c, 32, 6)].a[8]);
-				}
-			}
-			h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d, 8, 7)] = (h_sum / go_max_f32(h_points, 1.0f));
+	i64 h_c = (i64)INDEX(1);
+	i64 h_d = (i64)INDEX(0);
+	if (h_c < h_centres_n && h_d < 8) {
+		f32 h_sum = 0.0f;
+		f32 h_points = 0.0f;
+		GO_ORDERED for (i64 h_part = 0; h_part < h_sums_n; h_part++) {
+			h_sum = h_sum + h_sums[GO_AT(h_part, h_sums_n, 5)].a[GO_AT(h_c, 32, 5)].a[GO_AT(h_d, 9, 5)];
+			h_points = h_points + h_sums[GO_AT(h_part, h_sums_n, 6)].a[GO_AT(h_c, 32, 6)].a[8];
 		}
+		h_centres[GO_AT(h_c, h_centres_n, 7)].a[GO_AT(h_d, 8, 7)] = h_sum / go_max_f32(h_points, 1.0f);
 	}
 	GO_LOOPED
 }
@@ -399,7 +370,7 @@ func addRow(r grid.Row, points [][8]float32, centres [][8]float32, sums [][32][9
 				sums[part][best][8]++
 			}
 		}
-//line lloyd_kernels.go:403
+//line lloyd_kernels.go:374
 	}
 }
 
@@ -421,7 +392,7 @@ func moveRow(r grid.Row, sums [][32][9]float32, centres [][8]float32) {
 			}
 			centres[c][d] = sum / max(points, 1)
 		}
-//line lloyd_kernels.go:425
+//line lloyd_kernels.go:396
 	}
 }
 

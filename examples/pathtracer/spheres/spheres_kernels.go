@@ -60,13 +60,13 @@ FUNCTION i32 go_f32_i32(f32 x) { return x >= -2147483648.0f && x < 2147483648.0f
 FUNCTION u8 go_f32_u8(f32 x) { return (u8)go_f32_i32(x); }
 
 FUNCTION f32 f_random(u32 *h_state) {
-	(*h_state) = (((*h_state) * ((u32)747796405)) + ((u32)2891336453));
-	u32 h_word = (((u32)(go_shr_u32((*h_state), (u64)(((u32)((*h_state) >> 28)) + ((u32)4))) ^ (*h_state))) * ((u32)277803737));
-	return (((f32)((u32)(((u32)(((u32)(h_word >> 22)) ^ h_word)) >> 8))) / 1.6777216e+07f);
+	(*h_state) = (*h_state) * 747796405 + (u32)2891336453;
+	u32 h_word = (go_shr_u32((*h_state), (u64)(((*h_state) >> 28) + 4)) ^ (*h_state)) * 277803737;
+	return (f32)(((h_word >> 22) ^ h_word) >> 8) / 1.6777216e+07f;
 }
 
 FUNCTION f32 f_dot(T_vec h_a, T_vec h_b) {
-	return (((h_a.h_X * h_b.h_X) + (h_a.h_Y * h_b.h_Y)) + (h_a.h_Z * h_b.h_Z));
+	return h_a.h_X * h_b.h_X + h_a.h_Y * h_b.h_Y + h_a.h_Z * h_b.h_Z;
 }
 
 FUNCTION f32 f_root(f32 h_x) {
@@ -75,9 +75,9 @@ FUNCTION f32 f_root(f32 h_x) {
 
 FUNCTION T_vec f_mul(T_vec h_a, T_vec h_b) {
 	T_vec v_1 = {0};
-	v_1.h_X = (h_a.h_X * h_b.h_X);
-	v_1.h_Y = (h_a.h_Y * h_b.h_Y);
-	v_1.h_Z = (h_a.h_Z * h_b.h_Z);
+	v_1.h_X = h_a.h_X * h_b.h_X;
+	v_1.h_Y = h_a.h_Y * h_b.h_Y;
+	v_1.h_Z = h_a.h_Z * h_b.h_Z;
 	return v_1;
 }
 
@@ -93,59 +93,47 @@ FUNCTION T_vec f_scale(T_vec h_a, f32 h_f) {
 FUNCTION T_vec f_unit(T_vec h_a) {
 	f32 v_1 = f_dot(h_a, h_a);
 	f32 v_2 = f_root(v_1);
-	T_vec v_3 = f_scale(h_a, (1.0f / v_2));
+	T_vec v_3 = f_scale(h_a, 1.0f / v_2);
 	return v_3;
 }
 
 FUNCTION T_vec f_at(const GLOBAL f32 *h_s, i64 h_s_n, i64 h_i GO_FAULTS) {
 	T_vec v_1 = {0};
 	v_1.h_X = h_s[GO_AT(h_i, h_s_n, 0)];
-	v_1.h_Y = h_s[GO_AT(((i64)((u64)h_i + (u64)((i64)1))), h_s_n, 0)];
-	v_1.h_Z = h_s[GO_AT(((i64)((u64)h_i + (u64)((i64)2))), h_s_n, 0)];
+	v_1.h_Y = h_s[GO_AT((i64)((u64)h_i + 1), h_s_n, 0)];
+	v_1.h_Z = h_s[GO_AT((i64)((u64)h_i + 2), h_s_n, 0)];
 	return v_1;
 }
 
 FUNCTION T_vec f_sub(T_vec h_a, T_vec h_b) {
 	T_vec v_1 = {0};
-	v_1.h_X = (h_a.h_X - h_b.h_X);
-	v_1.h_Y = (h_a.h_Y - h_b.h_Y);
-	v_1.h_Z = (h_a.h_Z - h_b.h_Z);
+	v_1.h_X = h_a.h_X - h_b.h_X;
+	v_1.h_Y = h_a.h_Y - h_b.h_Y;
+	v_1.h_Z = h_a.h_Z - h_b.h_Z;
 	return v_1;
 }
 
 FUNCTION i64 f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_from, T_vec h_ray, f32 *h_far GO_FAULTS) {
-	i64 h_found = ((i64)-1);
-	{
-		i64 h_i = ((i64)0);
-		GO_ORDERED for (; (h_i < h_spheres_n); h_i = (h_i + ((i64)9))) {
-			T_vec v_2 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
-			T_vec v_3 = f_sub(v_2, h_from);
-			T_vec h_to = v_3;
-			f32 v_4 = f_dot(h_ray, h_to);
-			f32 h_h = v_4;
-			f32 v_5 = f_dot(h_to, h_to);
-			f32 h_d = (((h_h * h_h) - v_5) + (h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)3))), h_spheres_n, 1)] * h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)3))), h_spheres_n, 1)]));
-			{
-				if ((h_d < 0.0f)) {
-					continue;
-				}
-			}
-			f32 v_6 = f_root(h_d);
-			f32 h_near = (h_h - v_6);
-			{
-				if ((h_near < 0.001f)) {
-					f32 v_7 = f_root(h_d);
-					h_near = (h_h + v_7);
-				}
-			}
-			{
-				if (((h_near >= 0.001f) && (h_near < (*h_far)))) {
-					i64 v_8 = h_i;
-					f32 v_9 = h_near;
-					h_found = v_8;
-					(*h_far) = v_9;
-				}
-			}
+	i64 h_found = -1;
+	GO_ORDERED for (i64 h_i = 0; h_i < h_spheres_n; h_i = (i64)((u64)h_i + 9)) {
+		T_vec v_2 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
+		T_vec h_to = f_sub(v_2, h_from);
+		f32 h_h = f_dot(h_ray, h_to);
+		f32 v_3 = f_dot(h_to, h_to);
+		f32 h_d = h_h * h_h - v_3 + h_spheres[GO_AT((i64)((u64)h_i + 3), h_spheres_n, 1)] * h_spheres[GO_AT((i64)((u64)h_i + 3), h_spheres_n, 1)];
+		if (h_d < 0.0f) {
+			continue;
+		}
+		f32 v_4 = f_root(h_d);
+		f32 h_near = h_h - v_4;
+		if (h_near < 0.001f) {
+			f32 v_5 = f_root(h_d);
+			h_near = h_h + v_5;
+		}
+		if (h_near >= 0.001f && h_near < (*h_far)) {
+			f32 v_6 = h_near;
+			h_found = h_i;
+			(*h_far) = v_6;
 		}
 	}
 	return h_found;
@@ -153,37 +141,36 @@ FUNCTION i64 f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_fro
 
 FUNCTION T_vec f_add(T_vec h_a, T_vec h_b) {
 	T_vec v_1 = {0};
-	v_1.h_X = (h_a.h_X + h_b.h_X);
-	v_1.h_Y = (h_a.h_Y + h_b.h_Y);
-	v_1.h_Z = (h_a.h_Z + h_b.h_Z);
+	v_1.h_X = h_a.h_X + h_b.h_X;
+	v_1.h_Y = h_a.h_Y + h_b.h_Y;
+	v_1.h_Z = h_a.h_Z + h_b.h_Z;
 	return v_1;
 }
 
 FUNCTION T_vec f_mirror(T_vec h_a, T_vec h_n) {
 	f32 v_1 = f_dot(h_a, h_n);
-	T_vec v_2 = f_scale(h_n, (2.0f * v_1));
+	T_vec v_2 = f_scale(h_n, 2.0f * v_1);
 	T_vec v_3 = f_sub(h_a, v_2);
 	return v_3;
 }
 
 FUNCTION T_vec f_inside(u32 *h_state) {
-	T_vec v_1 = {0};
-	v_1.h_X = 1.0f;
-	v_1.h_Y = 1.0f;
-	v_1.h_Z = 1.0f;
-	T_vec h_p = v_1;
+	T_vec h_p = {0};
+	h_p.h_X = 1.0f;
+	h_p.h_Y = 1.0f;
+	h_p.h_Z = 1.0f;
 	if (GO_APART) {
 		GO_ORDERED for (;;) {
 			f32 v_2 = f_dot(h_p, h_p);
 			if (!(v_2 >= 1.0f)) break;
+			f32 v_3 = f_random(&(*h_state));
 			f32 v_4 = f_random(&(*h_state));
 			f32 v_5 = f_random(&(*h_state));
-			f32 v_6 = f_random(&(*h_state));
-			T_vec v_7 = {0};
-			v_7.h_X = ((2.0f * v_4) - 1.0f);
-			v_7.h_Y = ((2.0f * v_5) - 1.0f);
-			v_7.h_Z = ((2.0f * v_6) - 1.0f);
-			h_p = v_7;
+			T_vec v_6 = {0};
+			v_6.h_X = 2.0f * v_3 - 1.0f;
+			v_6.h_Y = 2.0f * v_4 - 1.0f;
+			v_6.h_Z = 2.0f * v_5 - 1.0f;
+			h_p = v_6;
 		}
 	}
 	return h_p;
@@ -191,177 +178,160 @@ FUNCTION T_vec f_inside(u32 *h_state) {
 
 FUNCTION T_vec f_refract(T_vec h_ray, T_vec h_n, f32 h_ratio, u32 *h_state) {
 	f32 v_1 = f_dot(h_ray, h_n);
-	f32 h_cos = go_min_f32((-v_1), 1.0f);
-	f32 h_r0 = ((1.0f - h_ratio) / (1.0f + h_ratio));
-	h_r0 = (h_r0 * h_r0);
-	f32 h_f = (1.0f - h_cos);
+	f32 h_cos = go_min_f32(-v_1, 1.0f);
+	f32 h_r0 = (1.0f - h_ratio) / (1.0f + h_ratio);
+	h_r0 = h_r0 * h_r0;
+	f32 h_f = 1.0f - h_cos;
 	T_vec v_2 = f_scale(h_n, h_cos);
 	T_vec v_3 = f_add(h_ray, v_2);
-	T_vec v_4 = f_scale(v_3, h_ratio);
-	T_vec h_aside = v_4;
-	{
-		f32 v_5 = f_dot(h_aside, h_aside);
-		f32 h_rest = (1.0f - v_5);
-		u8 v_7 = (h_rest > 0.0f);
-		if (v_7) {
-			f32 v_6 = f_random(&(*h_state));
-			v_7 = ((h_r0 + (((1.0f - h_r0) * ((h_f * h_f) * (h_f * h_f))) * h_f)) <= v_6);
-		}
-		if (v_7) {
-			f32 v_8 = f_root(h_rest);
-			T_vec v_9 = f_scale(h_n, v_8);
-			T_vec v_10 = f_sub(h_aside, v_9);
-			return v_10;
-		}
+	T_vec h_aside = f_scale(v_3, h_ratio);
+	f32 v_4 = f_dot(h_aside, h_aside);
+	f32 h_rest = 1.0f - v_4;
+	u8 v_5 = h_rest > 0.0f;
+	if (v_5) {
+		f32 v_6 = f_random(&(*h_state));
+		v_5 = h_r0 + (1.0f - h_r0) * (h_f * h_f * (h_f * h_f)) * h_f <= v_6;
 	}
-	T_vec v_11 = f_mirror(h_ray, h_n);
-	return v_11;
+	if (v_5) {
+		f32 v_7 = f_root(h_rest);
+		T_vec v_8 = f_scale(h_n, v_7);
+		T_vec v_9 = f_sub(h_aside, v_8);
+		return v_9;
+	}
+	T_vec v_10 = f_mirror(h_ray, h_n);
+	return v_10;
 }
 
 FUNCTION T_vec f_colour(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_from, T_vec h_ray, u32 *h_state GO_FAULTS) {
-	T_vec v_1 = {0};
-	v_1.h_X = 1.0f;
-	v_1.h_Y = 1.0f;
-	v_1.h_Z = 1.0f;
-	T_vec h_light = v_1;
+	T_vec h_from_1 = h_from;
+	T_vec h_ray_1 = h_ray;
+	T_vec h_light = {0};
+	h_light.h_X = 1.0f;
+	h_light.h_Y = 1.0f;
+	h_light.h_Z = 1.0f;
 	if (GO_APART) {
-		i64 h_bounce = ((i64)0);
-		GO_ORDERED for (; (h_bounce < ((i64)20)); h_bounce = (h_bounce + ((i64)1))) {
+		GO_ORDERED for (i64 h_bounce = 0; h_bounce < 20; h_bounce++) {
 			f32 h_far = 3.4028235e+38f;
-			i64 v_3 = f_nearest(h_spheres, h_spheres_n, h_from, h_ray, &h_far GO_PASS);
-			i64 h_i = v_3;
-			{
-				if ((h_i < ((i64)0))) {
-					f32 h_sky = (0.5f * (h_ray.h_Y + 1.0f));
-					T_vec v_4 = {0};
-					v_4.h_X = 1.0f;
-					v_4.h_Y = 1.0f;
-					v_4.h_Z = 1.0f;
-					T_vec v_5 = f_scale(v_4, (1.0f - h_sky));
-					T_vec v_6 = {0};
-					v_6.h_X = 0.5f;
-					v_6.h_Y = 0.7f;
-					v_6.h_Z = 1.0f;
-					T_vec v_7 = f_scale(v_6, h_sky);
-					T_vec v_8 = f_add(v_5, v_7);
-					T_vec v_9 = f_mul(h_light, v_8);
-					return v_9;
-				}
+			i64 h_i = f_nearest(h_spheres, h_spheres_n, h_from_1, h_ray_1, &h_far GO_PASS);
+			if (h_i < 0) {
+				f32 h_sky = 0.5f * (h_ray_1.h_Y + 1.0f);
+				T_vec v_2 = {0};
+				v_2.h_X = 1.0f;
+				v_2.h_Y = 1.0f;
+				v_2.h_Z = 1.0f;
+				T_vec v_3 = f_scale(v_2, 1.0f - h_sky);
+				T_vec v_4 = {0};
+				v_4.h_X = 0.5f;
+				v_4.h_Y = 0.7f;
+				v_4.h_Z = 1.0f;
+				T_vec v_5 = f_scale(v_4, h_sky);
+				T_vec v_6 = f_add(v_3, v_5);
+				T_vec v_7 = f_mul(h_light, v_6);
+				return v_7;
 			}
-			T_vec v_10 = f_scale(h_ray, h_far);
-			T_vec v_11 = f_add(h_from, v_10);
-			h_from = v_11;
-			T_vec v_12 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
-			T_vec v_13 = f_sub(h_from, v_12);
-			T_vec v_14 = f_scale(v_13, (1.0f / h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)3))), h_spheres_n, 2)]));
-			T_vec h_n = v_14;
-			T_vec v_15 = f_at(h_spheres, h_spheres_n, ((i64)((u64)h_i + (u64)((i64)4))) GO_PASS);
-			T_vec v_16 = f_mul(h_light, v_15);
-			h_light = v_16;
+			T_vec v_8 = f_scale(h_ray_1, h_far);
+			T_vec v_9 = f_add(h_from_1, v_8);
+			h_from_1 = v_9;
+			T_vec v_10 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
+			T_vec v_11 = f_sub(h_from_1, v_10);
+			T_vec v_12 = f_scale(v_11, 1.0f / h_spheres[GO_AT((i64)((u64)h_i + 3), h_spheres_n, 2)]);
+			T_vec h_n = v_12;
+			T_vec v_13 = f_at(h_spheres, h_spheres_n, (i64)((u64)h_i + 4) GO_PASS);
+			T_vec v_14 = f_mul(h_light, v_13);
+			h_light = v_14;
+			f32 v_15 = h_spheres[GO_AT((i64)((u64)h_i + 7), h_spheres_n, 3)];
 			{
-				f32 v_17 = h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)7))), h_spheres_n, 3)];
-				i32 v_18 = 2;
-				if ((v_17 == 1.0f)) {
-					v_18 = 0;
+				i32 v_17 = 2;
+				if (v_15 == 1.0f) {
+					v_17 = 0;
 				} else {
-					if ((v_17 == 2.0f)) {
-						v_18 = 1;
-					} else {
+					if (v_15 == 2.0f) {
+						v_17 = 1;
 					}
 				}
-				if (v_18 == 0) {
-					T_vec v_20 = f_mirror(h_ray, h_n);
-					T_vec v_21 = f_inside(&(*h_state));
-					T_vec v_22 = f_scale(v_21, h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)8))), h_spheres_n, 4)]);
-					T_vec v_23 = f_add(v_20, v_22);
-					T_vec v_24 = f_unit(v_23);
-					h_ray = v_24;
+				if (v_17 == 0) {
+					T_vec v_18 = f_mirror(h_ray_1, h_n);
+					T_vec v_19 = f_inside(&(*h_state));
+					T_vec v_20 = f_scale(v_19, h_spheres[GO_AT((i64)((u64)h_i + 8), h_spheres_n, 4)]);
+					T_vec v_21 = f_add(v_18, v_20);
+					T_vec v_22 = f_unit(v_21);
+					h_ray_1 = v_22;
 				}
-				if (v_18 == 1) {
-					f32 h_ratio = (1.0f / h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)8))), h_spheres_n, 5)]);
-					{
-						f32 v_25 = f_dot(h_ray, h_n);
-						if ((v_25 > 0.0f)) {
-							T_vec v_26 = f_scale(h_n, (-1.0f));
-							T_vec v_27 = v_26;
-							f32 v_28 = h_spheres[GO_AT(((i64)((u64)h_i + (u64)((i64)8))), h_spheres_n, 6)];
-							h_n = v_27;
-							h_ratio = v_28;
-						}
+				if (v_17 == 1) {
+					f32 h_ratio = 1.0f / h_spheres[GO_AT((i64)((u64)h_i + 8), h_spheres_n, 5)];
+					f32 v_23 = f_dot(h_ray_1, h_n);
+					if (v_23 > 0.0f) {
+						T_vec v_24 = f_scale(h_n, -1.0f);
+						f32 v_25 = h_spheres[GO_AT((i64)((u64)h_i + 8), h_spheres_n, 6)];
+						h_n = v_24;
+						h_ratio = v_25;
 					}
-					T_vec v_29 = f_refract(h_ray, h_n, h_ratio, &(*h_state));
-					T_vec v_30 = f_unit(v_29);
-					h_ray = v_30;
+					T_vec v_26 = f_refract(h_ray_1, h_n, h_ratio, &(*h_state));
+					T_vec v_27 = f_unit(v_26);
+					h_ray_1 = v_27;
 				}
-				if (v_18 == 2) {
-					T_vec v_31 = f_inside(&(*h_state));
-					T_vec v_32 = f_unit(v_31);
-					T_vec v_33 = f_add(h_n, v_32);
-					T_vec v_34 = f_unit(v_33);
-					h_ray = v_34;
+				if (v_17 == 2) {
+					T_vec v_28 = f_inside(&(*h_state));
+					T_vec v_29 = f_unit(v_28);
+					T_vec v_30 = f_add(h_n, v_29);
+					T_vec v_31 = f_unit(v_30);
+					h_ray_1 = v_31;
 				}
 			}
 		}
 	}
-	T_vec v_35 = {0};
-	return v_35;
+	T_vec v_32 = {0};
+	return v_32;
 }
 
 FUNCTION T_vec f_Pixel(i64 h_x, i64 h_y, i64 h_width, i64 h_height, i64 h_samples, const GLOBAL f32 *h_spheres, i64 h_spheres_n GO_FAULTS) {
-	T_vec v_1 = {0};
-	u32 h_state = ((((u32)h_y) * ((u32)h_width)) + ((u32)h_x));
-	T_vec h_sum = v_1;
+	u32 h_state = (u32)h_y * (u32)h_width + (u32)h_x;
+	T_vec h_sum = {0};
 	if (GO_APART) {
-		i64 v_2 = h_samples;
-		GO_ORDERED for (i64 v_3 = 0; v_3 < v_2; v_3++) {
-			f32 v_5 = f_random(&h_state);
-			f32 h_right = (((GO_F32(h_x) + v_5) - (GO_F32(h_width) / 2.0f)) / GO_F32(h_height));
-			f32 v_6 = f_random(&h_state);
-			f32 h_up = ((((GO_F32(h_height) / 2.0f) - GO_F32(h_y)) - v_6) / GO_F32(h_height));
+		GO_ORDERED for (i64 v_2 = 0; v_2 < h_samples; v_2++) {
+			f32 v_3 = f_random(&h_state);
+			f32 h_right = (GO_F32(h_x) + v_3 - GO_F32(h_width) / 2.0f) / GO_F32(h_height);
+			f32 v_4 = f_random(&h_state);
+			f32 h_up = (GO_F32(h_height) / 2.0f - GO_F32(h_y) - v_4) / GO_F32(h_height);
+			T_vec v_5 = {0};
+			v_5.h_X = h_right;
+			v_5.h_Y = h_up - 0.15f;
+			v_5.h_Z = -1.0f;
+			T_vec v_6 = f_unit(v_5);
 			T_vec v_7 = {0};
 			v_7.h_X = 0.0f;
 			v_7.h_Y = 1.0f;
 			v_7.h_Z = 4.0f;
-			T_vec v_8 = {0};
-			v_8.h_X = h_right;
-			v_8.h_Y = (h_up - 0.15f);
-			v_8.h_Z = (-1.0f);
-			T_vec v_9 = f_unit(v_8);
-			T_vec v_10 = f_colour(h_spheres, h_spheres_n, v_7, v_9, &h_state GO_PASS);
-			T_vec v_11 = f_add(h_sum, v_10);
-			h_sum = v_11;
+			T_vec v_8 = f_colour(h_spheres, h_spheres_n, v_7, v_6, &h_state GO_PASS);
+			T_vec v_9 = f_add(h_sum, v_8);
+			h_sum = v_9;
 		}
 	}
-	T_vec v_12 = f_scale(h_sum, (1.0f / GO_F32(h_samples)));
-	return v_12;
+	T_vec v_10 = f_scale(h_sum, 1.0f / GO_F32(h_samples));
+	return v_10;
 }
 
 KERNEL void k_trace(i32 h_width, i32 h_height, i32 h_samples, const GLOBAL f32 *h_spheres, i64 h_spheres_n, GLOBAL u8 *h_picture, i64 h_picture_n GO_FAULTS) {
-	i64 h_x = ((i64)INDEX(0));
-	i64 h_y = ((i64)INDEX(1));
-	{
-		if (((h_x >= ((i64)h_width)) || (h_y >= ((i64)h_height)))) {
-			return;
-		}
+	i64 h_x = (i64)INDEX(0);
+	i64 h_y = (i64)INDEX(1);
+	if (h_x >= (i64)h_width || h_y >= (i64)h_height) {
+		return;
 	}
-	T_vec v_1 = f_Pixel(h_x, h_y, ((i64)h_width), ((i64)h_height), ((i64)h_samples), h_spheres, h_spheres_n GO_PASS);
-	T_vec h_c = v_1;
-	i64 h_i = ((i64)((u64)((i64)4) * (u64)((i64)((u64)((i64)((u64)h_y * (u64)((i64)h_width))) + (u64)h_x))));
-	i64 v_2 = h_i;
-	i64 v_3 = ((i64)((u64)h_i + (u64)((i64)1)));
-	i64 v_4 = ((i64)((u64)h_i + (u64)((i64)2)));
-	i64 v_5 = ((i64)((u64)h_i + (u64)((i64)3)));
-	f32 v_6 = f_root(h_c.h_X);
-	f32 v_7 = f_root(h_c.h_Y);
-	f32 v_8 = f_root(h_c.h_Z);
-	u8 v_9 = go_f32_u8((255.0f * v_6));
-	u8 v_10 = go_f32_u8((255.0f * v_7));
-	u8 v_11 = go_f32_u8((255.0f * v_8));
-	u8 v_12 = ((u8)255);
+	T_vec h_c = f_Pixel(h_x, h_y, (i64)h_width, (i64)h_height, (i64)h_samples, h_spheres, h_spheres_n GO_PASS);
+	i64 h_i = (i64)(4 * ((u64)h_y * (u64)(i64)h_width + (u64)h_x));
+	i64 v_1 = (i64)((u64)h_i + 1);
+	i64 v_2 = (i64)((u64)h_i + 2);
+	i64 v_3 = (i64)((u64)h_i + 3);
+	f32 v_4 = f_root(h_c.h_X);
+	f32 v_5 = f_root(h_c.h_Y);
+	f32 v_6 = f_root(h_c.h_Z);
+	u8 v_7 = go_f32_u8(255.0f * v_4);
+	u8 v_8 = go_f32_u8(255.0f * v_5);
+	u8 v_9 = go_f32_u8(255.0f * v_6);
+	GO_ONCE(h_picture[GO_AT(h_i, h_picture_n, 7)]) = v_7;
+	GO_ONCE(h_picture[GO_AT(v_1, h_picture_n, 7)]) = v_8;
 	GO_ONCE(h_picture[GO_AT(v_2, h_picture_n, 7)]) = v_9;
-	GO_ONCE(h_picture[GO_AT(v_3, h_picture_n, 7)]) = v_10;
-	GO_ONCE(h_picture[GO_AT(v_4, h_picture_n, 7)]) = v_11;
-	GO_ONCE(h_picture[GO_AT(v_5, h_picture_n, 7)]) = v_12;
+	GO_ONCE(h_picture[GO_AT(v_3, h_picture_n, 7)]) = 255;
 	GO_LOOPED
 }
 `})
@@ -414,6 +384,6 @@ threads:
 		}
 		c, i := Pixel(x, y, int(width), int(height), int(samples), spheres), 4*(y*int(width)+x)
 		picture[i], picture[i+1], picture[i+2], picture[i+3] = uint8(255*root(c.X)), uint8(255*root(c.Y)), uint8(255*root(c.Z)), 255
-//line spheres_kernels.go:418
+//line spheres_kernels.go:388
 	}
 }

@@ -36,21 +36,17 @@ var kernels = kernel.New(kernel.Source{Name: "around", Go: kernel.Functions{
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
 KERNEL void k_around(i32 h_distance, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
-	i64 h_i = ((i64)INDEX(0));
-	i64 h_r = ((i64)h_distance);
-	{
-		if ((h_i >= h_y_n)) {
-			return;
-		}
+	i64 h_i = (i64)INDEX(0);
+	i64 h_r = (i64)h_distance;
+	if (h_i >= h_y_n) {
+		return;
 	}
 	f32 h_sum = 0.0f;
-	{
-		i64 h_j = go_max_i64(((i64)((u64)h_i - (u64)h_r)), ((i64)0));
-		GO_ORDERED for (; (h_j < go_min_i64(((i64)((u64)((i64)((u64)h_i + (u64)h_r)) + (u64)((i64)1))), h_x_n)); h_j = (h_j + ((i64)1))) {
-			h_sum = (h_sum + h_x[GO_AT(h_j, h_x_n, 0)]);
-		}
+	i64 h_j = go_max_i64((i64)((u64)h_i - (u64)h_r), 0);
+	GO_ORDERED for (; h_j < go_min_i64((i64)((u64)h_i + (u64)h_r + 1), h_x_n); h_j = (i64)((u64)h_j + 1)) {
+		h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 0)];
 	}
-	h_y[GO_AT(h_i, h_y_n, 1)] = (h_sum * 0.25f);
+	h_y[GO_AT(h_i, h_y_n, 1)] = h_sum * 0.25f;
 	GO_LOOPED
 }
 `})
@@ -101,6 +97,6 @@ threads:
 			sum += x[j]
 		}
 		y[i] = float32(sum * 0.25)
-//line around_kernels.go:105
+//line around_kernels.go:101
 	}
 }

@@ -7,7 +7,7 @@ package around
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("c8e3056161fecedb", map[string]kernel.Code{
+	kernels.Compiled("a696515299503629", map[string]kernel.Code{
 		"around": {Words: `
 iAERAgERAuMpEQILDgPkKQEPCgUI676Fkwfv6rmjBgAPLjRFEAYIEQEBAQUFTefe/eoG4fD9yga2aAUFZufe/eoG6dz9yga2aAUFCOu+hZMH7+q5owYARwQC
 AQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0DIxhIBQ0EIyBHAw0CRwQYBgRHAxkCSAUZACMARwQuCxpHBDQLG0cERQsYRwN/KkcDhgEq

@@ -565,34 +565,30 @@ FUNCTION i64 go_atomic_xor_i64(GLOBAL i64 *p, i64 v) {
 #endif
 
 FUNCTION void f_change(i64 h_i, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
-	go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 0)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 0)]));
-	go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 1)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 1)]));
-	go_atomic_max_f32(&h_cell[GO_AT(2, h_cell_n, 2)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 2)]));
+	go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
+	go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
+	go_atomic_max_f32(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
 	f32 v_1 = go_atomic_add_f32(&h_cell[GO_AT(3, h_cell_n, 3)], 1.0f);
 	GO_ONCE(h_ticket[GO_AT(h_i, h_ticket_n, 3)]) = v_1;
-	f32 v_2 = go_atomic_xchg_f32(&h_cell[GO_AT(4, h_cell_n, 4)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 4)]));
+	f32 v_2 = go_atomic_xchg_f32(&h_cell[GO_AT(4, h_cell_n, 4)], h_x[GO_AT(h_i, h_x_n, 4)]);
 	go_atomic_add_f32(&h_cell[GO_AT(5, h_cell_n, 4)], v_2);
 	f32 h_was = 0.0f;
 	f32 h_is = 1.0f;
-	if (GO_APART) {
-		GO_ORDERED for (; (h_was != h_is); ) {
-			h_was = h_is;
-			f32 v_4 = go_atomic_cas_f32(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + 1.0f));
-			h_is = v_4;
-		}
+	GO_ORDERED for (; h_was != h_is; ) {
+		h_was = h_is;
+		f32 v_4 = go_atomic_cas_f32(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, h_was + 1.0f);
+		h_is = v_4;
 	}
 }
 
 KERNEL void k_float32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i64 h_ticket_n, GLOBAL f32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f_change(h_i_1, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
+		i64 h_i = (i64)INDEX(0);
+		f_change(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f_change(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			f_change(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
 	GO_LOOPED
@@ -600,34 +596,30 @@ KERNEL void k_float32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_ticket, i
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
 
 FUNCTION void f_change_1(i64 h_i, const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
-	go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 0)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 0)]));
-	go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 1)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 1)]));
-	go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 2)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 2)]));
+	go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
+	go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
+	go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
 	f64 v_1 = go_atomic_add_f64(&h_cell[GO_AT(3, h_cell_n, 3)], 1.0);
 	GO_ONCE(h_ticket[GO_AT(h_i, h_ticket_n, 3)]) = v_1;
-	f64 v_2 = go_atomic_xchg_f64(&h_cell[GO_AT(4, h_cell_n, 4)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 4)]));
+	f64 v_2 = go_atomic_xchg_f64(&h_cell[GO_AT(4, h_cell_n, 4)], h_x[GO_AT(h_i, h_x_n, 4)]);
 	go_atomic_add_f64(&h_cell[GO_AT(5, h_cell_n, 4)], v_2);
 	f64 h_was = 0.0;
 	f64 h_is = 1.0;
-	if (GO_APART) {
-		GO_ORDERED for (; (h_was != h_is); ) {
-			h_was = h_is;
-			f64 v_4 = go_atomic_cas_f64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + 1.0));
-			h_is = v_4;
-		}
+	GO_ORDERED for (; h_was != h_is; ) {
+		h_was = h_is;
+		f64 v_4 = go_atomic_cas_f64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, h_was + 1.0);
+		h_is = v_4;
 	}
 }
 
 KERNEL void k_float64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i64 h_ticket_n, GLOBAL f64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f_change_1(h_i_1, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
+		i64 h_i = (i64)INDEX(0);
+		f_change_1(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f_change_1(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			f_change_1(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
 	GO_LOOPED
@@ -636,68 +628,60 @@ KERNEL void k_float64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_ticket, i
 #ifdef GO_ATOMIC64
 
 FUNCTION void f_change_2(i64 h_i, const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
-	go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 0)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 0)]));
-	go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 1)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 1)]));
-	go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 2)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 2)]));
-	i64 v_1 = go_atomic_add_i64(&h_cell[GO_AT(3, h_cell_n, 3)], ((i64)1));
+	go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
+	go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
+	go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
+	i64 v_1 = go_atomic_add_i64(&h_cell[GO_AT(3, h_cell_n, 3)], 1);
 	GO_ONCE(h_ticket[GO_AT(h_i, h_ticket_n, 3)]) = v_1;
-	i64 v_2 = go_atomic_xchg_i64(&h_cell[GO_AT(4, h_cell_n, 4)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 4)]));
+	i64 v_2 = go_atomic_xchg_i64(&h_cell[GO_AT(4, h_cell_n, 4)], h_x[GO_AT(h_i, h_x_n, 4)]);
 	go_atomic_add_i64(&h_cell[GO_AT(5, h_cell_n, 4)], v_2);
-	i64 h_was = ((i64)0);
-	i64 h_is = ((i64)1);
-	if (GO_APART) {
-		GO_ORDERED for (; (h_was != h_is); ) {
-			h_was = h_is;
-			i64 v_4 = go_atomic_cas_i64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, ((i64)((u64)h_was + (u64)((i64)1))));
-			h_is = v_4;
-		}
+	i64 h_was = 0;
+	i64 h_is = 1;
+	GO_ORDERED for (; h_was != h_is; ) {
+		h_was = h_is;
+		i64 v_4 = go_atomic_cas_i64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (i64)((u64)h_was + 1));
+		h_is = v_4;
 	}
 }
 
 KERNEL void k_int64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_ticket, i64 h_ticket_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f_change_2(h_i_1, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
+		i64 h_i = (i64)INDEX(0);
+		f_change_2(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f_change_2(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			f_change_2(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
 	GO_LOOPED
 }
 
 FUNCTION void f_change_3(i64 h_i, const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
-	go_atomic_add_u64(&h_cell[GO_AT(0, h_cell_n, 0)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 0)]));
-	go_atomic_min_u64(&h_cell[GO_AT(1, h_cell_n, 1)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 1)]));
-	go_atomic_max_u64(&h_cell[GO_AT(2, h_cell_n, 2)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 2)]));
-	u64 v_1 = go_atomic_add_u64(&h_cell[GO_AT(3, h_cell_n, 3)], ((u64)1));
+	go_atomic_add_u64(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
+	go_atomic_min_u64(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
+	go_atomic_max_u64(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
+	u64 v_1 = go_atomic_add_u64(&h_cell[GO_AT(3, h_cell_n, 3)], 1);
 	GO_ONCE(h_ticket[GO_AT(h_i, h_ticket_n, 3)]) = v_1;
-	u64 v_2 = go_atomic_xchg_u64(&h_cell[GO_AT(4, h_cell_n, 4)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 4)]));
+	u64 v_2 = go_atomic_xchg_u64(&h_cell[GO_AT(4, h_cell_n, 4)], h_x[GO_AT(h_i, h_x_n, 4)]);
 	go_atomic_add_u64(&h_cell[GO_AT(5, h_cell_n, 4)], v_2);
-	u64 h_was = ((u64)0);
-	u64 h_is = ((u64)1);
-	if (GO_APART) {
-		GO_ORDERED for (; (h_was != h_is); ) {
-			h_was = h_is;
-			u64 v_4 = go_atomic_cas_u64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + ((u64)1)));
-			h_is = v_4;
-		}
+	u64 h_was = 0;
+	u64 h_is = 1;
+	GO_ORDERED for (; h_was != h_is; ) {
+		h_was = h_is;
+		u64 v_4 = go_atomic_cas_u64(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, h_was + 1);
+		h_is = v_4;
 	}
 }
 
 KERNEL void k_uint64s(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i64 h_ticket_n, GLOBAL u64 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f_change_3(h_i_1, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
+		i64 h_i = (i64)INDEX(0);
+		f_change_3(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f_change_3(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			f_change_3(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
 	GO_LOOPED
@@ -705,34 +689,30 @@ KERNEL void k_uint64s(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_ticket, i6
 #endif
 
 FUNCTION void f_change_4(i64 h_i, const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
-	ATOMIC_ADD(&h_cell[GO_AT(0, h_cell_n, 0)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 0)]));
-	ATOMIC_MIN(&h_cell[GO_AT(1, h_cell_n, 1)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 1)]));
-	ATOMIC_MAX(&h_cell[GO_AT(2, h_cell_n, 2)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 2)]));
-	u32 v_1 = ATOMIC_ADD(&h_cell[GO_AT(3, h_cell_n, 3)], ((u32)1));
+	ATOMIC_ADD(&h_cell[GO_AT(0, h_cell_n, 0)], h_x[GO_AT(h_i, h_x_n, 0)]);
+	ATOMIC_MIN(&h_cell[GO_AT(1, h_cell_n, 1)], h_x[GO_AT(h_i, h_x_n, 1)]);
+	ATOMIC_MAX(&h_cell[GO_AT(2, h_cell_n, 2)], h_x[GO_AT(h_i, h_x_n, 2)]);
+	u32 v_1 = ATOMIC_ADD(&h_cell[GO_AT(3, h_cell_n, 3)], 1);
 	GO_ONCE(h_ticket[GO_AT(h_i, h_ticket_n, 3)]) = v_1;
-	u32 v_2 = ATOMIC_XCHG(&h_cell[GO_AT(4, h_cell_n, 4)], GO_ONCE(h_x[GO_AT(h_i, h_x_n, 4)]));
+	u32 v_2 = ATOMIC_XCHG(&h_cell[GO_AT(4, h_cell_n, 4)], h_x[GO_AT(h_i, h_x_n, 4)]);
 	ATOMIC_ADD(&h_cell[GO_AT(5, h_cell_n, 4)], v_2);
-	u32 h_was = ((u32)0);
-	u32 h_is = ((u32)1);
-	if (GO_APART) {
-		GO_ORDERED for (; (h_was != h_is); ) {
-			h_was = h_is;
-			u32 v_4 = ATOMIC_CAS(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, (h_was + ((u32)1)));
-			h_is = v_4;
-		}
+	u32 h_was = 0;
+	u32 h_is = 1;
+	GO_ORDERED for (; h_was != h_is; ) {
+		h_was = h_is;
+		u32 v_4 = ATOMIC_CAS(&h_cell[GO_AT(6, h_cell_n, 5)], h_was, h_was + 1);
+		h_is = v_4;
 	}
 }
 
 KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_ticket, i64 h_ticket_n, GLOBAL u32 *h_cell, i64 h_cell_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f_change_4(h_i_1, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
+		i64 h_i = (i64)INDEX(0);
+		f_change_4(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				f_change_4(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			f_change_4(h_i, h_x, h_x_n, h_ticket, h_ticket_n, h_cell, h_cell_n GO_PASS);
 		}
 	}
 	GO_LOOPED
@@ -756,20 +736,16 @@ KERNEL void k_sharedFloat32s(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cel
 		}
 		BARRIER();
 	}
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_x_n)) {
-			f_together(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_x_n) {
+		f_together(h_x[GO_AT(h_i, h_x_n, 6)], &h_part);
 	}
 	BARRIER();
-	{
-		if ((((i64)THREAD(0)) == ((i64)0))) {
-			go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
-			go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
-			go_atomic_max_f32(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
-			go_atomic_xchg_f32(&h_cell[GO_AT(3, h_cell_n, 10)], GO_ONCE(h_part.a[3]));
-		}
+	if ((i64)THREAD(0) == 0) {
+		go_atomic_add_f32(&h_cell[GO_AT(0, h_cell_n, 7)], GO_ONCE(h_part.a[0]));
+		go_atomic_min_f32(&h_cell[GO_AT(1, h_cell_n, 8)], GO_ONCE(h_part.a[1]));
+		go_atomic_max_f32(&h_cell[GO_AT(2, h_cell_n, 9)], GO_ONCE(h_part.a[2]));
+		go_atomic_xchg_f32(&h_cell[GO_AT(3, h_cell_n, 10)], GO_ONCE(h_part.a[3]));
 	}
 }
 #if defined(HALYARD_FLOAT64) && defined(GO_ATOMIC64)
@@ -792,20 +768,16 @@ KERNEL void k_sharedFloat64s(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_cel
 		}
 		BARRIER();
 	}
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_x_n)) {
-			f_together_1(h_x[GO_AT(h_i, h_x_n, 11)], &h_part);
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_x_n) {
+		f_together_1(h_x[GO_AT(h_i, h_x_n, 11)], &h_part);
 	}
 	BARRIER();
-	{
-		if ((((i64)THREAD(0)) == ((i64)0))) {
-			go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 12)], GO_ONCE(h_part.a[0]));
-			go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 13)], GO_ONCE(h_part.a[1]));
-			go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 14)], GO_ONCE(h_part.a[2]));
-			go_atomic_xchg_f64(&h_cell[GO_AT(3, h_cell_n, 15)], GO_ONCE(h_part.a[3]));
-		}
+	if ((i64)THREAD(0) == 0) {
+		go_atomic_add_f64(&h_cell[GO_AT(0, h_cell_n, 12)], GO_ONCE(h_part.a[0]));
+		go_atomic_min_f64(&h_cell[GO_AT(1, h_cell_n, 13)], GO_ONCE(h_part.a[1]));
+		go_atomic_max_f64(&h_cell[GO_AT(2, h_cell_n, 14)], GO_ONCE(h_part.a[2]));
+		go_atomic_xchg_f64(&h_cell[GO_AT(3, h_cell_n, 15)], GO_ONCE(h_part.a[3]));
 	}
 }
 #endif
@@ -815,7 +787,7 @@ FUNCTION void f_together_2(i64 h_v, GO_LOCAL T_4_i64 *h_part) {
 	go_atomic_add_i64_local(&(*h_part).a[0], h_v);
 	go_atomic_min_i64_local(&(*h_part).a[1], h_v);
 	go_atomic_max_i64_local(&(*h_part).a[2], h_v);
-	go_atomic_xchg_i64_local(&(*h_part).a[3], ((i64)7));
+	go_atomic_xchg_i64_local(&(*h_part).a[3], 7);
 }
 
 KERNEL void k_sharedInt64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell, i64 h_cell_n GO_FAULTS) {
@@ -829,43 +801,37 @@ KERNEL void k_sharedInt64s(const GLOBAL i64 *h_x, i64 h_x_n, GLOBAL i64 *h_cell,
 		}
 		BARRIER();
 	}
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_x_n)) {
-			f_together_2(h_x[GO_AT(h_i, h_x_n, 16)], &h_part);
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_x_n) {
+		f_together_2(h_x[GO_AT(h_i, h_x_n, 16)], &h_part);
 	}
 	BARRIER();
-	{
-		if ((((i64)THREAD(0)) == ((i64)0))) {
-			go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 17)], GO_ONCE(h_part.a[0]));
-			go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 18)], GO_ONCE(h_part.a[1]));
-			go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 19)], GO_ONCE(h_part.a[2]));
-			go_atomic_xchg_i64(&h_cell[GO_AT(3, h_cell_n, 20)], GO_ONCE(h_part.a[3]));
-		}
+	if ((i64)THREAD(0) == 0) {
+		go_atomic_add_i64(&h_cell[GO_AT(0, h_cell_n, 17)], GO_ONCE(h_part.a[0]));
+		go_atomic_min_i64(&h_cell[GO_AT(1, h_cell_n, 18)], GO_ONCE(h_part.a[1]));
+		go_atomic_max_i64(&h_cell[GO_AT(2, h_cell_n, 19)], GO_ONCE(h_part.a[2]));
+		go_atomic_xchg_i64(&h_cell[GO_AT(3, h_cell_n, 20)], GO_ONCE(h_part.a[3]));
 	}
 }
 
 KERNEL void k_bits(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_none, i64 h_none_n, GLOBAL i64 *h_signed, i64 h_signed_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 21)], GO_NOT(u64, h_x[GO_AT(h_i_1, h_x_n, 21)]));
-		go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 22)], h_x[GO_AT(h_i_1, h_x_n, 22)]);
-		go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 23)], h_x[GO_AT(h_i_1, h_x_n, 23)]);
-		go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 24)], GO_NOT(i64, ((i64)h_x[GO_AT(h_i_1, h_x_n, 24)])));
-		go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 25)], ((i64)h_x[GO_AT(h_i_1, h_x_n, 25)]));
-		go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 26)], ((i64)h_x[GO_AT(h_i_1, h_x_n, 26)]));
+		i64 h_i = (i64)INDEX(0);
+		go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 21)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 21)]));
+		go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 22)], h_x[GO_AT(h_i, h_x_n, 22)]);
+		go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 23)], h_x[GO_AT(h_i, h_x_n, 23)]);
+		go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 24)], GO_NOT(i64, (i64)h_x[GO_AT(h_i, h_x_n, 24)]));
+		go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 25)], (i64)h_x[GO_AT(h_i, h_x_n, 25)]);
+		go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 26)], (i64)h_x[GO_AT(h_i, h_x_n, 26)]);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 21)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 21)]));
-				go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 22)], h_x[GO_AT(h_i, h_x_n, 22)]);
-				go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 23)], h_x[GO_AT(h_i, h_x_n, 23)]);
-				go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 24)], GO_NOT(i64, ((i64)h_x[GO_AT(h_i, h_x_n, 24)])));
-				go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 25)], ((i64)h_x[GO_AT(h_i, h_x_n, 25)]));
-				go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 26)], ((i64)h_x[GO_AT(h_i, h_x_n, 26)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			go_atomic_and_u64(&h_none[GO_AT(0, h_none_n, 21)], GO_NOT(u64, h_x[GO_AT(h_i, h_x_n, 21)]));
+			go_atomic_or_u64(&h_none[GO_AT(1, h_none_n, 22)], h_x[GO_AT(h_i, h_x_n, 22)]);
+			go_atomic_xor_u64(&h_none[GO_AT(2, h_none_n, 23)], h_x[GO_AT(h_i, h_x_n, 23)]);
+			go_atomic_and_i64(&h_signed[GO_AT(0, h_signed_n, 24)], GO_NOT(i64, (i64)h_x[GO_AT(h_i, h_x_n, 24)]));
+			go_atomic_or_i64(&h_signed[GO_AT(1, h_signed_n, 25)], (i64)h_x[GO_AT(h_i, h_x_n, 25)]);
+			go_atomic_xor_i64(&h_signed[GO_AT(2, h_signed_n, 26)], (i64)h_x[GO_AT(h_i, h_x_n, 26)]);
 		}
 	}
 }
@@ -874,20 +840,18 @@ KERNEL void k_bits(const GLOBAL u64 *h_x, i64 h_x_n, GLOBAL u64 *h_none, i64 h_n
 
 KERNEL void k_special(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_cell, i64 h_cell_n, const GLOBAL f64 *h_y, i64 h_y_n, GLOBAL f64 *h_wide, i64 h_wide_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 27)], h_x[GO_AT(h_i_1, h_x_n, 27)]);
-		go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 28)], h_x[GO_AT(h_i_1, h_x_n, 28)]);
-		go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 29)], h_y[GO_AT(h_i_1, h_y_n, 29)]);
-		go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 30)], h_y[GO_AT(h_i_1, h_y_n, 30)]);
+		i64 h_i = (i64)INDEX(0);
+		go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 27)], h_x[GO_AT(h_i, h_x_n, 27)]);
+		go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 28)], h_x[GO_AT(h_i, h_x_n, 28)]);
+		go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 29)], h_y[GO_AT(h_i, h_y_n, 29)]);
+		go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 30)], h_y[GO_AT(h_i, h_y_n, 30)]);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 27)], h_x[GO_AT(h_i, h_x_n, 27)]);
-				go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 28)], h_x[GO_AT(h_i, h_x_n, 28)]);
-				go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 29)], h_y[GO_AT(h_i, h_y_n, 29)]);
-				go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 30)], h_y[GO_AT(h_i, h_y_n, 30)]);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			go_atomic_min_f32(&h_cell[GO_AT(0, h_cell_n, 27)], h_x[GO_AT(h_i, h_x_n, 27)]);
+			go_atomic_max_f32(&h_cell[GO_AT(1, h_cell_n, 28)], h_x[GO_AT(h_i, h_x_n, 28)]);
+			go_atomic_min_f64(&h_wide[GO_AT(0, h_wide_n, 29)], h_y[GO_AT(h_i, h_y_n, 29)]);
+			go_atomic_max_f64(&h_wide[GO_AT(1, h_wide_n, 30)], h_y[GO_AT(h_i, h_y_n, 30)]);
 		}
 	}
 }
@@ -1164,7 +1128,7 @@ func float32sRow(r grid.Row, x []float32, ticket []float32, cell []float32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1168
+//line atomics_kernels.go:1132
 	}
 }
 
@@ -1178,7 +1142,7 @@ func float64sRow(r grid.Row, x []float64, ticket []float64, cell []float64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1182
+//line atomics_kernels.go:1146
 	}
 }
 
@@ -1192,7 +1156,7 @@ func int64sRow(r grid.Row, x []int64, ticket []int64, cell []int64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1196
+//line atomics_kernels.go:1160
 	}
 }
 
@@ -1206,7 +1170,7 @@ func uint64sRow(r grid.Row, x []uint64, ticket []uint64, cell []uint64) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1210
+//line atomics_kernels.go:1174
 	}
 }
 
@@ -1220,7 +1184,7 @@ func uint32sRow(r grid.Row, x []uint32, ticket []uint32, cell []uint32) {
 		if i := x_; i < len(x) {
 			change(i, x, ticket, cell)
 		}
-//line atomics_kernels.go:1224
+//line atomics_kernels.go:1188
 	}
 }
 
@@ -1239,7 +1203,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1243
+//line atomics_kernels.go:1207
 			}
 		}
 	}
@@ -1254,7 +1218,7 @@ func sharedFloat32sPhases(b *kernel.Block, x []float32, cell []float32) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1258
+//line atomics_kernels.go:1222
 			}
 		}
 	}
@@ -1275,7 +1239,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1279
+//line atomics_kernels.go:1243
 			}
 		}
 	}
@@ -1290,7 +1254,7 @@ func sharedFloat64sPhases(b *kernel.Block, x []float64, cell []float64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1294
+//line atomics_kernels.go:1258
 			}
 		}
 	}
@@ -1311,7 +1275,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 				if i := (firstX + tx); i < len(x) {
 					together(x[i], part)
 				}
-//line atomics_kernels.go:1315
+//line atomics_kernels.go:1279
 			}
 		}
 	}
@@ -1326,7 +1290,7 @@ func sharedInt64sPhases(b *kernel.Block, x []int64, cell []int64) {
 					grid.AtomicMax(&cell[most], part[most])
 					grid.AtomicExchange(&cell[3], part[3])
 				}
-//line atomics_kernels.go:1330
+//line atomics_kernels.go:1294
 			}
 		}
 	}
@@ -1358,7 +1322,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 					grid.AtomicOr(&signed[1], int64(x0[grid.At(at, i)]))
 					grid.AtomicXor(&signed[2], int64(x0[grid.At(at, i)]))
 				}
-//line atomics_kernels.go:1362
+//line atomics_kernels.go:1326
 			}
 			x_ = to - 1
 			continue
@@ -1372,7 +1336,7 @@ func bitsRow(r grid.Row, x []uint64, none []uint64, signed []int64) {
 			grid.AtomicOr(&signed[1], int64(x[i]))
 			grid.AtomicXor(&signed[2], int64(x[i]))
 		}
-//line atomics_kernels.go:1376
+//line atomics_kernels.go:1340
 	}
 }
 
@@ -1402,7 +1366,7 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 					grid.AtomicMin(&wide[0], y1[grid.At(at, i)])
 					grid.AtomicMax(&wide[1], y1[grid.At(at, i)])
 				}
-//line atomics_kernels.go:1406
+//line atomics_kernels.go:1370
 			}
 			x_ = to - 1
 			continue
@@ -1414,6 +1378,6 @@ func specialRow(r grid.Row, x []float32, cell []float32, y []float64, wide []flo
 			grid.AtomicMin(&wide[0], y[i])
 			grid.AtomicMax(&wide[1], y[i])
 		}
-//line atomics_kernels.go:1418
+//line atomics_kernels.go:1382
 	}
 }

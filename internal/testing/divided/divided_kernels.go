@@ -197,61 +197,55 @@ typedef struct { T_8_f32 a[8]; } T_8_8_f32;
 typedef struct { f32 a[2]; } T_2_f32;
 typedef struct { T_2_f32 h_At; T_2_f32 h_Speed; } T_Body;
 typedef u8 go_size_T_Body[sizeof(T_Body) == 16 ? 1 : -1];
-FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
+FUNCTION i64 go_max_i64(i64 x, i64 y) { return y > x ? y : x; }
 FUNCTION i64 go_f32_i64(f32 x) { return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? GO_CUT(i64, x) : (i64)0x8000000000000000; }
 FUNCTION i64 go_rem_i64(i64 x, i64 y) { i64 q = x % (y == 0 || y == -1 ? 1 : y); return q; }
 
 FUNCTION i64 f_place(i64 h_nx, i64 h_ny GO_FAULTS) {
-	return ((i64)((u64)((i64)((u64)((i64)((u64)((i64)((u64)((i64)INDEX(2)) * (u64)h_ny)) + (u64)((i64)INDEX(1)))) * (u64)h_nx)) + (u64)((i64)INDEX(0))));
+	return (i64)((INDEX(2) * (u64)h_ny + INDEX(1)) * (u64)h_nx + INDEX(0));
 }
 
 FUNCTION i32 f_sizes(GO_FAULTS_ALONE) {
-	return ((i32)((i64)((u64)((i64)((u64)((i64)((u64)((i64)10000) * (u64)((i64)BLOCKS(2)))) + (u64)((i64)((u64)((i64)100) * (u64)((i64)BLOCKS(1)))))) + (u64)((i64)BLOCKS(0)))));
+	return (i32)(i64)(10000 * BLOCKS(2) + 100 * BLOCKS(1) + BLOCKS(0));
 }
 
 KERNEL void k_places(i32 h_nx, i32 h_ny, GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
-	i64 v_1 = f_place(((i64)h_nx), ((i64)h_ny) GO_PASS);
-	i64 h_at = ((i64)((u64)((i64)4) * (u64)v_1));
-	GO_ONCE(h_out[GO_AT(h_at, h_out_n, 0)]) = ((i32)((i64)((u64)((i64)((u64)((i64)((u64)((i64)1) + (u64)((i64)INDEX(0)))) + (u64)((i64)((u64)((i64)100) * (u64)((i64)INDEX(1)))))) + (u64)((i64)((u64)((i64)10000) * (u64)((i64)INDEX(2)))))));
-	GO_ONCE(h_out[GO_AT(((i64)((u64)h_at + (u64)((i64)1))), h_out_n, 1)]) = ((i32)((i64)((u64)((i64)((u64)((i64)BLOCK(0)) + (u64)((i64)((u64)((i64)100) * (u64)((i64)BLOCK(1)))))) + (u64)((i64)((u64)((i64)10000) * (u64)((i64)BLOCK(2)))))));
-	GO_ONCE(h_out[GO_AT(((i64)((u64)h_at + (u64)((i64)2))), h_out_n, 2)]) = ((i32)((i64)((u64)((i64)((u64)((i64)THREAD(0)) + (u64)((i64)((u64)((i64)100) * (u64)((i64)THREAD(1)))))) + (u64)((i64)((u64)((i64)10000) * (u64)((i64)THREAD(2)))))));
+	i64 v_1 = f_place((i64)h_nx, (i64)h_ny GO_PASS);
+	i64 h_at = (i64)(4 * (u64)v_1);
+	GO_ONCE(h_out[GO_AT(h_at, h_out_n, 0)]) = (i32)(i64)(1 + INDEX(0) + 100 * INDEX(1) + 10000 * INDEX(2));
+	GO_ONCE(h_out[GO_AT((i64)((u64)h_at + 1), h_out_n, 1)]) = (i32)(i64)(BLOCK(0) + 100 * BLOCK(1) + 10000 * BLOCK(2));
+	GO_ONCE(h_out[GO_AT((i64)((u64)h_at + 2), h_out_n, 2)]) = (i32)(i64)(THREAD(0) + 100 * THREAD(1) + 10000 * THREAD(2));
 	i32 v_2 = f_sizes(GO_PASS_ALONE);
-	GO_ONCE(h_out[GO_AT(((i64)((u64)h_at + (u64)((i64)3))), h_out_n, 3)]) = v_2;
+	GO_ONCE(h_out[GO_AT((i64)((u64)h_at + 3), h_out_n, 3)]) = v_2;
 }
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_y[GO_AT(h_i_1, h_y_n, 4)] = (GO_ONCE(h_y[GO_AT(h_i_1, h_y_n, 4)]) + (h_a * h_x[GO_AT(h_i_1, h_x_n, 4)]));
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 4)] = h_y[GO_AT(h_i, h_y_n, 4)] + h_a * h_x[GO_AT(h_i, h_x_n, 4)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_y_n)) {
-				h_y[GO_AT(h_i, h_y_n, 4)] = (GO_ONCE(h_y[GO_AT(h_i, h_y_n, 4)]) + (h_a * h_x[GO_AT(h_i, h_x_n, 4)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_y_n) {
+			h_y[GO_AT(h_i, h_y_n, 4)] = h_y[GO_AT(h_i, h_y_n, 4)] + h_a * h_x[GO_AT(h_i, h_x_n, 4)];
 		}
 	}
 }
 
 KERNEL void k_spread(i32 h_width, i32 h_height, const GLOBAL f32 *h_from, i64 h_from_n, GLOBAL f32 *h_to, i64 h_to_n GO_FAULTS) {
-	i64 h_x = ((i64)INDEX(0));
-	i64 h_y = ((i64)INDEX(1));
-	i64 h_w = ((i64)h_width);
-	i64 h_h = ((i64)h_height);
-	{
-		if (((h_x >= h_w) || (h_y >= h_h))) {
-			return;
-		}
+	i64 h_x = (i64)INDEX(0);
+	i64 h_y = (i64)INDEX(1);
+	i64 h_w = (i64)h_width;
+	i64 h_h = (i64)h_height;
+	if (h_x >= h_w || h_y >= h_h) {
+		return;
 	}
-	i64 h_i = ((i64)((u64)((i64)((u64)h_y * (u64)h_w)) + (u64)h_x));
-	{
-		if (((((h_x == ((i64)0)) || (h_y == ((i64)0))) || (h_x == ((i64)((u64)h_w - (u64)((i64)1))))) || (h_y == ((i64)((u64)h_h - (u64)((i64)1)))))) {
-			h_to[GO_AT(h_i, h_to_n, 5)] = h_from[GO_AT(h_i, h_from_n, 5)];
-			return;
-		}
+	i64 h_i = (i64)((u64)h_y * (u64)h_w + (u64)h_x);
+	if (h_x == 0 || h_y == 0 || h_x == (i64)((u64)h_w - 1) || h_y == (i64)((u64)h_h - 1)) {
+		h_to[GO_AT(h_i, h_to_n, 5)] = h_from[GO_AT(h_i, h_from_n, 5)];
+		return;
 	}
-	h_to[GO_AT(h_i, h_to_n, 6)] = ((((h_from[GO_AT(((i64)((u64)h_i - (u64)((i64)1))), h_from_n, 6)] + h_from[GO_AT(((i64)((u64)h_i + (u64)((i64)1))), h_from_n, 6)]) + h_from[GO_AT(((i64)((u64)h_i - (u64)h_w)), h_from_n, 6)]) + h_from[GO_AT(((i64)((u64)h_i + (u64)h_w)), h_from_n, 6)]) * 0.25f);
+	h_to[GO_AT(h_i, h_to_n, 6)] = (h_from[GO_AT((i64)((u64)h_i - 1), h_from_n, 6)] + h_from[GO_AT((i64)((u64)h_i + 1), h_from_n, 6)] + h_from[GO_AT((i64)((u64)h_i - (u64)h_w), h_from_n, 6)] + h_from[GO_AT((i64)((u64)h_i + (u64)h_w), h_from_n, 6)]) * 0.25f;
 }
 
 KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h_b_n, GLOBAL f32 *h_c, i64 h_c_n GO_FAULTS) {
@@ -260,179 +254,138 @@ KERNEL void k_product(i32 h_size, const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_at.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+		if (THREADS(1) < 8 || THREADS(0) < 8) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 8 >= THREADS(1) || v_i / 1 % 8 >= THREADS(0)) h_at.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+			}
 		}
-		for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
-			f32 v_zero = (f32)0;
-			h_bt.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+		if (THREADS(1) < 8 || THREADS(0) < 8) {
+			for (u64 v_i = v_me; v_i < 64; v_i += v_all) {
+				f32 v_zero = (f32)0;
+				if (v_i / 8 >= THREADS(1) || v_i / 1 % 8 >= THREADS(0)) h_bt.a[v_i / 8].a[v_i / 1 % 8] = v_zero;
+			}
+		}
+	}
+	i64 h_x = (i64)THREAD(0);
+	i64 h_y = (i64)THREAD(1);
+	i64 h_col = (i64)INDEX(0);
+	i64 h_row = (i64)INDEX(1);
+	i64 h_n = (i64)h_size;
+	f32 h_sum = 0.0f;
+	GO_ORDERED for (i64 h_k = 0; h_k < h_n; h_k = (i64)((u64)h_k + 8)) {
+		GO_ONCE(h_at.a[GO_AT(h_y, 8, 7)].a[GO_AT(h_x, 8, 7)]) = 0.0f;
+		GO_ONCE(h_bt.a[GO_AT(h_y, 8, 7)].a[GO_AT(h_x, 8, 7)]) = 0.0f;
+		if (h_row < h_n && (i64)((u64)h_k + (u64)h_x) < h_n) {
+			GO_ONCE(h_at.a[GO_AT(h_y, 8, 8)].a[GO_AT(h_x, 8, 8)]) = h_a[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_k + (u64)h_x), h_a_n, 8)];
+		}
+		if (h_col < h_n && (i64)((u64)h_k + (u64)h_y) < h_n) {
+			GO_ONCE(h_bt.a[GO_AT(h_y, 8, 9)].a[GO_AT(h_x, 8, 9)]) = h_b[GO_AT((i64)(((u64)h_k + (u64)h_y) * (u64)h_n + (u64)h_col), h_b_n, 9)];
+		}
+		BARRIER();
+		GO_ORDERED for (i64 h_i = 0; h_i < 8; h_i++) {
+			h_sum = h_sum + GO_ONCE(h_at.a[GO_AT(h_y, 8, 10)].a[GO_AT(h_i, 8, 10)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 8, 10)].a[GO_AT(h_x, 8, 10)]);
 		}
 		BARRIER();
 	}
-	i64 h_x = ((i64)THREAD(0));
-	i64 h_y = ((i64)THREAD(1));
-	i64 h_col = ((i64)INDEX(0));
-	i64 h_row = ((i64)INDEX(1));
-	i64 h_n = ((i64)h_size);
-	f32 h_sum = 0.0f;
-	{
-		i64 h_k = ((i64)0);
-		GO_ORDERED for (; (h_k < h_n); h_k = ((i64)((u64)h_k + (u64)((i64)8)))) {
-			i64 v_2 = h_y;
-			i64 v_3 = h_x;
-			i64 v_4 = h_y;
-			i64 v_5 = h_x;
-			f32 v_6 = 0.0f;
-			f32 v_7 = 0.0f;
-			GO_ONCE(h_at.a[GO_AT(v_2, 8, 7)].a[GO_AT(v_3, 8, 7)]) = v_6;
-			GO_ONCE(h_bt.a[GO_AT(v_4, 8, 7)].a[GO_AT(v_5, 8, 7)]) = v_7;
-			{
-				if (((h_row < h_n) && (((i64)((u64)h_k + (u64)h_x)) < h_n))) {
-					GO_ONCE(h_at.a[GO_AT(h_y, 8, 8)].a[GO_AT(h_x, 8, 8)]) = h_a[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_k)) + (u64)h_x)), h_a_n, 8)];
-				}
-			}
-			{
-				if (((h_col < h_n) && (((i64)((u64)h_k + (u64)h_y)) < h_n))) {
-					GO_ONCE(h_bt.a[GO_AT(h_y, 8, 9)].a[GO_AT(h_x, 8, 9)]) = h_b[GO_AT(((i64)((u64)((i64)((u64)((i64)((u64)h_k + (u64)h_y)) * (u64)h_n)) + (u64)h_col)), h_b_n, 9)];
-				}
-			}
-			BARRIER();
-			{
-				i64 h_i = ((i64)0);
-				GO_ORDERED for (; (h_i < ((i64)8)); h_i = (h_i + ((i64)1))) {
-					h_sum = (h_sum + (GO_ONCE(h_at.a[GO_AT(h_y, 8, 10)].a[GO_AT(h_i, 8, 10)]) * GO_ONCE(h_bt.a[GO_AT(h_i, 8, 10)].a[GO_AT(h_x, 8, 10)])));
-				}
-			}
-			BARRIER();
-		}
-	}
-	{
-		if (((h_row < h_n) && (h_col < h_n))) {
-			h_c[GO_AT(((i64)((u64)((i64)((u64)h_row * (u64)h_n)) + (u64)h_col)), h_c_n, 11)] = h_sum;
-		}
+	if (h_row < h_n && h_col < h_n) {
+		h_c[GO_AT((i64)((u64)h_row * (u64)h_n + (u64)h_col), h_c_n, 11)] = h_sum;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_pull(f32 h_dt, const GLOBAL T_Body *h_from, i64 h_from_n, GLOBAL T_Body *h_to, i64 h_to_n GO_FAULTS) {
 	if (GO_WHOLE(h_to_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		T_Body h_b_1 = h_from[GO_AT(h_i_1, h_from_n, 12)];
-		{
-			i64 h_j_1 = ((i64)0);
-			GO_ORDERED for (; (h_j_1 < h_from_n); h_j_1 = (h_j_1 + ((i64)1))) {
-				f32 h_dx_1 = (h_from[GO_AT(h_j_1, h_from_n, 13)].h_At.a[0] - GO_ONCE(h_b_1.h_At.a[0]));
-				f32 h_dy_1 = (h_from[GO_AT(h_j_1, h_from_n, 13)].h_At.a[1] - GO_ONCE(h_b_1.h_At.a[1]));
-				f32 h_s_1 = (h_dt / ((1.0f + (h_dx_1 * h_dx_1)) + (h_dy_1 * h_dy_1)));
-				h_b_1.h_Speed.a[0] = (GO_ONCE(h_b_1.h_Speed.a[0]) + (h_s_1 * h_dx_1));
-				h_b_1.h_Speed.a[1] = (GO_ONCE(h_b_1.h_Speed.a[1]) + (h_s_1 * h_dy_1));
-			}
+		i64 h_i = (i64)INDEX(0);
+		T_Body h_b = h_from[GO_AT(h_i, h_from_n, 12)];
+		GO_ORDERED for (i64 h_j = 0; h_j < h_from_n; h_j++) {
+			f32 h_dx = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - h_b.h_At.a[0];
+			f32 h_dy = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - h_b.h_At.a[1];
+			f32 h_s = h_dt / (1.0f + h_dx * h_dx + h_dy * h_dy);
+			h_b.h_Speed.a[0] = h_b.h_Speed.a[0] + h_s * h_dx;
+			h_b.h_Speed.a[1] = h_b.h_Speed.a[1] + h_s * h_dy;
 		}
-		h_b_1.h_At.a[0] = (GO_ONCE(h_b_1.h_At.a[0]) + (h_dt * GO_ONCE(h_b_1.h_Speed.a[0])));
-		h_b_1.h_At.a[1] = (GO_ONCE(h_b_1.h_At.a[1]) + (h_dt * GO_ONCE(h_b_1.h_Speed.a[1])));
-		h_to[GO_AT(h_i_1, h_to_n, 14)] = h_b_1;
+		h_b.h_At.a[0] = h_b.h_At.a[0] + h_dt * h_b.h_Speed.a[0];
+		h_b.h_At.a[1] = h_b.h_At.a[1] + h_dt * h_b.h_Speed.a[1];
+		h_to[GO_AT(h_i, h_to_n, 14)] = h_b;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_to_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_to_n) {
+			return;
 		}
 		T_Body h_b = h_from[GO_AT(h_i, h_from_n, 12)];
-		{
-			i64 h_j = ((i64)0);
-			GO_ORDERED for (; (h_j < h_from_n); h_j = (h_j + ((i64)1))) {
-				f32 h_dx = (h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - GO_ONCE(h_b.h_At.a[0]));
-				f32 h_dy = (h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - GO_ONCE(h_b.h_At.a[1]));
-				f32 h_s = (h_dt / ((1.0f + (h_dx * h_dx)) + (h_dy * h_dy)));
-				h_b.h_Speed.a[0] = (GO_ONCE(h_b.h_Speed.a[0]) + (h_s * h_dx));
-				h_b.h_Speed.a[1] = (GO_ONCE(h_b.h_Speed.a[1]) + (h_s * h_dy));
-			}
+		GO_ORDERED for (i64 h_j = 0; h_j < h_from_n; h_j++) {
+			f32 h_dx = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[0] - h_b.h_At.a[0];
+			f32 h_dy = h_from[GO_AT(h_j, h_from_n, 13)].h_At.a[1] - h_b.h_At.a[1];
+			f32 h_s = h_dt / (1.0f + h_dx * h_dx + h_dy * h_dy);
+			h_b.h_Speed.a[0] = h_b.h_Speed.a[0] + h_s * h_dx;
+			h_b.h_Speed.a[1] = h_b.h_Speed.a[1] + h_s * h_dy;
 		}
-		h_b.h_At.a[0] = (GO_ONCE(h_b.h_At.a[0]) + (h_dt * GO_ONCE(h_b.h_Speed.a[0])));
-		h_b.h_At.a[1] = (GO_ONCE(h_b.h_At.a[1]) + (h_dt * GO_ONCE(h_b.h_Speed.a[1])));
+		h_b.h_At.a[0] = h_b.h_At.a[0] + h_dt * h_b.h_Speed.a[0];
+		h_b.h_At.a[1] = h_b.h_At.a[1] + h_dt * h_b.h_Speed.a[1];
 		h_to[GO_AT(h_i, h_to_n, 14)] = h_b;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_mandelbrot(GLOBAL i32 *h_image, i64 h_image_n, i64 h_image_m GO_FAULTS) {
-	i64 h_row = ((i64)INDEX(1));
-	i64 h_col = ((i64)INDEX(0));
-	{
-		if (((h_row >= h_image_n) || (h_col >= h_image_m))) {
-			return;
-		}
+	i64 h_row = (i64)INDEX(1);
+	i64 h_col = (i64)INDEX(0);
+	if (h_row >= h_image_n || h_col >= h_image_m) {
+		return;
 	}
-	f32 h_cx = (((GO_F32(h_col) / GO_F32(h_image_m)) * 3.0f) - 2.0f);
-	f32 h_cy = (((GO_F32(h_row) / GO_F32(h_image_n)) * 2.0f) - 1.0f);
+	f32 h_cx = GO_F32(h_col) / GO_F32(h_image_m) * 3.0f - 2.0f;
+	f32 h_cy = GO_F32(h_row) / GO_F32(h_image_n) * 2.0f - 1.0f;
 	f32 h_x = 0.0f;
 	f32 h_y = 0.0f;
 	i32 h_n = 0;
-	{
-		GO_ORDERED for (; ((h_n < 100) && (((h_x * h_x) + (h_y * h_y)) < 4.0f)); ) {
-			f32 v_2 = (((h_x * h_x) - (h_y * h_y)) + h_cx);
-			f32 v_3 = (((2.0f * h_x) * h_y) + h_cy);
-			h_x = v_2;
-			h_y = v_3;
-			h_n = ((i32)((u32)h_n + (u32)1));
-		}
+	GO_ORDERED for (; h_n < 100 && h_x * h_x + h_y * h_y < 4.0f; ) {
+		f32 v_2 = h_x * h_x - h_y * h_y + h_cx;
+		f32 v_3 = 2.0f * h_x * h_y + h_cy;
+		h_x = v_2;
+		h_y = v_3;
+		h_n = (i32)((u32)h_n + 1);
 	}
 	h_image[GO_CELL(h_row, h_col, h_image_n, h_image_m, 15)] = h_n;
 	GO_LOOPED
 }
 
 KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
-	i64 h_i = ((i64)INDEX(1));
-	i64 h_j = ((i64)INDEX(0));
-	{
-		if (((h_i >= h_to_n) || (h_j >= h_to_m))) {
-			return;
-		}
+	i64 h_i = (i64)INDEX(1);
+	i64 h_j = (i64)INDEX(0);
+	if (h_i >= h_to_n || h_j >= h_to_m) {
+		return;
 	}
 	f32 h_sum = 0.0f;
-	{
-		i64 h_d = ((i64)-2);
-		GO_ORDERED for (; (h_d <= ((i64)2)); h_d = (h_d + ((i64)1))) {
-			h_sum = (h_sum + h_from[GO_CELL(go_min_i64(go_max_i64(((i64)((u64)h_i + (u64)h_d)), ((i64)0)), ((i64)((u64)h_from_n - (u64)((i64)1)))), h_j, h_from_n, h_from_m, 16)]);
-		}
+	GO_ORDERED for (i64 h_d = -2; h_d <= 2; h_d = (i64)((u64)h_d + 1)) {
+		h_sum = h_sum + h_from[GO_CELL(go_min_i64(go_max_i64((i64)((u64)h_i + (u64)h_d), 0), (i64)((u64)h_from_n - 1)), h_j, h_from_n, h_from_m, 16)];
 	}
-	h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 17)] = (h_sum / 5.0f);
+	h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 17)] = h_sum / 5.0f;
+	GO_LOOPED
 }
 
 KERNEL void k_laplace(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_sum_1 = (2.5f * h_x[GO_AT(h_i_1, h_x_n, 18)]);
-		{
-			if ((h_i_1 > ((i64)0))) {
-				h_sum_1 = (h_sum_1 - h_x[GO_AT(((i64)((u64)h_i_1 - (u64)((i64)1))), h_x_n, 19)]);
-			}
+		i64 h_i = (i64)INDEX(0);
+		f32 h_sum = 2.5f * h_x[GO_AT(h_i, h_x_n, 18)];
+		if (h_i > 0) {
+			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i - 1), h_x_n, 19)];
 		}
-		{
-			if ((((i64)((u64)h_i_1 + (u64)((i64)1))) < h_x_n)) {
-				h_sum_1 = (h_sum_1 - h_x[GO_AT(((i64)((u64)h_i_1 + (u64)((i64)1))), h_x_n, 20)]);
-			}
+		if ((i64)((u64)h_i + 1) < h_x_n) {
+			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i + 1), h_x_n, 20)];
 		}
-		h_y[GO_AT(h_i_1, h_y_n, 21)] = h_sum_1;
+		h_y[GO_AT(h_i, h_y_n, 21)] = h_sum;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_y_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_y_n) {
+			return;
 		}
-		f32 h_sum = (2.5f * h_x[GO_AT(h_i, h_x_n, 18)]);
-		{
-			if ((h_i > ((i64)0))) {
-				h_sum = (h_sum - h_x[GO_AT(((i64)((u64)h_i - (u64)((i64)1))), h_x_n, 19)]);
-			}
+		f32 h_sum = 2.5f * h_x[GO_AT(h_i, h_x_n, 18)];
+		if (h_i > 0) {
+			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i - 1), h_x_n, 19)];
 		}
-		{
-			if ((((i64)((u64)h_i + (u64)((i64)1))) < h_x_n)) {
-				h_sum = (h_sum - h_x[GO_AT(((i64)((u64)h_i + (u64)((i64)1))), h_x_n, 20)]);
-			}
+		if ((i64)((u64)h_i + 1) < h_x_n) {
+			h_sum = h_sum - h_x[GO_AT((i64)((u64)h_i + 1), h_x_n, 20)];
 		}
 		h_y[GO_AT(h_i, h_y_n, 21)] = h_sum;
 	}
@@ -440,43 +393,36 @@ KERNEL void k_laplace(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y
 
 KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h_y_n, GLOBAL f32 *h_sums, i64 h_sums_n GO_FAULTS) {
 	if (GO_WHOLE(h_sums_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		f32 h_sum_1 = 0.0f;
-		{
-			i64 h_j_1 = ((i64)((u64)h_i_1 * (u64)((i64)16)));
-			GO_ORDERED for (; (h_j_1 < go_min_i64(((i64)((u64)((i64)((u64)h_i_1 + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j_1 = (h_j_1 + ((i64)1))) {
-				h_sum_1 = (h_sum_1 + (h_x[GO_AT(h_j_1, h_x_n, 22)] * h_y[GO_AT(h_j_1, h_y_n, 22)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		f32 h_sum = 0.0f;
+		i64 h_j = (i64)((u64)h_i * 16);
+		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j = (i64)((u64)h_j + 1)) {
+			h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)];
 		}
-		h_sums[GO_AT(h_i_1, h_sums_n, 23)] = h_sum_1;
+		h_sums[GO_AT(h_i, h_sums_n, 23)] = h_sum;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_sums_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_sums_n) {
+			return;
 		}
 		f32 h_sum = 0.0f;
-		{
-			i64 h_j = ((i64)((u64)h_i * (u64)((i64)16)));
-			GO_ORDERED for (; (h_j < go_min_i64(((i64)((u64)((i64)((u64)h_i + (u64)((i64)1))) * (u64)((i64)16))), h_x_n)); h_j = (h_j + ((i64)1))) {
-				h_sum = (h_sum + (h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)]));
-			}
+		i64 h_j = (i64)((u64)h_i * 16);
+		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j = (i64)((u64)h_j + 1)) {
+			h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)];
 		}
 		h_sums[GO_AT(h_i, h_sums_n, 23)] = h_sum;
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_count(const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL i32 *h_bins, i64 h_bins_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i_1, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
+		i64 h_i = (i64)INDEX(0);
+		ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			ATOMIC_ADD(&h_bins[GO_AT(go_rem_i64(go_f32_i64(h_x[GO_AT(h_i, h_x_n, 24)]), h_bins_n), h_bins_n, 24)], 1);
 		}
 	}
 }
@@ -770,7 +716,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:774
+//line divided_kernels.go:720
 				}
 				{
 					at := at + 1
@@ -780,7 +726,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line divided_kernels.go:784
+//line divided_kernels.go:730
 				}
 			}
 			if at < count {
@@ -790,7 +736,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line divided_kernels.go:794
+//line divided_kernels.go:740
 			}
 			x_ = to - 1
 			continue
@@ -799,7 +745,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line divided_kernels.go:803
+//line divided_kernels.go:749
 	}
 }
 
@@ -848,7 +794,7 @@ threads:
 					continue within
 				}
 				to0[grid.At(at, i)] = (from2[grid.At(at, i-1)] + from3[grid.At(at, i+1)] + from4[grid.At(at, i-w)] + from5[grid.At(at, i+w)]) * 0.25
-//line divided_kernels.go:852
+//line divided_kernels.go:798
 			}
 			x_ = to_ - 1
 			continue
@@ -864,7 +810,7 @@ threads:
 			continue threads
 		}
 		to[i] = (from[i-1] + from[i+1] + from[i-w] + from[i+w]) * 0.25
-//line divided_kernels.go:868
+//line divided_kernels.go:814
 	}
 }
 
@@ -902,7 +848,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					_, _, _ = tx, ty, tz
 //line divided.go:63
 					sum := float32(0)
-//line divided_kernels.go:906
+//line divided_kernels.go:852
 					sums[tx] = sum
 				}
 			}
@@ -910,7 +856,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 	}
 //line divided.go:64
 	for k := 0; k < n; k += side {
-//line divided_kernels.go:914
+//line divided_kernels.go:860
 		for tz := range int(b_.Size[2]) {
 			for ty := range int(b_.Size[1]) {
 				for tx := range int(b_.Size[0]) {
@@ -927,7 +873,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if col < n && k+y < n {
 						bt[y][x] = b[(k+y)*n+col]
 					}
-//line divided_kernels.go:931
+//line divided_kernels.go:877
 				}
 			}
 		}
@@ -945,13 +891,13 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					for i := 0; i < side; i++ {
 						sum += float32(at[y][i] * bt[i][x])
 					}
-//line divided_kernels.go:949
+//line divided_kernels.go:895
 					sums[tx] = sum
 				}
 			}
 		}
 	}
-//line divided_kernels.go:955
+//line divided_kernels.go:901
 	for tz := range int(b_.Size[2]) {
 		for ty := range int(b_.Size[1]) {
 			count__ := min(int(b_.Size[0]), max((n)-firstX, 0))
@@ -967,7 +913,7 @@ func productPhases(b_ *kernel.Block, size int32, a []float32, b []float32, c gri
 					if row < n && col < n {
 						c[row*n+col] = sum
 					}
-//line divided_kernels.go:971
+//line divided_kernels.go:917
 				}
 			}
 		}
@@ -997,7 +943,7 @@ threads:
 		b.At[0] += float32(dt * b.Speed[0])
 		b.At[1] += float32(dt * b.Speed[1])
 		to[i] = b
-//line divided_kernels.go:1001
+//line divided_kernels.go:947
 	}
 }
 
@@ -1023,7 +969,7 @@ threads:
 			n++
 		}
 		image.Set(row, col, n)
-//line divided_kernels.go:1027
+//line divided_kernels.go:973
 	}
 }
 
@@ -1047,7 +993,7 @@ threads:
 			sum += from.At(min(max(i+d, 0), from.Rows()-1), j)
 		}
 		to.Set(i, j, sum/5)
-//line divided_kernels.go:1051
+//line divided_kernels.go:997
 	}
 }
 
@@ -1089,7 +1035,7 @@ threads:
 					sum -= x2[grid.At(at, i+1)]
 				}
 				y3[grid.At(at, i)] = sum
-//line divided_kernels.go:1093
+//line divided_kernels.go:1039
 			}
 			x_ = to - 1
 			continue
@@ -1107,7 +1053,7 @@ threads:
 			sum -= x[i+1]
 		}
 		y[i] = sum
-//line divided_kernels.go:1111
+//line divided_kernels.go:1057
 	}
 }
 
@@ -1128,7 +1074,7 @@ threads:
 			sum += float32(x[j] * y[j])
 		}
 		sums[i] = sum
-//line divided_kernels.go:1132
+//line divided_kernels.go:1078
 	}
 }
 
@@ -1155,7 +1101,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1159
+//line divided_kernels.go:1105
 				}
 				{
 					at := at + 1
@@ -1165,7 +1111,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 					if i := x_; true || i < len(x) {
 						grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 					}
-//line divided_kernels.go:1169
+//line divided_kernels.go:1115
 				}
 			}
 			if at < count {
@@ -1175,7 +1121,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 				if i := x_; true || i < len(x) {
 					grid.AtomicAdd(&bins[int(x0[grid.At(at, i)])%len(bins)], 1)
 				}
-//line divided_kernels.go:1179
+//line divided_kernels.go:1125
 			}
 			x_ = to - 1
 			continue
@@ -1184,7 +1130,7 @@ func countRow(r grid.Row, x []float32, bins []int32) {
 		if i := x_; i < len(x) {
 			grid.AtomicAdd(&bins[int(x[i])%len(bins)], 1)
 		}
-//line divided_kernels.go:1188
+//line divided_kernels.go:1134
 	}
 }
 

@@ -136,25 +136,17 @@ FUNCTION i32 go_rem_i32(i32 x, i32 y) { i32 q = x % (y == 0 || y == -1 ? 1 : y);
 
 KERNEL void k_once(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		{
-			i32 v_4 = h_n;
-			GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
-				h_x[GO_AT(h_i_1, h_x_n, 0)] = ((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 0)] + (u32)1));
-			}
+		i64 h_i = (i64)INDEX(0);
+		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
+			h_x[GO_AT(h_i, h_x_n, 0)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 0)] + 1);
 		}
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_x_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_x_n) {
+			return;
 		}
-		{
-			i32 v_1 = h_n;
-			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
-				h_x[GO_AT(h_i, h_x_n, 0)] = ((i32)((u32)h_x[GO_AT(h_i, h_x_n, 0)] + (u32)1));
-			}
+		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
+			h_x[GO_AT(h_i, h_x_n, 0)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 0)] + 1);
 		}
 	}
 	GO_LOOPED
@@ -162,34 +154,20 @@ KERNEL void k_once(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 
 KERNEL void k_twice(i32 h_n, i32 h_m, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		{
-			i32 v_7 = h_n;
-			GO_ORDERED for (i32 v_8 = 0; v_8 < v_7; v_8++) {
-				{
-					i32 v_10 = h_m;
-					GO_ORDERED for (i32 v_11 = 0; v_11 < v_10; v_11++) {
-						h_x[GO_AT(h_i_1, h_x_n, 1)] = ((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 1)] + (u32)1));
-					}
-				}
+		i64 h_i = (i64)INDEX(0);
+		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
+			GO_ORDERED for (i32 v_4 = 0; v_4 < h_m; v_4++) {
+				h_x[GO_AT(h_i, h_x_n, 1)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 1)] + 1);
 			}
 		}
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_x_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_x_n) {
+			return;
 		}
-		{
-			i32 v_1 = h_n;
-			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
-				{
-					i32 v_4 = h_m;
-					GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
-						h_x[GO_AT(h_i, h_x_n, 1)] = ((i32)((u32)h_x[GO_AT(h_i, h_x_n, 1)] + (u32)1));
-					}
-				}
+		GO_ORDERED for (i32 v_2 = 0; v_2 < h_n; v_2++) {
+			GO_ORDERED for (i32 v_4 = 0; v_4 < h_m; v_4++) {
+				h_x[GO_AT(h_i, h_x_n, 1)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 1)] + 1);
 			}
 		}
 	}
@@ -198,59 +176,41 @@ KERNEL void k_twice(i32 h_n, i32 h_m, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 
 KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
+		i64 h_i = (i64)INDEX(0);
 		if (GO_APART) {
-			i32 v_7 = 8;
-			GO_ORDERED for (i32 v_8 = 0; v_8 < v_7; v_8++) {
-				i32 h_k_1 = v_8;
-				i32 h_m_1 = 1;
-				{
-					if ((h_k_1 == ((i32)(((i32)h_i_1) % 8)))) {
-						h_m_1 = h_n;
-					}
+			GO_ORDERED for (i32 h_k = 0; h_k < 8; h_k++) {
+				i32 h_m = 1;
+				if (h_k == (i32)h_i % 8) {
+					h_m = h_n;
 				}
-				{
-					i32 v_10 = h_m_1;
-					GO_ORDERED for (i32 v_11 = 0; v_11 < v_10; v_11++) {
-						h_x[GO_AT(h_i_1, h_x_n, 2)] = ((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 2)] + (u32)1));
-					}
+				i32 v_3 = h_m;
+				GO_ORDERED for (i32 v_4 = 0; v_4 < v_3; v_4++) {
+					h_x[GO_AT(h_i, h_x_n, 2)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 2)] + 1);
 				}
-				{
-					if ((h_x[GO_AT(h_i_1, h_x_n, 3)] < 0)) {
-						GO_LOOPED
-						return;
-					}
+				if (h_x[GO_AT(h_i, h_x_n, 3)] < 0) {
+					GO_LOOPED
+					return;
 				}
 			}
 		}
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_x_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_x_n) {
+			return;
 		}
 		if (GO_APART) {
-			i32 v_1 = 8;
-			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
-				i32 h_k = v_2;
+			GO_ORDERED for (i32 h_k = 0; h_k < 8; h_k++) {
 				i32 h_m = 1;
-				{
-					if ((h_k == ((i32)(((i32)h_i) % 8)))) {
-						h_m = h_n;
-					}
+				if (h_k == (i32)h_i % 8) {
+					h_m = h_n;
 				}
-				{
-					i32 v_4 = h_m;
-					GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
-						h_x[GO_AT(h_i, h_x_n, 2)] = ((i32)((u32)h_x[GO_AT(h_i, h_x_n, 2)] + (u32)1));
-					}
+				i32 v_7 = h_m;
+				GO_ORDERED for (i32 v_4 = 0; v_4 < v_7; v_4++) {
+					h_x[GO_AT(h_i, h_x_n, 2)] = (i32)((u32)h_x[GO_AT(h_i, h_x_n, 2)] + 1);
 				}
-				{
-					if ((h_x[GO_AT(h_i, h_x_n, 3)] < 0)) {
-						GO_LOOPED
-						return;
-					}
+				if (h_x[GO_AT(h_i, h_x_n, 3)] < 0) {
+					GO_LOOPED
+					return;
 				}
 			}
 		}
@@ -259,181 +219,141 @@ KERNEL void k_apart(i32 h_n, GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 }
 
 KERNEL void k_neighbours(const GLOBAL f32 *h_vectors, i64 h_vectors_n, const GLOBAL f32 *h_queries, i64 h_queries_n, i32 h_dims, i32 h_first, i32 h_last, GLOBAL f32 *h_best, i64 h_best_n, GLOBAL i32 *h_at, i64 h_at_n GO_FAULTS) {
-	i64 h_q = ((i64)INDEX(0));
-	{
-		if ((h_q >= ((i64)(h_best_n / ((i64)10))))) {
-			return;
-		}
+	i64 h_q = (i64)INDEX(0);
+	if (h_q >= h_best_n / 10) {
+		return;
 	}
 	T_10_f32 h_near = {0};
 	T_10_i32 h_who = {0};
-	{
-		i64 v_1 = ((i64)10);
-		GO_ORDERED GO_UNROLL(10) for (i64 v_2 = 0; v_2 < v_1; v_2++) {
-			i64 h_k = v_2;
-			i64 v_4 = h_k;
-			i64 v_5 = h_k;
-			f32 v_6 = h_best[GO_AT(((i64)((u64)((i64)((u64)h_q * (u64)((i64)10))) + (u64)h_k)), h_best_n, 4)];
-			i32 v_7 = h_at[GO_AT(((i64)((u64)((i64)((u64)h_q * (u64)((i64)10))) + (u64)h_k)), h_at_n, 4)];
-			h_near.a[GO_AT(v_4, 10, 4)] = v_6;
-			h_who.a[GO_AT(v_5, 10, 4)] = v_7;
-		}
+	GO_ORDERED for (i64 h_k = 0; h_k < 10; h_k++) {
+		f32 v_2 = h_best[GO_AT((i64)((u64)h_q * 10 + (u64)h_k), h_best_n, 4)];
+		i32 v_3 = h_at[GO_AT((i64)((u64)h_q * 10 + (u64)h_k), h_at_n, 4)];
+		h_near.a[GO_AT(h_k, 10, 4)] = v_2;
+		h_who.a[GO_AT(h_k, 10, 4)] = v_3;
 	}
-	{
-		i32 h_v = h_first;
-		GO_ORDERED for (; (h_v < h_last); h_v = (h_v + 1)) {
-			f32 h_sum = 0.0f;
-			{
-				i32 v_9 = h_dims;
-				GO_ORDERED for (i32 v_10 = 0; v_10 < v_9; v_10++) {
-					i32 h_d = v_10;
-					f32 h_diff = (h_vectors[GO_AT(((i64)((i32)((u32)((i32)((u32)h_v * (u32)h_dims)) + (u32)h_d))), h_vectors_n, 5)] - h_queries[GO_AT(((i64)((u64)((i64)((u64)h_q * (u64)((i64)h_dims))) + (u64)((i64)h_d))), h_queries_n, 5)]);
-					h_sum = (h_sum + (h_diff * h_diff));
-				}
-			}
-			{
-				if ((h_sum >= h_near.a[9])) {
-					continue;
-				}
-			}
-			i64 h_k_1 = ((i64)9);
-			{
-				GO_ORDERED for (; ((h_k_1 > ((i64)0)) && (h_near.a[GO_AT(((i64)((u64)h_k_1 - (u64)((i64)1))), 10, 6)] > h_sum)); h_k_1 = ((i64)((u64)h_k_1 - (u64)((i64)1)))) {
-					i64 v_13 = h_k_1;
-					i64 v_14 = h_k_1;
-					f32 v_15 = h_near.a[GO_AT(((i64)((u64)h_k_1 - (u64)((i64)1))), 10, 7)];
-					i32 v_16 = h_who.a[GO_AT(((i64)((u64)h_k_1 - (u64)((i64)1))), 10, 7)];
-					h_near.a[GO_AT(v_13, 10, 7)] = v_15;
-					h_who.a[GO_AT(v_14, 10, 7)] = v_16;
-				}
-			}
-			i64 v_17 = h_k_1;
-			i64 v_18 = h_k_1;
-			f32 v_19 = h_sum;
-			i32 v_20 = h_v;
-			h_near.a[GO_AT(v_17, 10, 8)] = v_19;
-			h_who.a[GO_AT(v_18, 10, 8)] = v_20;
+	GO_ORDERED for (i32 h_v = h_first; h_v < h_last; h_v++) {
+		f32 h_sum = 0.0f;
+		GO_ORDERED for (i32 h_d = 0; h_d < h_dims; h_d++) {
+			f32 h_diff = h_vectors[GO_AT((i64)(i32)((u32)h_v * (u32)h_dims + (u32)h_d), h_vectors_n, 5)] - h_queries[GO_AT((i64)((u64)h_q * (u64)(i64)h_dims + (u64)(i64)h_d), h_queries_n, 5)];
+			h_sum = h_sum + h_diff * h_diff;
 		}
+		if (h_sum >= h_near.a[9]) {
+			continue;
+		}
+		i64 h_k_1 = 9;
+		GO_ORDERED for (; h_k_1 > 0 && h_near.a[GO_AT((i64)((u64)h_k_1 - 1), 10, 6)] > h_sum; h_k_1 = (i64)((u64)h_k_1 - 1)) {
+			i64 v_7 = h_k_1;
+			i64 v_8 = h_k_1;
+			f32 v_9 = h_near.a[GO_AT((i64)((u64)h_k_1 - 1), 10, 7)];
+			i32 v_10 = h_who.a[GO_AT((i64)((u64)h_k_1 - 1), 10, 7)];
+			h_near.a[GO_AT(v_7, 10, 7)] = v_9;
+			h_who.a[GO_AT(v_8, 10, 7)] = v_10;
+		}
+		i64 v_11 = h_k_1;
+		i64 v_12 = h_k_1;
+		f32 v_13 = h_sum;
+		h_near.a[GO_AT(v_11, 10, 8)] = v_13;
+		h_who.a[GO_AT(v_12, 10, 8)] = h_v;
 	}
-	{
-		i64 v_21 = ((i64)10);
-		GO_ORDERED GO_UNROLL(10) for (i64 v_22 = 0; v_22 < v_21; v_22++) {
-			i64 h_k_2 = v_22;
-			i64 v_24 = ((i64)((u64)((i64)((u64)h_q * (u64)((i64)10))) + (u64)h_k_2));
-			i64 v_25 = ((i64)((u64)((i64)((u64)h_q * (u64)((i64)10))) + (u64)h_k_2));
-			f32 v_26 = h_near.a[GO_AT(h_k_2, 10, 9)];
-			i32 v_27 = h_who.a[GO_AT(h_k_2, 10, 9)];
-			GO_ONCE(h_best[GO_AT(v_24, h_best_n, 9)]) = v_26;
-			GO_ONCE(h_at[GO_AT(v_25, h_at_n, 9)]) = v_27;
-		}
+	GO_ORDERED for (i64 h_k_2 = 0; h_k_2 < 10; h_k_2++) {
+		i64 v_15 = (i64)((u64)h_q * 10 + (u64)h_k_2);
+		i64 v_16 = (i64)((u64)h_q * 10 + (u64)h_k_2);
+		f32 v_17 = h_near.a[GO_AT(h_k_2, 10, 9)];
+		i32 v_18 = h_who.a[GO_AT(h_k_2, 10, 9)];
+		GO_ONCE(h_best[GO_AT(v_15, h_best_n, 9)]) = v_17;
+		GO_ONCE(h_at[GO_AT(v_16, h_at_n, 9)]) = v_18;
 	}
 	GO_LOOPED
 }
 
 KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 	if (GO_WHOLE(h_ways_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		i32 h_all_1 = ((i32)((u32)go_shl_i32(1, (u64)h_n) - (u32)1));
-		T_32_i32 h_columns_1 = {0};
-		T_32_i32 h_left_1 = {0};
-		T_32_i32 h_right_1 = {0};
-		T_32_i32 h_free_1 = {0};
-		i32 h_first_1 = go_shl_i32(1, (u64)go_div_i32(((i32)h_i_1), h_n));
-		i32 h_second_1 = go_shl_i32(1, (u64)go_rem_i32(((i32)h_i_1), h_n));
-		h_columns_1.a[2] = ((i32)(h_first_1 | h_second_1));
-		i32 v_8 = ((i32)((u32)((i32)(((i32)((u32)h_first_1 << 1)) | h_second_1)) << 1));
-		i32 v_9 = ((i32)(((i32)(((i32)(h_first_1 >> 1)) | h_second_1)) >> 1));
-		h_left_1.a[2] = v_8;
-		h_right_1.a[2] = v_9;
-		i32 h_count_1 = 0;
-		i32 h_row_1 = 2;
-		h_free_1.a[2] = ((i32)(h_all_1 & GO_NOT(i32, ((i32)(((i32)(h_columns_1.a[2] | h_left_1.a[2])) | h_right_1.a[2])))));
-		{
-			if ((((i32)(h_second_1 & ((i32)(((i32)(h_first_1 | ((i32)((u32)h_first_1 << 1)))) | ((i32)(h_first_1 >> 1)))))) != 0)) {
-				h_row_1 = 1;
-			}
-		}
-		{
-			GO_ORDERED for (; (h_row_1 >= 2); ) {
-				{
-					if ((h_free_1.a[GO_AT(h_row_1, 32, 10)] == 0)) {
-						h_row_1 = ((i32)((u32)h_row_1 - (u32)1));
-						continue;
-					}
-				}
-				i32 h_queen_1 = ((i32)(h_free_1.a[GO_AT(h_row_1, 32, 11)] & ((i32)GO_MINUS(u32, h_free_1.a[GO_AT(h_row_1, 32, 11)]))));
-				h_free_1.a[GO_AT(h_row_1, 32, 12)] = ((i32)(h_free_1.a[GO_AT(h_row_1, 32, 12)] & GO_NOT(i32, h_queen_1)));
-				{
-					if ((h_row_1 == ((i32)((u32)h_n - (u32)1)))) {
-						h_count_1 = ((i32)((u32)h_count_1 + (u32)1));
-						continue;
-					}
-				}
-				h_columns_1.a[GO_AT(((i32)((u32)h_row_1 + (u32)1)), 32, 13)] = ((i32)(h_columns_1.a[GO_AT(h_row_1, 32, 13)] | h_queen_1));
-				i32 v_11 = ((i32)((u32)h_row_1 + (u32)1));
-				i32 v_12 = ((i32)((u32)h_row_1 + (u32)1));
-				i32 v_13 = ((i32)((u32)((i32)(h_left_1.a[GO_AT(h_row_1, 32, 14)] | h_queen_1)) << 1));
-				i32 v_14 = ((i32)(((i32)(h_right_1.a[GO_AT(h_row_1, 32, 14)] | h_queen_1)) >> 1));
-				h_left_1.a[GO_AT(v_11, 32, 14)] = v_13;
-				h_right_1.a[GO_AT(v_12, 32, 14)] = v_14;
-				h_row_1 = ((i32)((u32)h_row_1 + (u32)1));
-				h_free_1.a[GO_AT(h_row_1, 32, 15)] = ((i32)(h_all_1 & GO_NOT(i32, ((i32)(((i32)(h_columns_1.a[GO_AT(h_row_1, 32, 15)] | h_left_1.a[GO_AT(h_row_1, 32, 15)])) | h_right_1.a[GO_AT(h_row_1, 32, 15)])))));
-			}
-		}
-		h_ways[GO_AT(h_i_1, h_ways_n, 16)] = h_count_1;
-	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_ways_n)) {
-				return;
-			}
-		}
-		i32 h_all = ((i32)((u32)go_shl_i32(1, (u64)h_n) - (u32)1));
+		i64 h_i = (i64)INDEX(0);
+		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)h_n) - 1);
 		T_32_i32 h_columns = {0};
 		T_32_i32 h_left = {0};
 		T_32_i32 h_right = {0};
 		T_32_i32 h_free = {0};
-		i32 h_first = go_shl_i32(1, (u64)go_div_i32(((i32)h_i), h_n));
-		i32 h_second = go_shl_i32(1, (u64)go_rem_i32(((i32)h_i), h_n));
-		h_columns.a[2] = ((i32)(h_first | h_second));
-		i32 v_1 = ((i32)((u32)((i32)(((i32)((u32)h_first << 1)) | h_second)) << 1));
-		i32 v_2 = ((i32)(((i32)(((i32)(h_first >> 1)) | h_second)) >> 1));
+		i32 h_first = go_shl_i32((i32)1, (u64)go_div_i32((i32)h_i, h_n));
+		i32 h_second = go_shl_i32((i32)1, (u64)go_rem_i32((i32)h_i, h_n));
+		h_columns.a[2] = h_first | h_second;
+		i32 v_1 = (i32)((u32)((i32)((u32)h_first << 1) | h_second) << 1);
+		i32 v_2 = ((h_first >> 1) | h_second) >> 1;
 		h_left.a[2] = v_1;
 		h_right.a[2] = v_2;
 		i32 h_count = 0;
 		i32 h_row = 2;
-		h_free.a[2] = ((i32)(h_all & GO_NOT(i32, ((i32)(((i32)(h_columns.a[2] | h_left.a[2])) | h_right.a[2])))));
-		{
-			if ((((i32)(h_second & ((i32)(((i32)(h_first | ((i32)((u32)h_first << 1)))) | ((i32)(h_first >> 1)))))) != 0)) {
-				h_row = 1;
-			}
+		h_free.a[2] = h_all & GO_NOT(i32, h_columns.a[2] | h_left.a[2] | h_right.a[2]);
+		if ((h_second & (h_first | (i32)((u32)h_first << 1) | (h_first >> 1))) != 0) {
+			h_row = 1;
 		}
-		{
-			GO_ORDERED for (; (h_row >= 2); ) {
-				{
-					if ((h_free.a[GO_AT(h_row, 32, 10)] == 0)) {
-						h_row = ((i32)((u32)h_row - (u32)1));
-						continue;
-					}
-				}
-				i32 h_queen = ((i32)(h_free.a[GO_AT(h_row, 32, 11)] & ((i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]))));
-				h_free.a[GO_AT(h_row, 32, 12)] = ((i32)(h_free.a[GO_AT(h_row, 32, 12)] & GO_NOT(i32, h_queen)));
-				{
-					if ((h_row == ((i32)((u32)h_n - (u32)1)))) {
-						h_count = ((i32)((u32)h_count + (u32)1));
-						continue;
-					}
-				}
-				h_columns.a[GO_AT(((i32)((u32)h_row + (u32)1)), 32, 13)] = ((i32)(h_columns.a[GO_AT(h_row, 32, 13)] | h_queen));
-				i32 v_4 = ((i32)((u32)h_row + (u32)1));
-				i32 v_5 = ((i32)((u32)h_row + (u32)1));
-				i32 v_6 = ((i32)((u32)((i32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen)) << 1));
-				i32 v_7 = ((i32)(((i32)(h_right.a[GO_AT(h_row, 32, 14)] | h_queen)) >> 1));
-				h_left.a[GO_AT(v_4, 32, 14)] = v_6;
-				h_right.a[GO_AT(v_5, 32, 14)] = v_7;
-				h_row = ((i32)((u32)h_row + (u32)1));
-				h_free.a[GO_AT(h_row, 32, 15)] = ((i32)(h_all & GO_NOT(i32, ((i32)(((i32)(h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)])) | h_right.a[GO_AT(h_row, 32, 15)])))));
+		GO_ORDERED for (; h_row >= 2; ) {
+			if (h_free.a[GO_AT(h_row, 32, 10)] == 0) {
+				h_row = (i32)((u32)h_row - 1);
+				continue;
 			}
+			i32 h_queen = h_free.a[GO_AT(h_row, 32, 11)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]);
+			i32 v_4 = h_row;
+			h_free.a[GO_AT(v_4, 32, 12)] = h_free.a[GO_AT(v_4, 32, 12)] & GO_NOT(i32, h_queen);
+			if (h_row == (i32)((u32)h_n - 1)) {
+				h_count = (i32)((u32)h_count + 1);
+				continue;
+			}
+			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 13)] = h_columns.a[GO_AT(h_row, 32, 13)] | h_queen;
+			i32 v_5 = (i32)((u32)h_row + 1);
+			i32 v_6 = (i32)((u32)h_row + 1);
+			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen) << 1);
+			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 14)] | h_queen) >> 1;
+			h_left.a[GO_AT(v_5, 32, 14)] = v_7;
+			h_right.a[GO_AT(v_6, 32, 14)] = v_8;
+			h_row = (i32)((u32)h_row + 1);
+			h_free.a[GO_AT(h_row, 32, 15)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)] | h_right.a[GO_AT(h_row, 32, 15)]);
+		}
+		h_ways[GO_AT(h_i, h_ways_n, 16)] = h_count;
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_ways_n) {
+			return;
+		}
+		i32 h_all = (i32)((u32)go_shl_i32((i32)1, (u64)h_n) - 1);
+		T_32_i32 h_columns = {0};
+		T_32_i32 h_left = {0};
+		T_32_i32 h_right = {0};
+		T_32_i32 h_free = {0};
+		i32 h_first = go_shl_i32((i32)1, (u64)go_div_i32((i32)h_i, h_n));
+		i32 h_second = go_shl_i32((i32)1, (u64)go_rem_i32((i32)h_i, h_n));
+		h_columns.a[2] = h_first | h_second;
+		i32 v_1 = (i32)((u32)((i32)((u32)h_first << 1) | h_second) << 1);
+		i32 v_2 = ((h_first >> 1) | h_second) >> 1;
+		h_left.a[2] = v_1;
+		h_right.a[2] = v_2;
+		i32 h_count = 0;
+		i32 h_row = 2;
+		h_free.a[2] = h_all & GO_NOT(i32, h_columns.a[2] | h_left.a[2] | h_right.a[2]);
+		if ((h_second & (h_first | (i32)((u32)h_first << 1) | (h_first >> 1))) != 0) {
+			h_row = 1;
+		}
+		GO_ORDERED for (; h_row >= 2; ) {
+			if (h_free.a[GO_AT(h_row, 32, 10)] == 0) {
+				h_row = (i32)((u32)h_row - 1);
+				continue;
+			}
+			i32 h_queen = h_free.a[GO_AT(h_row, 32, 11)] & (i32)GO_MINUS(u32, h_free.a[GO_AT(h_row, 32, 11)]);
+			i32 v_4 = h_row;
+			h_free.a[GO_AT(v_4, 32, 12)] = h_free.a[GO_AT(v_4, 32, 12)] & GO_NOT(i32, h_queen);
+			if (h_row == (i32)((u32)h_n - 1)) {
+				h_count = (i32)((u32)h_count + 1);
+				continue;
+			}
+			h_columns.a[GO_AT((i32)((u32)h_row + 1), 32, 13)] = h_columns.a[GO_AT(h_row, 32, 13)] | h_queen;
+			i32 v_5 = (i32)((u32)h_row + 1);
+			i32 v_6 = (i32)((u32)h_row + 1);
+			i32 v_7 = (i32)((u32)(h_left.a[GO_AT(h_row, 32, 14)] | h_queen) << 1);
+			i32 v_8 = (h_right.a[GO_AT(h_row, 32, 14)] | h_queen) >> 1;
+			h_left.a[GO_AT(v_5, 32, 14)] = v_7;
+			h_right.a[GO_AT(v_6, 32, 14)] = v_8;
+			h_row = (i32)((u32)h_row + 1);
+			h_free.a[GO_AT(h_row, 32, 15)] = h_all & GO_NOT(i32, h_columns.a[GO_AT(h_row, 32, 15)] | h_left.a[GO_AT(h_row, 32, 15)] | h_right.a[GO_AT(h_row, 32, 15)]);
 		}
 		h_ways[GO_AT(h_i, h_ways_n, 16)] = h_count;
 	}
@@ -442,45 +362,33 @@ KERNEL void k_queens(i32 h_n, GLOBAL i32 *h_ways, i64 h_ways_n GO_FAULTS) {
 
 KERNEL void k_inside(i32 h_n, GLOBAL u32 *h_hits, i64 h_hits_n GO_FAULTS) {
 	if (GO_WHOLE(h_hits_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		u32 h_state_1 = ((((u32)h_i_1) * ((u32)747796405)) + ((u32)2891336453));
-		u32 h_count_1 = ((u32)0);
-		{
-			i32 v_4 = h_n;
-			for (i32 v_5 = 0; v_5 < v_4; v_5++) {
-				h_state_1 = ((h_state_1 * ((u32)1664525)) + ((u32)1013904223));
-				u32 h_x_1 = ((u32)(h_state_1 >> 17));
-				h_state_1 = ((h_state_1 * ((u32)1664525)) + ((u32)1013904223));
-				u32 h_y_1 = ((u32)(h_state_1 >> 17));
-				{
-					if ((((h_x_1 * h_x_1) + (h_y_1 * h_y_1)) < ((u32)1073741824))) {
-						h_count_1 = (h_count_1 + ((u32)1));
-					}
-				}
+		i64 h_i = (i64)INDEX(0);
+		u32 h_state = (u32)h_i * 747796405 + (u32)2891336453;
+		u32 h_count = 0;
+		for (i32 v_2 = 0; v_2 < h_n; v_2++) {
+			h_state = h_state * 1664525 + 1013904223;
+			u32 h_x = h_state >> 17;
+			h_state = h_state * 1664525 + 1013904223;
+			u32 h_y = h_state >> 17;
+			if (h_x * h_x + h_y * h_y < 1073741824) {
+				h_count = h_count + 1;
 			}
 		}
-		h_hits[GO_AT(h_i_1, h_hits_n, 17)] = h_count_1;
+		h_hits[GO_AT(h_i, h_hits_n, 17)] = h_count;
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_hits_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_hits_n) {
+			return;
 		}
-		u32 h_state = ((((u32)h_i) * ((u32)747796405)) + ((u32)2891336453));
-		u32 h_count = ((u32)0);
-		{
-			i32 v_1 = h_n;
-			for (i32 v_2 = 0; v_2 < v_1; v_2++) {
-				h_state = ((h_state * ((u32)1664525)) + ((u32)1013904223));
-				u32 h_x = ((u32)(h_state >> 17));
-				h_state = ((h_state * ((u32)1664525)) + ((u32)1013904223));
-				u32 h_y = ((u32)(h_state >> 17));
-				{
-					if ((((h_x * h_x) + (h_y * h_y)) < ((u32)1073741824))) {
-						h_count = (h_count + ((u32)1));
-					}
-				}
+		u32 h_state = (u32)h_i * 747796405 + (u32)2891336453;
+		u32 h_count = 0;
+		for (i32 v_2 = 0; v_2 < h_n; v_2++) {
+			h_state = h_state * 1664525 + 1013904223;
+			u32 h_x = h_state >> 17;
+			h_state = h_state * 1664525 + 1013904223;
+			u32 h_y = h_state >> 17;
+			if (h_x * h_x + h_y * h_y < 1073741824) {
+				h_count = h_count + 1;
 			}
 		}
 		h_hits[GO_AT(h_i, h_hits_n, 17)] = h_count;
@@ -648,7 +556,7 @@ threads:
 		for range n {
 			x[i]++
 		}
-//line limits_kernels.go:652
+//line limits_kernels.go:560
 	}
 }
 
@@ -669,7 +577,7 @@ threads:
 				x[i]++
 			}
 		}
-//line limits_kernels.go:673
+//line limits_kernels.go:581
 	}
 }
 
@@ -697,7 +605,7 @@ threads:
 				continue threads
 			}
 		}
-//line limits_kernels.go:701
+//line limits_kernels.go:609
 	}
 }
 
@@ -736,7 +644,7 @@ threads:
 		for k := range nearest {
 			best[q*nearest+k], at[q*nearest+k] = near[k], who[k]
 		}
-//line limits_kernels.go:740
+//line limits_kernels.go:648
 	}
 }
 
@@ -779,7 +687,7 @@ threads:
 			free[row] = all &^ (columns[row] | left[row] | right[row])
 		}
 		ways[i] = count
-//line limits_kernels.go:783
+//line limits_kernels.go:691
 	}
 }
 
@@ -807,7 +715,7 @@ threads:
 			}
 		}
 		hits[i] = count
-//line limits_kernels.go:811
+//line limits_kernels.go:719
 	}
 }
 

@@ -70,7 +70,7 @@ var kernels = kernel.New(kernel.Source{Name: "random", Go: kernel.Functions{
 			estimate(t, seed, points, inside)
 		}
 	}),
-}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"random.go:20", "random.go:21", "random.go:22", "random.go:23", "random.go:31", "random.go:40", "random.go:41", "random.go:42", "random.go:55"}, Kernels: map[string]kernel.Written{
 	"numbers": {Code: "k_numbers", Params: []string{"seed", "n", "words", "len(words)", "wide", "len(wide)", "singles", "len(singles)", "doubles", "len(doubles)"}, Rounds: [][]int{{1048576}}, RoundsAt: "random.go:17",
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: numbersFootprint}},
 	"normals": {Code: "k_normals", Params: []string{"seed", "x", "len(x)"}, Rounds: [][]int{{1048576}}, RoundsAt: "rand.go:82",
@@ -114,7 +114,7 @@ FUNCTION u64 go_high(u64 x, u64 y) { u64 a = x >> 32, b = x & 0xffffffff, c = y 
 FUNCTION T_Rand f_New(u64 h_seed, i64 h_stream) {
 	T_Rand v_1 = {0};
 	v_1.h_seed = h_seed;
-	v_1.h_stream = ((u64)h_stream);
+	v_1.h_stream = (u64)h_stream;
 	return v_1;
 }
 
@@ -125,141 +125,130 @@ FUNCTION T_4_u32 f_Philox(T_4_u32 h_counter, T_2_u32 h_key) {
 	u32 h_d = h_counter.a[3];
 	u32 h_k = h_key.a[0];
 	u32 h_l = h_key.a[1];
-	{
-		i64 v_1 = ((i64)10);
-		for (i64 v_2 = 0; v_2 < v_1; v_2++) {
-			u64 h_p = (((u64)h_a) * ((u64)3528531795));
-			u64 h_q = (((u64)h_c) * ((u64)3449720151));
-			u32 v_4 = ((u32)(((u32)(((u32)((u64)(h_q >> 32))) ^ h_b)) ^ h_k));
-			u32 v_5 = ((u32)h_q);
-			u32 v_6 = ((u32)(((u32)(((u32)((u64)(h_p >> 32))) ^ h_d)) ^ h_l));
-			u32 v_7 = ((u32)h_p);
-			h_a = v_4;
-			h_b = v_5;
-			h_c = v_6;
-			h_d = v_7;
-			h_k = (h_k + ((u32)2654435769));
-			h_l = (h_l + ((u32)3144134277));
-		}
+	for (i64 v_2 = 0; v_2 < 10; v_2++) {
+		u64 h_p = (u64)h_a * (u64)3528531795;
+		u64 h_q = (u64)h_c * (u64)3449720151;
+		u32 v_3 = (u32)(h_q >> 32) ^ h_b ^ h_k;
+		u32 v_4 = (u32)h_q;
+		u32 v_5 = (u32)(h_p >> 32) ^ h_d ^ h_l;
+		u32 v_6 = (u32)h_p;
+		h_a = v_3;
+		h_b = v_4;
+		h_c = v_5;
+		h_d = v_6;
+		h_k = h_k + (u32)2654435769;
+		h_l = h_l + (u32)3144134277;
 	}
-	T_4_u32 v_8 = {0};
-	v_8.a[0] = h_a;
-	v_8.a[1] = h_b;
-	v_8.a[2] = h_c;
-	v_8.a[3] = h_d;
-	return v_8;
+	T_4_u32 v_7 = {0};
+	v_7.a[0] = h_a;
+	v_7.a[1] = h_b;
+	v_7.a[2] = h_c;
+	v_7.a[3] = h_d;
+	return v_7;
 }
 
 FUNCTION u32 f_block(T_Rand *h_r) {
 	T_4_u32 v_1 = {0};
-	v_1.a[0] = ((u32)(*h_r).h_blocks);
-	v_1.a[1] = ((u32)((u64)((*h_r).h_blocks >> 32)));
-	v_1.a[2] = ((u32)(*h_r).h_stream);
-	v_1.a[3] = ((u32)((u64)((*h_r).h_stream >> 32)));
+	v_1.a[0] = (u32)(*h_r).h_blocks;
+	v_1.a[1] = (u32)((*h_r).h_blocks >> 32);
+	v_1.a[2] = (u32)(*h_r).h_stream;
+	v_1.a[3] = (u32)((*h_r).h_stream >> 32);
 	T_2_u32 v_2 = {0};
-	v_2.a[0] = ((u32)(*h_r).h_seed);
-	v_2.a[1] = ((u32)((u64)((*h_r).h_seed >> 32)));
-	T_4_u32 v_3 = f_Philox(v_1, v_2);
-	T_4_u32 h_x = v_3;
-	(*h_r).h_blocks = ((*h_r).h_blocks + ((u64)1));
-	u32 v_4 = h_x.a[1];
-	u32 v_5 = h_x.a[2];
-	u32 v_6 = h_x.a[3];
-	u32 v_7 = ((u32)3);
-	(*h_r).h_a = v_4;
-	(*h_r).h_b = v_5;
-	(*h_r).h_c = v_6;
-	(*h_r).h_left = v_7;
+	v_2.a[0] = (u32)(*h_r).h_seed;
+	v_2.a[1] = (u32)((*h_r).h_seed >> 32);
+	T_4_u32 h_x = f_Philox(v_1, v_2);
+	(*h_r).h_blocks = (*h_r).h_blocks + 1;
+	u32 v_3 = h_x.a[1];
+	u32 v_4 = h_x.a[2];
+	u32 v_5 = h_x.a[3];
+	(*h_r).h_a = v_3;
+	(*h_r).h_b = v_4;
+	(*h_r).h_c = v_5;
+	(*h_r).h_left = 3;
 	return h_x.a[0];
 }
 
 FUNCTION u32 f_Uint32(T_Rand *h_r) {
-	{
-		if (((*h_r).h_left == ((u32)0))) {
-			u32 v_1 = f_block(&(*h_r));
-			return v_1;
-		}
+	if ((*h_r).h_left == 0) {
+		u32 v_1 = f_block(&(*h_r));
+		return v_1;
 	}
 	u32 h_v = (*h_r).h_a;
 	u32 v_2 = (*h_r).h_b;
 	u32 v_3 = (*h_r).h_c;
 	(*h_r).h_a = v_2;
 	(*h_r).h_b = v_3;
-	(*h_r).h_left = ((*h_r).h_left - ((u32)1));
+	(*h_r).h_left = (*h_r).h_left - 1;
 	return h_v;
 }
 
 FUNCTION u64 f_Uint64(T_Rand *h_r) {
-	u32 v_1 = f_Uint32(&(*h_r));
-	u32 h_low = v_1;
-	u32 v_2 = f_Uint32(&(*h_r));
-	u32 h_high = v_2;
-	return ((u64)(((u64)((u64)((u64)h_high) << 32)) | ((u64)h_low)));
+	u32 h_low = f_Uint32(&(*h_r));
+	u32 h_high = f_Uint32(&(*h_r));
+	return (u64)((u64)(u64)h_high << 32) | (u64)h_low;
 }
 
 FUNCTION i64 f_IntN(T_Rand *h_r, i64 h_n) {
 	u64 v_1 = f_Uint64(&(*h_r));
 	u64 v_2 = v_1;
-	u64 v_3 = ((u64)go_max_i64(h_n, ((i64)0)));
+	u64 v_3 = (u64)go_max_i64(h_n, 0);
 	u64 v_4 = go_high(v_2, v_3);
 	u64 v_5 = v_2 * v_3;
 	u64 h_high = v_4;
-	return ((i64)h_high);
+	return (i64)h_high;
 }
 
 FUNCTION f32 f_Float32(T_Rand *h_r) {
 	u32 v_1 = f_Uint32(&(*h_r));
-	return (((f32)((u32)(v_1 >> 8))) * 5.9604645e-08f);
+	return (f32)(v_1 >> 8) * 5.9604645e-08f;
 }
 #ifdef HALYARD_FLOAT64
 
 FUNCTION f64 f_Float64(T_Rand *h_r) {
 	u64 v_1 = f_Uint64(&(*h_r));
-	return (((f64)((u64)(v_1 >> 11))) * 1.1102230246251565e-16);
+	return (f64)(v_1 >> 11) * 1.1102230246251565e-16;
 }
 
 KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, GLOBAL u64 *h_wide, i64 h_wide_n, GLOBAL f32 *h_singles, i64 h_singles_n, GLOBAL f64 *h_doubles, i64 h_doubles_n GO_FAULTS) {
 	if (GO_WHOLE(h_words_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		T_Rand v_10 = f_New(h_seed, ((i64)((u64)h_i_1 - (u64)((i64)1))));
-		T_Rand h_r_1 = v_10;
+		i64 h_i = (i64)INDEX(0);
+		T_Rand v_1 = f_New(h_seed, (i64)((u64)h_i - 1));
+		T_Rand h_r = v_1;
 		if (GO_APART) {
-			i64 v_11 = ((i64)(h_i_1 % ((i64)7)));
-			GO_ORDERED for (i64 v_12 = 0; v_12 < v_11; v_12++) {
-				f_Uint32(&h_r_1);
+			i64 v_3 = h_i % 7;
+			GO_ORDERED for (i64 v_4 = 0; v_4 < v_3; v_4++) {
+				f_Uint32(&h_r);
 			}
 		}
-		u32 v_14 = f_Uint32(&h_r_1);
-		h_words[GO_AT(h_i_1, h_words_n, 0)] = v_14;
-		u64 v_15 = f_Uint64(&h_r_1);
-		i64 v_16 = f_IntN(&h_r_1, ((i64)h_n));
-		h_wide[GO_AT(h_i_1, h_wide_n, 1)] = ((u64)(v_15 ^ ((u64)v_16)));
-		f32 v_17 = f_Float32(&h_r_1);
-		h_singles[GO_AT(h_i_1, h_singles_n, 2)] = v_17;
-		f64 v_18 = f_Float64(&h_r_1);
-		h_doubles[GO_AT(h_i_1, h_doubles_n, 3)] = v_18;
+		u32 v_5 = f_Uint32(&h_r);
+		h_words[GO_AT(h_i, h_words_n, 0)] = v_5;
+		u64 v_6 = f_Uint64(&h_r);
+		i64 v_7 = f_IntN(&h_r, (i64)h_n);
+		h_wide[GO_AT(h_i, h_wide_n, 1)] = v_6 ^ (u64)v_7;
+		f32 v_8 = f_Float32(&h_r);
+		h_singles[GO_AT(h_i, h_singles_n, 2)] = v_8;
+		f64 v_9 = f_Float64(&h_r);
+		h_doubles[GO_AT(h_i, h_doubles_n, 3)] = v_9;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_words_n)) {
-				T_Rand v_1 = f_New(h_seed, ((i64)((u64)h_i - (u64)((i64)1))));
-				T_Rand h_r = v_1;
-				if (GO_APART) {
-					i64 v_2 = ((i64)(h_i % ((i64)7)));
-					GO_ORDERED for (i64 v_3 = 0; v_3 < v_2; v_3++) {
-						f_Uint32(&h_r);
-					}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_words_n) {
+			T_Rand v_1 = f_New(h_seed, (i64)((u64)h_i - 1));
+			T_Rand h_r = v_1;
+			if (GO_APART) {
+				i64 v_11 = h_i % 7;
+				GO_ORDERED for (i64 v_4 = 0; v_4 < v_11; v_4++) {
+					f_Uint32(&h_r);
 				}
-				u32 v_5 = f_Uint32(&h_r);
-				h_words[GO_AT(h_i, h_words_n, 0)] = v_5;
-				u64 v_6 = f_Uint64(&h_r);
-				i64 v_7 = f_IntN(&h_r, ((i64)h_n));
-				h_wide[GO_AT(h_i, h_wide_n, 1)] = ((u64)(v_6 ^ ((u64)v_7)));
-				f32 v_8 = f_Float32(&h_r);
-				h_singles[GO_AT(h_i, h_singles_n, 2)] = v_8;
-				f64 v_9 = f_Float64(&h_r);
-				h_doubles[GO_AT(h_i, h_doubles_n, 3)] = v_9;
 			}
+			u32 v_5 = f_Uint32(&h_r);
+			h_words[GO_AT(h_i, h_words_n, 0)] = v_5;
+			u64 v_6 = f_Uint64(&h_r);
+			i64 v_7 = f_IntN(&h_r, (i64)h_n);
+			h_wide[GO_AT(h_i, h_wide_n, 1)] = v_6 ^ (u64)v_7;
+			f32 v_8 = f_Float32(&h_r);
+			h_singles[GO_AT(h_i, h_singles_n, 2)] = v_8;
+			f64 v_9 = f_Float64(&h_r);
+			h_doubles[GO_AT(h_i, h_doubles_n, 3)] = v_9;
 		}
 	}
 	GO_LOOPED
@@ -267,58 +256,51 @@ KERNEL void k_numbers(u64 h_seed, i32 h_n, GLOBAL u32 *h_words, i64 h_words_n, G
 
 FUNCTION f64 f_log(f64 h_x) {
 	u64 h_b = GO_F64_BITS(h_x);
-	i64 h_exponent = ((i64)((u64)((i64)((u64)(h_b >> 52))) - (u64)((i64)1023)));
-	f64 h_m = GO_BITS_F64(((u64)(((u64)(((u64)((u64)h_b << 12)) >> 12)) | ((u64)4607182418800017408))));
-	{
-		if ((h_m > 1.4142135623730951)) {
-			h_m = (h_m * 0.5);
-			h_exponent = ((i64)((u64)h_exponent + (u64)((i64)1)));
-		}
+	i64 h_exponent = (i64)((u64)(i64)(h_b >> 52) - 1023);
+	f64 h_m = GO_BITS_F64(((u64)((u64)h_b << 12) >> 12) | (u64)4607182418800017408);
+	if (h_m > 1.4142135623730951) {
+		h_m = h_m * 0.5;
+		h_exponent = (i64)((u64)h_exponent + 1);
 	}
-	f64 h_f = ((h_m - 1.0) / (h_m + 1.0));
-	f64 h_s = (h_f * h_f);
+	f64 h_f = (h_m - 1.0) / (h_m + 1.0);
+	f64 h_s = h_f * h_f;
 	f64 h_sum = 0.0;
-	{
-		i64 h_n = ((i64)21);
-		GO_ORDERED for (; (h_n > ((i64)1)); h_n = ((i64)((u64)h_n - (u64)((i64)2)))) {
-			h_sum = ((h_sum + (1.0 / ((f64)h_n))) * h_s);
-		}
+	GO_ORDERED for (i64 h_n = 21; h_n > 1; h_n = (i64)((u64)h_n + -2)) {
+		h_sum = (h_sum + 1.0 / (f64)h_n) * h_s;
 	}
-	return ((((f64)h_exponent) * 0.6931471805599453) + ((2.0 * h_f) * (1.0 + h_sum)));
+	return (f64)h_exponent * 0.6931471805599453 + 2.0 * h_f * (1.0 + h_sum);
 }
 
 FUNCTION f64 f_NormFloat64(T_Rand *h_r) {
 	f64 h_x = 0.0;
 	f64 h_square = 0.0;
 	if (GO_APART) {
-		GO_ORDERED for (; ((h_square == 0.0) || (h_square >= 1.0)); ) {
+		GO_ORDERED for (; h_square == 0.0 || h_square >= 1.0; ) {
 			u32 v_2 = f_Uint32(&(*h_r));
-			h_x = (((f64)((i32)v_2)) * 4.656612873077393e-10);
+			h_x = (f64)(i32)v_2 * 4.656612873077393e-10;
 			u32 v_3 = f_Uint32(&(*h_r));
-			f64 h_y = (((f64)((i32)v_3)) * 4.656612873077393e-10);
-			h_square = ((h_x * h_x) + (h_y * h_y));
+			f64 h_y = (f64)(i32)v_3 * 4.656612873077393e-10;
+			h_square = h_x * h_x + h_y * h_y;
 		}
 	}
 	f64 v_4 = f_log(h_square);
-	return (h_x * sqrt((((-2.0) * v_4) / h_square)));
+	return h_x * sqrt(-2.0 * v_4 / h_square);
 }
 
 KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		T_Rand v_3 = f_New(h_seed, h_i_1);
-		T_Rand h_r_1 = v_3;
-		f64 v_4 = f_NormFloat64(&h_r_1);
-		h_x[GO_AT(h_i_1, h_x_n, 4)] = v_4;
+		i64 h_i = (i64)INDEX(0);
+		T_Rand v_1 = f_New(h_seed, h_i);
+		T_Rand h_r = v_1;
+		f64 v_2 = f_NormFloat64(&h_r);
+		h_x[GO_AT(h_i, h_x_n, 4)] = v_2;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_x_n)) {
-				T_Rand v_1 = f_New(h_seed, h_i);
-				T_Rand h_r = v_1;
-				f64 v_2 = f_NormFloat64(&h_r);
-				h_x[GO_AT(h_i, h_x_n, 4)] = v_2;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_x_n) {
+			T_Rand v_1 = f_New(h_seed, h_i);
+			T_Rand h_r = v_1;
+			f64 v_2 = f_NormFloat64(&h_r);
+			h_x[GO_AT(h_i, h_x_n, 4)] = v_2;
 		}
 	}
 	GO_LOOPED
@@ -326,69 +308,47 @@ KERNEL void k_normals(u64 h_seed, GLOBAL f64 *h_x, i64 h_x_n GO_FAULTS) {
 #endif
 
 KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 h_out_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < ((i64)(h_out_n / ((i64)4))))) {
-			T_4_u32 v_1 = {0};
-			v_1.a[0] = h_in[GO_AT(((i64)((u64)((i64)6) * (u64)h_i)), h_in_n, 5)];
-			v_1.a[1] = h_in[GO_AT(((i64)((u64)((i64)((u64)((i64)6) * (u64)h_i)) + (u64)((i64)1))), h_in_n, 5)];
-			v_1.a[2] = h_in[GO_AT(((i64)((u64)((i64)((u64)((i64)6) * (u64)h_i)) + (u64)((i64)2))), h_in_n, 5)];
-			v_1.a[3] = h_in[GO_AT(((i64)((u64)((i64)((u64)((i64)6) * (u64)h_i)) + (u64)((i64)3))), h_in_n, 5)];
-			T_2_u32 v_2 = {0};
-			v_2.a[0] = h_in[GO_AT(((i64)((u64)((i64)((u64)((i64)6) * (u64)h_i)) + (u64)((i64)4))), h_in_n, 5)];
-			v_2.a[1] = h_in[GO_AT(((i64)((u64)((i64)((u64)((i64)6) * (u64)h_i)) + (u64)((i64)5))), h_in_n, 5)];
-			T_4_u32 v_3 = f_Philox(v_1, v_2);
-			T_4_u32 h_x = v_3;
-			{
-				T_4_u32 v_4 = h_x;
-				GO_ORDERED GO_UNROLL(4) for (i64 v_5 = 0; v_5 < 4; v_5++) {
-					i64 h_j = v_5;
-					u32 h_v = v_4.a[v_5];
-					h_out[GO_AT(((i64)((u64)((i64)((u64)((i64)4) * (u64)h_i)) + (u64)h_j)), h_out_n, 6)] = h_v;
-				}
-			}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_out_n / 4) {
+		T_4_u32 v_1 = {0};
+		v_1.a[0] = h_in[GO_AT((i64)(6 * (u64)h_i), h_in_n, 5)];
+		v_1.a[1] = h_in[GO_AT((i64)(6 * (u64)h_i + 1), h_in_n, 5)];
+		v_1.a[2] = h_in[GO_AT((i64)(6 * (u64)h_i + 2), h_in_n, 5)];
+		v_1.a[3] = h_in[GO_AT((i64)(6 * (u64)h_i + 3), h_in_n, 5)];
+		T_2_u32 v_2 = {0};
+		v_2.a[0] = h_in[GO_AT((i64)(6 * (u64)h_i + 4), h_in_n, 5)];
+		v_2.a[1] = h_in[GO_AT((i64)(6 * (u64)h_i + 5), h_in_n, 5)];
+		T_4_u32 h_x = f_Philox(v_1, v_2);
+		GO_ORDERED for (i64 h_j = 0; h_j < 4; h_j++) {
+			u32 h_v = h_x.a[GO_AT(h_j, 4, 6)];
+			h_out[GO_AT((i64)(4 * (u64)h_i + (u64)h_j), h_out_n, 7)] = h_v;
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_estimate(u64 h_seed, i32 h_points, GLOBAL u32 *h_inside, i64 h_inside_n GO_FAULTS) {
 	if (GO_WHOLE(h_inside_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		T_Rand v_7 = f_New(h_seed, h_i_1);
-		T_Rand h_r_1 = v_7;
-		{
-			i32 v_8 = h_points;
-			GO_ORDERED for (i32 v_9 = 0; v_9 < v_8; v_9++) {
-				{
-					f32 v_11 = f_Float32(&h_r_1);
-					f32 v_12 = f_Float32(&h_r_1);
-					f32 h_x_1 = v_11;
-					f32 h_y_1 = v_12;
-					if ((((h_x_1 * h_x_1) + (h_y_1 * h_y_1)) < 1.0f)) {
-						h_inside[GO_AT(h_i_1, h_inside_n, 7)] = (h_inside[GO_AT(h_i_1, h_inside_n, 7)] + ((u32)1));
-					}
-				}
+		i64 h_i = (i64)INDEX(0);
+		T_Rand v_1 = f_New(h_seed, h_i);
+		T_Rand h_r = v_1;
+		GO_ORDERED for (i32 v_3 = 0; v_3 < h_points; v_3++) {
+			f32 h_x = f_Float32(&h_r);
+			f32 h_y = f_Float32(&h_r);
+			if (h_x * h_x + h_y * h_y < 1.0f) {
+				h_inside[GO_AT(h_i, h_inside_n, 8)] = h_inside[GO_AT(h_i, h_inside_n, 8)] + 1;
 			}
 		}
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_inside_n)) {
-				T_Rand v_1 = f_New(h_seed, h_i);
-				T_Rand h_r = v_1;
-				{
-					i32 v_2 = h_points;
-					GO_ORDERED for (i32 v_3 = 0; v_3 < v_2; v_3++) {
-						{
-							f32 v_5 = f_Float32(&h_r);
-							f32 v_6 = f_Float32(&h_r);
-							f32 h_x = v_5;
-							f32 h_y = v_6;
-							if ((((h_x * h_x) + (h_y * h_y)) < 1.0f)) {
-								h_inside[GO_AT(h_i, h_inside_n, 7)] = (h_inside[GO_AT(h_i, h_inside_n, 7)] + ((u32)1));
-							}
-						}
-					}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_inside_n) {
+			T_Rand v_1 = f_New(h_seed, h_i);
+			T_Rand h_r = v_1;
+			GO_ORDERED for (i32 v_3 = 0; v_3 < h_points; v_3++) {
+				f32 h_x = f_Float32(&h_r);
+				f32 h_y = f_Float32(&h_r);
+				if (h_x * h_x + h_y * h_y < 1.0f) {
+					h_inside[GO_AT(h_i, h_inside_n, 8)] = h_inside[GO_AT(h_i, h_inside_n, 8)] + 1;
 				}
 			}
 		}
@@ -514,7 +474,7 @@ func numbersRow(r_ grid.Row, seed uint64, n int32, words []uint32, wide []uint64
 			singles[i] = r.Float32()
 			doubles[i] = r.Float64()
 		}
-//line random_kernels.go:518
+//line random_kernels.go:478
 	}
 }
 
@@ -540,7 +500,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 					r := rand.New(seed, i)
 					x0[grid.At(at, i)] = r.NormFloat64()
 				}
-//line random_kernels.go:544
+//line random_kernels.go:504
 			}
 			x_ = to - 1
 			continue
@@ -550,7 +510,7 @@ func normalsRow(r_ grid.Row, seed uint64, x []float64) {
 			r := rand.New(seed, i)
 			x[i] = r.NormFloat64()
 		}
-//line random_kernels.go:554
+//line random_kernels.go:514
 	}
 }
 
@@ -604,7 +564,7 @@ func philoxRow(r grid.Row, in []uint32, out []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:608
+//line random_kernels.go:568
 	}
 }
 
@@ -623,6 +583,6 @@ func estimateRow(r_ grid.Row, seed uint64, points int32, inside []uint32) {
 				}
 			}
 		}
-//line random_kernels.go:627
+//line random_kernels.go:587
 	}
 }

@@ -99,7 +99,7 @@ var kernels = kernel.New(kernel.Source{Name: "small", Go: kernel.Functions{
 			mirror(t, from, to)
 		}
 	}),
-}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:56", "small.go:57", "small.go:50", "small.go:64"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"small.go:11", "small.go:24", "small.go:31", "small.go:39", "small.go:50", "small.go:56", "small.go:57", "small.go:64"}, Kernels: map[string]kernel.Written{
 	"saxpy": {Code: "k_saxpy", Params: []string{"a", "x", "len(x)", "y", "len(y)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: saxpyFootprint}},
 	"paint": {Code: "k_paint", Params: []string{"f", "image", "len(image)"}, Dims: 2, DimsAt: "small.go:20",
@@ -130,69 +130,57 @@ typedef u8 go_size_T_Body[sizeof(T_Body) == 20 ? 1 : -1];
 
 KERNEL void k_saxpy(f32 h_a, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f32 *h_y, i64 h_y_n GO_FAULTS) {
 	if (GO_WHOLE(h_y_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_y[GO_AT(h_i_1, h_y_n, 0)] = (h_y[GO_AT(h_i_1, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i_1, h_x_n, 0)]));
+		i64 h_i = (i64)INDEX(0);
+		h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_y_n)) {
-				h_y[GO_AT(h_i, h_y_n, 0)] = (h_y[GO_AT(h_i, h_y_n, 0)] + (h_a * h_x[GO_AT(h_i, h_x_n, 0)]));
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_y_n) {
+			h_y[GO_AT(h_i, h_y_n, 0)] = h_y[GO_AT(h_i, h_y_n, 0)] + h_a * h_x[GO_AT(h_i, h_x_n, 0)];
 		}
 	}
 }
 
 KERNEL void k_paint(T_Frame h_f, GLOBAL i32 *h_image, i64 h_image_n GO_FAULTS) {
-	i64 h_x = ((i64)INDEX(0));
-	i64 h_y = ((i64)INDEX(1));
-	i64 h_w = ((i64)h_f.h_Width);
-	{
-		if (((h_x >= h_w) || (h_y >= ((i64)h_f.h_Height)))) {
-			return;
-		}
+	i64 h_x = (i64)INDEX(0);
+	i64 h_y = (i64)INDEX(1);
+	i64 h_w = (i64)h_f.h_Width;
+	if (h_x >= h_w || h_y >= (i64)h_f.h_Height) {
+		return;
 	}
-	h_image[GO_AT(((i64)((u64)((i64)((u64)h_y * (u64)h_w)) + (u64)h_x)), h_image_n, 1)] = ((i32)((i64)((u64)((i64)((u64)((i64)10) * (u64)h_y)) + (u64)h_x)));
+	h_image[GO_AT((i64)((u64)h_y * (u64)h_w + (u64)h_x), h_image_n, 1)] = (i32)(i64)(10 * (u64)h_y + (u64)h_x);
 }
 
 KERNEL void k_pairs(const GLOBAL i32 *h_from, i64 h_from_n, GLOBAL i32 *h_sums, i64 h_sums_n GO_FAULTS) {
-	i64 h_n = ((i64)(h_from_n / ((i64)2)));
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if ((h_i < h_n)) {
-			h_sums[GO_AT(h_i, h_sums_n, 2)] = ((i32)((u32)h_from[GO_AT(((i64)((u64)((i64)2) * (u64)h_i)), h_from_n, 2)] + (u32)h_from[GO_AT(((i64)((u64)((i64)((u64)((i64)2) * (u64)h_i)) + (u64)((i64)1))), h_from_n, 2)]));
-		}
+	i64 h_n = h_from_n / 2;
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_n) {
+		h_sums[GO_AT(h_i, h_sums_n, 2)] = (i32)((u32)h_from[GO_AT((i64)(2 * (u64)h_i), h_from_n, 2)] + (u32)h_from[GO_AT((i64)(2 * (u64)h_i + 1), h_from_n, 2)]);
 	}
 }
 
 KERNEL void k_number(GLOBAL i32 *h_out, i64 h_out_n GO_FAULTS) {
-	h_out[GO_AT(((i64)INDEX(0)), h_out_n, 3)] = ((i32)((i64)INDEX(0)));
+	h_out[GO_AT((i64)INDEX(0), h_out_n, 3)] = (i32)(i64)INDEX(0);
 }
 
 FUNCTION void f_move(GLOBAL T_Body *h_b, f32 h_dt GO_FAULTS) {
-	{
-		GO_ORDERED for (i64 v_1 = 0; v_1 < 2; v_1++) {
-			i64 h_d = v_1;
-			GO_ONCE((*h_b).h_At.a[GO_AT(h_d, 2, 6)]) = ((*h_b).h_At.a[GO_AT(h_d, 2, 6)] + (h_dt * (*h_b).h_Speed.a[GO_AT(h_d, 2, 6)]));
-		}
+	GO_ORDERED for (i64 h_d = 0; h_d < 2; h_d++) {
+		GO_ONCE((*h_b).h_At.a[GO_AT(h_d, 2, 4)]) = (*h_b).h_At.a[GO_AT(h_d, 2, 4)] + h_dt * (*h_b).h_Speed.a[GO_AT(h_d, 2, 4)];
 	}
 }
 
 KERNEL void k_step(f32 h_dt, GLOBAL T_Body *h_bodies, i64 h_bodies_n GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(0));
-		if (((h_i < h_bodies_n) && (!(h_bodies[GO_AT(h_i, h_bodies_n, 4)].h_Fixed != 0)))) {
-			f_move(&h_bodies[GO_AT(h_i, h_bodies_n, 5)], h_dt GO_PASS);
-		}
+	i64 h_i = (i64)INDEX(0);
+	if (h_i < h_bodies_n && !(h_bodies[GO_AT(h_i, h_bodies_n, 5)].h_Fixed != 0)) {
+		f_move(&h_bodies[GO_AT(h_i, h_bodies_n, 6)], h_dt GO_PASS);
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_mirror(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL f32 *h_to, i64 h_to_n, i64 h_to_m GO_FAULTS) {
-	{
-		i64 h_i = ((i64)INDEX(1));
-		i64 h_j = ((i64)INDEX(0));
-		if (((h_i < h_to_n) && (h_j < h_to_m))) {
-			h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 7)] = h_from[GO_CELL(h_i, ((i64)((u64)((i64)((u64)h_to_m - (u64)((i64)1))) - (u64)h_j)), h_from_n, h_from_m, 7)];
-		}
+	i64 h_i = (i64)INDEX(1);
+	i64 h_j = (i64)INDEX(0);
+	if (h_i < h_to_n && h_j < h_to_m) {
+		h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 7)] = h_from[GO_CELL(h_i, (i64)((u64)h_to_m - 1 - (u64)h_j), h_from_n, h_from_m, 7)];
 	}
 }
 `})
@@ -363,7 +351,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:367
+//line small_kernels.go:355
 				}
 				{
 					at := at + 1
@@ -373,7 +361,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 					if i := x_; true || i < len(y) {
 						y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 					}
-//line small_kernels.go:377
+//line small_kernels.go:365
 				}
 			}
 			if at < count {
@@ -383,7 +371,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 				if i := x_; true || i < len(y) {
 					y0[grid.At(at, i)] += float32(a * x1[grid.At(at, i)])
 				}
-//line small_kernels.go:387
+//line small_kernels.go:375
 			}
 			x_ = to - 1
 			continue
@@ -392,7 +380,7 @@ func saxpyRow(r grid.Row, a float32, x []float32, y []float32) {
 		if i := x_; i < len(y) {
 			y[i] += float32(a * x[i])
 		}
-//line small_kernels.go:396
+//line small_kernels.go:384
 	}
 }
 
@@ -424,7 +412,7 @@ threads:
 					continue within
 				}
 				image0[grid.At(at, y*w+x)] = int32(10*y + x)
-//line small_kernels.go:428
+//line small_kernels.go:416
 			}
 			x_ = to - 1
 			continue
@@ -435,7 +423,7 @@ threads:
 			continue threads
 		}
 		image[y*w+x] = int32(10*y + x)
-//line small_kernels.go:439
+//line small_kernels.go:427
 	}
 }
 
@@ -461,7 +449,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 				if i := x; true || i < n {
 					sums0[grid.At(at, i)] = from[2*i] + from[2*i+1]
 				}
-//line small_kernels.go:465
+//line small_kernels.go:453
 			}
 			x = to - 1
 			continue
@@ -471,7 +459,7 @@ func pairsRow(r grid.Row, from []int32, sums grid.Out[int32]) {
 		if i := x; i < n {
 			sums[i] = from[2*i] + from[2*i+1]
 		}
-//line small_kernels.go:475
+//line small_kernels.go:463
 	}
 }
 
@@ -495,7 +483,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:499
+//line small_kernels.go:487
 				}
 				{
 					at := at + 1
@@ -503,7 +491,7 @@ func numberRow(r grid.Row, out []int32) {
 					_ = x
 //line small.go:39
 					out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:507
+//line small_kernels.go:495
 				}
 			}
 			if at < count {
@@ -511,14 +499,14 @@ func numberRow(r grid.Row, out []int32) {
 				_ = x
 //line small.go:39
 				out0[grid.At(at, x)] = int32(x)
-//line small_kernels.go:515
+//line small_kernels.go:503
 			}
 			x = to - 1
 			continue
 		}
 //line small.go:39
 		out[x] = int32(x)
-//line small_kernels.go:522
+//line small_kernels.go:510
 	}
 }
 
@@ -544,7 +532,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:548
+//line small_kernels.go:536
 				}
 				{
 					at := at + 1
@@ -554,7 +542,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 					if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 						bodies0[grid.At(at, i)].move(dt)
 					}
-//line small_kernels.go:558
+//line small_kernels.go:546
 				}
 			}
 			if at < count {
@@ -564,7 +552,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 				if i := x; i < len(bodies) && !bodies0[grid.At(at, i)].Fixed {
 					bodies0[grid.At(at, i)].move(dt)
 				}
-//line small_kernels.go:568
+//line small_kernels.go:556
 			}
 			x = to - 1
 			continue
@@ -573,7 +561,7 @@ func stepRow(r grid.Row, dt float32, bodies []Body) {
 		if i := x; i < len(bodies) && !bodies[i].Fixed {
 			bodies[i].move(dt)
 		}
-//line small_kernels.go:577
+//line small_kernels.go:565
 	}
 }
 
@@ -603,7 +591,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:607
+//line small_kernels.go:595
 				}
 				{
 					at := at + 1
@@ -613,7 +601,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 					if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 						to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 					}
-//line small_kernels.go:617
+//line small_kernels.go:605
 				}
 			}
 			if at < count {
@@ -623,7 +611,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 				if i, j := r.Y, x; (true || i < to.Rows()) && (true || j < to.Cols()) {
 					to0[grid.At(grid.At(at, i), j)] = from.At(i, to.Cols()-1-j)
 				}
-//line small_kernels.go:627
+//line small_kernels.go:615
 			}
 			x = to_ - 1
 			continue
@@ -632,7 +620,7 @@ func mirrorRow(r grid.Row, from grid.Matrix[float32], to grid.OutMatrix[float32]
 		if i, j := r.Y, x; i < to.Rows() && j < to.Cols() {
 			to.Set(i, j, from.At(i, to.Cols()-1-j))
 		}
-//line small_kernels.go:636
+//line small_kernels.go:624
 	}
 }
 

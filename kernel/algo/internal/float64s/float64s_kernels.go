@@ -123,89 +123,79 @@ KERNEL void k_total(const GLOBAL f64 *h_x, i64 h_x_n, GLOBAL f64 *h_sums, i64 h_
 		if (THREADS(0) < 256) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f64 h_sum = 0.0;
-	{
-		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = (h_i + ((i64)256))) {
-			h_sum = (h_sum + h_x[GO_AT(h_i, h_x_n, 0)]);
-		}
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
+	GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i = (i64)((u64)h_i + 256)) {
+		h_sum = h_sum + h_x[GO_AT(h_i, h_x_n, 0)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
-	{
-		i64 h_half = ((i64)128);
-		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				if ((h_me < h_half)) {
-					GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 2)]));
-				}
-			}
+	i64 h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		if (h_me < h_half) {
+			GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 2)]) + GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 2)]);
 		}
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			h_sums[GO_AT(((i64)BLOCK(0)), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
-		}
+	if (h_me == 0) {
+		h_sums[GO_AT((i64)BLOCK(0), h_sums_n, 3)] = GO_ONCE(h_part.a[0]);
 	}
+	GO_LOOPED
 }
 
 FUNCTION u8 f_isNaN(f64 h_v) {
-	return (h_v != h_v);
+	return h_v != h_v;
 }
 
 FUNCTION u8 f_wins(u8 h_most, f64 h_v, i64 h_i, f64 h_w, i64 h_j) {
 	{
-		i32 v_1 = 4;
-		if (((h_i < ((i64)0)) || (h_j < ((i64)0)))) {
-			v_1 = 0;
+		i32 v_2 = 4;
+		if (h_i < 0 || h_j < 0) {
+			v_2 = 0;
 		} else {
-			u8 v_2 = f_isNaN(h_v);
-			u8 v_4 = v_2;
+			u8 v_3 = f_isNaN(h_v);
+			u8 v_4 = v_3;
 			if (!v_4) {
-				u8 v_3 = f_isNaN(h_w);
-				v_4 = v_3;
+				u8 v_5 = f_isNaN(h_w);
+				v_4 = v_5;
 			}
 			if (v_4) {
-				v_1 = 1;
+				v_2 = 1;
 			} else {
-				if ((h_v == h_w)) {
-					v_1 = 2;
+				if (h_v == h_w) {
+					v_2 = 2;
 				} else {
 					if (h_most) {
-						v_1 = 3;
-					} else {
+						v_2 = 3;
 					}
 				}
 			}
 		}
-		if (v_1 == 0) {
-			return ((h_j < ((i64)0)) && (h_i >= ((i64)0)));
+		if (v_2 == 0) {
+			return h_j < 0 && h_i >= 0;
 		}
-		if (v_1 == 1) {
+		if (v_2 == 1) {
 			u8 v_6 = f_isNaN(h_v);
-			u8 v_8 = v_6;
-			if (v_8) {
-				u8 v_7 = f_isNaN(h_w);
-				v_8 = ((!v_7) || (h_i < h_j));
+			u8 v_7 = v_6;
+			if (v_7) {
+				u8 v_8 = f_isNaN(h_w);
+				v_7 = !v_8 || h_i < h_j;
 			}
-			return v_8;
+			return v_7;
 		}
-		if (v_1 == 2) {
-			return (h_i < h_j);
+		if (v_2 == 2) {
+			return h_i < h_j;
 		}
-		if (v_1 == 3) {
-			return (h_v > h_w);
+		if (v_2 == 3) {
+			return h_v > h_w;
 		}
 	}
-	return (h_v < h_w);
+	return h_v < h_w;
 }
 
 KERNEL void k_extreme(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL i64 *h_indexes, i64 h_indexes_n, GLOBAL f64 *h_values, i64 h_values_n, GLOBAL i64 *h_at, i64 h_at_n GO_FAULTS) {
@@ -214,78 +204,65 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL
 	{
 		u64 v_all = THREADS(0) * THREADS(1) * THREADS(2);
 		u64 v_me = (THREAD(2) * THREADS(1) + THREAD(1)) * THREADS(0) + THREAD(0);
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			f64 v_zero = (f64)0;
-			h_best.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				f64 v_zero = (f64)0;
+				if (v_i / 1 >= THREADS(0)) h_best.a[v_i / 1] = v_zero;
+			}
 		}
-		for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
-			i64 v_zero = 0;
-			h_where.a[v_i / 1] = v_zero;
+		if (THREADS(0) < 256) {
+			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
+				i64 v_zero = 0;
+				if (v_i / 1 >= THREADS(0)) h_where.a[v_i / 1] = v_zero;
+			}
 		}
-		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
 	f64 h_v = 0.0;
-	i64 h_index = ((i64)-1);
+	i64 h_index = -1;
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_x_n)); h_i = (h_i + ((i64)256))) {
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i = (i64)((u64)h_i + 256)) {
 			f64 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
 			i64 h_other = h_i;
-			{
-				if ((h_indexes_n > ((i64)0))) {
-					h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
-				}
+			if (h_indexes_n > 0) {
+				h_other = h_indexes[GO_AT(h_i, h_indexes_n, 5)];
 			}
-			{
-				u8 v_2 = f_wins((h_most != 0), h_w, h_other, h_v, h_index);
-				if (v_2) {
-					f64 v_3 = h_w;
-					i64 v_4 = h_other;
-					h_v = v_3;
-					h_index = v_4;
-				}
+			u8 v_2 = f_wins(h_most != 0, h_w, h_other, h_v, h_index);
+			if (v_2) {
+				i64 v_3 = h_other;
+				h_v = h_w;
+				h_index = v_3;
 			}
 		}
 	}
-	i64 v_5 = h_me;
-	i64 v_6 = h_me;
-	f64 v_7 = h_v;
-	i64 v_8 = h_index;
-	GO_ONCE(h_best.a[GO_AT(v_5, 256, 6)]) = v_7;
-	GO_ONCE(h_where.a[GO_AT(v_6, 256, 6)]) = v_8;
-	{
-		i64 h_half = ((i64)128);
-		GO_ORDERED for (; (h_half > ((i64)0)); h_half = ((i64)(h_half / ((i64)2)))) {
-			BARRIER();
-			{
-				u8 v_11 = (h_me < h_half);
-				if (v_11) {
-					u8 v_10 = f_wins((h_most != 0), GO_ONCE(h_best.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 7)]), GO_ONCE(h_where.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
-					v_11 = v_10;
-				}
-				if (v_11) {
-					i64 v_12 = h_me;
-					i64 v_13 = h_me;
-					f64 v_14 = GO_ONCE(h_best.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 8)]);
-					i64 v_15 = GO_ONCE(h_where.a[GO_AT(((i64)((u64)h_me + (u64)h_half)), 256, 8)]);
-					GO_ONCE(h_best.a[GO_AT(v_12, 256, 8)]) = v_14;
-					GO_ONCE(h_where.a[GO_AT(v_13, 256, 8)]) = v_15;
-				}
-			}
+	f64 v_4 = h_v;
+	i64 v_5 = h_index;
+	GO_ONCE(h_best.a[GO_AT(h_me, 256, 6)]) = v_4;
+	GO_ONCE(h_where.a[GO_AT(h_me, 256, 6)]) = v_5;
+	i64 h_half = 128;
+	GO_ORDERED for (; h_half > 0; h_half = h_half / 2) {
+		BARRIER();
+		u8 v_7 = h_me < h_half;
+		if (v_7) {
+			u8 v_8 = f_wins(h_most != 0, GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 7)]), GO_ONCE(h_best.a[GO_AT(h_me, 256, 7)]), GO_ONCE(h_where.a[GO_AT(h_me, 256, 7)]));
+			v_7 = v_8;
+		}
+		if (v_7) {
+			f64 v_9 = GO_ONCE(h_best.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			i64 v_10 = GO_ONCE(h_where.a[GO_AT((i64)((u64)h_me + (u64)h_half), 256, 8)]);
+			GO_ONCE(h_best.a[GO_AT(h_me, 256, 8)]) = v_9;
+			GO_ONCE(h_where.a[GO_AT(h_me, 256, 8)]) = v_10;
 		}
 	}
-	{
-		if ((h_me == ((i64)0))) {
-			i64 v_16 = ((i64)BLOCK(0));
-			i64 v_17 = ((i64)BLOCK(0));
-			f64 v_18 = GO_ONCE(h_best.a[0]);
-			i64 v_19 = GO_ONCE(h_where.a[0]);
-			h_values[GO_AT(v_16, h_values_n, 9)] = v_18;
-			h_at[GO_AT(v_17, h_at_n, 9)] = v_19;
-		}
+	if (h_me == 0) {
+		f64 v_11 = GO_ONCE(h_best.a[0]);
+		i64 v_12 = GO_ONCE(h_where.a[0]);
+		h_values[GO_AT((i64)BLOCK(0), h_values_n, 9)] = v_11;
+		h_at[GO_AT((i64)BLOCK(0), h_at_n, 9)] = v_12;
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_scan(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, const GLOBAL f64 *h_before, i64 h_before_n, GLOBAL f64 *h_sums, i64 h_sums_n GO_FAULTS) {
@@ -301,95 +278,72 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL f64 *h_x, i64 h_x_n, const GLOB
 		if (THREADS(0) < 256) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				f64 v_zero = (f64)0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
-	{
-		i64 h_i = h_me;
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i = (h_i + ((i64)256))) {
-			GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT(((i64)((u64)h_from + (u64)h_i)), h_x_n, 10)];
-		}
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	i64 h_i = h_me;
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i = (i64)((u64)h_i + 256)) {
+		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
 	}
 	BARRIER();
 	f64 h_own = 0.0;
-	{
-		i64 h_i_1 = ((i64)((u64)h_me * (u64)((i64)8)));
-		GO_ORDERED for (; (h_i_1 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_1 = (h_i_1 + ((i64)1))) {
-			h_own = (h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]));
-		}
+	i64 v_3 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_1 = (i64)((u64)h_me * 8); h_i_1 < v_3; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_tile.a[GO_AT(h_i_1, 2048, 11)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 12)]) = h_own;
-	{
-		i64 h_step = ((i64)1);
-		GO_ORDERED for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
-			BARRIER();
-			f64 h_more = 0.0;
-			{
-				if ((h_me >= h_step)) {
-					h_more = GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me - (u64)h_step)), 256, 13)]);
-				}
-			}
-			BARRIER();
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more);
+	i64 h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+		BARRIER();
+		f64 h_more = 0.0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 13)]);
 		}
+		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 14)]) + h_more;
 	}
 	BARRIER();
 	f64 h_sum = 0.0;
-	{
-		if ((h_me > ((i64)0))) {
-			h_sum = GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me - (u64)((i64)1))), 256, 15)]);
-		}
+	if (h_me > 0) {
+		h_sum = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - 1), 256, 15)]);
 	}
-	{
-		if ((h_before_n > ((i64)0))) {
-			h_sum = (h_sum + h_before[GO_AT(((i64)BLOCK(0)), h_before_n, 16)]);
-		}
+	if (h_before_n > 0) {
+		h_sum = h_sum + h_before[GO_AT((i64)BLOCK(0), h_before_n, 16)];
 	}
-	{
-		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)8)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)8))) + (u64)((i64)8)))); h_i_2 = (h_i_2 + ((i64)1))) {
-			f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
-			{
-				if ((h_exclusive != 0)) {
-					GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
-				}
-			}
-			h_sum = (h_sum + h_v);
-			{
-				if ((h_exclusive == 0)) {
-					GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
-				}
-			}
+	i64 v_6 = (i64)((u64)h_me * 8 + 8);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 8); h_i_2 < v_6; h_i_2++) {
+		f64 h_v = GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 17)]);
+		if (h_exclusive != 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 18)]) = h_sum;
+		}
+		h_sum = h_sum + h_v;
+		if (h_exclusive == 0) {
+			GO_ONCE(h_tile.a[GO_AT(h_i_2, 2048, 19)]) = h_sum;
 		}
 	}
 	BARRIER();
-	{
-		i64 h_i_3 = h_me;
-		GO_ORDERED for (; (h_i_3 < go_min_i64(((i64)2048), ((i64)((u64)h_x_n - (u64)h_from)))); h_i_3 = (h_i_3 + ((i64)256))) {
-			h_sums[GO_AT(((i64)((u64)h_from + (u64)h_i_3)), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
-		}
+	i64 h_i_3 = h_me;
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 = (i64)((u64)h_i_3 + 256)) {
+		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
+	GO_LOOPED
 }
 
 FUNCTION u64 f_order(f64 h_key) {
 	u64 h_b = GO_F64_BITS(h_key);
-	{
-		if ((((u64)(h_b >> 63)) != ((u64)0))) {
-			return GO_NOT(u64, h_b);
-		}
+	if ((h_b >> 63) != 0) {
+		return GO_NOT(u64, h_b);
 	}
-	return ((u64)(h_b | ((u64)0x8000000000000000)));
+	return h_b | (u64)0x8000000000000000;
 }
 
 FUNCTION i64 f_digit(f64 h_key, u32 h_shift) {
 	u64 v_1 = f_order(h_key);
-	return ((i64)((u64)(go_shr_u64(v_1, (u64)h_shift) & ((u64)15))));
+	return (i64)(go_shr_u64(v_1, (u64)h_shift) & 15);
 }
 
 KERNEL void k_count(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
@@ -403,21 +357,20 @@ KERNEL void k_count(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, GLOBAL 
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)2048))), h_keys_n)); h_i = (h_i + ((i64)256))) {
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i = (i64)((u64)h_i + 256)) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
-			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], ((u32)1));
+			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
 		}
 	}
 	BARRIER();
-	{
-		if ((h_me < ((i64)16))) {
-			h_counts[GO_AT(((i64)((u64)((i64)((u64)h_me * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
-		}
+	if (h_me < 16) {
+		h_counts[GO_AT((i64)((u64)h_me * BLOCKS(0) + BLOCK(0)), h_counts_n, 22)] = GO_ONCE(h_own.a[GO_AT(h_me, 16, 22)]);
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const GLOBAL u32 *h_values, i64 h_values_n, const GLOBAL u32 *h_starts, i64 h_starts_n, GLOBAL f64 *h_sorted, i64 h_sorted_n, GLOBAL u32 *h_sortedValues, i64 h_sortedValues_n GO_FAULTS) {
@@ -434,9 +387,7 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const
 		if (THREADS(0) < 256) {
 			for (u64 v_i = v_me; v_i < 256; v_i += v_all) {
 				u32 v_zero = 0;
-				if (v_i / 1 >= THREADS(0)) {
-					h_part.a[v_i / 1] = v_zero;
-				}
+				if (v_i / 1 >= THREADS(0)) h_part.a[v_i / 1] = v_zero;
 			}
 		}
 		for (u64 v_i = v_me; v_i < 16; v_i += v_all) {
@@ -445,69 +396,56 @@ KERNEL void k_scatter(u32 h_shift, const GLOBAL f64 *h_keys, i64 h_keys_n, const
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)2048)));
-	i64 h_begin = go_min_i64(((i64)((u64)h_from + (u64)((i64)((u64)h_me * (u64)((i64)8))))), h_keys_n);
-	i64 h_end = go_min_i64(((i64)((u64)((i64)((u64)h_from + (u64)((i64)((u64)h_me * (u64)((i64)8))))) + (u64)((i64)8))), h_keys_n);
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 2048);
+	i64 h_begin = go_min_i64((i64)((u64)h_from + (u64)h_me * 8), h_keys_n);
+	i64 h_end = go_min_i64((i64)((u64)h_from + (u64)h_me * 8 + 8), h_keys_n);
 	if (GO_APART) {
-		i64 h_i = h_begin;
-		GO_ORDERED for (; (h_i < h_end); h_i = (h_i + ((i64)1))) {
+		GO_ORDERED for (i64 h_i = h_begin; h_i < h_end; h_i++) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 23)], h_shift);
-			GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)v_2 * (u64)((i64)256))) + (u64)h_me)), 4096, 23)]) = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)v_2 * (u64)((i64)256))) + (u64)h_me)), 4096, 23)]) + ((u32)1));
+			i64 v_3 = (i64)((u64)v_2 * 256 + (u64)h_me);
+			GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) = GO_ONCE(h_table.a[GO_AT(v_3, 4096, 23)]) + 1;
 		}
 	}
 	BARRIER();
-	u32 h_own = ((u32)0);
-	{
-		i64 h_i_1 = ((i64)((u64)h_me * (u64)((i64)16)));
-		for (; (h_i_1 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_1 = (h_i_1 + ((i64)1))) {
-			h_own = (h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]));
-		}
+	u32 h_own = 0;
+	i64 v_5 = (i64)((u64)h_me * 16 + 16);
+	for (i64 h_i_1 = (i64)((u64)h_me * 16); h_i_1 < v_5; h_i_1++) {
+		h_own = h_own + GO_ONCE(h_table.a[GO_AT(h_i_1, 4096, 24)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 25)]) = h_own;
-	{
-		i64 h_step = ((i64)1);
-		GO_ORDERED for (; (h_step < ((i64)256)); h_step = ((i64)((u64)h_step * (u64)((i64)2)))) {
-			BARRIER();
-			u32 h_more = ((u32)0);
-			{
-				if ((h_me >= h_step)) {
-					h_more = GO_ONCE(h_part.a[GO_AT(((i64)((u64)h_me - (u64)h_step)), 256, 26)]);
-				}
-			}
-			BARRIER();
-			GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more);
+	i64 h_step = 1;
+	GO_ORDERED for (; h_step < 256; h_step = (i64)((u64)h_step * 2)) {
+		BARRIER();
+		u32 h_more = 0;
+		if (h_me >= h_step) {
+			h_more = GO_ONCE(h_part.a[GO_AT((i64)((u64)h_me - (u64)h_step), 256, 26)]);
 		}
+		BARRIER();
+		GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) = GO_ONCE(h_part.a[GO_AT(h_me, 256, 27)]) + h_more;
 	}
 	BARRIER();
-	u32 h_sum = (GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own);
-	{
-		i64 h_i_2 = ((i64)((u64)h_me * (u64)((i64)16)));
-		GO_ORDERED for (; (h_i_2 < ((i64)((u64)((i64)((u64)h_me * (u64)((i64)16))) + (u64)((i64)16)))); h_i_2 = (h_i_2 + ((i64)1))) {
-			u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
-			GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
-			h_sum = (h_sum + h_n);
-		}
+	u32 h_sum = GO_ONCE(h_part.a[GO_AT(h_me, 256, 28)]) - h_own;
+	i64 v_8 = (i64)((u64)h_me * 16 + 16);
+	GO_ORDERED for (i64 h_i_2 = (i64)((u64)h_me * 16); h_i_2 < v_8; h_i_2++) {
+		u32 h_n = GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 29)]);
+		GO_ONCE(h_table.a[GO_AT(h_i_2, 4096, 30)]) = h_sum;
+		h_sum = h_sum + h_n;
 	}
 	BARRIER();
-	{
-		if ((h_me < ((i64)16))) {
-			GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)h_me * (u64)((i64)256))), 4096, 31)]) - h_starts[GO_AT(((i64)((u64)((i64)((u64)h_me * (u64)((i64)BLOCKS(0)))) + (u64)((i64)BLOCK(0)))), h_starts_n, 31)]);
-		}
+	if (h_me < 16) {
+		GO_ONCE(h_first.a[GO_AT(h_me, 16, 31)]) = GO_ONCE(h_table.a[GO_AT((i64)((u64)h_me * 256), 4096, 31)]) - h_starts[GO_AT((i64)((u64)h_me * BLOCKS(0) + BLOCK(0)), h_starts_n, 31)];
 	}
 	BARRIER();
 	if (GO_APART) {
-		i64 h_i_3 = h_begin;
-		GO_ORDERED for (; (h_i_3 < h_end); h_i_3 = (h_i_3 + ((i64)1))) {
-			i64 v_7 = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift);
-			i64 h_d = v_7;
-			u32 h_at = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)256))) + (u64)h_me)), 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]));
-			GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)256))) + (u64)h_me)), 4096, 34)]) = (GO_ONCE(h_table.a[GO_AT(((i64)((u64)((i64)((u64)h_d * (u64)((i64)256))) + (u64)h_me)), 4096, 34)]) + ((u32)1));
+		GO_ORDERED for (i64 h_i_3 = h_begin; h_i_3 < h_end; h_i_3++) {
+			i64 h_d = f_digit(h_keys[GO_AT(h_i_3, h_keys_n, 32)], h_shift);
+			u32 h_at = GO_ONCE(h_table.a[GO_AT((i64)((u64)h_d * 256 + (u64)h_me), 4096, 33)]) - GO_ONCE(h_first.a[GO_AT(h_d, 16, 33)]);
+			i64 v_10 = (i64)((u64)h_d * 256 + (u64)h_me);
+			GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) = GO_ONCE(h_table.a[GO_AT(v_10, 4096, 34)]) + 1;
 			h_sorted[GO_AT(h_at, h_sorted_n, 35)] = h_keys[GO_AT(h_i_3, h_keys_n, 35)];
-			{
-				if ((h_values_n > ((i64)0))) {
-					h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
-				}
+			if (h_values_n > 0) {
+				h_sortedValues[GO_AT(h_at, h_sortedValues_n, 36)] = h_values[GO_AT(h_i_3, h_values_n, 36)];
 			}
 		}
 	}
@@ -682,13 +620,13 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 					sum += x[i]
 				}
 				part[me] = sum
-//line float64s_kernels.go:686
+//line float64s_kernels.go:624
 			}
 		}
 	}
 //line kernels.go:25
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:692
+//line float64s_kernels.go:630
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -698,12 +636,12 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 //line kernels.go:28
 						part[me] += part[me+half]
 					}
-//line float64s_kernels.go:702
+//line float64s_kernels.go:640
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:707
+//line float64s_kernels.go:645
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -713,7 +651,7 @@ func totalPhases(b *kernel.Block, x []T, sums grid.Out[T]) {
 				if me == 0 {
 					sums[int(b.Index[0])] = part[0]
 				}
-//line float64s_kernels.go:717
+//line float64s_kernels.go:655
 			}
 		}
 	}
@@ -746,13 +684,13 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					}
 				}
 				best[me], where[me] = v, index
-//line float64s_kernels.go:750
+//line float64s_kernels.go:688
 			}
 		}
 	}
 //line kernels.go:54
 	for half := threads / 2; half > 0; half /= 2 {
-//line float64s_kernels.go:756
+//line float64s_kernels.go:694
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				for tx := range min(int(b.Size[0]), max((half)-0, 0)) {
@@ -762,12 +700,12 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 					if me < half && wins(most != 0, best[me+half], where[me+half], best[me], where[me]) {
 						best[me], where[me] = best[me+half], where[me+half]
 					}
-//line float64s_kernels.go:766
+//line float64s_kernels.go:704
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:771
+//line float64s_kernels.go:709
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range min(int(b.Size[0]), max((min(0, int(^uint(0)>>2))+1)-0, 0)) {
@@ -777,7 +715,7 @@ func extremePhases(b *kernel.Block, most int32, x []T, indexes []int64, values g
 				if me == 0 {
 					values[int(b.Index[0])], at[int(b.Index[0])] = best[0], where[0]
 				}
-//line float64s_kernels.go:781
+//line float64s_kernels.go:719
 			}
 		}
 	}
@@ -815,7 +753,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					tile[i] = x[from+i]
 				}
-//line float64s_kernels.go:819
+//line float64s_kernels.go:757
 			}
 		}
 	}
@@ -830,13 +768,13 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					own += tile[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:834
+//line float64s_kernels.go:772
 			}
 		}
 	}
 //line kernels.go:98
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:840
+//line float64s_kernels.go:778
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count := int(b.Size[0])
@@ -849,7 +787,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					if me >= step {
 						more = part[me-step]
 					}
-//line float64s_kernels.go:853
+//line float64s_kernels.go:791
 					mores[tx] = more
 				}
 			}
@@ -865,12 +803,12 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 					_ = more
 //line kernels.go:105
 					part[me] += more
-//line float64s_kernels.go:869
+//line float64s_kernels.go:807
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:874
+//line float64s_kernels.go:812
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			for tx := range int(b.Size[0]) {
@@ -894,7 +832,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 						tile[i] = sum
 					}
 				}
-//line float64s_kernels.go:898
+//line float64s_kernels.go:836
 			}
 		}
 	}
@@ -907,7 +845,7 @@ func scanPhases(b *kernel.Block, exclusive int32, x []T, before []T, sums grid.O
 				for i := me; i < min(chunk, len(x)-from); i += threads {
 					sums[from+i] = tile[i]
 				}
-//line float64s_kernels.go:911
+//line float64s_kernels.go:849
 			}
 		}
 	}
@@ -931,7 +869,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 				for i := from + me; i < min(from+chunk, len(keys)); i += threads {
 					grid.AtomicAdd(&own[digit(keys[i], shift)], 1)
 				}
-//line float64s_kernels.go:935
+//line float64s_kernels.go:873
 			}
 		}
 	}
@@ -944,7 +882,7 @@ func countPhases(b *kernel.Block, shift uint32, keys []T, counts grid.Out[uint32
 //line kernels.go:142
 					counts[me*int(b.Grid[0])+int(b.Index[0])] = own[me]
 				}
-//line float64s_kernels.go:948
+//line float64s_kernels.go:886
 			}
 		}
 	}
@@ -1000,7 +938,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 				for i := begin; i < end; i++ {
 					table[digit(keys[i], shift)*threads+me]++
 				}
-//line float64s_kernels.go:1004
+//line float64s_kernels.go:942
 				begins[tx] = begin
 				ends[tx] = end
 			}
@@ -1019,14 +957,14 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					own += table[i]
 				}
 				part[me] = own
-//line float64s_kernels.go:1023
+//line float64s_kernels.go:961
 				owns[tx] = own
 			}
 		}
 	}
 //line kernels.go:168
 	for step := 1; step < threads; step *= 2 {
-//line float64s_kernels.go:1030
+//line float64s_kernels.go:968
 		for tz := range int(b.Size[2]) {
 			for ty := range int(b.Size[1]) {
 				count__ := int(b.Size[0])
@@ -1040,7 +978,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						if me >= step {
 							more = part[me-step]
 						}
-//line float64s_kernels.go:1044
+//line float64s_kernels.go:982
 						mores[tx] = more
 					}
 				}
@@ -1058,13 +996,13 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						_ = more
 //line kernels.go:175
 						part[me] += more
-//line float64s_kernels.go:1062
+//line float64s_kernels.go:1000
 					}
 				}
 			}
 		}
 	}
-//line float64s_kernels.go:1068
+//line float64s_kernels.go:1006
 	for tz := range int(b.Size[2]) {
 		for ty := range int(b.Size[1]) {
 			count____ := int(b.Size[0])
@@ -1081,7 +1019,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 					table[i] = sum
 					sum += n
 				}
-//line float64s_kernels.go:1085
+//line float64s_kernels.go:1023
 			}
 		}
 	}
@@ -1094,7 +1032,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 //line kernels.go:186
 					first[me] = table[me*threads] - starts[me*int(b.Grid[0])+int(b.Index[0])]
 				}
-//line float64s_kernels.go:1098
+//line float64s_kernels.go:1036
 			}
 		}
 	}
@@ -1120,7 +1058,7 @@ func scatterPhases(b *kernel.Block, shift uint32, keys []T, values []uint32, sta
 						sortedValues[at] = values[i]
 					}
 				}
-//line float64s_kernels.go:1124
+//line float64s_kernels.go:1062
 			}
 		}
 	}

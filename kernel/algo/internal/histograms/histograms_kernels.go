@@ -54,7 +54,7 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 		}
 		grid.RunTogether(blk, func(t grid.Thread) { uint32s(t, x, counts) })
 	}),
-}, Indexes: []string{"kernels.go:17", "kernels.go:28", "kernels.go:70", "kernels.go:72", "kernels.go:32", "kernels.go:78", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]kernel.Written{
+}, Indexes: []string{"kernels.go:17", "kernels.go:70", "kernels.go:72", "kernels.go:78", "kernels.go:28", "kernels.go:32", "kernels.go:43", "kernels.go:47", "kernels.go:58", "kernels.go:62"}, Kernels: map[string]kernel.Written{
 	"zero": {Code: "k_zero", Params: []string{"counts", "len(counts)"},
 		Footprint: kernel.Footprint{Cut: [3]bool{true, false, false}, Of: zeroFootprint}},
 	"uint8s": {Code: "k_uint8s", Params: []string{"x", "len(x)", "counts", "len(counts)"},
@@ -75,54 +75,49 @@ var kernels = kernel.New(kernel.Source{Name: "histograms", Go: kernel.Functions{
 	"kernels.go uint8s ad0b4a7e330aa8d8",
 	"kernels.go zero bed024ea8beb289f",
 }, Portable: `typedef struct { u32 a[1024]; } T_1024_u32;
-FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 #ifdef HALYARD_OPENCL
 #define GO_LOCAL LOCAL
 #else
 #define GO_LOCAL
 #endif
+FUNCTION i64 go_min_i64(i64 x, i64 y) { return y < x ? y : x; }
 
 KERNEL void k_zero(GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	if (GO_WHOLE(h_counts_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		h_counts[GO_AT(h_i_1, h_counts_n, 0)] = ((u32)0);
+		i64 h_i = (i64)INDEX(0);
+		h_counts[GO_AT(h_i, h_counts_n, 0)] = 0;
 	} else {
-		{
-			i64 h_i = ((i64)INDEX(0));
-			if ((h_i < h_counts_n)) {
-				h_counts[GO_AT(h_i, h_counts_n, 0)] = ((u32)0);
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i < h_counts_n) {
+			h_counts[GO_AT(h_i, h_counts_n, 0)] = 0;
 		}
 	}
 }
 
 FUNCTION void f_count(i64 h_v, GO_LOCAL T_1024_u32 *h_own, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
 	{
-		i32 v_1 = 2;
-		if (((h_v < ((i64)0)) || (h_v >= h_counts_n))) {
-			v_1 = 0;
+		i32 v_2 = 2;
+		if (h_v < 0 || h_v >= h_counts_n) {
+			v_2 = 0;
 		} else {
-			if ((h_counts_n <= ((i64)1024))) {
-				v_1 = 1;
-			} else {
+			if (h_counts_n <= 1024) {
+				v_2 = 1;
 			}
 		}
-		if (v_1 == 0) {
+		if (v_2 == 0) {
 		}
-		if (v_1 == 1) {
-			ATOMIC_ADD(&(*h_own).a[GO_AT(h_v, 1024, 2)], ((u32)1));
+		if (v_2 == 1) {
+			ATOMIC_ADD(&(*h_own).a[GO_AT(h_v, 1024, 1)], 1);
 		}
-		if (v_1 == 2) {
-			ATOMIC_ADD(&h_counts[GO_AT(h_v, h_counts_n, 3)], ((u32)1));
+		if (v_2 == 2) {
+			ATOMIC_ADD(&h_counts[GO_AT(h_v, h_counts_n, 2)], 1);
 		}
 	}
 }
 
 FUNCTION void f_add(u32 h_n, i64 h_i, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
-	{
-		if ((h_n > ((u32)0))) {
-			ATOMIC_ADD(&h_counts[GO_AT(h_i, h_counts_n, 5)], h_n);
-		}
+	if (h_n > 0) {
+		ATOMIC_ADD(&h_counts[GO_AT(h_i, h_counts_n, 3)], h_n);
 	}
 }
 
@@ -137,21 +132,22 @@ KERNEL void k_uint8s(const GLOBAL u8 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64 
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)8192)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 8192);
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)8192))), h_x_n)); h_i = (h_i + ((i64)256))) {
-			f_count(((i64)h_x[GO_AT(h_i, h_x_n, 1)]), &h_own, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i = (i64)((u64)h_i + 256)) {
+			f_count((i64)h_x[GO_AT(h_i, h_x_n, 4)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
+	i64 h_i_1 = h_me;
 	if (GO_APART) {
-		i64 h_i_1 = h_me;
-		GO_ORDERED for (; (h_i_1 < go_min_i64(((i64)1024), h_counts_n)); h_i_1 = (h_i_1 + ((i64)256))) {
-			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 4)]), h_i_1, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 = (i64)((u64)h_i_1 + 256)) {
+			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 5)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_int32s(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
@@ -165,21 +161,22 @@ KERNEL void k_int32s(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)8192)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 8192);
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)8192))), h_x_n)); h_i = (h_i + ((i64)256))) {
-			f_count(((i64)h_x[GO_AT(h_i, h_x_n, 6)]), &h_own, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i = (i64)((u64)h_i + 256)) {
+			f_count((i64)h_x[GO_AT(h_i, h_x_n, 6)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
+	i64 h_i_1 = h_me;
 	if (GO_APART) {
-		i64 h_i_1 = h_me;
-		GO_ORDERED for (; (h_i_1 < go_min_i64(((i64)1024), h_counts_n)); h_i_1 = (h_i_1 + ((i64)256))) {
+		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 = (i64)((u64)h_i_1 + 256)) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 7)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i64 h_counts_n GO_FAULTS) {
@@ -193,21 +190,22 @@ KERNEL void k_uint32s(const GLOBAL u32 *h_x, i64 h_x_n, GLOBAL u32 *h_counts, i6
 		}
 		BARRIER();
 	}
-	i64 h_me = ((i64)THREAD(0));
-	i64 h_from = ((i64)((u64)((i64)BLOCK(0)) * (u64)((i64)8192)));
+	i64 h_me = (i64)THREAD(0);
+	i64 h_from = (i64)(BLOCK(0) * 8192);
+	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		i64 h_i = ((i64)((u64)h_from + (u64)h_me));
-		GO_ORDERED for (; (h_i < go_min_i64(((i64)((u64)h_from + (u64)((i64)8192))), h_x_n)); h_i = (h_i + ((i64)256))) {
-			f_count(((i64)h_x[GO_AT(h_i, h_x_n, 8)]), &h_own, h_counts, h_counts_n GO_PASS);
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 8192), h_x_n); h_i = (i64)((u64)h_i + 256)) {
+			f_count((i64)h_x[GO_AT(h_i, h_x_n, 8)], &h_own, h_counts, h_counts_n GO_PASS);
 		}
 	}
 	BARRIER();
+	i64 h_i_1 = h_me;
 	if (GO_APART) {
-		i64 h_i_1 = h_me;
-		GO_ORDERED for (; (h_i_1 < go_min_i64(((i64)1024), h_counts_n)); h_i_1 = (h_i_1 + ((i64)256))) {
+		GO_ORDERED for (; h_i_1 < go_min_i64(1024, h_counts_n); h_i_1 = (i64)((u64)h_i_1 + 256)) {
 			f_add(GO_ONCE(h_own.a[GO_AT(h_i_1, 1024, 9)]), h_i_1, h_counts, h_counts_n GO_PASS);
 		}
 	}
+	GO_LOOPED
 }
 `})
 
@@ -346,7 +344,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:350
+//line histograms_kernels.go:348
 				}
 				{
 					at := at + 1
@@ -356,7 +354,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 					if i := x; true || i < len(counts) {
 						counts0[grid.At(at, i)] = 0
 					}
-//line histograms_kernels.go:360
+//line histograms_kernels.go:358
 				}
 			}
 			if at < count {
@@ -366,7 +364,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 				if i := x; true || i < len(counts) {
 					counts0[grid.At(at, i)] = 0
 				}
-//line histograms_kernels.go:370
+//line histograms_kernels.go:368
 			}
 			x = to - 1
 			continue
@@ -375,7 +373,7 @@ func zeroRow(r grid.Row, counts grid.Out[uint32]) {
 		if i := x; i < len(counts) {
 			counts[i] = 0
 		}
-//line histograms_kernels.go:379
+//line histograms_kernels.go:377
 	}
 }
 
@@ -396,7 +394,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:400
+//line histograms_kernels.go:398
 			}
 		}
 	}
@@ -409,7 +407,7 @@ func uint8sPhases(b *kernel.Block, x []uint8, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:413
+//line histograms_kernels.go:411
 			}
 		}
 	}
@@ -432,7 +430,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:436
+//line histograms_kernels.go:434
 			}
 		}
 	}
@@ -445,7 +443,7 @@ func int32sPhases(b *kernel.Block, x []int32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:449
+//line histograms_kernels.go:447
 			}
 		}
 	}
@@ -468,7 +466,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := from + me; i < min(from+chunk, len(x)); i += threads {
 					count(int(x[i]), own, counts)
 				}
-//line histograms_kernels.go:472
+//line histograms_kernels.go:470
 			}
 		}
 	}
@@ -481,7 +479,7 @@ func uint32sPhases(b *kernel.Block, x []uint32, counts []uint32) {
 				for i := me; i < min(bins, len(counts)); i += threads {
 					add(own[i], i, counts)
 				}
-//line histograms_kernels.go:485
+//line histograms_kernels.go:483
 			}
 		}
 	}
