@@ -487,11 +487,8 @@ func (b *batch) runApart(ctx context.Context, apart [][]text, devices []string) 
 var nests = regexp.MustCompile(`Code: "(\w+)",.* Nests: (\d+), NestsAt: "(.*?)"`)
 
 // vulkan writes the kernels of a text as modules of SPIR-V, with what a launch knows about them from the generated file.
-func (b *batch) vulkan(c string, generated []byte) error {
-	sum, all, err := codes(c)
-	if err != nil {
-		return err
-	}
+func (b *batch) vulkan(c string, translation *Output) error {
+	sum, all, generated := sumOf(c), translation.codes, translation.Go
 	file, err := os.Create(filepath.Join(b.dir, "vulkan.gob"))
 	if err != nil {
 		return err
@@ -542,7 +539,7 @@ func (b *batch) device(ctx context.Context, env []string, d string, kernels []te
 	if err := os.WriteFile(filepath.Join(b.dir, file), []byte(c), 0o600); err != nil {
 		return err
 	}
-	if err := b.vulkan(c, made.Go); err != nil {
+	if err := b.vulkan(c, made); err != nil {
 		return err
 	}
 	args := []string{"compile", d, file}

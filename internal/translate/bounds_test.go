@@ -128,7 +128,7 @@ func TestBounds(t *testing.T) {
 	dir := module(t, map[string]string{"kernels.go": wrongByOne, "main.go": wrongRunner})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	made, err := packages[0].Translate()
+	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	build := exec.Command("go", "build", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl cuda", "-o", "kernels", ".")

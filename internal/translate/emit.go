@@ -34,6 +34,7 @@ type Output struct {
 	Vulkan     []byte // the generated file with SPIR-V for devices of Vulkan
 	VulkanFile string // its path
 	Assembly   string // the modules in it, as text
+	codes      map[string]code
 
 	Loops []Loop // how the host runs each kernel
 
@@ -75,7 +76,7 @@ func (p *Package) Translate() (*Output, error) {
 	if err := p.generate(made, ptx, g.made, g.launchers, g.sites, sources); err != nil {
 		return nil, err
 	}
-	if made.Vulkan, made.Assembly, err = p.vulkan(c, g.made); err != nil {
+	if made.Vulkan, made.Assembly, made.codes, err = p.vulkan(c, g); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {

@@ -99,7 +99,7 @@ func check(err error) {
 `})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	made, err := packages[0].Translate()
+	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	run := exec.Command("go", "run", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl", ".")

@@ -72,7 +72,7 @@ func translatedWith(imp types.Importer, src string) (*Output, error) {
 	if len(bad) > 0 {
 		return nil, bad
 	}
-	return check(fset, "p", []*ast.File{file}, imp).Translate()
+	return withModules(check(fset, "p", []*ast.File{file}, imp)).Translate()
 }
 
 // module writes a module with one package, and returns its folder. It can import this module's
@@ -119,7 +119,7 @@ func TestGeneratedFileCompletesThePackage(t *testing.T) {
 		packages, err := Load(t.Context(), dir, ".")
 		require.NoError(t, err)
 		require.Len(t, packages, 1)
-		made, err := packages[0].Translate()
+		made, err := withModules(packages[0]).Translate()
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(dir, "p_kernels.go"), made.File)
 		assert.True(t, bytes.HasPrefix(made.Go, []byte(generatedBy+"\n\npackage p\n")))
@@ -184,7 +184,7 @@ func generated(t *testing.T, dir string) *Output {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := packages[0].Translate()
+	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	return made
@@ -235,7 +235,7 @@ func TestMarksThatWouldBeIgnored(t *testing.T) {
 		dir := module(t, map[string]string{c.file: c.src, "own.go": "package p\n\n//go:build is what this comment is about\nvar own = 1\n"})
 		packages, err := Load(t.Context(), dir, ".")
 		if err == nil && len(packages) > 0 {
-			_, err = packages[0].Translate()
+			_, err = withModules(packages[0]).Translate()
 		}
 		switch c.want {
 		case "":
@@ -260,7 +260,7 @@ func TestHelpersThatSomeBuildsLeaveOut(t *testing.T) {
 		"two_linux.go": "package p\n\nfunc two() int32 { return 2 }\n"})
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
-	_, err = packages[0].Translate()
+	_, err = withModules(packages[0]).Translate()
 	assert.ErrorContains(t, err, "k.go:7:9: two is in a file that some builds leave out")
 }
 
@@ -282,7 +282,7 @@ func TestOrphans(t *testing.T) {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := packages[0].Translate()
+	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	assert.Equal(t, &Output{Orphans: []string{filepath.Join(dir, "p_kernels.go")}}, made)
 
@@ -313,7 +313,7 @@ func k(t grid.Thread, x []float32) {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := packages[0].Translate()
+	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(u64 h_seed, i64 h_stream\)`, made.C)
 	assert.Regexp(t, `FUNCTION T_Rand f_New(_1)?\(u64 h_seed\)`, made.C)

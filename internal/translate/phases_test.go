@@ -188,7 +188,7 @@ func TestPhases(t *testing.T) {
 	packages, err := Load(t.Context(), dir, ".")
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
-	made, err := packages[0].Translate()
+	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
 	require.NoError(t, os.WriteFile(made.SIMDFile, made.SIMD, 0o600))

@@ -70,6 +70,48 @@ func modules(c string, mode checks) (made map[string]spirvModule, lacks map[stri
 	return made, lacks, nil
 }
 
+// Entry is a kernel that [Package.Modules] makes modules of.
+type Entry struct {
+	Kernel string // its name in Go
+	Name   string // that of the entry point
+	Loops  bool   // it has loops that a device may end
+}
+
+// Modules are those of a kernel.
+type Modules struct {
+	Plain, Checked *build.Module // the second reports indexes out of range
+	Watched        *build.Module // reports whether the device has ended a loop; nil if it cannot
+}
+
+// made returns the kernels of a package by their names in C, from [Package.Modules].
+func (p *Package) made(g *program) (map[string]code, error) {
+	var entries []Entry
+	for _, f := range g.made {
+		entries = append(entries, Entry{f.decl.Name.Name, f.c, f.looped.most != nil})
+	}
+	all, err := p.Modules(p, g.sites, entries)
+	if err != nil {
+		return nil, err
+	}
+	kernels := map[string]code{}
+	module := func(m *build.Module) (made spirvModule) {
+		if m == nil {
+			return made
+		}
+		made.words = m.Words()
+		for _, n := range vulkanNeeds {
+			if m.Needs(n.capability) {
+				made.needs = append(made.needs, n.feature)
+			}
+		}
+		return made
+	}
+	for i, m := range all {
+		kernels[entries[i].Name] = code{plain: module(m.Plain), watched: module(m.Watched), checked: module(m.Checked)}
+	}
+	return kernels, nil
+}
+
 // vulkanNeeds are the features that not every device has, with the words for what uses them.
 var vulkanNeeds = []struct {
 	capability     uint32
@@ -111,15 +153,27 @@ func codes(c string) (sum string, kernels map[string]code, err error) {
 	for name, why := range lacks {
 		kernels[name] = code{lacks: why.Error()}
 	}
+	return sumOf(c), kernels, nil
+}
+
+// sumOf returns the sum of a text.
+func sumOf(c string) string {
 	whole := sha256.Sum256([]byte(c))
-	return hex.EncodeToString(whole[:8]), kernels, nil
+	return hex.EncodeToString(whole[:8])
 }
 
 // vulkan returns the file that gives the program its kernels for devices of Vulkan, and their modules as text.
-func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly string, err error) {
-	sum, all, err := codes(c)
+func (p *Package) vulkan(c string, g *program) (file []byte, assembly string, all map[string]code, err error) {
+	kernels := g.made
+	var sum string
+	if p.Modules != nil {
+		sum = sumOf(c)
+		all, err = p.made(g)
+	} else {
+		sum, all, err = codes(c)
+	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
 	var b, text strings.Builder
 	fmt.Fprintf(&b, "%s\n\n//go:build vulkan\n\npackage %s\n\nimport \"github.com/go-halyard/halyard/kernel\"\n\n", generatedBy, p.Name)
@@ -148,9 +202,9 @@ func (p *Package) vulkan(c string, kernels []*function) (file []byte, assembly s
 	b.WriteString("\t})\n}\n")
 	file, err = format.Source([]byte(b.String()))
 	if err != nil {
-		return nil, "", fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
+		return nil, "", nil, fmt.Errorf("the generated file is not valid Go, which is a bug of halyard kernels: %w", err)
 	}
-	return file, text.String(), nil
+	return file, text.String(), all, nil
 }
 
 // use says where the kernel first uses what a capability is for; if that is not known, where the kernel is.

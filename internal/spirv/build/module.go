@@ -224,6 +224,13 @@ func (c *Code) Op(op spirv.Op, typ spirv.ID, args ...uint32) spirv.ID {
 	return id
 }
 
+// As is Op with a result that has been asked for before.
+func (c *Code) As(op spirv.Op, typ, id spirv.ID, args ...uint32) {
+	if !c.Dead {
+		c.body = spirv.Put(c.body, op, append([]uint32{typ, id}, args...)...)
+	}
+}
+
 // Early is Op at the beginning of the function, behind its variables.
 func (c *Code) Early(op spirv.Op, typ spirv.ID, args ...uint32) spirv.ID {
 	id := c.m.ID()

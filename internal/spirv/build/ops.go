@@ -19,6 +19,8 @@ const (
 	OpFunctionParameter     spirv.Op = 55
 	OpStore                 spirv.Op = 62
 	OpCompositeExtract      spirv.Op = 81
+	OpCompositeInsert       spirv.Op = 82
+	OpCopyObject            spirv.Op = 83
 	OpConvertFToU           spirv.Op = 109
 	OpConvertFToS           spirv.Op = 110
 	OpConvertSToF           spirv.Op = 111
@@ -38,6 +40,8 @@ const (
 	OpSDiv                  spirv.Op = 135
 	OpFDiv                  spirv.Op = 136
 	OpUMod                  spirv.Op = 137
+	OpLogicalEqual          spirv.Op = 164
+	OpLogicalNotEqual       spirv.Op = 165
 	OpLogicalOr             spirv.Op = 166
 	OpLogicalAnd            spirv.Op = 167
 	OpLogicalNot            spirv.Op = 168

@@ -84,7 +84,8 @@ var names = map[spirv.Op]string{
 	OpSpecConstantComposite: "SpecConstantComposite", spirv.OpFunction: "Function", OpFunctionParameter: "FunctionParameter",
 	spirv.OpFunctionEnd: "FunctionEnd", spirv.OpFunctionCall: "FunctionCall", spirv.OpVariable: "Variable", spirv.OpLoad: "Load", OpStore: "Store",
 	spirv.OpAccessChain: "AccessChain", spirv.OpDecorate: "Decorate", spirv.OpMemberDecorate: "MemberDecorate",
-	spirv.OpCompositeConstruct: "CompositeConstruct", OpCompositeExtract: "CompositeExtract", OpConvertFToU: "ConvertFToU",
+	spirv.OpCompositeConstruct: "CompositeConstruct", OpCompositeExtract: "CompositeExtract", OpCompositeInsert: "CompositeInsert",
+	OpCopyObject: "CopyObject", OpLogicalEqual: "LogicalEqual", OpLogicalNotEqual: "LogicalNotEqual", OpConvertFToU: "ConvertFToU",
 	OpConvertFToS: "ConvertFToS", OpConvertSToF: "ConvertSToF", OpConvertUToF: "ConvertUToF", OpUConvert: "UConvert",
 	OpSConvert: "SConvert", OpFConvert: "FConvert", OpBitcast: "Bitcast", OpSNegate: "SNegate", OpFNegate: "FNegate", spirv.OpIAdd: "IAdd",
 	OpFAdd: "FAdd", OpISub: "ISub", OpFSub: "FSub", OpIMul: "IMul", OpFMul: "FMul", OpUDiv: "UDiv", OpSDiv: "SDiv", OpFDiv: "FDiv",
@@ -112,6 +113,6 @@ var operands = map[spirv.Op]string{
 	OpTypeRuntimeArray: "ri", spirv.OpTypeStruct: "rI", spirv.OpTypePointer: "rli", OpTypeFunction: "rI", OpConstantTrue: "tr",
 	OpConstantFalse: "tr", spirv.OpConstant: "trL", OpConstantNull: "tr", OpSpecConstant: "trL", spirv.OpFunction: "trli",
 	OpFunctionParameter: "tr", spirv.OpFunctionEnd: "", spirv.OpVariable: "trlI", spirv.OpLoad: "triL", OpStore: "iiL", spirv.OpDecorate: "iL",
-	spirv.OpMemberDecorate: "iL", OpCompositeExtract: "triL", OpControlBarrier: "iii", OpLoopMerge: "iil", OpSelectionMerge: "il",
+	spirv.OpMemberDecorate: "iL", OpCompositeExtract: "triL", OpCompositeInsert: "triiL", OpControlBarrier: "iii", OpLoopMerge: "iil", OpSelectionMerge: "il",
 	OpLabel: "r", OpBranch: "i", OpBranchConditional: "iiiL", OpSwitch: "iiL", OpReturn: "", OpReturnValue: "i", OpUnreachable: "",
 }

@@ -1,6 +1,6 @@
 //go:build vulkan
 
-package translate
+package vulkan
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -16,34 +17,57 @@ import (
 
 	_ "github.com/go-halyard/halyard/backends/vulkan"
 	"github.com/go-halyard/halyard/hal"
+	"github.com/go-halyard/halyard/internal/translate"
 )
 
 // roundedText has a quotient and a root for each thread.
-const roundedText = `KERNEL void k_rounded(GLOBAL f32 *x, i64 n, GLOBAL f32 *y, GLOBAL f32 *quotient, GLOBAL f32 *root) {
-	i64 i = (i64)INDEX(0);
-	if (i < n) {
-		quotient[i] = x[i] / y[i];
-		root[i] = sqrt(x[i]);
+const roundedText = `package p
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/kernel/grid"
+)
+
+//halyard:kernel
+func rounded(t grid.Thread, x, y, quotient, root []float32) {
+	if i := t.Global(0); i < len(x) {
+		quotient[i] = x[i] / y[i]
+		root[i] = float32(math.Sqrt(float64(x[i])))
 	}
 }
 `
 
-// wrongText takes the place of the driver's quotient and root. They are off by so many units in the last place.
-const wrongText = `FUNCTION f32 vk_wrong(f32 x) { return x == 0 ? x : BITS_F32(F32_BITS(x) + (u32)(%d)); }
-FUNCTION f32 vk_wrong_quotient(f32 x, f32 y) { return vk_wrong(GO_QUOTIENT(x, y)); }
-FUNCTION f32 vk_wrong_root(f32 x) { return vk_wrong(GO_ROOT(x)); }
+// wrongText returns what the driver gives with an error of so many units in the last place.
+const wrongText = `
+func wrong(x float32) float32 {
+	if x != 0 {
+		x = math.Float32frombits(math.Float32bits(x) + uint32(%d&0xffffffff))
+	}
+	return x
+}
 `
 
 // Quotients and roots of float32 are those of Go on each device, also where a driver's own are wrong by several units in the last place.
 func TestRoundedQuotientsAndRoots(t *testing.T) {
 	x, y := roundedInputs(1 << 20)
-	t.Run("the driver's, if they are known to be right", func(t *testing.T) { roundedOn(t, mathText, x, y) })
+	p := rounding(t)
+	same := func(text string) string { return text }
+	t.Run("the driver's, if they are known to be right", func(t *testing.T) { roundedOn(t, p, same, x, y) })
 	t.Setenv("HALYARD_VULKAN_WITHOUT", "roundedDivision")
-	t.Run("the driver's, corrected", func(t *testing.T) { roundedOn(t, mathText, x, y) })
+	t.Run("the driver's, corrected", func(t *testing.T) { roundedOn(t, p, same, x, y) })
 	for _, off := range []int{-30, -3, -2, -1, 0, 1, 2, 3, 30} {
 		t.Run(fmt.Sprintf("off by %d", off), func(t *testing.T) {
-			wrong := strings.NewReplacer("GO_QUOTIENT(", "vk_wrong_quotient(", "GO_ROOT(", "vk_wrong_root(").Replace(mathText)
-			roundedOn(t, fmt.Sprintf(wrongText, off)+wrong, x, y)
+			roundedOn(t, p, func(text string) string {
+				if !strings.Contains(text, "func Quotient32") {
+					return text
+				}
+				for _, own := range []string{"1 / float32(int32(q))", "float32(math.Sqrt(float64(float32(int32(p)) * 8388608)))", "float32(r) / float32(2*z)"} {
+					require.Contains(t, text, own)
+					text = strings.Replace(text, own, "wrong("+own+")", 1)
+				}
+				return text + fmt.Sprintf(wrongText, off)
+			}, x, y)
 		})
 	}
 }
@@ -88,14 +112,27 @@ func roundedInputs(n int) (x, y []float32) {
 	return x, y
 }
 
-// roundedOn compares quotients and roots on each device of Vulkan with those of Go.
-func roundedOn(t *testing.T, text string, x, y []float32) {
-	p, err := parseC(text+roundedText, reportsNothing)
+// rounding returns a package with the kernel.
+func rounding(t *testing.T) *translate.Package {
+	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	e, err := p.spirvOf("k_rounded")
+	dir, err := os.MkdirTemp(root, "rounding") // in this module, whose packages it imports
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.go"), []byte(roundedText), 0o600))
+	packages, err := translate.Load(t.Context(), dir, ".")
+	require.NoError(t, err)
+	return packages[0]
+}
+
+// roundedOn compares quotients and roots on each device of Vulkan with those of Go.
+func roundedOn(t *testing.T, p *translate.Package, changed func(text string) string, x, y []float32) {
+	lacking, err := built(changed)
+	require.NoError(t, err)
+	made, err := modules(p, nil, []translate.Entry{{Kernel: "rounded", Name: "k_rounded"}}, lacking)
 	require.NoError(t, err)
 	var code []byte
-	for _, w := range e.m.Words() {
+	for _, w := range made[0].Plain.Words() {
 		code = binary.NativeEndian.AppendUint32(code, w)
 	}
 	infos, err := hal.Devices(t.Context()) // an error if there is none
@@ -127,14 +164,11 @@ func roundedOnDevice(t *testing.T, name string, code []byte, x, y []float32) {
 	quotient, root := make([]float32, n), make([]float32, n)
 	var args []hal.Arg
 	var mems []*hal.Memory
-	for i, v := range [][]float32{x, y, quotient, root} {
+	for _, v := range [][]float32{x, y, quotient, root} {
 		mem, err := dev.Alloc(hal.KindDevice, uint64(4*n), 0)
 		require.NoError(t, err)
 		require.NoError(t, s.CopyIn(mem.All(), bytes(v)))
-		mems, args = append(mems, mem), append(args, hal.At(mem.All()))
-		if i == 0 {
-			args = append(args, hal.Value(int64(n)))
-		}
+		mems, args = append(mems, mem), append(args, hal.At(mem.All()), hal.Value(int64(n)))
 	}
 	require.NoError(t, s.Launch(k, hal.Over(n), args...))
 	require.NoError(t, s.CopyOut(bytes(quotient), mems[2].All()))

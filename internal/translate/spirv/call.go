@@ -1,0 +1,217 @@
+package spirv
+
+import (
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// call prints a call, and returns its results.
+func (f *function) call(v *ir.Value) []isa.ID {
+	f.looped = true
+	for _, p := range v.Call.Params {
+		if p.Type.Memory() {
+			return f.writtenOut(v)
+		}
+	}
+	return f.results(v.Call, f.function(v.Call, f.driver), f.exprs(v.Args))
+}
+
+// results calls a function of the module.
+func (f *function) results(g *ir.Function, id isa.ID, args []isa.ID) []isa.ID {
+	result := g.Result()
+	all := f.c.Op(isa.OpFunctionCall, f.emitter.value(result), append([]isa.ID{id}, args...)...)
+	if result == nil || result.Kind != ir.Tuple {
+		return []isa.ID{all}
+	}
+	var each []isa.ID
+	for i, r := range result.Fields {
+		each = append(each, f.c.Op(build.OpCompositeExtract, f.emitter.value(r.Type), all, uint32(i)))
+	}
+	return each
+}
+
+// function returns a function without parameters that refer to memory, which a module has once. driver says that it is one of package vulkan.
+func (e *emitter) function(g *ir.Function, driver bool) isa.ID {
+	if e.functions[g] != 0 {
+		return e.functions[g]
+	}
+	var types []isa.ID
+	for _, p := range g.Params {
+		types = append(types, e.value(p.Type))
+	}
+	code, given := e.m.Function(e.value(g.Result()), types...)
+	e.functions[g] = code.ID
+	in := e.begin(g, code)
+	in.driver = driver
+	for i, p := range g.Params {
+		in.frame.params = append(in.frame.params, param{value: given[i], place: in.keptParam(p, given[i])})
+	}
+	in.region(g.Body)
+	switch {
+	case len(g.Results) == 0:
+		code.Do(build.OpReturn)
+	default:
+		code.Do(build.OpUnreachable)
+	}
+	code.End()
+	e.m.Name(code.ID, g.Name)
+	return code.ID
+}
+
+// keptParam returns a variable with the value of a parameter whose elements are read by an index, or nil.
+func (f *function) keptParam(p *ir.Param, value isa.ID) *place {
+	if !f.stays(f.frame.f).params[p] {
+		return nil
+	}
+	at := f.variable(p.Type)
+	f.store(at, value)
+	return at
+}
+
+// writtenOut prints the statements of a function where it is called.
+func (f *function) writtenOut(v *ir.Value) []isa.ID {
+	g := v.Call
+	in := newFrame(g)
+	in.inlined = true
+	for _, a := range v.Args {
+		switch {
+		case a.Op == ir.Address:
+			in.params = append(in.params, param{place: f.at(a.Place, f.indexes(a.Place))})
+		case a.Type.Memory():
+			in.params = append(in.params, f.frame.params[a.Param.Index])
+		default:
+			in.params = append(in.params, param{value: f.expr(a)})
+		}
+	}
+	from := f.frame
+	f.frame = in
+	defer func() { f.frame = from }()
+	for i, p := range g.Params {
+		if !p.Type.Memory() {
+			in.params[i].place = f.keptParam(p, in.params[i].value)
+		}
+	}
+	returns := 0
+	g.Body.Visit(func(s *ir.Stmt) {
+		if s.Do == ir.Return {
+			returns++
+		}
+	}, nil)
+	last := len(g.Body.List) - 1
+	if returns == 0 || returns == 1 && g.Body.List[last].Do == ir.Return {
+		f.region(g.Body)
+		return in.results
+	}
+	for _, t := range g.Results {
+		in.at = append(in.at, f.variable(t))
+	}
+	in.around = &construct{}
+	f.within(in.around, func() { f.region(g.Body) })
+	for _, at := range in.at {
+		in.results = append(in.results, f.load(at))
+	}
+	return in.results
+}
+
+// returns ends the function, or what is printed of one where it is called.
+func (f *function) returns(s *ir.Stmt) {
+	in := f.frame
+	results := f.exprs(s.Values)
+	switch {
+	case in.around != nil:
+		for i, at := range in.at {
+			f.store(at, results[i])
+		}
+		f.leave(in.around, false)
+	case in.inlined:
+		in.results = results
+	case len(results) == 0:
+		f.end()
+	case len(results) == 1:
+		f.c.Do(build.OpReturnValue, results[0])
+	default:
+		f.c.Do(build.OpReturnValue, f.c.Op(isa.OpCompositeConstruct, f.emitter.value(in.f.Result()), results...))
+	}
+}
+
+// end ends a function without results.
+func (f *function) end() {
+	if f.frame.f.Kernel && f.Loops && f.looped && f.Reports != Nothing {
+		f.askRounds()
+	}
+	f.c.Do(build.OpReturn)
+}
+
+// atomics are the atomic operations: on integers with a sign, and on those without.
+var atomics = map[string][2]isa.Op{
+	"Add": {build.OpAtomicIAdd, build.OpAtomicIAdd}, "Min": {build.OpAtomicSMin, build.OpAtomicUMin}, "Max": {build.OpAtomicSMax, build.OpAtomicUMax},
+	"And": {build.OpAtomicAnd, build.OpAtomicAnd}, "Or": {build.OpAtomicOr, build.OpAtomicOr}, "Xor": {build.OpAtomicXor, build.OpAtomicXor},
+	"Exchange": {build.OpAtomicExchange, build.OpAtomicExchange}, "CompareExchange": {build.OpAtomicCompareExchange, build.OpAtomicCompareExchange},
+}
+
+// atomic prints an atomic operation. Those on floats are made of operations on their bits.
+func (f *function) atomic(v *ir.Value) isa.ID {
+	t := v.Type
+	indexes := f.indexes(v.Place)
+	args := f.exprs(v.Args)
+	p := f.at(v.Place, indexes)
+	if t.Bits() == 64 {
+		f.m.Need(build.Int64Atomics)
+	}
+	bits, word := t, f.m.Int(t.Bits())
+	at := f.pointer(p)
+	if t.Float() {
+		bits = ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[t.Bits()])
+		if p.storage == isa.PhysicalStorage {
+			at = f.c.Op(build.OpBitcast, f.m.Pointer(p.storage, word), at)
+		}
+		if v.Of != "Exchange" && v.Of != "CompareExchange" {
+			return f.combined(v, at, args[0])
+		}
+		for i := range args {
+			args[i] = f.c.Op(build.OpBitcast, word, args[i])
+		}
+	}
+	op := atomics[v.Of][1]
+	if t.Signed() {
+		op = atomics[v.Of][0]
+	}
+	was := f.atomically(op, bits, at, args...)
+	if t.Float() {
+		return f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), was))
+	}
+	return was
+}
+
+func (f *function) atomically(op isa.Op, t *ir.Type, at isa.ID, args ...isa.ID) isa.ID {
+	const device, relaxed = 1, 0
+	list := []uint32{at, f.m.Const(32, device), f.m.Const(32, relaxed)}
+	if op == build.OpAtomicCompareExchange {
+		list = append(list, f.m.Const(32, relaxed), args[1], args[0])
+	} else {
+		list = append(list, args[0])
+	}
+	return f.c.Op(op, f.emitter.value(t), list...)
+}
+
+// combined prints an atomic operation on a float as a loop of exchanges. The first guesses that there is 0, and reads what there is.
+func (f *function) combined(v *ir.Value, at, arg isa.ID) isa.ID {
+	t, bits := v.Type, ir.Basic(map[int]ir.Kind{32: ir.U32, 64: ir.U64}[v.Type.Bits()])
+	word, op := f.m.Int(t.Bits()), map[string]ir.Op{"Add": ir.Add, "Min": ir.Min, "Max": ir.Max}[v.Of]
+	l := f.enter(nil)
+	next := f.m.ID()
+	was := f.phi(word, f.m.Const(t.Bits(), 0), next, l)
+	f.test(l, 0)
+	old := f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), was))
+	made := f.c.Op(build.OpBitcast, word, f.floats(op, t, old, arg))
+	const device, relaxed = 1, 0
+	scope, order := f.m.Const(32, device), f.m.Const(32, relaxed)
+	f.c.As(build.OpAtomicCompareExchange, f.emitter.value(bits), next, at, scope, order, order, made, was)
+	same := f.c.Op(build.OpIEqual, f.m.Bool(), next, was)
+	f.next(l)
+	l.reached = true
+	f.c.Do(build.OpBranchConditional, same, l.merge, l.header)
+	f.after(l)
+	return f.unknown(t, f.c.Op(build.OpBitcast, f.emitter.value(t), next))
+}

@@ -1,0 +1,25 @@
+// Package spirv prints kernels as modules of SPIR-V for Vulkan, from package ir. Each kernel is a module of its own, so one that needs float64 does not
+// keep others from a device without it.
+//
+//   - module.go makes a module, and has the kernel's parameters.
+//   - type.go has types, in variables and in buffers.
+//   - statement.go prints statements. Blocks are structured. What leaves several loops or switches at once sets a flag, at which each of them looks.
+//   - switch.go prints switches. One of integers is an OpSwitch. Long lists of other conditions stand one after the other, so they nest nothing.
+//   - value.go prints values, integer.go and float.go operations on numbers, place.go what is in memory.
+//   - call.go prints calls. There are no pointers but addresses of buffers, so a function with a parameter that refers to memory is printed where it is
+//     called. math.go prints functions of Go's packages for mathematics.
+//   - share.go is a pass: it adds the statements that set shared memory to zero.
+//   - report.go prints what a module reports: indexes out of range, and whether the device still runs loops.
+//   - quirk.go has the rules that are there because of a driver, each with its reason.
+//
+// Numbers of 8 and 16 bits are computed with as numbers of 32 bits, and need a device's support for them only in memory. A bound value is a result of
+// SPIR-V; a local is a variable.
+//
+// Functions that Vulkan lacks are written in Go, in package vulkan. Package build makes their representation, and a module has those that its kernel
+// calls: see [Options]. So they are compiled as what a kernel calls is, and can be compared with package math on the host.
+//
+// # Where things go
+//
+// A new statement: a case in statement.go. A new operation: value.go, with a function beside its like. A new function of package math: one in package
+// vulkan, with the name in Go; nothing here. A new quirk: a rule in quirk.go, called where the operation is printed.
+package spirv

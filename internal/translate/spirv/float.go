@@ -1,0 +1,164 @@
+package spirv
+
+import (
+	"fmt"
+
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// float prints an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
+func (f *function) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
+	id := f.c.Op(op, typ, args...)
+	if !f.c.Dead {
+		f.m.Decorate(id, build.NoContraction)
+	}
+	return id
+}
+
+// floats prints an operation on two floats of a type.
+func (f *function) floats(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+	typ := f.emitter.value(t)
+	switch op {
+	case ir.Min, ir.Max:
+		return f.extreme(op, t, x, y)
+	case ir.Div:
+		if t.Kind == ir.F32 {
+			return f.quotient32(x, y)
+		}
+	}
+	return f.float(map[ir.Op]isa.Op{ir.Add: build.OpFAdd, ir.Sub: build.OpFSub, ir.Mul: build.OpFMul, ir.Div: build.OpFDiv}[op], typ, x, y)
+}
+
+// extreme prints min or max. A NaN wins, and -0 is less than 0.
+func (f *function) extreme(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+	typ, word := f.emitter.value(t), f.m.Int(t.Bits())
+	choose := func(cond, yes, no isa.ID) isa.ID { return f.c.Op(build.OpSelect, typ, cond, yes, no) }
+	is := func(op ir.Op, x, y isa.ID) isa.ID { return f.compare(op, t, x, y) }
+	bits, wins := build.OpBitwiseOr, ir.Lt // of equal numbers only zeros have different bits
+	if op == ir.Max {
+		bits, wins = build.OpBitwiseAnd, ir.Gt
+	}
+	both := f.c.Op(build.OpBitcast, typ, f.c.Op(bits, word, f.c.Op(build.OpBitcast, word, x), f.c.Op(build.OpBitcast, word, y)))
+	other := choose(is(wins, y, x), y, choose(is(ir.Eq, x, y), both, x))
+	return choose(is(ir.Ne, x, x), x, choose(is(ir.Ne, y, y), y, other))
+}
+
+// negative returns a float or a complex number with the other sign.
+func (f *function) negative(t *ir.Type, x isa.ID) isa.ID {
+	if t.Complex() {
+		re, im := f.split(t, x)
+		re = f.negative(t.Part(), re)
+		return f.complex(t, re, f.negative(t.Part(), im))
+	}
+	return f.float(build.OpFNegate, f.emitter.value(t), x)
+}
+
+// complex returns a complex number of its parts.
+func (f *function) complex(t *ir.Type, re, im isa.ID) isa.ID {
+	return f.c.Op(isa.OpCompositeConstruct, f.emitter.value(t), re, im)
+}
+
+func (f *function) split(t *ir.Type, x isa.ID) (re, im isa.ID) {
+	typ := f.m.Float(t.Part().Bits())
+	re = f.c.Op(build.OpCompositeExtract, typ, x, 0)
+	return re, f.c.Op(build.OpCompositeExtract, typ, x, 1)
+}
+
+// complexes prints an operation on two complex numbers. Products and quotients of complex64 are computed in float64 and rounded at the end, as Go does.
+func (f *function) complexes(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+	part, wide := t.Part(), ir.Basic(ir.F64)
+	a, b := f.split(t, x)
+	c, d := f.split(t, y)
+	if op == ir.Add || op == ir.Sub {
+		re := f.floats(op, part, a, c)
+		return f.complex(t, re, f.floats(op, part, b, d))
+	}
+	for _, n := range []*isa.ID{&a, &b, &c, &d} {
+		*n = f.refloated(*n, part, wide)
+	}
+	var re, im isa.ID
+	if op == ir.Mul {
+		times := func(x, y isa.ID) isa.ID { return f.floats(ir.Mul, wide, x, y) }
+		re = f.floats(ir.Sub, wide, times(a, c), times(b, d))
+		im = f.floats(ir.Add, wide, times(a, d), times(b, c))
+	} else {
+		q := f.lacking("ComplexQuotient", a, b, c, d)
+		re, im = q[0], q[1]
+	}
+	re = f.refloated(re, wide, part)
+	return f.complex(t, re, f.refloated(im, wide, part))
+}
+
+// refloated returns a float in another type of floats.
+func (f *function) refloated(id isa.ID, from, to *ir.Type) isa.ID {
+	if from.Kind == to.Kind {
+		return id
+	}
+	return f.float(build.OpFConvert, f.emitter.value(to), id)
+}
+
+// convert returns a number in another type.
+func (f *function) convert(v *ir.Value, to *ir.Type) isa.ID {
+	from, typ := v.Type, f.emitter.value(to)
+	if to.Kind == ir.F32 {
+		if id := f.single(v); id != 0 {
+			return id
+		}
+	}
+	switch x := f.expr(v); {
+	case from.Integer() && to.Integer():
+		return f.resized(x, from, to)
+	case to.Complex():
+		re, im := f.split(from, x)
+		re = f.refloated(re, from.Part(), to.Part())
+		return f.complex(to, re, f.refloated(im, from.Part(), to.Part()))
+	case from.Float() && to.Float():
+		return f.refloated(x, from, to)
+	case from.Float():
+		return f.cut(x, from, to)
+	case from.Signed():
+		return f.unknown(to, f.float(build.OpConvertSToF, typ, x))
+	default:
+		return f.unknown(to, f.float(build.OpConvertUToF, typ, x))
+	}
+}
+
+// cut converts a float to an integer. If the integer cannot hold it, the result is that of Go on amd64.
+func (f *function) cut(x isa.ID, from, to *ir.Type) isa.ID {
+	i32, i64, u64 := ir.Basic(ir.I32), ir.Basic(ir.I64), ir.Basic(ir.U64)
+	switch {
+	case to.Bits() < 32:
+		return f.resized(f.cutWithin(x, from, i32), i32, to)
+	case to.Kind == ir.U32:
+		return f.resized(f.cutWithin(x, from, i64), i64, to)
+	case to.Signed():
+		return f.cutWithin(x, from, to)
+	}
+	return f.helper(fmt.Sprint("cut ", from.Kind, " ", u64.Kind), f.m.Int(64), []isa.ID{f.emitter.value(from)}, func(g *function, args []isa.ID) {
+		word, edge := g.m.Int(64), g.m.ConstFloat(from.Bits(), 1<<63)
+		low := g.cutWithin(args[0], from, i64)
+		high := g.cutWithin(g.floats(ir.Sub, from, args[0], edge), from, i64)
+		high = g.c.Op(build.OpBitwiseOr, word, high, g.m.Const(64, 1<<63))
+		less := g.compare(ir.Lt, from, args[0], edge)
+		g.c.Do(build.OpReturnValue, g.c.Op(build.OpSelect, word, less, low, high))
+	}, x)
+}
+
+// cutWithin converts a float to an int32 or an int64: to the lowest if that cannot hold it.
+func (f *function) cutWithin(x isa.ID, from, to *ir.Type) isa.ID {
+	typ := f.emitter.value(to)
+	return f.helper(fmt.Sprint("cut ", from.Kind, " ", to.Bits()), typ, []isa.ID{f.emitter.value(from)}, func(g *function, args []isa.ID) {
+		edge := float64(uint64(1) << (to.Bits() - 1))
+		low, is := -edge, ir.Ge
+		if from.Kind == ir.F64 && to.Bits() == 32 {
+			low, is = -edge-1, ir.Gt
+		}
+		above := g.compare(is, from, args[0], g.m.ConstFloat(from.Bits(), low))
+		below := g.compare(ir.Lt, from, args[0], g.m.ConstFloat(from.Bits(), edge))
+		fits := g.c.Op(build.OpLogicalAnd, g.m.Bool(), above, below)
+		cut := g.float(build.OpConvertFToS, typ, args[0])
+		g.c.Do(build.OpReturnValue, g.c.Op(build.OpSelect, typ, fits, cut, g.m.Const(to.Bits(), 1<<(to.Bits()-1))))
+	}, x)
+}

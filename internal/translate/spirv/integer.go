@@ -1,0 +1,158 @@
+package spirv
+
+import (
+	"fmt"
+
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// normal returns an integer that may have more bits than its type as one of the type: the bits above are copies of the sign, or 0.
+func (f *function) normal(t *ir.Type, id isa.ID) isa.ID {
+	if t.Bits() >= 32 {
+		return id
+	}
+	u32 := f.m.Int(32)
+	if t.Signed() {
+		by := f.m.Const(32, uint64(32-t.Bits()))
+		return f.c.Op(build.OpShiftRightArithmetic, u32, f.c.Op(build.OpShiftLeftLogical, u32, id, by), by)
+	}
+	return f.c.Op(build.OpBitwiseAnd, u32, id, f.m.Const(32, 1<<t.Bits()-1))
+}
+
+// resized returns an integer in another type of integers.
+func (f *function) resized(id isa.ID, from, to *ir.Type) isa.ID {
+	switch {
+	case width(from) == width(to):
+	case from.Signed():
+		id = f.c.Op(build.OpSConvert, f.emitter.value(to), id)
+	default:
+		id = f.c.Op(build.OpUConvert, f.emitter.value(to), id)
+	}
+	if from.Bits() < to.Bits() && (!from.Signed() || to.Signed()) || from.Bits() == to.Bits() && from.Signed() == to.Signed() {
+		return id
+	}
+	return f.normal(to, id)
+}
+
+// integers prints an operation on two integers of a type.
+func (f *function) integers(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
+	typ := f.emitter.value(t)
+	if code, ok := wrapping[op]; ok {
+		return f.normal(t, f.c.Op(code, typ, x, y))
+	}
+	switch op {
+	case ir.And:
+		return f.c.Op(build.OpBitwiseAnd, typ, x, y)
+	case ir.Or:
+		return f.c.Op(build.OpBitwiseOr, typ, x, y)
+	case ir.Xor:
+		return f.c.Op(build.OpBitwiseXor, typ, x, y)
+	case ir.AndNot:
+		return f.c.Op(build.OpBitwiseAnd, typ, x, f.c.Op(build.OpNot, typ, y))
+	case ir.Min:
+		return f.c.Op(build.OpSelect, typ, f.compare(ir.Lt, t, y, x), y, x)
+	case ir.Max:
+		return f.c.Op(build.OpSelect, typ, f.compare(ir.Gt, t, y, x), y, x)
+	}
+	if divides(right) {
+		return f.quotient(op, t, x, y)
+	}
+	return f.helper(fmt.Sprint(op, " ", t.Kind), typ, []isa.ID{typ, typ}, func(g *function, args []isa.ID) {
+		g.c.Do(build.OpReturnValue, g.anyQuotient(op, t, args[0], args[1]))
+	}, x, y)
+}
+
+// wrapping are the operations whose results may have more bits than their type.
+var wrapping = map[ir.Op]isa.Op{ir.Add: isa.OpIAdd, ir.Sub: build.OpISub, ir.Mul: build.OpIMul}
+
+// divides reports whether a divisor is known, and neither 0 nor -1.
+func divides(v *ir.Value) bool {
+	if v == nil || v.Op != ir.Const {
+		return false
+	}
+	switch c := v.Const.(type) {
+	case int64:
+		return c != 0 && c != -1
+	case uint64:
+		return c != 0
+	}
+	return false
+}
+
+// anyQuotient is quotient for any divisor. Go panics if it is 0; here the result is 0.
+func (f *function) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+	typ, zero, one := f.emitter.value(t), f.m.Const(width(t), 0), f.m.Const(width(t), 1)
+	none := f.compare(ir.Eq, t, y, zero)
+	special, minus := none, isa.ID(0)
+	if t.Signed() {
+		minus = f.compare(ir.Eq, t, y, f.m.Const(width(t), ^uint64(0)))
+		special = f.c.Op(build.OpLogicalOr, f.m.Bool(), none, minus)
+	}
+	q := f.quotient(op, t, x, f.c.Op(build.OpSelect, typ, special, one, y))
+	if op == ir.Rem {
+		return q
+	}
+	q = f.c.Op(build.OpSelect, typ, none, zero, q)
+	if t.Signed() {
+		q = f.c.Op(build.OpSelect, typ, minus, f.normal(t, f.c.Op(build.OpSNegate, typ, x)), q)
+	}
+	return q
+}
+
+// shift prints a shift, whose count may be as large as the width or larger.
+func (f *function) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
+	typ, bits, u32 := f.emitter.value(t), uint64(t.Bits()), ir.Basic(ir.U32)
+	code := build.OpShiftLeftLogical
+	switch {
+	case op == ir.Shr && t.Signed():
+		code = build.OpShiftRightArithmetic
+	case op == ir.Shr:
+		code = build.OpShiftRightLogical
+	}
+	if n, known := upTo(count); known && n < bits {
+		by := isa.ID(0)
+		if count.Op == ir.Const {
+			by = f.m.Const(32, n)
+		} else {
+			by = f.resized(f.expr(count), count.Type, u32)
+		}
+		id := f.c.Op(code, typ, x, by)
+		if op == ir.Shl {
+			return f.normal(t, id)
+		}
+		return id
+	}
+	n := f.expr(count)
+	all := f.c.Op(build.OpULessThan, f.m.Bool(), n, f.m.Const(width(count.Type), bits))
+	by := f.resized(n, count.Type, u32)
+	if code == build.OpShiftRightArithmetic {
+		return f.c.Op(code, typ, x, f.c.Op(build.OpSelect, f.m.Int(32), all, by, f.m.Const(32, bits-1)))
+	}
+	id := f.c.Op(build.OpSelect, typ, all, f.c.Op(code, typ, x, by), f.m.Const(width(t), 0))
+	if op == ir.Shl {
+		return f.normal(t, id)
+	}
+	return id
+}
+
+// upTo returns what an integer is at most, if it is not negative and that is known.
+func upTo(v *ir.Value) (most uint64, known bool) {
+	switch {
+	case v.Op == ir.Const:
+		if c, ok := v.Const.(int64); ok {
+			return uint64(c), c >= 0
+		}
+		return v.Const.(uint64), true
+	case v.Op == ir.And:
+		for _, a := range v.Args {
+			if most, known = upTo(a); known {
+				return most, true
+			}
+		}
+	case v.Op == ir.Convert && v.Args[0].Type.Integer() && v.Type.Bits() >= v.Args[0].Type.Bits():
+		return upTo(v.Args[0])
+	}
+	return 0, false
+}

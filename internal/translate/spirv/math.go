@@ -1,0 +1,201 @@
+package spirv
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// glsl are the functions of GLSL.std.450 that have no error.
+var glsl = map[string]uint32{"Floor": build.GLSLFloor, "Ceil": build.GLSLCeil, "Trunc": build.GLSLTrunc, "RoundToEven": build.GLSLRoundEven,
+	"Abs": build.GLSLFAbs, "Sqrt": build.GLSLSqrt}
+
+// mathematics prints a call of a function of package math, math/bits or math/cmplx, and returns its results.
+func (f *function) mathematics(v *ir.Value) []isa.ID {
+	pkg, name, _ := strings.Cut(v.Of, ".")
+	f64 := ir.Basic(ir.F64)
+	if pkg == "math" && (name == "IsNaN" || name == "IsInf" || name == "Signbit") { // the result does not depend on the width
+		if x := narrow(v.Args[0]); x != nil && x.Op != ir.Const {
+			return f.mathOf(name, ir.Basic(ir.F32), append([]isa.ID{f.expr(x)}, f.exprs(v.Args[1:])...))
+		}
+	}
+	args := f.exprs(v.Args)
+	switch pkg {
+	case "bits":
+		return f.bits(name, v.Args, args)
+	case "cmplx":
+		re, im := f.split(v.Args[0].Type, args[0])
+		switch name {
+		case "Abs":
+			return f.lacking("Hypot", re, im)
+		case "Phase":
+			return f.lacking("Atan2", im, re)
+		}
+		return []isa.ID{f.complex(v.Type, re, f.negative(f64, im))}
+	}
+	return f.mathOf(name, f64, args)
+}
+
+func (f *function) exprs(list []*ir.Value) (all []isa.ID) {
+	for _, v := range list {
+		all = append(all, f.expr(v))
+	}
+	return all
+}
+
+// exact are the functions of package math whose results on float32 are those on float64, rounded.
+var exact = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": true, "Abs": true, "Copysign": true, "Round": true, "RoundToEven": true,
+	"Max": true, "Min": true}
+
+// single prints float32(math.F(float64(x))) as a function of float32, if there is an exact one. It returns 0 for another value.
+func (f *function) single(v *ir.Value) isa.ID {
+	name, ok := strings.CutPrefix(v.Of, "math.")
+	if v.Op != ir.Go || v.Bound || !ok || !exact[name] {
+		return 0
+	}
+	var args []isa.ID
+	for _, a := range v.Args {
+		if narrow(a) == nil {
+			return 0
+		}
+	}
+	for _, a := range v.Args {
+		if x := narrow(a); x.Op == ir.Const {
+			args = append(args, f.constant(ir.Basic(ir.F32), x.Const))
+		} else {
+			args = append(args, f.expr(x))
+		}
+	}
+	return f.mathOf(name, ir.Basic(ir.F32), args)[0]
+}
+
+// narrow returns the float32 that a value converts to float64, or the value itself if it is a constant that a float32 holds exactly. Otherwise it is nil.
+func narrow(v *ir.Value) *ir.Value {
+	switch {
+	case v.Op == ir.Convert && !v.Bound && v.Args[0].Type.Kind == ir.F32:
+		return v.Args[0]
+	case v.Op == ir.Const && !v.Bound && v.Type.Kind == ir.F64:
+		if c := v.Const.(float64); float64(float32(c)) == c {
+			return v
+		}
+	}
+	return nil
+}
+
+// mathOf prints a function of package math on floats of a type.
+func (f *function) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
+	typ, bits, truth := f.emitter.value(t), t.Bits(), f.m.Bool()
+	word := f.m.Int(bits)
+	cast := func(typ, id isa.ID) isa.ID { return f.c.Op(build.OpBitcast, typ, id) }
+	one := func(id isa.ID) []isa.ID { return []isa.ID{id} }
+	switch name {
+	case "Sqrt":
+		if t.Kind == ir.F32 {
+			return one(f.root32(args[0]))
+		}
+	case "Copysign":
+		sign := uint64(1) << (bits - 1)
+		size := f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, sign-1))
+		from := f.c.Op(build.OpBitwiseAnd, word, cast(word, args[1]), f.m.Const(bits, sign))
+		return one(cast(typ, f.c.Op(build.OpBitwiseOr, word, size, from)))
+	case "Round":
+		if t.Kind == ir.F32 {
+			return f.lacking("Round32", args...)
+		}
+	case "Max", "Min": // in package math, -Inf and Inf win over NaN
+		op, inf := ir.Max, f.unknownConst(t, math.Inf(1))
+		if name == "Min" {
+			op, inf = ir.Min, f.unknownConst(t, math.Inf(-1))
+		}
+		wins := f.c.Op(build.OpLogicalOr, truth, f.compare(ir.Eq, t, args[0], inf), f.compare(ir.Eq, t, args[1], inf))
+		return one(f.c.Op(build.OpSelect, typ, wins, inf, f.extreme(op, t, args[0], args[1])))
+	case "IsNaN":
+		return one(f.compare(ir.Ne, t, args[0], args[0]))
+	case "IsInf":
+		i64, zero := ir.Basic(ir.Int), f.m.Const(64, 0)
+		is := func(inf float64, op ir.Op) isa.ID {
+			there := f.compare(ir.Eq, t, args[0], f.unknownConst(t, inf))
+			return f.c.Op(build.OpLogicalAnd, truth, there, f.compare(op, i64, args[1], zero))
+		}
+		return one(f.c.Op(build.OpLogicalOr, truth, is(math.Inf(1), ir.Ge), is(math.Inf(-1), ir.Le)))
+	case "Signbit":
+		top := f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, 1<<(bits-1)))
+		return one(f.c.Op(build.OpINotEqual, truth, top, f.m.Const(bits, 0)))
+	case "Inf":
+		plus := f.compare(ir.Ge, ir.Basic(ir.Int), args[0], f.m.Const(64, 0))
+		return one(f.c.Op(build.OpSelect, typ, plus, f.unknownConst(t, math.Inf(1)), f.unknownConst(t, math.Inf(-1))))
+	case "NaN":
+		return one(f.unknownConst(t, math.NaN()))
+	case "Float32bits", "Float64bits":
+		bits := 32
+		if name == "Float64bits" {
+			bits = 64
+		}
+		return one(cast(f.m.Int(bits), args[0]))
+	case "Float32frombits":
+		return one(f.unknown(ir.Basic(ir.F32), cast(f.m.Float(32), args[0])))
+	case "Float64frombits":
+		return one(f.unknown(t, cast(typ, args[0])))
+	}
+	if n := glsl[name]; n != 0 {
+		return one(f.float(build.OpExtInst, typ, append([]uint32{f.m.GLSL(), n}, args...)...))
+	}
+	return f.lacking(name, args...)
+}
+
+// bits prints a function of package math/bits.
+func (f *function) bits(name string, values []*ir.Value, args []isa.ID) []isa.ID {
+	base := strings.TrimRight(name, "0123456789")
+	t, i64, u64 := values[0].Type, ir.Basic(ir.Int), ir.Basic(ir.U64)
+	typ, n := f.emitter.value(t), t.Bits()
+	word := func() isa.ID { return f.resized(args[0], t, u64) }
+	back := func(id isa.ID) []isa.ID { return []isa.ID{f.resized(id, u64, t)} }
+	do := func(op isa.Op, x, y isa.ID) isa.ID { return f.c.Op(op, typ, x, y) }
+	top := func(x isa.ID) isa.ID { return do(build.OpShiftRightLogical, x, f.m.Const(32, uint64(n-1))) }
+	not := func(x isa.ID) isa.ID { return f.c.Op(build.OpNot, typ, x) }
+	switch base {
+	case "LeadingZeros":
+		return []isa.ID{f.c.Op(build.OpISub, f.emitter.value(i64), f.m.Const(64, uint64(n)), f.lacking("Len", word())[0])}
+	case "TrailingZeros":
+		return f.lacking(base, word(), f.m.Const(64, uint64(n)))
+	case "Reverse", "ReverseBytes":
+		return back(f.lacking(base, word(), f.m.Const(64, uint64(n)))[0])
+	case "RotateLeft":
+		u32 := f.m.Int(32)
+		by := f.c.Op(build.OpBitwiseAnd, u32, f.resized(args[1], i64, ir.Basic(ir.U32)), f.m.Const(32, uint64(n-1)))
+		rest := f.c.Op(build.OpBitwiseAnd, u32, f.c.Op(build.OpSNegate, u32, by), f.m.Const(32, uint64(n-1)))
+		left, right := do(build.OpShiftLeftLogical, args[0], by), do(build.OpShiftRightLogical, args[0], rest)
+		return []isa.ID{f.normal(t, do(build.OpBitwiseOr, left, right))}
+	case "Add":
+		sum := do(isa.OpIAdd, do(isa.OpIAdd, args[0], args[1]), args[2])
+		either := do(build.OpBitwiseAnd, do(build.OpBitwiseOr, args[0], args[1]), not(sum))
+		return []isa.ID{sum, top(do(build.OpBitwiseOr, do(build.OpBitwiseAnd, args[0], args[1]), either))}
+	case "Sub":
+		rest := do(build.OpISub, do(build.OpISub, args[0], args[1]), args[2])
+		same := do(build.OpBitwiseAnd, not(do(build.OpBitwiseXor, args[0], args[1])), rest)
+		return []isa.ID{rest, top(do(build.OpBitwiseOr, do(build.OpBitwiseAnd, not(args[0]), args[1]), same))}
+	case "Mul":
+		low := do(build.OpIMul, args[0], args[1])
+		if n == 64 {
+			return []isa.ID{f.lacking("High", args...)[0], low}
+		}
+		wide := f.emitter.value(u64)
+		product := f.c.Op(build.OpIMul, wide, word(), f.resized(args[1], t, u64))
+		return append(back(f.c.Op(build.OpShiftRightLogical, wide, product, f.m.Const(32, 32))), low)
+	}
+	return f.lacking(base, word()) // Len and OnesCount
+}
+
+// lacking calls a function of package vulkan, and returns its results.
+func (f *function) lacking(name string, args ...isa.ID) []isa.ID {
+	for _, g := range f.Lacking.Functions {
+		if g.Name == name {
+			return f.results(g, f.function(g, true), args)
+		}
+	}
+	panic(fmt.Sprintf("package vulkan has no function %s", name))
+}

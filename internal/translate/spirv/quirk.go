@@ -1,0 +1,137 @@
+package spirv
+
+import (
+	"fmt"
+	"math"
+
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// unknown returns a float that the driver's compiler cannot know. With a zero that they know, Mesa's drivers for processors change what floats do: x*0
+// becomes 0, also for a negative x or a NaN, x+0 becomes x, though -0+0 is 0, and 0/x becomes 0. A compiler knows a zero that the module has, and each
+// that it can compute: from a variable with a constant, or from the thread's index in a dimension in which blocks have one thread. So floats with which a
+// computation begins, which are constants, conversions of integers, and the bits of integers, are chosen by a condition that is never true: that the grid
+// has no blocks.
+func (f *function) unknown(t *ir.Type, id isa.ID) isa.ID {
+	return f.c.Op(build.OpSelect, f.m.Float(t.Bits()), f.never(), f.m.ConstFloat(t.Bits(), 2), id)
+}
+
+// unknownConst is unknown for a constant, which is chosen where the function begins.
+func (f *function) unknownConst(t *ir.Type, c float64) isa.ID {
+	never := f.never()
+	return f.once(fmt.Sprint(t.Bits(), " ", math.Float64bits(c)), func() isa.ID {
+		return f.c.Early(build.OpSelect, f.m.Float(t.Bits()), never, f.m.ConstFloat(t.Bits(), 2), f.m.ConstFloat(t.Bits(), c))
+	})
+}
+
+func (f *function) never() isa.ID {
+	return f.once("never", func() isa.ID {
+		u32 := f.m.Int(32)
+		all := f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(isa.NumWorkgroups))
+		return f.c.Early(build.OpIEqual, f.m.Bool(), f.c.Early(build.OpCompositeExtract, u32, all, 0), f.m.Const(32, 0))
+	})
+}
+
+// operands returns the two operands of an operation. A float constant is one that the driver may know if the other is not a constant: it cannot know the
+// result then, unless the constant is 0.
+func (f *function) operands(v *ir.Value) (x, y isa.ID) {
+	known := func(a, other *ir.Value) (isa.ID, bool) {
+		c, ok := a.Const.(float64)
+		if a.Op != ir.Const || a.Bound || !ok || c == 0 || other.Op == ir.Const {
+			return 0, false
+		}
+		return f.m.ConstFloat(a.Type.Bits(), c), true
+	}
+	x, ok := known(v.Args[0], v.Args[1])
+	if !ok {
+		x = f.expr(v.Args[0])
+	}
+	if y, ok = known(v.Args[1], v.Args[0]); !ok {
+		y = f.expr(v.Args[1])
+	}
+	return x, y
+}
+
+// mostUnknown is how many bytes of floats a zero has that no driver knows. Of larger arrays no driver knows the elements.
+const mostUnknown = 256
+
+// zero returns the zero of a type.
+func (f *function) zero(t *ir.Type) isa.ID {
+	switch {
+	case t.Float():
+		return f.unknownConst(t, 0)
+	case !hasFloat(t) || size(t) > mostUnknown:
+		return f.m.Null(f.emitter.value(t))
+	}
+	return f.zeroPart(t)
+}
+
+// zeroPart returns the zero of a part of a structure or an array.
+func (f *function) zeroPart(t *ir.Type) isa.ID {
+	switch {
+	case t.Float():
+		return f.unknownConst(t, 0)
+	case !hasFloat(t) || size(t) > mostUnknown:
+		return f.m.Null(f.part(t))
+	}
+	var all []isa.ID
+	for _, p := range parts(t) {
+		all = append(all, f.zeroPart(p))
+	}
+	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
+}
+
+// quotient prints the quotient or remainder of integers. NVIDIA's driver gives wrong remainders of negative integers of 64 bits, so those are computed
+// from the quotient.
+func (f *function) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+	typ := f.emitter.value(t)
+	switch {
+	case !t.Signed() && op == ir.Rem:
+		return f.c.Op(build.OpUMod, typ, x, y)
+	case !t.Signed():
+		return f.c.Op(build.OpUDiv, typ, x, y)
+	}
+	q := f.c.Op(build.OpSDiv, typ, x, y)
+	if op == ir.Div {
+		return q
+	}
+	return f.c.Op(build.OpISub, typ, x, f.c.Op(build.OpIMul, typ, q, y))
+}
+
+// quotient32 prints the quotient of two float32. Vulkan lets a driver be wrong by 2.5 units in the last place, and by more of a root. A launch knows whether
+// the device rounds correctly. If it does not, the functions of package vulkan correct what the driver gives.
+func (f *function) quotient32(x, y isa.ID) isa.ID {
+	f32 := f.m.Float(32)
+	if f.driver {
+		return f.float(build.OpFDiv, f32, x, y)
+	}
+	return f.helper("quotient", f32, []isa.ID{f32, f32}, func(g *function, args []isa.ID) {
+		g.c.Do(build.OpReturnValue, g.either(g.rounded(), f32,
+			func() isa.ID { return g.float(build.OpFDiv, f32, args...) },
+			func() isa.ID { return g.lacking("Quotient32", args...)[0] }))
+	}, x, y)
+}
+
+// root32 is quotient32 for a root.
+func (f *function) root32(x isa.ID) isa.ID {
+	f32 := f.m.Float(32)
+	if f.driver {
+		return f.float(build.OpExtInst, f32, f.m.GLSL(), build.GLSLSqrt, x)
+	}
+	return f.helper("root", f32, []isa.ID{f32}, func(g *function, args []isa.ID) {
+		g.c.Do(build.OpReturnValue, g.either(g.rounded(), f32,
+			func() isa.ID { return g.float(build.OpExtInst, f32, g.m.GLSL(), build.GLSLSqrt, args[0]) },
+			func() isa.ID { return g.lacking("Root32", args...)[0] }))
+	}, x)
+}
+
+// rounded returns whether the device rounds quotients and roots of float32 correctly.
+func (f *function) rounded() isa.ID {
+	if f.rounding == 0 {
+		f.rounding = f.m.Global(build.OpSpecConstant, f.m.Int(32), 0)
+		f.m.Decorate(f.rounding, isa.SpecID, isa.SpecRounded)
+	}
+	return f.c.Op(build.OpINotEqual, f.m.Bool(), f.rounding, f.m.Const(32, 0))
+}

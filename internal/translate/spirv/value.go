@@ -1,0 +1,331 @@
+package spirv
+
+import (
+	"fmt"
+
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// expr returns a value, which is printed here unless it is bound.
+func (f *function) expr(v *ir.Value) isa.ID {
+	if v.Bound {
+		return f.frame.values[v.ID]
+	}
+	return f.compute(v)
+}
+
+// compute prints a value, apart from one with several results.
+func (f *function) compute(v *ir.Value) isa.ID {
+	arg := func(i int) isa.ID { return f.expr(v.Args[i]) }
+	switch op := v.Op; {
+	case op == ir.Const:
+		return f.constant(v.Type, v.Const)
+	case op == ir.Argument:
+		p := f.frame.params[v.Param.Index]
+		if p.read != nil {
+			return p.read()
+		}
+		return p.value
+	case op == ir.Len || op == ir.Rows:
+		return f.frame.params[v.Param.Index].rows
+	case op == ir.Cols:
+		return f.frame.params[v.Param.Index].col
+	case op >= ir.InGrid && op <= ir.AllBlocks:
+		return f.inGrid(op, v.Which[0])
+	case op == ir.Load:
+		return f.load(f.at(v.Place, f.indexes(v.Place)))
+	case op == ir.Both || op == ir.Either:
+		return f.both(v)
+	case op == ir.Not:
+		return f.c.Op(build.OpLogicalNot, f.m.Bool(), arg(0))
+	case op == ir.Round: // each operation is rounded by itself
+		return arg(0)
+	case op == ir.Real || op == ir.Imag:
+		return f.c.Op(build.OpCompositeExtract, f.m.Float(v.Type.Bits()), arg(0), uint32(op-ir.Real))
+	case op == ir.Complex:
+		x := arg(0)
+		return f.complex(v.Type, x, arg(1))
+	case op == ir.Convert:
+		return f.convert(v.Args[0], v.Type)
+	case op == ir.Neg && v.Type.Integer():
+		return f.normal(v.Type, f.c.Op(build.OpSNegate, f.emitter.value(v.Type), arg(0)))
+	case op == ir.Neg:
+		return f.negative(v.Type, arg(0))
+	case op == ir.Complement:
+		return f.normal(v.Type, f.c.Op(build.OpNot, f.emitter.value(v.Type), arg(0)))
+	case op == ir.Shl || op == ir.Shr:
+		x := arg(0)
+		return f.shift(op, v.Type, x, v.Args[1])
+	case op.Compares():
+		x, y := f.operands(v)
+		return f.compare(op, v.Args[0].Type, x, y)
+	case op.Binary():
+		x, y := f.operands(v)
+		return f.binary(op, v.Type, x, y, v.Args[1])
+	case op == ir.Go:
+		return f.mathematics(v)[0]
+	case op == ir.Composite:
+		return f.composite(v)
+	case op == ir.Extract && v.Args[0].Type.Kind == ir.Tuple:
+		return f.frame.tuples[v.Args[0].ID][v.Which[0]]
+	case op == ir.Extract:
+		return f.load(f.extracted(v))
+	case op == ir.Atomic:
+		return f.atomic(v)
+	}
+	panic(fmt.Sprintf("operation %s has no form in SPIR-V", v.Op)) // the verifier knows no other
+}
+
+// binary prints an operation on two numbers of a type. right is the second, if it is known.
+func (f *function) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
+	switch {
+	case t.Integer():
+		return f.integers(op, t, x, y, right)
+	case t.Float():
+		return f.floats(op, t, x, y)
+	}
+	return f.complexes(op, t, x, y)
+}
+
+// constant returns a constant. A float is one that no driver knows.
+func (f *function) constant(t *ir.Type, c any) isa.ID {
+	switch c := c.(type) {
+	case bool:
+		return f.m.Truth(c)
+	case int64:
+		return f.m.Const(width(t), uint64(c))
+	case uint64:
+		return f.m.Const(width(t), c)
+	case float64:
+		return f.unknownConst(t, c)
+	case complex128:
+		x := f.unknownConst(t.Part(), real(c))
+		return f.complex(t, x, f.unknownConst(t.Part(), imag(c)))
+	}
+	return 0
+}
+
+// inGrid returns the thread's place in the grid.
+func (f *function) inGrid(op ir.Op, d int) isa.ID {
+	u32, u64 := f.m.Int(32), f.m.Int(64)
+	return f.once(fmt.Sprint(op, d), func() isa.ID {
+		three := func(builtin uint32) isa.ID {
+			all := f.once(fmt.Sprint("input ", builtin), func() isa.ID {
+				return f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(builtin))
+			})
+			return f.c.Early(build.OpUConvert, u64, f.c.Early(build.OpCompositeExtract, u32, all, uint32(d)))
+		}
+		switch op {
+		case ir.InGrid:
+			first := f.c.Early(build.OpIMul, u64, f.inGrid(ir.BlockOf, d), f.inGrid(ir.Threads, d))
+			return f.c.Early(isa.OpIAdd, u64, first, f.inGrid(ir.InBlock, d))
+		case ir.InBlock:
+			return three(build.LocalInvocationID)
+		case ir.BlockOf:
+			return three(isa.WorkgroupID)
+		case ir.Threads:
+			return f.c.Early(build.OpUConvert, u64, f.threads[d])
+		}
+		return three(isa.NumWorkgroups)
+	})
+}
+
+// either prints two values of which only one is evaluated, and returns that one.
+func (f *function) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
+	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
+	f.c.Do(build.OpSelectionMerge, merge, 0)
+	f.c.Do(build.OpBranchConditional, cond, then, other)
+	f.c.Begin(then)
+	a := yes()
+	fromA := f.c.Block()
+	f.c.Do(build.OpBranch, merge)
+	f.c.Begin(other)
+	b := no()
+	fromB := f.c.Block()
+	f.c.Do(build.OpBranch, merge)
+	f.c.Begin(merge)
+	return f.c.Op(build.OpPhi, typ, a, fromA, b, fromB)
+}
+
+// both prints && and ||.
+func (f *function) both(v *ir.Value) isa.ID {
+	left := f.expr(v.Args[0])
+	right := func() isa.ID { return f.expr(v.Args[1]) }
+	and := v.Op == ir.Both
+	if harmless(v.Args[1]) {
+		op := build.OpLogicalOr
+		if and {
+			op = build.OpLogicalAnd
+		}
+		return f.c.Op(op, f.m.Bool(), left, right())
+	}
+	known := func() isa.ID { return f.m.Truth(!and) }
+	if and {
+		return f.either(left, f.m.Bool(), right, known)
+	}
+	return f.either(left, f.m.Bool(), known, right)
+}
+
+// harmless reports whether a value can be evaluated where Go does not: it reads no memory by an index, and costs little.
+func harmless(v *ir.Value) bool {
+	if v.Bound {
+		return true
+	}
+	switch v.Op {
+	case ir.Go:
+		return false
+	case ir.Div, ir.Rem:
+		if v.Args[1].Op != ir.Const {
+			return false
+		}
+	case ir.Eq, ir.Ne:
+		if !v.Args[0].Type.Number() && v.Args[0].Type.Kind != ir.Bool {
+			return false
+		}
+	case ir.Load:
+		if len(v.Place.Indexes()) > 0 {
+			return false
+		}
+	case ir.Extract:
+		if len(v.Args) > 1 {
+			return false
+		}
+	case ir.Convert:
+		if v.Type.Integer() && v.Args[0].Type.Float() {
+			return false
+		}
+	}
+	for _, a := range v.Args {
+		if !harmless(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// compare prints a comparison.
+func (f *function) compare(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+	truth := f.m.Bool()
+	kind := 0
+	switch {
+	case t.Float():
+		return f.float(comparisons[op][2], truth, x, y)
+	case t.Kind == ir.Bool && op == ir.Eq:
+		return f.c.Op(build.OpLogicalEqual, truth, x, y)
+	case t.Kind == ir.Bool:
+		return f.c.Op(build.OpLogicalNotEqual, truth, x, y)
+	case !t.Integer():
+		same := f.same(t, x, y)
+		if op == ir.Ne {
+			return f.c.Op(build.OpLogicalNot, truth, same)
+		}
+		return same
+	case !t.Signed():
+		kind = 1
+	}
+	return f.c.Op(comparisons[op][kind], truth, x, y)
+}
+
+// comparisons are the instructions: on integers with a sign, on those without, and on floats.
+var comparisons = map[ir.Op][3]isa.Op{
+	ir.Eq: {build.OpIEqual, build.OpIEqual, build.OpFOrdEqual},
+	ir.Ne: {build.OpINotEqual, build.OpINotEqual, build.OpFUnordNotEqual},
+	ir.Lt: {build.OpSLessThan, build.OpULessThan, build.OpFOrdLessThan},
+	ir.Le: {build.OpSLessThanEqual, build.OpULessThanEqual, build.OpFOrdLessThanEqual},
+	ir.Gt: {build.OpSGreaterThan, build.OpUGreaterThan, build.OpFOrdGreaterThan},
+	ir.Ge: {build.OpSGreaterThanEqual, build.OpUGreaterThanEqual, build.OpFOrdGreaterThanEqual},
+}
+
+// fewElements is how many elements of an array are compared one after the other; more are compared in a loop.
+const fewElements = 8
+
+// same returns whether two structures, arrays or complex numbers are equal.
+func (f *function) same(t *ir.Type, x, y isa.ID) isa.ID {
+	if t.Kind == ir.Array && t.Len > fewElements {
+		typ := f.emitter.value(t)
+		return f.helper("equal"+key(t), f.m.Bool(), []isa.ID{typ, typ}, func(g *function, args []isa.ID) { g.sameElements(t, args) }, x, y)
+	}
+	all := isa.ID(0)
+	for i, p := range parts(t) {
+		if t.Kind == ir.Struct && t.Fields[i].Name == "_" {
+			continue
+		}
+		of := func(v isa.ID) isa.ID { return (&place{typ: t, value: v}).inside(f, p, 0, i).value }
+		one := f.compare(ir.Eq, p, of(x), of(y))
+		if all != 0 {
+			one = f.c.Op(build.OpLogicalAnd, f.m.Bool(), all, one)
+		}
+		all = one
+	}
+	if all == 0 {
+		return f.m.Truth(true)
+	}
+	return all
+}
+
+// parts returns the types of the elements or fields of a type.
+func parts(t *ir.Type) []*ir.Type {
+	if t.Kind != ir.Array {
+		return fields(t)
+	}
+	all := make([]*ir.Type, t.Len)
+	for i := range all {
+		all[i] = t.Elem
+	}
+	return all
+}
+
+// sameElements prints the body of a function that compares two arrays.
+func (f *function) sameElements(t *ir.Type, args []isa.ID) {
+	x, y := f.variable(t), f.variable(t)
+	f.store(x, args[0])
+	f.store(y, args[1])
+	f.rounds(f.m.Const(64, uint64(t.Len)), func(i isa.ID) {
+		same := f.compare(ir.Eq, t.Elem, f.load(x.inside(f, t.Elem, i, 0)), f.load(y.inside(f, t.Elem, i, 0)))
+		differs := f.c.Op(build.OpLogicalNot, f.m.Bool(), same)
+		f.conditional(differs, func() { f.c.Do(build.OpReturnValue, f.m.Truth(false)) }, nil)
+	})
+	f.c.Do(build.OpReturnValue, f.m.Truth(true))
+}
+
+// composite returns a structure or an array of its parts.
+func (f *function) composite(v *ir.Value) isa.ID {
+	t := v.Type
+	if len(v.Args) == 0 {
+		return f.zero(t)
+	}
+	given := make([]isa.ID, len(v.Args))
+	for i, a := range v.Args {
+		given[i] = f.narrowed(f.expr(a), t.Inner(v.Which[i]), build.Function)
+	}
+	if t.Kind == ir.Array && t.Len > 2*int64(len(given)) {
+		id := f.zero(t)
+		for i, x := range given {
+			id = f.c.Op(build.OpCompositeInsert, f.part(t), x, id, uint32(v.Which[i]))
+		}
+		return id
+	}
+	all := make([]isa.ID, len(parts(t)))
+	for i, x := range given {
+		all[v.Which[i]] = x
+	}
+	for i, p := range parts(t) {
+		if all[i] == 0 {
+			all[i] = f.zeroPart(p)
+		}
+	}
+	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
+}
+
+// helper calls a function that the printer adds. A module has it once.
+func (f *function) helper(name string, result isa.ID, params []isa.ID, body func(g *function, args []isa.ID), args ...isa.ID) isa.ID {
+	if f.helpers[name] == 0 {
+		code, given := f.m.Function(result, params...)
+		f.helpers[name] = code.ID
+		body(f.begin(nil, code), given)
+		code.End()
+	}
+	return f.c.Op(isa.OpFunctionCall, result, append([]isa.ID{f.helpers[name]}, args...)...)
+}

@@ -1,0 +1,90 @@
+package vulkan
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// ulps returns how far a result is from what it should be, in units in the last place.
+func ulps(got, want float64) float64 {
+	if got == want || got != got && want != want {
+		return 0
+	}
+	if math.IsInf(want, 0) || math.IsInf(got, 0) || got != got || want != want {
+		return math.Inf(1)
+	}
+	return math.Abs(got-want) / (math.Nextafter(math.Abs(want), math.Inf(1)) - math.Abs(want))
+}
+
+// numbers returns numbers of all sizes, or those for which Go's own errors are small, and special ones.
+func numbers(sizes bool) []float64 {
+	all := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, 10, math.Pi, math.Inf(1), math.Inf(-1), math.NaN(), 1e-10, 1e22}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		all = append(all, (r.Float64()-0.5)*8, (r.Float64()-0.5)*200)
+		if sizes {
+			all = append(all, math.Float64frombits(r.Uint64()), math.Float64frombits(r.Uint64()>>12))
+		}
+	}
+	return all
+}
+
+// The functions compute what those of Go do, exactly or with a small error. Devices are compared elsewhere.
+func TestFunctionsAreThoseOfGo(t *testing.T) {
+	t.Parallel()
+	all := numbers(false)
+	for name, f := range map[string]struct {
+		got, want func(float64) float64
+		most      float64
+	}{
+		"Round": {Round, math.Round, 0}, "Exp": {Exp, math.Exp, 4}, "Exp2": {Exp2, math.Exp2, 4}, "Expm1": {Expm1, math.Expm1, 6}, "Log": {Log, math.Log, 4},
+		"Log2": {Log2, math.Log2, 64}, "Log10": {Log10, math.Log10, 4}, "Log1p": {Log1p, math.Log1p, 6}, "Sin": {Sin, math.Sin, 8}, "Cos": {Cos, math.Cos, 8},
+		"Tan": {Tan, math.Tan, 10}, "Asin": {Asin, math.Asin, 64}, "Acos": {Acos, math.Acos, 64}, "Atan": {Atan, math.Atan, 4}, "Sinh": {Sinh, math.Sinh, 8},
+		"Cosh": {Cosh, math.Cosh, 8}, "Tanh": {Tanh, math.Tanh, 8}, "Asinh": {Asinh, math.Asinh, 8}, "Acosh": {Acosh, math.Acosh, 8},
+		"Atanh": {Atanh, math.Atanh, 8}, "Cbrt": {Cbrt, math.Cbrt, 4}, "Erf": {Erf, math.Erf, 8}, "Erfc": {Erfc, math.Erfc, 16},
+	} {
+		for _, x := range all {
+			if u := ulps(f.got(x), f.want(x)); u > f.most {
+				t.Errorf("%s(%v) = %v, and in Go %v: %v units in the last place", name, x, f.got(x), f.want(x), u)
+				break
+			}
+		}
+	}
+	for name, f := range map[string]struct {
+		got, want func(x, y float64) float64
+		most      float64
+	}{
+		"Mod": {Mod, math.Mod, 0}, "Remainder": {Remainder, math.Remainder, 0}, "Hypot": {Hypot, math.Hypot, 4}, "Atan2": {Atan2, math.Atan2, 6},
+		"Pow":      {Pow, math.Pow, 1000},
+		"FMA":      {func(x, y float64) float64 { return FMA(x, y, -x*y) }, func(x, y float64) float64 { return math.FMA(x, y, -x*y) }, 0},
+		"FMA of 3": {func(x, y float64) float64 { return FMA(x, y, x) }, func(x, y float64) float64 { return math.FMA(x, y, x) }, 0},
+	} {
+		all := numbers(f.most == 0)
+		for i, x := range all {
+			y := all[(i*7+3)%len(all)]
+			if u := ulps(f.got(x, y), f.want(x, y)); u > f.most {
+				t.Errorf("%s(%v, %v) = %v, and in Go %v: %v units in the last place", name, x, y, f.got(x, y), f.want(x, y), u)
+				break
+			}
+		}
+	}
+}
+
+func TestBitsAreThoseOfGo(t *testing.T) {
+	t.Parallel()
+	for _, f := range numbers(true) {
+		x, y := math.Float64bits(f), math.Float64bits(f)*0x9e3779b97f4a7c15
+		high, _ := bits.Mul64(x, y)
+		assert.Equal(t, high, High(x, y))
+		assert.Equal(t, bits.Len64(x), Len(x))
+		assert.Equal(t, bits.OnesCount64(x), OnesCount(x))
+		assert.Equal(t, bits.TrailingZeros64(x), TrailingZeros(x, 64))
+		assert.Equal(t, bits.Reverse64(x), Reverse(x, 64))
+		assert.Equal(t, bits.ReverseBytes64(x), ReverseBytes(x, 64))
+		assert.Equal(t, bits.Reverse16(uint16(x)), uint16(Reverse(uint64(uint16(x)), 16)))
+	}
+}

@@ -1,0 +1,92 @@
+package vulkan
+
+import "math"
+
+// This file computes quotients and roots of float32 on devices that do not round them correctly. In this package quotients and roots of float32 are the
+// driver's. They are estimates, which integers correct: they may be wrong by 30 units in the last place.
+
+// wide returns the bits of a positive number. Below the smallest normal number it goes on with exponents that float32 does not have.
+func wide(x uint32) int32 {
+	if x < 0x800000 {
+		x = math.Float32bits(float32(int32(x))) - 0x4a800000
+	}
+	return int32(x)
+}
+
+// Quotient32 returns x / y.
+func Quotient32(x, y float32) float32 {
+	a, b := math.Float32bits(x)&0x7fffffff, math.Float32bits(y)&0x7fffffff
+	sign := (math.Float32bits(x) ^ math.Float32bits(y)) & 0x80000000
+	if a-1 >= 0x7f7fffff || b-1 >= 0x7f7fffff { // 0, Inf or NaN
+		special := sign | 0x7f800000
+		if a > 0x7f800000 || b > 0x7f800000 || a == b {
+			special = 0x7fc00000
+		} else if a < b {
+			special = sign
+		}
+		return math.Float32frombits(special)
+	}
+	m, n := wide(a), wide(b)
+	p, q := uint32(m)&0x7fffff|0x800000, uint32(n)&0x7fffff|0x800000
+	e := m>>23 - n>>23 + 127
+	if p < q {
+		p <<= 1
+		e--
+	}
+	// p * 2**23 is z * q + r. The lowest bits of the product are enough for r, which is small.
+	by := 1 / float32(int32(q))
+	z := uint32(int32(float32(int32(p)) * by * 8388608))
+	r := int32(p<<23 - z*q)
+	step := int32(float32(math.RoundToEven(float64(float32(r) * by))))
+	r -= step * int32(q)
+	z += uint32(step)
+	if r < 0 {
+		r += int32(q)
+		z--
+	}
+	// Two bits more: whether at least half a unit is left, and whether anything is. A subnormal number has fewer of all.
+	z <<= 2
+	if 2*r >= int32(q) {
+		z |= 2
+	}
+	if r != 0 {
+		z |= 1
+	}
+	cut := uint32(2)
+	if e < -24 {
+		cut = 27
+	} else if e < 1 {
+		cut = uint32(3 - e)
+	}
+	z = (z + 1<<((cut-1)&31) - 1 + z>>(cut&31)&1) >> (cut & 31)
+	if e >= 1 {
+		z += uint32(e-1) << 23
+	}
+	return math.Float32frombits(sign | min(z, 0x7f800000))
+}
+
+// Root32 returns the square root of x.
+func Root32(x float32) float32 {
+	a := math.Float32bits(x)
+	if a-1 >= 0x7f7fffff { // 0, Inf, NaN or negative
+		if a<<1 != 0 && a != 0x7f800000 {
+			a = 0x7fc00000
+		}
+		return math.Float32frombits(a)
+	}
+	m := wide(a)
+	e := m >> 23
+	p := (uint32(m)&0x7fffff | 0x800000) << (uint32(^e) & 1)
+	// p * 2**23 is z * z + r.
+	z := int32(float32(math.Sqrt(float64(float32(int32(p)) * 8388608))))
+	r := int32(p<<23 - uint32(z)*uint32(z))
+	step := int32(float32(math.RoundToEven(float64(float32(r) / float32(2*z)))))
+	r -= step * (2*z + step)
+	z += step
+	if r > z {
+		z++
+	} else if r <= -z {
+		z--
+	}
+	return math.Float32frombits(uint32((e+127)>>1-1)<<23 + uint32(z))
+}
