@@ -77,7 +77,9 @@ func FirstSeed() uint64 { return *randomSeed }
 var modulesOf func(p *Package, sites []string, kernels []Entry) ([]Modules, error)
 
 // MakeModules has tests make modules from the representation.
-func MakeModules(f func(p *Package, sites []string, kernels []Entry) ([]Modules, error)) { modulesOf = f }
+func MakeModules(f func(p *Package, sites []string, kernels []Entry) ([]Modules, error)) {
+	modulesOf = f
+}
 
 // withModules has a package make modules as tests want it.
 func withModules(p *Package) *Package {
