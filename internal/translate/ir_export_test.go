@@ -86,3 +86,17 @@ func withModules(p *Package) *Package {
 	p.Modules = modulesOf
 	return p
 }
+
+// SharedKernel is a package with a kernel that has shared memory.
+type SharedKernel struct {
+	Name, Text string
+	Filled     bool // the memory is written before any thread can read it
+}
+
+// SharedKernels are such packages.
+var SharedKernels = func() (all []SharedKernel) {
+	for _, k := range sharedKernels {
+		all = append(all, SharedKernel{k.name, sharedText(k.body), k.filled})
+	}
+	return all
+}()

@@ -26,11 +26,14 @@ func Filled(k *ir.Function, array *ir.Local) (dims []int, ok bool) {
 			if s.Do != ir.Store || !f.own(s.Place) || f.uses(s.Value) {
 				continue
 			}
-			at := slices.IndexFunc(r.List[i+1:], beginsWithBarrier)
-			if at < 0 {
+			at := i + 1
+			for at < len(r.List) && !beginsWithBarrier(r.List, at) {
+				at++
+			}
+			if at == len(r.List) {
 				break
 			}
-			f.first, f.barrier, f.within = s, r.List[i+1+at], r
+			f.first, f.barrier, f.within = s, r.List[at], r
 			f.region(k.Body, r == k.Body)
 			if !f.wrong {
 				return f.dims, true
@@ -136,21 +139,37 @@ func (f *filled) use(p *ir.Place, around bool) {
 	f.wrong = f.wrong || !f.begun || !around || !f.met && !f.own(p)
 }
 
-// beginsWithBarrier reports whether a statement is a barrier, or a loop that runs at least once and whose body begins with a barrier.
-func beginsWithBarrier(s *ir.Stmt) bool {
-	return s.Do == ir.Barrier || s.Do == ir.Loop && s.Then != nil && len(s.Then.List) > 0 && runs(s) && beginsWithBarrier(s.Then.List[0])
+// beginsWithBarrier reports whether a statement of a list is a barrier, or a loop that runs at least once and whose body begins with a barrier.
+func beginsWithBarrier(list []*ir.Stmt, i int) bool {
+	s := list[i]
+	if s.Do == ir.Loop && s.Then != nil && len(s.Then.List) > 0 && runs(list[:i], s) {
+		return beginsWithBarrier(s.Then.List, 0)
+	}
+	return s.Do == ir.Barrier
 }
 
-// runs reports whether constants show that a loop's body runs at least once.
-func runs(s *ir.Stmt) bool {
-	c := s.Count
-	if c == nil {
-		return s.Value == nil
+// runs reports whether constants show that a loop's body runs at least once. before are the statements before it.
+func runs(before []*ir.Stmt, s *ir.Stmt) bool {
+	var x, y *ir.Value
+	var op ir.Op
+	switch v := s.Value; {
+	case s.Count != nil:
+		x, y, op = s.Count.From, s.Count.End, s.Count.Op
+	case v == nil:
+		return true
+	case s.Head != nil && len(s.Head.List) > 0 || !v.Op.Compares() || v.Args[0].Op != ir.Load || len(before) == 0:
+		return false
+	default:
+		first := before[len(before)-1] // it may give the loop's variable its first value
+		if at := v.Args[0].Place; first.Do != ir.Store || first.Place.Local == nil || first.Place.Local != at.Local || len(at.Path) > 0 {
+			return false
+		}
+		x, y, op = first.Value, v.Args[1], v.Op
 	}
-	from, ok := c.From.Const.(int64)
-	end, ok2 := c.End.Const.(int64)
+	from, ok := x.Const.(int64)
+	end, ok2 := y.Const.(int64)
 	if !ok || !ok2 {
 		return false
 	}
-	return map[ir.Op]bool{ir.Lt: from < end, ir.Le: from <= end, ir.Gt: from > end, ir.Ge: from >= end, ir.Ne: from != end}[c.Op]
+	return map[ir.Op]bool{ir.Lt: from < end, ir.Le: from <= end, ir.Gt: from > end, ir.Ge: from >= end, ir.Ne: from != end}[op]
 }
