@@ -165,7 +165,7 @@ func main() {
 	ctx := context.Background()
 	var first []string
 	for _, d := range must(hal.Devices(ctx)) {
-		if d.Backend != "opencl" && d.Name() != "host:0" {
+		if d.Backend != "opencl" && d.Backend != "vulkan" && d.Name() != "host:0" {
 			continue
 		}
 		begin := time.Now()
@@ -248,8 +248,9 @@ func TestComplexNumbers(t *testing.T) {
 	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))
 	require.NoError(t, os.WriteFile(dir+"/kernels.c", []byte(made.C), 0o600))
-	build := exec.Command("go", "build", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl cuda hip", "-o", "kernels", ".")
+	build := exec.Command("go", "build", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl cuda hip vulkan", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -267,7 +268,7 @@ func TestComplexNumbers(t *testing.T) {
 	}
 	require.Regexp(t, regexp.MustCompile(`ran on host \d+ pairs`), string(out))
 	t.Logf("did %d of %d random pairs", count, *complexPairs)
-	if !strings.Contains(string(out), "ran on opencl") {
-		t.Skip("there is no OpenCL device to compare with")
+	if !strings.Contains(string(out), "ran on opencl") && !strings.Contains(string(out), "ran on vulkan") {
+		t.Skip("there is no OpenCL or Vulkan device to compare with")
 	}
 }

@@ -342,6 +342,7 @@ func TestElementsHaveOneLayout(t *testing.T) {
 	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
+	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kernels.c"), []byte(made.C), 0o600))
 	build := exec.Command("go", "build", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl cuda hip", "-o", "kernels", ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
@@ -424,7 +425,7 @@ import (
 func main() {
 	ctx := context.Background()
 	for _, d := range must(hal.Devices(ctx)) {
-		if d.Backend != "opencl" {
+		if d.Backend != "opencl" && d.Backend != "vulkan" {
 			continue
 		}
 		s := must(must(hal.Open(ctx, d.Name())).NewStream())
@@ -446,7 +447,7 @@ func main() {
 		check(sums.CopyOut(ctx, v))
 		all := make([]flags, 3)
 		check(f.CopyOut(ctx, all))
-		fmt.Println(d.Backend, raw[:3], v, all[0].n, all[0].on[1])
+		fmt.Println(raw[:3], v, all[0].n, all[0].on[1])
 	}
 }
 
@@ -463,14 +464,15 @@ func check(err error) {
 	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
-	run := exec.Command("go", "run", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl", ".")
+	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))
+	run := exec.Command("go", "run", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl vulkan", ".")
 	run.Dir, run.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "HALYARD_KERNEL_CACHE=off")
 	out, err := run.Output()
 	require.NoError(t, err, "%s", out)
 	if len(out) == 0 {
-		t.Skip("there is no OpenCL device")
+		t.Skip("there is no device of OpenCL or Vulkan")
 	}
 	for line := range strings.Lines(string(out)) {
-		require.Equal(t, "opencl [1 1 1] [112 112 112] 33686018 true\n", line)
+		require.Equal(t, "[1 1 1] [112 112 112] 33686018 true\n", line)
 	}
 }

@@ -62,7 +62,7 @@ func main() {
 	}
 	n := len(xs)
 	for _, d := range must(hal.Devices(ctx)) {
-		if d.Backend != "opencl" && d.Name() != "host:0" {
+		if d.Backend != "opencl" && d.Backend != "vulkan" && d.Name() != "host:0" {
 			continue
 		}
 		s := must(must(hal.Open(ctx, d.Name())).NewStream())
@@ -102,14 +102,15 @@ func check(err error) {
 	made, err := withModules(packages[0]).Translate()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(made.File, made.Go, 0o600))
-	run := exec.Command("go", "run", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl", ".")
+	require.NoError(t, os.WriteFile(made.VulkanFile, made.Vulkan, 0o600))
+	run := exec.Command("go", "run", "-mod=mod", "-gcflags", plainly, "-ldflags", "-s -w", "-tags", "opencl vulkan", ".")
 	run.Dir, run.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "HALYARD_KERNEL_CACHE=off", "HALYARD_HOST_DEVICES=1")
 	out, err := run.Output()
 	require.NoError(t, err, "%s", out)
 	require.NotContains(t, string(out), "FAILED", made.C)
 	require.Contains(t, string(out), "ran on host:0 196608")
 	t.Log(string(out))
-	if !strings.Contains(string(out), "ran on opencl") {
-		t.Skip("there is no OpenCL device to compare with")
+	if !strings.Contains(string(out), "ran on opencl") && !strings.Contains(string(out), "ran on vulkan") {
+		t.Skip("there is no OpenCL or Vulkan device to compare with")
 	}
 }
