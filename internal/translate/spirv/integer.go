@@ -83,11 +83,11 @@ func divides(v *ir.Value) bool {
 
 // anyQuotient is quotient for any divisor. Go panics if it is 0; here the result is 0.
 func (f *function) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
-	typ, zero, one := f.emitter.value(t), f.m.Const(width(t), 0), f.m.Const(width(t), 1)
+	typ, zero, one := f.emitter.value(t), f.number(t, 0), f.number(t, 1)
 	none := f.compare(ir.Eq, t, y, zero)
 	special, minus := none, isa.ID(0)
 	if t.Signed() {
-		minus = f.compare(ir.Eq, t, y, f.m.Const(width(t), ^uint64(0)))
+		minus = f.compare(ir.Eq, t, y, f.number(t, ^uint64(0)))
 		special = f.c.Op(build.OpLogicalOr, f.m.Bool(), none, minus)
 	}
 	q := f.quotient(op, t, x, f.c.Op(build.OpSelect, typ, special, one, y))
@@ -125,12 +125,12 @@ func (f *function) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID
 		return id
 	}
 	n := f.expr(count)
-	all := f.c.Op(build.OpULessThan, f.m.Bool(), n, f.m.Const(width(count.Type), bits))
+	all := f.c.Op(build.OpULessThan, f.m.Bool(), n, f.number(count.Type, bits))
 	by := f.resized(n, count.Type, u32)
 	if code == build.OpShiftRightArithmetic {
 		return f.c.Op(code, typ, x, f.c.Op(build.OpSelect, f.m.Int(32), all, by, f.m.Const(32, bits-1)))
 	}
-	id := f.c.Op(build.OpSelect, typ, all, f.c.Op(code, typ, x, by), f.m.Const(width(t), 0))
+	id := f.c.Op(build.OpSelect, typ, all, f.c.Op(code, typ, x, by), f.number(t, 0))
 	if op == ir.Shl {
 		return f.normal(t, id)
 	}

@@ -116,7 +116,8 @@ func (f *function) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 	case "IsNaN":
 		return one(f.compare(ir.Ne, t, args[0], args[0]))
 	case "IsInf":
-		i64, zero := ir.Basic(ir.Int), f.m.Const(64, 0)
+		i64 := ir.Basic(ir.Int)
+		zero := f.number(i64, 0)
 		is := func(inf float64, op ir.Op) isa.ID {
 			there := f.compare(ir.Eq, t, args[0], f.unknownConst(t, inf))
 			return f.c.Op(build.OpLogicalAnd, truth, there, f.compare(op, i64, args[1], zero))
@@ -126,7 +127,7 @@ func (f *function) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 		top := f.c.Op(build.OpBitwiseAnd, word, cast(word, args[0]), f.m.Const(bits, 1<<(bits-1)))
 		return one(f.c.Op(build.OpINotEqual, truth, top, f.m.Const(bits, 0)))
 	case "Inf":
-		plus := f.compare(ir.Ge, ir.Basic(ir.Int), args[0], f.m.Const(64, 0))
+		plus := f.compare(ir.Ge, ir.Basic(ir.Int), args[0], f.number(ir.Basic(ir.Int), 0))
 		return one(f.c.Op(build.OpSelect, typ, plus, f.unknownConst(t, math.Inf(1)), f.unknownConst(t, math.Inf(-1))))
 	case "NaN":
 		return one(f.unknownConst(t, math.NaN()))
@@ -159,11 +160,11 @@ func (f *function) bits(name string, values []*ir.Value, args []isa.ID) []isa.ID
 	not := func(x isa.ID) isa.ID { return f.c.Op(build.OpNot, typ, x) }
 	switch base {
 	case "LeadingZeros":
-		return []isa.ID{f.c.Op(build.OpISub, f.emitter.value(i64), f.m.Const(64, uint64(n)), f.lacking("Len", word())[0])}
+		return []isa.ID{f.c.Op(build.OpISub, f.emitter.value(i64), f.number(i64, uint64(n)), f.lacking("Len", word())[0])}
 	case "TrailingZeros":
-		return f.lacking(base, word(), f.m.Const(64, uint64(n)))
+		return f.lacking(base, word(), f.number(i64, uint64(n)))
 	case "Reverse", "ReverseBytes":
-		return back(f.lacking(base, word(), f.m.Const(64, uint64(n)))[0])
+		return back(f.lacking(base, word(), f.number(i64, uint64(n)))[0])
 	case "RotateLeft":
 		u32 := f.m.Int(32)
 		by := f.c.Op(build.OpBitwiseAnd, u32, f.resized(args[1], i64, ir.Basic(ir.U32)), f.m.Const(32, uint64(n-1)))

@@ -160,7 +160,11 @@ func (f *function) local(l *ir.Local) *place {
 // indexes evaluates the indexes of a place.
 func (f *function) indexes(p *ir.Place) (all []isa.ID) {
 	for _, i := range p.Indexes() {
-		all = append(all, f.expr(i))
+		if i.Op == ir.Const {
+			all = append(all, f.m.Const(width(i.Type), bitsOf(i.Const)))
+		} else {
+			all = append(all, f.expr(i))
+		}
 	}
 	return all
 }

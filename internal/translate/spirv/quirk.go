@@ -34,10 +34,30 @@ func (f *function) never() isa.ID {
 	})
 }
 
+// number returns a constant of a type of integers. One of 64 bits that a number of 32 bits holds is made of that: Mesa 22.3 compares a number of 32 bits that
+// is extended to 64 bits wrongly with a constant of 64 bits, as in int(x) >= 0 for an int32. For other constants see operands.
+func (f *function) number(t *ir.Type, c uint64) isa.ID {
+	if width(t) == 32 || int64(int32(c)) != int64(c) {
+		return f.m.Const(width(t), c)
+	}
+	return f.once(fmt.Sprint("number ", int64(c)), func() isa.ID { return f.c.Early(build.OpSConvert, f.m.Int(64), f.m.Const(32, c)) })
+}
+
+// unknownNumber returns a constant of 64 bits that the driver's compiler cannot know.
+func (f *function) unknownNumber(c uint64) isa.ID {
+	never := f.never()
+	return f.once(fmt.Sprint("unknown ", c), func() isa.ID {
+		return f.c.Early(build.OpSelect, f.m.Int(64), never, f.m.Const(64, 0), f.m.Const(64, c))
+	})
+}
+
 // operands returns the two operands of an operation. A float constant is one that the driver may know if the other is not a constant: it cannot know the
-// result then, unless the constant is 0.
+// result then, unless the constant is 0. It must not know an integer of 64 bits that it compares, for the reason in number.
 func (f *function) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
+		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
+			return f.unknownNumber(bitsOf(a.Const)), true
+		}
 		c, ok := a.Const.(float64)
 		if a.Op != ir.Const || a.Bound || !ok || c == 0 || other.Op == ir.Const {
 			return 0, false

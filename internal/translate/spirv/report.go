@@ -42,7 +42,7 @@ func (f *function) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) 
 	if f.Reports != Bounds || !pos.IsValid() {
 		return index
 	}
-	return f.checked(v, index, f.m.Const(64, uint64(n)), pos)
+	return f.checked(v, index, f.number(ir.Basic(ir.Int), uint64(n)), pos)
 }
 
 // cell returns the index of an element of a matrix of n rows and m columns.

@@ -164,7 +164,7 @@ func (f *function) counted(s *ir.Stmt) {
 	}
 	f.region(s.Then)
 	f.next(l)
-	by := f.m.Const(width(t), uint64(c.By))
+	by := f.number(t, uint64(c.By))
 	if t.Bits() >= 32 {
 		f.c.As(isa.OpIAdd, typ, next, i, by)
 	} else {
@@ -175,14 +175,15 @@ func (f *function) counted(s *ir.Stmt) {
 
 // rounds prints a loop of n rounds.
 func (f *function) rounds(n isa.ID, body func(i isa.ID)) {
-	i64 := f.m.Int(64)
+	t, i64 := ir.Basic(ir.Int), f.m.Int(64)
+	first, one := f.number(t, 0), f.number(t, 1)
 	l := f.enter(nil)
 	next := f.m.ID()
-	i := f.phi(i64, f.m.Const(64, 0), next, l)
+	i := f.phi(i64, first, next, l)
 	f.test(l, f.c.Op(build.OpULessThan, f.m.Bool(), i, n))
 	body(i)
 	f.next(l)
-	f.c.As(isa.OpIAdd, i64, next, i, f.m.Const(64, 1))
+	f.c.As(isa.OpIAdd, i64, next, i, one)
 	f.again(l)
 }
 

@@ -95,9 +95,9 @@ func (f *function) constant(t *ir.Type, c any) isa.ID {
 	case bool:
 		return f.m.Truth(c)
 	case int64:
-		return f.m.Const(width(t), uint64(c))
+		return f.number(t, uint64(c))
 	case uint64:
-		return f.m.Const(width(t), c)
+		return f.number(t, c)
 	case float64:
 		return f.unknownConst(t, c)
 	case complex128:
@@ -282,7 +282,7 @@ func (f *function) sameElements(t *ir.Type, args []isa.ID) {
 	x, y := f.variable(t), f.variable(t)
 	f.store(x, args[0])
 	f.store(y, args[1])
-	f.rounds(f.m.Const(64, uint64(t.Len)), func(i isa.ID) {
+	f.rounds(f.number(ir.Basic(ir.Int), uint64(t.Len)), func(i isa.ID) {
 		same := f.compare(ir.Eq, t.Elem, f.load(x.inside(f, t.Elem, i, 0)), f.load(y.inside(f, t.Elem, i, 0)))
 		differs := f.c.Op(build.OpLogicalNot, f.m.Bool(), same)
 		f.conditional(differs, func() { f.c.Do(build.OpReturnValue, f.m.Truth(false)) }, nil)
