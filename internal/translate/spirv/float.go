@@ -9,7 +9,7 @@ import (
 )
 
 // float prints an operation on floats. No device may change its result: not by leaving out a rounding, nor by taking for granted that there is no NaN.
-func (f *function) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
+func (f *code) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
 	id := f.c.Op(op, typ, args...)
 	if !f.c.Dead {
 		f.m.Decorate(id, build.NoContraction)
@@ -18,7 +18,7 @@ func (f *function) float(op isa.Op, typ isa.ID, args ...uint32) isa.ID {
 }
 
 // floats prints an operation on two floats of a type.
-func (f *function) floats(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+func (f *numbers) floats(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ := f.emitter.value(t)
 	switch op {
 	case ir.Min, ir.Max:
@@ -32,7 +32,7 @@ func (f *function) floats(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 }
 
 // extreme prints min or max. A NaN wins, and -0 is less than 0.
-func (f *function) extreme(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+func (f *numbers) extreme(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ, word := f.emitter.value(t), f.m.Int(t.Bits())
 	choose := func(cond, yes, no isa.ID) isa.ID { return f.c.Op(build.OpSelect, typ, cond, yes, no) }
 	is := func(op ir.Op, x, y isa.ID) isa.ID { return f.compare(op, t, x, y) }
@@ -46,7 +46,7 @@ func (f *function) extreme(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 }
 
 // negative returns a float or a complex number with the other sign.
-func (f *function) negative(t *ir.Type, x isa.ID) isa.ID {
+func (f *numbers) negative(t *ir.Type, x isa.ID) isa.ID {
 	if t.Complex() {
 		re, im := f.split(t, x)
 		re = f.negative(t.Part(), re)
@@ -56,18 +56,18 @@ func (f *function) negative(t *ir.Type, x isa.ID) isa.ID {
 }
 
 // complex returns a complex number of its parts.
-func (f *function) complex(t *ir.Type, re, im isa.ID) isa.ID {
+func (f *numbers) complex(t *ir.Type, re, im isa.ID) isa.ID {
 	return f.c.Op(isa.OpCompositeConstruct, f.emitter.value(t), re, im)
 }
 
-func (f *function) split(t *ir.Type, x isa.ID) (re, im isa.ID) {
+func (f *numbers) split(t *ir.Type, x isa.ID) (re, im isa.ID) {
 	typ := f.m.Float(t.Part().Bits())
 	re = f.c.Op(build.OpCompositeExtract, typ, x, 0)
 	return re, f.c.Op(build.OpCompositeExtract, typ, x, 1)
 }
 
 // complexes prints an operation on two complex numbers. Products and quotients of complex64 are computed in float64 and rounded at the end, as Go does.
-func (f *function) complexes(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+func (f *numbers) complexes(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	part, wide := t.Part(), ir.Basic(ir.F64)
 	a, b := f.split(t, x)
 	c, d := f.split(t, y)
@@ -92,7 +92,7 @@ func (f *function) complexes(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 }
 
 // refloated returns a float in another type of floats.
-func (f *function) refloated(id isa.ID, from, to *ir.Type) isa.ID {
+func (f *numbers) refloated(id isa.ID, from, to *ir.Type) isa.ID {
 	if from.Kind == to.Kind {
 		return id
 	}
@@ -100,7 +100,7 @@ func (f *function) refloated(id isa.ID, from, to *ir.Type) isa.ID {
 }
 
 // convert returns a number in another type.
-func (f *function) convert(v *ir.Value, to *ir.Type) isa.ID {
+func (f *values) convert(v *ir.Value, to *ir.Type) isa.ID {
 	from, typ := v.Type, f.emitter.value(to)
 	if to.Kind == ir.F32 {
 		if id := f.single(v); id != 0 {
@@ -126,7 +126,7 @@ func (f *function) convert(v *ir.Value, to *ir.Type) isa.ID {
 }
 
 // cut converts a float to an integer. If the integer cannot hold it, the result is that of Go on amd64.
-func (f *function) cut(x isa.ID, from, to *ir.Type) isa.ID {
+func (f *numbers) cut(x isa.ID, from, to *ir.Type) isa.ID {
 	i32, i64, u64 := ir.Basic(ir.I32), ir.Basic(ir.I64), ir.Basic(ir.U64)
 	switch {
 	case to.Bits() < 32:
@@ -136,7 +136,7 @@ func (f *function) cut(x isa.ID, from, to *ir.Type) isa.ID {
 	case to.Signed():
 		return f.cutWithin(x, from, to)
 	}
-	return f.helper(fmt.Sprint("cut ", from.Kind, " ", u64.Kind), f.m.Int(64), []isa.ID{f.emitter.value(from)}, func(g *function, args []isa.ID) {
+	return f.helper(fmt.Sprint("cut ", from.Kind, " ", u64.Kind), f.m.Int(64), []isa.ID{f.emitter.value(from)}, func(g *numbers, args []isa.ID) {
 		word, edge := g.m.Int(64), g.m.ConstFloat(from.Bits(), 1<<63)
 		low := g.cutWithin(args[0], from, i64)
 		high := g.cutWithin(g.floats(ir.Sub, from, args[0], edge), from, i64)
@@ -147,9 +147,9 @@ func (f *function) cut(x isa.ID, from, to *ir.Type) isa.ID {
 }
 
 // cutWithin converts a float to an int32 or an int64: to the lowest if that cannot hold it.
-func (f *function) cutWithin(x isa.ID, from, to *ir.Type) isa.ID {
+func (f *numbers) cutWithin(x isa.ID, from, to *ir.Type) isa.ID {
 	typ := f.emitter.value(to)
-	return f.helper(fmt.Sprint("cut ", from.Kind, " ", to.Bits()), typ, []isa.ID{f.emitter.value(from)}, func(g *function, args []isa.ID) {
+	return f.helper(fmt.Sprint("cut ", from.Kind, " ", to.Bits()), typ, []isa.ID{f.emitter.value(from)}, func(g *numbers, args []isa.ID) {
 		edge := float64(uint64(1) << (to.Bits() - 1))
 		low, is := -edge, ir.Ge
 		if from.Kind == ir.F64 && to.Bits() == 32 {

@@ -9,7 +9,7 @@ import (
 )
 
 // normal returns an integer that may have more bits than its type as one of the type: the bits above are copies of the sign, or 0.
-func (f *function) normal(t *ir.Type, id isa.ID) isa.ID {
+func (f *numbers) normal(t *ir.Type, id isa.ID) isa.ID {
 	if t.Bits() >= 32 {
 		return id
 	}
@@ -22,7 +22,7 @@ func (f *function) normal(t *ir.Type, id isa.ID) isa.ID {
 }
 
 // resized returns an integer in another type of integers.
-func (f *function) resized(id isa.ID, from, to *ir.Type) isa.ID {
+func (f *numbers) resized(id isa.ID, from, to *ir.Type) isa.ID {
 	switch {
 	case width(from) == width(to):
 	case from.Signed():
@@ -37,7 +37,7 @@ func (f *function) resized(id isa.ID, from, to *ir.Type) isa.ID {
 }
 
 // integers prints an operation on two integers of a type.
-func (f *function) integers(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
+func (f *numbers) integers(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
 	typ := f.emitter.value(t)
 	if code, ok := wrapping[op]; ok {
 		return f.normal(t, f.c.Op(code, typ, x, y))
@@ -59,7 +59,7 @@ func (f *function) integers(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) 
 	if divides(right) {
 		return f.quotient(op, t, x, y)
 	}
-	return f.helper(fmt.Sprint(op, " ", t.Kind), typ, []isa.ID{typ, typ}, func(g *function, args []isa.ID) {
+	return f.helper(fmt.Sprint(op, " ", t.Kind), typ, []isa.ID{typ, typ}, func(g *numbers, args []isa.ID) {
 		g.c.Do(build.OpReturnValue, g.anyQuotient(op, t, args[0], args[1]))
 	}, x, y)
 }
@@ -82,7 +82,7 @@ func divides(v *ir.Value) bool {
 }
 
 // anyQuotient is quotient for any divisor. Go panics if it is 0; here the result is 0.
-func (f *function) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+func (f *numbers) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ, zero, one := f.emitter.value(t), f.number(t, 0), f.number(t, 1)
 	none := f.compare(ir.Eq, t, y, zero)
 	special, minus := none, isa.ID(0)
@@ -102,7 +102,7 @@ func (f *function) anyQuotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 }
 
 // shift prints a shift, whose count may be as large as the width or larger.
-func (f *function) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
+func (f *values) shift(op ir.Op, t *ir.Type, x isa.ID, count *ir.Value) isa.ID {
 	typ, bits, u32 := f.emitter.value(t), uint64(t.Bits()), ir.Basic(ir.U32)
 	code := build.OpShiftLeftLogical
 	switch {

@@ -15,7 +15,7 @@ var glsl = map[string]uint32{"Floor": build.GLSLFloor, "Ceil": build.GLSLCeil, "
 	"Abs": build.GLSLFAbs, "Sqrt": build.GLSLSqrt}
 
 // mathematics prints a call of a function of package math, math/bits or math/cmplx, and returns its results.
-func (f *function) mathematics(v *ir.Value) []isa.ID {
+func (f *values) mathematics(v *ir.Value) []isa.ID {
 	pkg, name, _ := strings.Cut(v.Of, ".")
 	f64 := ir.Basic(ir.F64)
 	if pkg == "math" && (name == "IsNaN" || name == "IsInf" || name == "Signbit") { // the result does not depend on the width
@@ -40,7 +40,7 @@ func (f *function) mathematics(v *ir.Value) []isa.ID {
 	return f.mathOf(name, f64, args)
 }
 
-func (f *function) exprs(list []*ir.Value) (all []isa.ID) {
+func (f *values) exprs(list []*ir.Value) (all []isa.ID) {
 	for _, v := range list {
 		all = append(all, f.expr(v))
 	}
@@ -52,7 +52,7 @@ var exact = map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Trunc": 
 	"Max": true, "Min": true}
 
 // single prints float32(math.F(float64(x))) as a function of float32, if there is an exact one. It returns 0 for another value.
-func (f *function) single(v *ir.Value) isa.ID {
+func (f *values) single(v *ir.Value) isa.ID {
 	name, ok := strings.CutPrefix(v.Of, "math.")
 	if v.Op != ir.Go || v.Bound || !ok || !exact[name] {
 		return 0
@@ -87,7 +87,7 @@ func narrow(v *ir.Value) *ir.Value {
 }
 
 // mathOf prints a function of package math on floats of a type.
-func (f *function) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
+func (f *numbers) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 	typ, bits, truth := f.emitter.value(t), t.Bits(), f.m.Bool()
 	word := f.m.Int(bits)
 	cast := func(typ, id isa.ID) isa.ID { return f.c.Op(build.OpBitcast, typ, id) }
@@ -149,7 +149,7 @@ func (f *function) mathOf(name string, t *ir.Type, args []isa.ID) []isa.ID {
 }
 
 // bits prints a function of package math/bits.
-func (f *function) bits(name string, values []*ir.Value, args []isa.ID) []isa.ID {
+func (f *numbers) bits(name string, values []*ir.Value, args []isa.ID) []isa.ID {
 	base := strings.TrimRight(name, "0123456789")
 	t, i64, u64 := values[0].Type, ir.Basic(ir.Int), ir.Basic(ir.U64)
 	typ, n := f.emitter.value(t), t.Bits()
@@ -192,10 +192,10 @@ func (f *function) bits(name string, values []*ir.Value, args []isa.ID) []isa.ID
 }
 
 // lacking calls a function of package vulkan, and returns its results.
-func (f *function) lacking(name string, args ...isa.ID) []isa.ID {
+func (f *numbers) lacking(name string, args ...isa.ID) []isa.ID {
 	for _, g := range f.Lacking.Functions {
 		if g.Name == name {
-			return f.results(g, f.function(g, true), args)
+			return f.results(g, f.want(g, true), args)
 		}
 	}
 	panic(fmt.Sprintf("package vulkan has no function %s", name))

@@ -36,7 +36,9 @@ type emitter struct {
 	m         *build.Module
 	effects   map[*ir.Function]*facts.Effects
 	types     map[string]isa.ID // structures, arrays and blocks, by what they are for
+	entry     isa.ID            // the kernel
 	functions map[*ir.Function]isa.ID
+	wanted    []wanted          // functions that are not printed yet
 	helpers   map[string]isa.ID // functions that the printer adds
 	inputs    map[uint32]isa.ID // what the device provides
 	threads   [3]isa.ID         // of a block; a launch chooses them
@@ -66,6 +68,12 @@ func Module(p *ir.Program, kernel *ir.Function, o Options) *build.Module {
 	e.coherent = e.effects[kernel].Barriers || e.effects[kernel].Shared
 	e.words = sharesFloats(kernel)
 	e.kernel(kernel)
+	for len(e.wanted) > 0 {
+		w := e.wanted[0]
+		e.wanted = e.wanted[1:]
+		e.print(w)
+	}
+	e.m.Entry(e.Entry, e.entry, e.uses...)
 	return e.m
 }
 
@@ -94,15 +102,43 @@ func (e *emitter) input(builtin uint32) isa.ID {
 	return e.inputs[builtin]
 }
 
-// function is a function of the module that is being printed.
-type function struct {
-	*emitter
-	c          *build.Code
-	constructs []*construct
-	frame      *frame            // of the innermost function of Go that is printed
-	early      map[string]isa.ID // what is computed where the function begins
-	looped     bool              // a loop or a call has been printed
-	driver     bool              // quotients and roots of float32 are the driver's
+// A function of the module is printed in layers. Each knows those before it.
+type (
+	// code has the instructions of the function.
+	code struct {
+		*emitter
+		c      *build.Code
+		early  map[string]isa.ID // what is computed where the function begins
+		driver bool              // quotients and roots of float32 are the driver's
+	}
+
+	// flow has conditions and loops.
+	flow struct {
+		*code
+		constructs []*construct
+	}
+
+	// memory has places, and what is in them.
+	memory struct{ *flow }
+
+	// numbers has operations on values that are printed already.
+	numbers struct{ *memory }
+
+	// values prints values of Go.
+	values struct {
+		*numbers
+		frame *frame // of the innermost function of Go that is printed
+	}
+
+	// function prints statements of Go.
+	function struct {
+		*values
+		looped bool // a loop or a call has been printed
+	}
+)
+
+func (e *emitter) numbers(c *build.Code) *numbers {
+	return &numbers{&memory{&flow{code: &code{emitter: e, c: c, early: map[string]isa.ID{}}}}}
 }
 
 // frame is one function of Go that is printed: as a function of the module, or where it is called.
@@ -127,12 +163,8 @@ type param struct {
 	rows, col isa.ID        // the length of a slice; the rows and columns of a matrix
 }
 
-func (e *emitter) begin(f *ir.Function, c *build.Code) *function {
-	g := &function{emitter: e, c: c, early: map[string]isa.ID{}}
-	if f != nil {
-		g.frame = newFrame(f)
-	}
-	return g
+func (e *emitter) function(f *ir.Function, c *build.Code) *function {
+	return &function{values: &values{e.numbers(c), newFrame(f)}}
 }
 
 func newFrame(f *ir.Function) *frame {
@@ -141,7 +173,7 @@ func newFrame(f *ir.Function) *frame {
 }
 
 // once returns what is computed where the function begins, for each key once.
-func (f *function) once(key string, compute func() isa.ID) isa.ID {
+func (f *code) once(key string, compute func() isa.ID) isa.ID {
 	id, ok := f.early[key]
 	if !ok {
 		id = compute()
@@ -165,13 +197,13 @@ func (e *emitter) kernel(k *ir.Function) {
 	code, _ := e.m.Function(e.m.Type(build.OpTypeVoid))
 	shared := share(k)
 	e.effects[shared] = e.effects[k]
-	f := e.begin(shared, code)
+	f := e.function(shared, code)
 	f.parameters(shared)
 	f.region(shared.Body)
 	f.end()
 	f.c.End()
 	e.m.Name(code.ID, e.Entry)
-	e.m.Entry(e.Entry, code.ID, e.uses...)
+	e.entry = code.ID
 }
 
 // parameters declares the kernel's parameters.
@@ -244,7 +276,7 @@ func (f *function) block() {
 }
 
 // argument returns an argument of the kernel, which may be an address.
-func (f *function) argument(i int) isa.ID {
+func (f *memory) argument(i int) isa.ID {
 	return f.once(fmt.Sprint("argument ", i), func() isa.ID {
 		a, t := &f.arguments, f.arguments.list.Fields[i].Type
 		base := a.base
@@ -266,4 +298,29 @@ func (f *function) buffer(p *ir.Param, i int) *place {
 	block := f.m.Pointer(isa.PhysicalStorage, f.elements(p.Type.Elem, f.coherent && f.effects[f.frame.f].Params[p.Index].Written))
 	at := f.once(fmt.Sprint("buffer ", i), func() isa.ID { return f.c.Early(build.OpBitcast, block, f.argument(i)) })
 	return &place{typ: p.Type.Elem, storage: isa.PhysicalStorage, base: at, list: true}
+}
+
+// inGrid returns the thread's place in the grid.
+func (f *numbers) inGrid(op ir.Op, d int) isa.ID {
+	u32, u64 := f.m.Int(32), f.m.Int(64)
+	return f.once(fmt.Sprint(op, d), func() isa.ID {
+		three := func(builtin uint32) isa.ID {
+			all := f.once(fmt.Sprint("input ", builtin), func() isa.ID {
+				return f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(builtin))
+			})
+			return f.c.Early(build.OpUConvert, u64, f.c.Early(build.OpCompositeExtract, u32, all, uint32(d)))
+		}
+		switch op {
+		case ir.InGrid:
+			first := f.c.Early(build.OpIMul, u64, f.inGrid(ir.BlockOf, d), f.inGrid(ir.Threads, d))
+			return f.c.Early(isa.OpIAdd, u64, first, f.inGrid(ir.InBlock, d))
+		case ir.InBlock:
+			return three(build.LocalInvocationID)
+		case ir.BlockOf:
+			return three(isa.WorkgroupID)
+		case ir.Threads:
+			return f.c.Early(build.OpUConvert, u64, f.threads[d])
+		}
+		return three(isa.NumWorkgroups)
+	})
 }

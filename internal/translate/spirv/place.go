@@ -20,7 +20,7 @@ type place struct {
 }
 
 // stored returns the type that a place has in its memory.
-func (f *function) stored(p *place) isa.ID {
+func (f *memory) stored(p *place) isa.ID {
 	switch {
 	case p.storage == build.Workgroup:
 		return f.shared(p.typ)
@@ -33,7 +33,7 @@ func (f *function) stored(p *place) isa.ID {
 }
 
 // pointer returns the pointer to a place.
-func (f *function) pointer(p *place) isa.ID {
+func (f *memory) pointer(p *place) isa.ID {
 	if len(p.path) == 0 {
 		return p.base
 	}
@@ -49,7 +49,7 @@ func aligned(t *ir.Type, storage uint32) []uint32 {
 }
 
 // load returns the value of a place.
-func (f *function) load(p *place) isa.ID {
+func (f *memory) load(p *place) isa.ID {
 	if p.value != 0 {
 		return p.value
 	}
@@ -61,7 +61,7 @@ func (f *function) load(p *place) isa.ID {
 }
 
 // store gives a place a value of its type.
-func (f *function) store(p *place, id isa.ID) {
+func (f *memory) store(p *place, id isa.ID) {
 	if !p.whole {
 		id = f.narrowed(id, p.typ, p.storage)
 	}
@@ -69,7 +69,7 @@ func (f *function) store(p *place, id isa.ID) {
 }
 
 // widened returns what is in memory, or a part of a value, as a value. op appends instructions.
-func (f *function) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op, isa.ID, ...uint32) isa.ID) isa.ID {
+func (f *memory) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op, isa.ID, ...uint32) isa.ID) isa.ID {
 	words := storage == build.Workgroup && f.words
 	switch {
 	case t.Kind == ir.Bool: // a byte that is not 0 is true: others than kernels may have written it
@@ -90,7 +90,7 @@ func (f *function) widened(id isa.ID, t *ir.Type, storage uint32, op func(isa.Op
 }
 
 // narrowed is the reverse of widened.
-func (f *function) narrowed(id isa.ID, t *ir.Type, storage uint32) isa.ID {
+func (f *memory) narrowed(id isa.ID, t *ir.Type, storage uint32) isa.ID {
 	words := storage == build.Workgroup && f.words
 	switch {
 	case t.Kind == ir.Bool:
@@ -110,7 +110,7 @@ func (f *function) narrowed(id isa.ID, t *ir.Type, storage uint32) isa.ID {
 }
 
 // rebuilt returns a structure or an array of shared memory with the floats in it as floats, or as integers.
-func (f *function) rebuilt(id isa.ID, t *ir.Type, floats bool) isa.ID {
+func (f *memory) rebuilt(id isa.ID, t *ir.Type, floats bool) isa.ID {
 	parts := fields(t)
 	if t.Kind == ir.Array {
 		parts = slices.Repeat([]*ir.Type{t.Elem}, int(t.Len))
@@ -138,12 +138,12 @@ func (f *function) rebuilt(id isa.ID, t *ir.Type, floats bool) isa.ID {
 }
 
 // variable returns a new variable of a type.
-func (f *function) variable(t *ir.Type) *place {
+func (f *memory) variable(t *ir.Type) *place {
 	return &place{typ: t, storage: build.Function, base: f.c.Variable(f.emitter.value(t)), whole: true}
 }
 
 // local returns the place of a local.
-func (f *function) local(l *ir.Local) *place {
+func (f *values) local(l *ir.Local) *place {
 	if at := f.frame.locals[l.Index]; at != nil {
 		return at
 	}
@@ -158,7 +158,7 @@ func (f *function) local(l *ir.Local) *place {
 }
 
 // indexes evaluates the indexes of a place.
-func (f *function) indexes(p *ir.Place) (all []isa.ID) {
+func (f *values) indexes(p *ir.Place) (all []isa.ID) {
 	for _, i := range p.Indexes() {
 		if i.Op == ir.Const {
 			all = append(all, f.m.Const(width(i.Type), bitsOf(i.Const)))
@@ -170,7 +170,7 @@ func (f *function) indexes(p *ir.Place) (all []isa.ID) {
 }
 
 // at returns a place, whose indexes are evaluated.
-func (f *function) at(p *ir.Place, indexes []isa.ID) *place {
+func (f *values) at(p *ir.Place, indexes []isa.ID) *place {
 	var at *place
 	if p.Local != nil {
 		at = f.local(p.Local)
@@ -185,34 +185,34 @@ func (f *function) at(p *ir.Place, indexes []isa.ID) *place {
 		switch {
 		case s.Col != nil:
 			m := f.frame.params[p.Param.Index]
-			at = at.element(f, f.cell(indexes[0], indexes[1], m.rows, m.col, pos))
+			at = at.element(f.memory, f.cell(indexes[0], indexes[1], m.rows, m.col, pos))
 			indexes = indexes[2:]
 		case s.Index != nil && at.list:
-			at = at.element(f, f.checked(s.Index, indexes[0], f.frame.params[p.Param.Index].rows, pos))
+			at = at.element(f.memory, f.checked(s.Index, indexes[0], f.frame.params[p.Param.Index].rows, pos))
 			indexes = indexes[1:]
 		case s.Index != nil:
 			index := indexes[0]
 			if s.Index.Op != ir.Const { // Go has checked constants
 				index = f.checkedIn(s.Index, index, at.typ.Len, pos)
 			}
-			at = at.inside(f, at.typ.Elem, index, 0)
+			at = at.inside(f.memory, at.typ.Elem, index, 0)
 			indexes = indexes[1:]
 		default:
-			at = at.inside(f, at.typ.Fields[s.Field].Type, f.m.Const(32, uint64(s.Field)), s.Field)
+			at = at.inside(f.memory, at.typ.Fields[s.Field].Type, f.m.Const(32, uint64(s.Field)), s.Field)
 		}
 	}
 	return at
 }
 
 // element returns an element of a buffer. The index is an integer of 64 bits.
-func (p *place) element(f *function, index isa.ID) *place {
+func (p *place) element(f *memory, index isa.ID) *place {
 	at := *p
 	at.list, at.path = false, []isa.ID{f.m.Const(32, 0), index}
 	return &at
 }
 
 // inside returns a part of a place. A part of a value that is in no memory has a number.
-func (p *place) inside(f *function, t *ir.Type, index isa.ID, number int) *place {
+func (p *place) inside(f *memory, t *ir.Type, index isa.ID, number int) *place {
 	if p.value != 0 {
 		id := f.c.Op(build.OpCompositeExtract, f.part(t), p.value, uint32(number))
 		return &place{typ: t, value: f.widened(id, t, build.Function, f.c.Op)}
@@ -252,7 +252,7 @@ func (e *emitter) stays(of *ir.Function) *stays {
 }
 
 // source returns where a value is that a part is taken of.
-func (f *function) source(v *ir.Value) *place {
+func (f *values) source(v *ir.Value) *place {
 	switch {
 	case v.Bound && f.frame.kept[v.ID] != nil:
 		return f.frame.kept[v.ID]
@@ -266,15 +266,15 @@ func (f *function) source(v *ir.Value) *place {
 }
 
 // extracted returns the place of a part of a value.
-func (f *function) extracted(v *ir.Value) *place {
+func (f *values) extracted(v *ir.Value) *place {
 	from := f.source(v.Args[0])
 	if len(v.Args) == 1 {
 		i := v.Which[0]
-		return from.inside(f, v.Type, f.m.Const(32, uint64(i)), i)
+		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(i)), i)
 	}
 	index := v.Args[1]
 	if n, ok := index.Const.(int64); ok && n >= 0 {
-		return from.inside(f, v.Type, f.m.Const(32, uint64(n)), int(n))
+		return from.inside(f.memory, v.Type, f.m.Const(32, uint64(n)), int(n))
 	}
 	id := f.expr(index)
 	if from.value != 0 {
@@ -282,5 +282,5 @@ func (f *function) extracted(v *ir.Value) *place {
 		f.store(at, from.value)
 		from = at
 	}
-	return from.inside(f, v.Type, f.checkedIn(index, id, v.Args[0].Type.Len, v.Pos), 0)
+	return from.inside(f.memory, v.Type, f.checkedIn(index, id, v.Args[0].Type.Len, v.Pos), 0)
 }

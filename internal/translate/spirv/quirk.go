@@ -14,19 +14,19 @@ import (
 // that it can compute: from a variable with a constant, or from the thread's index in a dimension in which blocks have one thread. So floats with which a
 // computation begins, which are constants, conversions of integers, and the bits of integers, are chosen by a condition that is never true: that the grid
 // has no blocks.
-func (f *function) unknown(t *ir.Type, id isa.ID) isa.ID {
+func (f *code) unknown(t *ir.Type, id isa.ID) isa.ID {
 	return f.c.Op(build.OpSelect, f.m.Float(t.Bits()), f.never(), f.m.ConstFloat(t.Bits(), 2), id)
 }
 
 // unknownConst is unknown for a constant, which is chosen where the function begins.
-func (f *function) unknownConst(t *ir.Type, c float64) isa.ID {
+func (f *code) unknownConst(t *ir.Type, c float64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint(t.Bits(), " ", math.Float64bits(c)), func() isa.ID {
 		return f.c.Early(build.OpSelect, f.m.Float(t.Bits()), never, f.m.ConstFloat(t.Bits(), 2), f.m.ConstFloat(t.Bits(), c))
 	})
 }
 
-func (f *function) never() isa.ID {
+func (f *code) never() isa.ID {
 	return f.once("never", func() isa.ID {
 		u32 := f.m.Int(32)
 		all := f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(isa.NumWorkgroups))
@@ -36,7 +36,7 @@ func (f *function) never() isa.ID {
 
 // number returns a constant of a type of integers. One of 64 bits that a number of 32 bits holds is made of that: Mesa 22.3 compares a number of 32 bits that
 // is extended to 64 bits wrongly with a constant of 64 bits, as in int(x) >= 0 for an int32. For other constants see operands.
-func (f *function) number(t *ir.Type, c uint64) isa.ID {
+func (f *code) number(t *ir.Type, c uint64) isa.ID {
 	if width(t) == 32 || int64(int32(c)) != int64(c) {
 		return f.m.Const(width(t), c)
 	}
@@ -44,7 +44,7 @@ func (f *function) number(t *ir.Type, c uint64) isa.ID {
 }
 
 // unknownNumber returns a constant of 64 bits that the driver's compiler cannot know.
-func (f *function) unknownNumber(c uint64) isa.ID {
+func (f *code) unknownNumber(c uint64) isa.ID {
 	never := f.never()
 	return f.once(fmt.Sprint("unknown ", c), func() isa.ID {
 		return f.c.Early(build.OpSelect, f.m.Int(64), never, f.m.Const(64, 0), f.m.Const(64, c))
@@ -53,7 +53,7 @@ func (f *function) unknownNumber(c uint64) isa.ID {
 
 // operands returns the two operands of an operation. A float constant is one that the driver may know if the other is not a constant: it cannot know the
 // result then, unless the constant is 0. It must not know an integer of 64 bits that it compares, for the reason in number.
-func (f *function) operands(v *ir.Value) (x, y isa.ID) {
+func (f *values) operands(v *ir.Value) (x, y isa.ID) {
 	known := func(a, other *ir.Value) (isa.ID, bool) {
 		if v.Op.Compares() && a.Op == ir.Const && a.Type.Integer() && width(a.Type) == 64 && int64(int32(bitsOf(a.Const))) != int64(bitsOf(a.Const)) {
 			return f.unknownNumber(bitsOf(a.Const)), true
@@ -78,7 +78,7 @@ func (f *function) operands(v *ir.Value) (x, y isa.ID) {
 const mostUnknown = 256
 
 // zero returns the zero of a type.
-func (f *function) zero(t *ir.Type) isa.ID {
+func (f *numbers) zero(t *ir.Type) isa.ID {
 	switch {
 	case t.Float():
 		return f.unknownConst(t, 0)
@@ -89,7 +89,7 @@ func (f *function) zero(t *ir.Type) isa.ID {
 }
 
 // zeroPart returns the zero of a part of a structure or an array.
-func (f *function) zeroPart(t *ir.Type) isa.ID {
+func (f *numbers) zeroPart(t *ir.Type) isa.ID {
 	switch {
 	case t.Float():
 		return f.unknownConst(t, 0)
@@ -105,7 +105,7 @@ func (f *function) zeroPart(t *ir.Type) isa.ID {
 
 // quotient prints the quotient or remainder of integers. NVIDIA's driver gives wrong remainders of negative integers of 64 bits, so those are computed
 // from the quotient.
-func (f *function) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
+func (f *numbers) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 	typ := f.emitter.value(t)
 	switch {
 	case !t.Signed() && op == ir.Rem:
@@ -122,12 +122,12 @@ func (f *function) quotient(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
 
 // quotient32 prints the quotient of two float32. Vulkan lets a driver be wrong by 2.5 units in the last place, and by more of a root. A launch knows whether
 // the device rounds correctly. If it does not, the functions of package vulkan correct what the driver gives.
-func (f *function) quotient32(x, y isa.ID) isa.ID {
+func (f *numbers) quotient32(x, y isa.ID) isa.ID {
 	f32 := f.m.Float(32)
 	if f.driver {
 		return f.float(build.OpFDiv, f32, x, y)
 	}
-	return f.helper("quotient", f32, []isa.ID{f32, f32}, func(g *function, args []isa.ID) {
+	return f.helper("quotient", f32, []isa.ID{f32, f32}, func(g *numbers, args []isa.ID) {
 		g.c.Do(build.OpReturnValue, g.either(g.rounded(), f32,
 			func() isa.ID { return g.float(build.OpFDiv, f32, args...) },
 			func() isa.ID { return g.lacking("Quotient32", args...)[0] }))
@@ -135,12 +135,12 @@ func (f *function) quotient32(x, y isa.ID) isa.ID {
 }
 
 // root32 is quotient32 for a root.
-func (f *function) root32(x isa.ID) isa.ID {
+func (f *numbers) root32(x isa.ID) isa.ID {
 	f32 := f.m.Float(32)
 	if f.driver {
 		return f.float(build.OpExtInst, f32, f.m.GLSL(), build.GLSLSqrt, x)
 	}
-	return f.helper("root", f32, []isa.ID{f32}, func(g *function, args []isa.ID) {
+	return f.helper("root", f32, []isa.ID{f32}, func(g *numbers, args []isa.ID) {
 		g.c.Do(build.OpReturnValue, g.either(g.rounded(), f32,
 			func() isa.ID { return g.float(build.OpExtInst, f32, g.m.GLSL(), build.GLSLSqrt, args[0]) },
 			func() isa.ID { return g.lacking("Root32", args...)[0] }))
@@ -148,7 +148,7 @@ func (f *function) root32(x isa.ID) isa.ID {
 }
 
 // rounded returns whether the device rounds quotients and roots of float32 correctly.
-func (f *function) rounded() isa.ID {
+func (f *code) rounded() isa.ID {
 	if f.rounding == 0 {
 		f.rounding = f.m.Global(build.OpSpecConstant, f.m.Int(32), 0)
 		f.m.Decorate(f.rounding, isa.SpecID, isa.SpecRounded)

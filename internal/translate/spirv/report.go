@@ -21,14 +21,14 @@ const (
 
 // checked returns an index of 64 bits for an element of n. A module that reports indexes reports one that is out of range, and goes on with 0: what is
 // indexed has at least one element.
-func (f *function) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
+func (f *values) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 	i64 := ir.Basic(ir.Int)
 	index = f.resized(index, v.Type, i64)
 	if f.Reports != Bounds || !pos.IsValid() { // what a pass has added is in range
 		return index
 	}
 	u64 := f.m.Int(64)
-	return f.helper("index", u64, []isa.ID{u64, u64, f.m.Int(32)}, func(g *function, args []isa.ID) {
+	return f.helper("index", u64, []isa.ID{u64, u64, f.m.Int(32)}, func(g *numbers, args []isa.ID) {
 		fits := g.c.Op(build.OpULessThan, g.m.Bool(), args[0], args[1])
 		g.c.Do(build.OpReturnValue, g.either(fits, u64, func() isa.ID { return args[0] }, func() isa.ID {
 			g.report(outOfRange, args[2], args[0], args[1])
@@ -38,7 +38,7 @@ func (f *function) checked(v *ir.Value, index, n isa.ID, pos token.Pos) isa.ID {
 }
 
 // checkedIn is checked for an array of n elements, whose index may have 32 bits.
-func (f *function) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) isa.ID {
+func (f *values) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) isa.ID {
 	if f.Reports != Bounds || !pos.IsValid() {
 		return index
 	}
@@ -46,15 +46,15 @@ func (f *function) checkedIn(v *ir.Value, index isa.ID, n int64, pos token.Pos) 
 }
 
 // cell returns the index of an element of a matrix of n rows and m columns.
-func (f *function) cell(i, j, n, m isa.ID, pos token.Pos) isa.ID {
+func (f *values) cell(i, j, n, m isa.ID, pos token.Pos) isa.ID {
 	u64 := f.m.Int(64)
-	at := func(f *function, i, j, m isa.ID) isa.ID {
+	at := func(f *numbers, i, j, m isa.ID) isa.ID {
 		return f.c.Op(isa.OpIAdd, u64, f.c.Op(build.OpIMul, u64, i, m), j)
 	}
 	if f.Reports != Bounds {
-		return at(f, i, j, m)
+		return at(f.numbers, i, j, m)
 	}
-	return f.helper("cell", u64, []isa.ID{u64, u64, u64, u64, f.m.Int(32)}, func(g *function, args []isa.ID) {
+	return f.helper("cell", u64, []isa.ID{u64, u64, u64, u64, f.m.Int(32)}, func(g *numbers, args []isa.ID) {
 		row := g.c.Op(build.OpULessThan, g.m.Bool(), args[0], args[2])
 		column := g.c.Op(build.OpULessThan, g.m.Bool(), args[1], args[3])
 		fits := g.c.Op(build.OpLogicalAnd, g.m.Bool(), row, column)
@@ -66,14 +66,14 @@ func (f *function) cell(i, j, n, m isa.ID, pos token.Pos) isa.ID {
 }
 
 // site returns the number of a line, as the generated file has it.
-func (f *function) site(pos token.Pos) isa.ID {
+func (f *numbers) site(pos token.Pos) isa.ID {
 	at := f.program.Position(pos)
 	i := slices.Index(f.Sites, fmt.Sprintf("%s:%d", filepath.Base(at.Filename), at.Line))
 	return f.m.Const(32, uint64(max(i, 0)))
 }
 
 // report writes numbers of 64 bits into the report, unless there is one.
-func (f *function) report(kind uint64, site isa.ID, numbers ...isa.ID) {
+func (f *numbers) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 	u32 := f.m.Int(32)
 	f.conditional(f.first(kind), func() {
 		f.store(f.word(1), site)
@@ -85,24 +85,24 @@ func (f *function) report(kind uint64, site isa.ID, numbers ...isa.ID) {
 }
 
 // first writes the kind of a report, and returns whether it is the first.
-func (f *function) first(kind uint64) isa.ID {
+func (f *numbers) first(kind uint64) isa.ID {
 	was := f.atomically(build.OpAtomicCompareExchange, ir.Basic(ir.U32), f.pointer(f.word(0)), f.m.Const(32, 0), f.m.Const(32, kind))
 	return f.c.Op(build.OpIEqual, f.m.Bool(), was, f.m.Const(32, 0))
 }
 
 // word returns a word of the report, which is the kernel's last argument.
-func (f *function) word(i int) *place {
+func (f *numbers) word(i int) *place {
 	u32 := ir.Basic(ir.U32)
 	block := f.m.Pointer(isa.PhysicalStorage, f.elements(u32, f.coherent))
 	last := len(f.arguments.list.Fields) - 1
 	at := f.once("report", func() isa.ID { return f.c.Early(build.OpBitcast, block, f.argument(last)) })
-	return (&place{typ: u32, storage: isa.PhysicalStorage, base: at, list: true}).element(f, f.m.Const(64, uint64(i)))
+	return (&place{typ: u32, storage: isa.PhysicalStorage, base: at, list: true}).element(f.memory, f.m.Const(64, uint64(i)))
 }
 
 // askRounds asks whether the device still runs loops: one that ends those of a thread after some number of rounds does not run one of two rounds either.
 // No compiler knows that there are two.
 func (f *function) askRounds() {
-	f.helper("looped", f.emitter.value(nil), nil, func(g *function, _ []isa.ID) {
+	f.helper("looped", f.emitter.value(nil), nil, func(g *numbers, _ []isa.ID) {
 		const unused = 10 // a word of the report that is 0
 		u32 := ir.Basic(ir.U32)
 		n := g.c.Op(isa.OpIAdd, g.m.Int(32), g.load(g.word(unused)), g.m.Const(32, 2))

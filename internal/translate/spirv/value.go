@@ -9,7 +9,7 @@ import (
 )
 
 // expr returns a value, which is printed here unless it is bound.
-func (f *function) expr(v *ir.Value) isa.ID {
+func (f *values) expr(v *ir.Value) isa.ID {
 	if v.Bound {
 		return f.frame.values[v.ID]
 	}
@@ -17,7 +17,7 @@ func (f *function) expr(v *ir.Value) isa.ID {
 }
 
 // compute prints a value, apart from one with several results.
-func (f *function) compute(v *ir.Value) isa.ID {
+func (f *values) compute(v *ir.Value) isa.ID {
 	arg := func(i int) isa.ID { return f.expr(v.Args[i]) }
 	switch op := v.Op; {
 	case op == ir.Const:
@@ -79,7 +79,7 @@ func (f *function) compute(v *ir.Value) isa.ID {
 }
 
 // binary prints an operation on two numbers of a type. right is the second, if it is known.
-func (f *function) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
+func (f *numbers) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) isa.ID {
 	switch {
 	case t.Integer():
 		return f.integers(op, t, x, y, right)
@@ -90,7 +90,7 @@ func (f *function) binary(op ir.Op, t *ir.Type, x, y isa.ID, right *ir.Value) is
 }
 
 // constant returns a constant. A float is one that no driver knows.
-func (f *function) constant(t *ir.Type, c any) isa.ID {
+func (f *numbers) constant(t *ir.Type, c any) isa.ID {
 	switch c := c.(type) {
 	case bool:
 		return f.m.Truth(c)
@@ -107,50 +107,8 @@ func (f *function) constant(t *ir.Type, c any) isa.ID {
 	return 0
 }
 
-// inGrid returns the thread's place in the grid.
-func (f *function) inGrid(op ir.Op, d int) isa.ID {
-	u32, u64 := f.m.Int(32), f.m.Int(64)
-	return f.once(fmt.Sprint(op, d), func() isa.ID {
-		three := func(builtin uint32) isa.ID {
-			all := f.once(fmt.Sprint("input ", builtin), func() isa.ID {
-				return f.c.Early(isa.OpLoad, f.m.Type(isa.OpTypeVector, u32, 3), f.input(builtin))
-			})
-			return f.c.Early(build.OpUConvert, u64, f.c.Early(build.OpCompositeExtract, u32, all, uint32(d)))
-		}
-		switch op {
-		case ir.InGrid:
-			first := f.c.Early(build.OpIMul, u64, f.inGrid(ir.BlockOf, d), f.inGrid(ir.Threads, d))
-			return f.c.Early(isa.OpIAdd, u64, first, f.inGrid(ir.InBlock, d))
-		case ir.InBlock:
-			return three(build.LocalInvocationID)
-		case ir.BlockOf:
-			return three(isa.WorkgroupID)
-		case ir.Threads:
-			return f.c.Early(build.OpUConvert, u64, f.threads[d])
-		}
-		return three(isa.NumWorkgroups)
-	})
-}
-
-// either prints two values of which only one is evaluated, and returns that one.
-func (f *function) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
-	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
-	f.c.Do(build.OpSelectionMerge, merge, 0)
-	f.c.Do(build.OpBranchConditional, cond, then, other)
-	f.c.Begin(then)
-	a := yes()
-	fromA := f.c.Block()
-	f.c.Do(build.OpBranch, merge)
-	f.c.Begin(other)
-	b := no()
-	fromB := f.c.Block()
-	f.c.Do(build.OpBranch, merge)
-	f.c.Begin(merge)
-	return f.c.Op(build.OpPhi, typ, a, fromA, b, fromB)
-}
-
 // both prints && and ||.
-func (f *function) both(v *ir.Value) isa.ID {
+func (f *values) both(v *ir.Value) isa.ID {
 	left := f.expr(v.Args[0])
 	right := func() isa.ID { return f.expr(v.Args[1]) }
 	and := v.Op == ir.Both
@@ -205,93 +163,8 @@ func harmless(v *ir.Value) bool {
 	return true
 }
 
-// compare prints a comparison.
-func (f *function) compare(op ir.Op, t *ir.Type, x, y isa.ID) isa.ID {
-	truth := f.m.Bool()
-	kind := 0
-	switch {
-	case t.Float():
-		return f.float(comparisons[op][2], truth, x, y)
-	case t.Kind == ir.Bool && op == ir.Eq:
-		return f.c.Op(build.OpLogicalEqual, truth, x, y)
-	case t.Kind == ir.Bool:
-		return f.c.Op(build.OpLogicalNotEqual, truth, x, y)
-	case !t.Integer():
-		same := f.same(t, x, y)
-		if op == ir.Ne {
-			return f.c.Op(build.OpLogicalNot, truth, same)
-		}
-		return same
-	case !t.Signed():
-		kind = 1
-	}
-	return f.c.Op(comparisons[op][kind], truth, x, y)
-}
-
-// comparisons are the instructions: on integers with a sign, on those without, and on floats.
-var comparisons = map[ir.Op][3]isa.Op{
-	ir.Eq: {build.OpIEqual, build.OpIEqual, build.OpFOrdEqual},
-	ir.Ne: {build.OpINotEqual, build.OpINotEqual, build.OpFUnordNotEqual},
-	ir.Lt: {build.OpSLessThan, build.OpULessThan, build.OpFOrdLessThan},
-	ir.Le: {build.OpSLessThanEqual, build.OpULessThanEqual, build.OpFOrdLessThanEqual},
-	ir.Gt: {build.OpSGreaterThan, build.OpUGreaterThan, build.OpFOrdGreaterThan},
-	ir.Ge: {build.OpSGreaterThanEqual, build.OpUGreaterThanEqual, build.OpFOrdGreaterThanEqual},
-}
-
-// fewElements is how many elements of an array are compared one after the other; more are compared in a loop.
-const fewElements = 8
-
-// same returns whether two structures, arrays or complex numbers are equal.
-func (f *function) same(t *ir.Type, x, y isa.ID) isa.ID {
-	if t.Kind == ir.Array && t.Len > fewElements {
-		typ := f.emitter.value(t)
-		return f.helper("equal"+key(t), f.m.Bool(), []isa.ID{typ, typ}, func(g *function, args []isa.ID) { g.sameElements(t, args) }, x, y)
-	}
-	all := isa.ID(0)
-	for i, p := range parts(t) {
-		if t.Kind == ir.Struct && t.Fields[i].Name == "_" {
-			continue
-		}
-		of := func(v isa.ID) isa.ID { return (&place{typ: t, value: v}).inside(f, p, 0, i).value }
-		one := f.compare(ir.Eq, p, of(x), of(y))
-		if all != 0 {
-			one = f.c.Op(build.OpLogicalAnd, f.m.Bool(), all, one)
-		}
-		all = one
-	}
-	if all == 0 {
-		return f.m.Truth(true)
-	}
-	return all
-}
-
-// parts returns the types of the elements or fields of a type.
-func parts(t *ir.Type) []*ir.Type {
-	if t.Kind != ir.Array {
-		return fields(t)
-	}
-	all := make([]*ir.Type, t.Len)
-	for i := range all {
-		all[i] = t.Elem
-	}
-	return all
-}
-
-// sameElements prints the body of a function that compares two arrays.
-func (f *function) sameElements(t *ir.Type, args []isa.ID) {
-	x, y := f.variable(t), f.variable(t)
-	f.store(x, args[0])
-	f.store(y, args[1])
-	f.rounds(f.number(ir.Basic(ir.Int), uint64(t.Len)), func(i isa.ID) {
-		same := f.compare(ir.Eq, t.Elem, f.load(x.inside(f, t.Elem, i, 0)), f.load(y.inside(f, t.Elem, i, 0)))
-		differs := f.c.Op(build.OpLogicalNot, f.m.Bool(), same)
-		f.conditional(differs, func() { f.c.Do(build.OpReturnValue, f.m.Truth(false)) }, nil)
-	})
-	f.c.Do(build.OpReturnValue, f.m.Truth(true))
-}
-
 // composite returns a structure or an array of its parts.
-func (f *function) composite(v *ir.Value) isa.ID {
+func (f *values) composite(v *ir.Value) isa.ID {
 	t := v.Type
 	if len(v.Args) == 0 {
 		return f.zero(t)
@@ -317,15 +190,4 @@ func (f *function) composite(v *ir.Value) isa.ID {
 		}
 	}
 	return f.c.Op(isa.OpCompositeConstruct, f.part(t), all...)
-}
-
-// helper calls a function that the printer adds. A module has it once.
-func (f *function) helper(name string, result isa.ID, params []isa.ID, body func(g *function, args []isa.ID), args ...isa.ID) isa.ID {
-	if f.helpers[name] == 0 {
-		code, given := f.m.Function(result, params...)
-		f.helpers[name] = code.ID
-		body(f.begin(nil, code), given)
-		code.End()
-	}
-	return f.c.Op(isa.OpFunctionCall, result, append([]isa.ID{f.helpers[name]}, args...)...)
 }

@@ -1,0 +1,205 @@
+package spirv
+
+import (
+	isa "github.com/go-halyard/halyard/internal/spirv"
+	"github.com/go-halyard/halyard/internal/spirv/build"
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+// construct is a loop or a switch, or a function that is printed where it is called. It can be left from within.
+type construct struct {
+	of                  *ir.Stmt // nil for one that no break leaves
+	loop                bool
+	before, header      isa.ID // of a loop: the block before it, and its first
+	merge, next         isa.ID // what follows; of a loop, what follows a round
+	reached             bool   // something goes to merge
+	forwards            []forward
+	leaving, continuing isa.ID // flags: a construct further in was left to leave this one, or to go on with its next round; 0 if none was
+}
+
+// forward says that what follows a construct must go on to another that is further out.
+type forward struct {
+	to   *construct
+	next bool
+}
+
+// conditional prints what happens if a condition is true, and otherwise.
+func (f *flow) conditional(cond isa.ID, yes, no func()) {
+	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
+	reached := no == nil
+	if reached {
+		other = merge
+	}
+	f.c.Do(build.OpSelectionMerge, merge, 0)
+	f.c.Do(build.OpBranchConditional, cond, then, other)
+	f.c.Begin(then)
+	yes()
+	reached = reached || !f.c.Dead
+	f.c.Do(build.OpBranch, merge)
+	if no != nil {
+		f.c.Begin(other)
+		no()
+		reached = reached || !f.c.Dead
+		f.c.Do(build.OpBranch, merge)
+	}
+	f.c.Begin(merge)
+	if !reached {
+		f.c.Do(build.OpUnreachable)
+	}
+}
+
+// rounds prints a loop of n rounds.
+func (f *flow) rounds(n isa.ID, body func(i isa.ID)) {
+	t, i64 := ir.Basic(ir.Int), f.m.Int(64)
+	first, one := f.number(t, 0), f.number(t, 1)
+	l := f.enter(nil)
+	next := f.m.ID()
+	i := f.phi(i64, first, next, l)
+	f.test(l, f.c.Op(build.OpULessThan, f.m.Bool(), i, n))
+	body(i)
+	f.next(l)
+	f.c.As(isa.OpIAdd, i64, next, i, one)
+	f.again(l)
+}
+
+// enter begins a loop. What follows is printed in this order: phi, if it has one; test; the body; next; the step; again.
+func (f *flow) enter(s *ir.Stmt) *construct {
+	l := &construct{of: s, loop: true, before: f.c.Block(), header: f.m.ID(), merge: f.m.ID(), next: f.m.ID()}
+	f.c.Do(build.OpBranch, l.header)
+	f.c.Begin(l.header)
+	return l
+}
+
+// phi returns what is first in the first round, and next in the others.
+func (f *flow) phi(typ, first, next isa.ID, l *construct) isa.ID {
+	return f.c.Op(build.OpPhi, typ, first, l.before, next, l.next)
+}
+
+// test ends the loop if a condition is not true; 0 is one that always is.
+func (f *flow) test(l *construct, cond isa.ID) {
+	f.c.Do(build.OpLoopMerge, l.merge, l.next, 0)
+	f.body(l, cond)
+}
+
+func (f *flow) body(l *construct, cond isa.ID) {
+	body := f.m.ID()
+	if cond == 0 {
+		f.c.Do(build.OpBranch, body)
+	} else {
+		f.c.Do(build.OpBranchConditional, cond, body, l.merge)
+		l.reached = true
+	}
+	f.c.Begin(body)
+	f.constructs = append(f.constructs, l)
+}
+
+func (f *flow) next(l *construct) {
+	f.c.Do(build.OpBranch, l.next)
+	f.constructs = f.constructs[:len(f.constructs)-1]
+	f.c.Begin(l.next)
+}
+
+func (f *flow) again(l *construct) {
+	f.c.Do(build.OpBranch, l.header)
+	f.after(l)
+}
+
+// within prints what a construct that is no loop has in it. A switch with one case can be left from anywhere within.
+func (f *flow) within(k *construct, inside func()) {
+	k.merge = f.m.ID()
+	body := f.m.ID()
+	f.c.Do(build.OpSelectionMerge, k.merge, 0)
+	f.c.Do(build.OpSwitch, f.m.Const(32, 0), body)
+	f.c.Begin(body)
+	f.constructs = append(f.constructs, k)
+	inside()
+	f.constructs = f.constructs[:len(f.constructs)-1]
+	k.reached = k.reached || !f.c.Dead
+	f.c.Do(build.OpBranch, k.merge)
+	f.after(k)
+}
+
+// after begins what follows a construct. If it was left to leave others as well, that goes on.
+func (f *flow) after(k *construct) {
+	f.c.Begin(k.merge)
+	if !k.reached {
+		f.c.Do(build.OpUnreachable)
+		return
+	}
+	for _, to := range k.forwards {
+		leaves, stays := f.m.ID(), f.m.ID()
+		leaving := f.c.Op(isa.OpLoad, f.m.Bool(), *f.flag(to))
+		f.c.Do(build.OpSelectionMerge, stays, 0)
+		f.c.Do(build.OpBranchConditional, leaving, leaves, stays)
+		f.c.Begin(leaves)
+		f.leave(to.to, to.next)
+		f.c.Begin(stays)
+	}
+}
+
+// flag returns the variable that says whether a construct is being left from further in.
+func (f *flow) flag(to forward) *isa.ID {
+	flag := &to.to.leaving
+	if to.next {
+		flag = &to.to.continuing
+	}
+	if *flag == 0 {
+		*flag = f.c.Variable(f.m.Bool(), f.m.Truth(false))
+	}
+	return flag
+}
+
+// leave goes to the end of a construct around this place, or to the next round of a loop. SPIR-V allows that for the innermost construct and the innermost
+// loop. Otherwise a flag is set, and the code goes to the end of those.
+func (f *flow) leave(to *construct, next bool) {
+	via := (*construct)(nil) // the innermost loop further in, or else the innermost construct
+	for i := len(f.constructs) - 1; f.constructs[i] != to; i-- {
+		k := f.constructs[i]
+		if via == nil || k.loop {
+			via = k
+		}
+		if k.loop {
+			break
+		}
+	}
+	target := forward{to, next}
+	if via == nil || to.loop && !via.loop {
+		if flag := map[bool]isa.ID{false: to.leaving, true: to.continuing}[next]; flag != 0 {
+			f.c.Do(build.OpStore, flag, f.m.Truth(false))
+		}
+		if next {
+			f.c.Do(build.OpBranch, to.next)
+			return
+		}
+		to.reached = true
+		f.c.Do(build.OpBranch, to.merge)
+		return
+	}
+	f.c.Do(build.OpStore, *f.flag(target), f.m.Truth(true))
+	known := false
+	for _, old := range via.forwards {
+		known = known || old == target
+	}
+	if !known {
+		via.forwards = append(via.forwards, target)
+	}
+	via.reached = true
+	f.c.Do(build.OpBranch, via.merge)
+}
+
+// either prints two values of which only one is evaluated, and returns that one.
+func (f *flow) either(cond, typ isa.ID, yes, no func() isa.ID) isa.ID {
+	then, other, merge := f.m.ID(), f.m.ID(), f.m.ID()
+	f.c.Do(build.OpSelectionMerge, merge, 0)
+	f.c.Do(build.OpBranchConditional, cond, then, other)
+	f.c.Begin(then)
+	a := yes()
+	fromA := f.c.Block()
+	f.c.Do(build.OpBranch, merge)
+	f.c.Begin(other)
+	b := no()
+	fromB := f.c.Block()
+	f.c.Do(build.OpBranch, merge)
+	f.c.Begin(merge)
+	return f.c.Op(build.OpPhi, typ, a, fromA, b, fromB)
+}
