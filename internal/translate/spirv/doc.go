@@ -3,12 +3,12 @@
 //
 //   - module.go makes a module, and has the kernel's parameters.
 //   - type.go has types, in variables and in buffers.
-//   - statement.go prints statements. Blocks are structured. switch.go prints switches: one of integers is an OpSwitch, and long lists of other conditions
-//     stand one after the other, so they nest nothing.
+//   - statement.go prints statements. Blocks are structured. A switch of integers is an OpSwitch, and long lists of other conditions stand one after the
+//     other, so they nest nothing.
 //   - flow.go has conditions and loops. What leaves several of them at once sets a flag, at which each of them looks.
-//   - value.go prints values, integer.go, float.go and compare.go operations on numbers, place.go what is in memory.
-//   - call.go prints calls. There are no pointers but addresses of buffers, so a function with a parameter that refers to memory is printed where it is
-//     called. math.go prints functions of Go's packages for mathematics, atomic.go atomic operations.
+//   - value.go prints values, integer.go and float.go operations on numbers, place.go what is in memory.
+//   - call.go prints calls and atomic operations. There are no pointers but addresses of buffers, so a function with a parameter that refers to memory is
+//     printed where it is called. math.go prints functions of Go's packages for mathematics.
 //   - share.go is a pass: it adds the statements that set shared memory to zero.
 //   - report.go prints what a module reports: indexes out of range, and whether the device still runs loops.
 //   - quirk.go has the rules that are there because of a driver, each with its reason.

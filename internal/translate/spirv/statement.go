@@ -130,3 +130,226 @@ func (f *function) counted(s *ir.Stmt) {
 	}
 	f.again(l)
 }
+
+// mostLadder is how many conditions are nested, each in the else of the one before. More are tried one after the other, because drivers do not nest
+// them without end: Mesa's driver for processors keeps 80.
+const mostLadder = 16
+
+// choose prints a switch.
+func (f *function) choose(s *ir.Stmt) {
+	tests, falls := 0, false
+	for _, c := range s.Clauses {
+		tests += len(c.Tests)
+		falls = falls || c.Falls
+	}
+	switch tag := tagOf(s); {
+	case tag != nil && tests > 2 && !falls:
+		f.clauses(s, f.expr(tag), width(tag.Type), func(c *ir.Clause, _ int) (all []uint64) {
+			for _, t := range c.Tests {
+				all = append(all, bitsOf(t.Cond.Args[1].Const))
+			}
+			return all
+		})
+	case tests > mostLadder || falls:
+		f.flat(s)
+	case left(s):
+		f.within(&construct{of: s}, func() { f.nested(s) })
+	default:
+		f.nested(s)
+	}
+}
+
+// tagOf returns the integer that a switch compares with constants, or nil if it does anything else.
+func tagOf(s *ir.Stmt) (tag *ir.Value) {
+	for _, c := range s.Clauses {
+		for _, t := range c.Tests {
+			v := t.Cond
+			if t.Head != nil && len(t.Head.List) > 0 || v.Op != ir.Eq || v.Bound || !v.Args[0].Bound || !v.Args[0].Type.Integer() || v.Args[1].Op != ir.Const {
+				return nil
+			}
+			if tag != nil && tag != v.Args[0] {
+				return nil
+			}
+			tag = v.Args[0]
+		}
+	}
+	return tag
+}
+
+func bitsOf(c any) uint64 {
+	if n, ok := c.(int64); ok {
+		return uint64(n)
+	}
+	return c.(uint64)
+}
+
+// left reports whether a break leaves a switch.
+func left(s *ir.Stmt) (found bool) {
+	for _, r := range s.Regions() {
+		r.Visit(func(in *ir.Stmt) { found = found || in.Do == ir.Break && in.Target == s }, nil)
+	}
+	return found
+}
+
+// clauses prints the clauses of a switch as an OpSwitch, whose selector has so many bits. The clause without tests is its default, unless numbers gives it
+// a number.
+func (f *function) clauses(s *ir.Stmt, selector isa.ID, bits int, numbers func(c *ir.Clause, i int) []uint64) {
+	k := &construct{of: s, merge: f.m.ID()}
+	labels := make([]isa.ID, len(s.Clauses))
+	other, seen := isa.ID(0), map[uint64]bool{}
+	var targets []uint32
+	for i, c := range s.Clauses {
+		labels[i] = f.m.ID()
+		list := numbers(c, i)
+		if len(list) == 0 {
+			other = labels[i]
+		}
+		for _, n := range list {
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
+			targets = append(targets, uint32(n))
+			if bits == 64 {
+				targets = append(targets, uint32(n>>32))
+			}
+			targets = append(targets, labels[i])
+		}
+	}
+	if other == 0 {
+		other, k.reached = k.merge, true
+	}
+	f.c.Do(build.OpSelectionMerge, k.merge, 0)
+	f.c.Do(build.OpSwitch, append([]uint32{selector, other}, targets...)...)
+	f.constructs = append(f.constructs, k)
+	for i, c := range s.Clauses {
+		f.c.Begin(labels[i])
+		f.region(c.Body)
+		if c.Falls {
+			f.c.Do(build.OpBranch, labels[i+1])
+			continue
+		}
+		k.reached = k.reached || !f.c.Dead
+		f.c.Do(build.OpBranch, k.merge)
+	}
+	f.constructs = f.constructs[:len(f.constructs)-1]
+	f.after(k)
+}
+
+// nested prints a switch as conditions, each in the else of the one before.
+func (f *function) nested(s *ir.Stmt) {
+	var other *ir.Clause
+	type test struct {
+		ir.Test
+		clause *ir.Clause
+	}
+	var tests []test
+	for _, c := range s.Clauses {
+		if len(c.Tests) == 0 {
+			other = c
+		}
+		for _, t := range c.Tests {
+			tests = append(tests, test{t, c})
+		}
+	}
+	var from func(i int)
+	from = func(i int) {
+		if i == len(tests) {
+			if other != nil {
+				f.region(other.Body)
+			}
+			return
+		}
+		c := tests[i].clause
+		f.region(tests[i].Head)
+		cond, last := f.expr(tests[i].Cond), i+1
+		for ; last < len(tests) && tests[last].clause == c && harmlessTest(tests[last].Test); last++ {
+			cond = f.c.Op(build.OpLogicalOr, f.m.Bool(), cond, f.expr(tests[last].Cond))
+		}
+		no := func() { from(last) }
+		if last == len(tests) && other == nil {
+			no = nil
+		}
+		f.conditional(cond, func() { f.region(c.Body) }, no)
+	}
+	from(0)
+}
+
+// harmlessTest reports whether a condition can be evaluated where Go does not.
+func harmlessTest(t ir.Test) bool {
+	return (t.Head == nil || len(t.Head.List) == 0) && harmless(t.Cond)
+}
+
+// flat finds the number of the clause that runs, with conditions one after the other, and then goes there.
+func (f *function) flat(s *ir.Stmt) {
+	none := len(s.Clauses) // the number of the clause without tests, or one that no clause has
+	for i, c := range s.Clauses {
+		if len(c.Tests) == 0 {
+			none = i
+		}
+	}
+	u32 := ir.Basic(ir.U32)
+	number := func(n int) isa.ID { return f.m.Const(32, uint64(n)) }
+	which := f.variable(u32)
+	f.store(which, number(none))
+	for i, c := range s.Clauses {
+		for _, t := range c.Tests {
+			found := f.compare(ir.Eq, u32, f.load(which), number(none))
+			f.conditional(found, func() {
+				f.region(t.Head)
+				f.store(which, f.c.Op(build.OpSelect, f.m.Int(32), f.expr(t.Cond), number(i), number(none)))
+			}, nil)
+		}
+	}
+	f.clauses(s, f.load(which), 32, func(_ *ir.Clause, i int) []uint64 { return []uint64{uint64(i)} })
+}
+
+// ladder returns a long chain of conditions, each in the else of the one before, as a switch; nil if it is short.
+func ladder(s *ir.Stmt) *ir.Stmt {
+	chain := &ir.Stmt{Do: ir.Switch, Pos: s.Pos}
+	head := (*ir.Region)(nil)
+	for {
+		chain.Clauses = append(chain.Clauses, &ir.Clause{Tests: []ir.Test{{Head: head, Cond: s.Value}}, Body: s.Then})
+		if s.Else == nil || len(s.Else.List) == 0 {
+			break
+		}
+		last := s.Else.List[len(s.Else.List)-1]
+		if last.Do != ir.If || !ownHead(s.Else.List[:len(s.Else.List)-1], last) {
+			chain.Clauses = append(chain.Clauses, &ir.Clause{Body: s.Else})
+			break
+		}
+		head = &ir.Region{List: s.Else.List[:len(s.Else.List)-1]}
+		s = last
+	}
+	if len(chain.Clauses) <= mostLadder {
+		return nil
+	}
+	return chain
+}
+
+// ownHead reports whether the values that statements bind are used by the condition after them alone.
+func ownHead(head []*ir.Stmt, s *ir.Stmt) bool {
+	bound, own := map[*ir.Value]bool{}, true
+	for _, h := range head {
+		if h.Do == ir.Let {
+			bound[h.Value] = true
+		}
+	}
+	if len(bound) == 0 {
+		return true
+	}
+	check := func(list []*ir.Value) {
+		for _, v := range list {
+			own = own && !bound[v]
+		}
+	}
+	for _, r := range s.Regions() {
+		r.Visit(func(in *ir.Stmt) {
+			check(in.Operands())
+			if in.Value != nil {
+				check([]*ir.Value{in.Value})
+			}
+		}, func(v *ir.Value) { check(v.Operands()) })
+	}
+	return own
+}
