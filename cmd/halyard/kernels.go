@@ -17,6 +17,7 @@ import (
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/cprint"
 	"github.com/go-halyard/halyard/internal/translate/launches"
+	"github.com/go-halyard/halyard/internal/translate/vulkan"
 	"github.com/go-halyard/halyard/kernel"
 )
 
@@ -97,6 +98,7 @@ func (o *kernelsOptions) run(ctx context.Context, out io.Writer, patterns []stri
 		}
 		p.Launches = launches.Of
 		p.Portable = portable
+		p.Modules = vulkan.Modules
 		made, err := p.Translate()
 		if found := (translate.Errors)(nil); errors.As(err, &found) {
 			all = append(all, found...)

@@ -486,27 +486,23 @@ func (b *batch) runApart(ctx context.Context, apart [][]text, devices []string) 
 // nests is how deep the conditions of a kernel are nested, in a generated file.
 var nests = regexp.MustCompile(`Code: "(\w+)",.* Nests: (\d+), NestsAt: "(.*?)"`)
 
-// vulkan writes the kernels of a text as modules of SPIR-V, with what a launch knows about them from the generated file.
+// vulkan writes the kernels of a translation as modules of SPIR-V, with what a launch knows about them from the generated file.
 func (b *batch) vulkan(c string, translation *Output) error {
-	sum, all, generated := sumOf(c), translation.codes, translation.Go
+	sum, generated := sumOf(c), translation.Go
 	file, err := os.Create(filepath.Join(b.dir, "vulkan.gob"))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	type packed struct{ Words, Checked, Lacks string }
+	type packed struct{ Words, Checked string }
 	type known struct {
 		Code    string
 		Nests   int
 		NestsAt string
 	}
 	made, written := map[string]packed{}, map[string]known{}
-	for name, k := range all {
-		written[name] = known{Code: name}
-		made[name] = packed{Lacks: k.lacks}
-		if k.lacks == "" {
-			made[name] = packed{build.Pack(k.plain.words), build.Pack(k.checked.words), ""}
-		}
+	for name, m := range translation.modules {
+		written[name], made[name] = known{Code: name}, packed{build.Pack(m.Plain.Words()), build.Pack(m.Checked.Words())}
 	}
 	for _, found := range nests.FindAllStringSubmatch(string(generated), -1) {
 		depth, _ := strconv.Atoi(found[2])

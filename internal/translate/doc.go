@@ -13,7 +13,7 @@
 //     part is not always evaluated (the right side of &&, the condition of a loop), its lines are captured and written where it runs.
 //   - expression.go, call.go, place.go and types.go return the C text of values, calls, assignable places and types.
 //   - support.go has C functions for operations that C defines differently from Go: shifts, division, conversions, package math.
-//   - spirv.go and the files beside it make SPIR-V for devices of Vulkan, from the C text.
+//   - vulkan.go writes the Go file with SPIR-V for devices of Vulkan. Package vulkan, below, makes the modules from the representation of package ir.
 //   - emit.go writes the Go file. rows.go, within.go and phases.go write the loops in it that run kernels on the host. phases.go refuses barriers
 //     that not all threads of a block come to, because such a kernel cannot be divided into loops.
 //   - launch.go asks for what the file says of launches: which elements a box of threads reads and writes, how much work a thread has, the grid. Package

@@ -31,10 +31,10 @@ type Output struct {
 	SIMD     []byte // the generated file with vector code for the host, or nil if no kernel has any
 	SIMDFile string // its path
 
-	Vulkan     []byte // the generated file with SPIR-V for devices of Vulkan
-	VulkanFile string // its path
-	Assembly   string // the modules in it, as text
-	codes      map[string]code
+	Vulkan     []byte             // the generated file with SPIR-V for devices of Vulkan
+	VulkanFile string             // its path
+	Assembly   string             // the modules in it, as text
+	modules    map[string]Modules // by the kernels' names in C
 
 	Loops []Loop // how the host runs each kernel
 
@@ -76,7 +76,7 @@ func (p *Package) Translate() (*Output, error) {
 	if err := p.generate(made, ptx, g.made, g.launchers, g.sites, sources); err != nil {
 		return nil, err
 	}
-	if made.Vulkan, made.Assembly, made.codes, err = p.vulkan(c, g); err != nil {
+	if err := p.vulkan(made, g); err != nil {
 		return nil, err
 	}
 	if made.SIMD == nil {

@@ -73,15 +73,15 @@ var Portable = &portable
 // FirstSeed returns the seed of the first random kernel.
 func FirstSeed() uint64 { return *randomSeed }
 
-// modulesOf makes modules from the representation; nil for the old way.
+// modulesOf makes modules. Package vulkan, which has it, needs this package.
 var modulesOf func(p *Package, sites []string, kernels []Entry) ([]Modules, error)
 
-// MakeModules has tests make modules from the representation.
+// MakeModules has tests make modules so.
 func MakeModules(f func(p *Package, sites []string, kernels []Entry) ([]Modules, error)) {
 	modulesOf = f
 }
 
-// withModules has a package make modules as tests want it.
+// withModules has a package make modules.
 func withModules(p *Package) *Package {
 	p.Modules = modulesOf
 	return p

@@ -1,12 +1,21 @@
 package translate_test
 
 import (
+	"encoding/binary"
+	"flag"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/go-halyard/halyard/internal/spirv"
+	module "github.com/go-halyard/halyard/internal/spirv/build"
 	"github.com/go-halyard/halyard/internal/translate"
 	"github.com/go-halyard/halyard/internal/translate/build"
 	"github.com/go-halyard/halyard/internal/translate/facts"
@@ -15,9 +24,7 @@ import (
 )
 
 func init() {
-	if os.Getenv("HALYARD_TEST_MODULES") == "new" {
-		translate.MakeModules(vulkan.Modules)
-	}
+	translate.MakeModules(vulkan.Modules)
 }
 
 // It is known which shared memory is written before any thread can read it.
@@ -38,4 +45,112 @@ func TestFilled(t *testing.T) {
 		_, filled := facts.Filled(f, array)
 		assert.Equal(t, k.Filled, filled, "%s:\n%s", k.Name, f)
 	}
+}
+
+var validKernels = flag.Int("valid", 10, "for how many random kernels spirv-val is asked whether their modules are valid")
+
+// valid checks modules with spirv-val.
+func valid(t *testing.T, what string, m *module.Module) {
+	t.Helper()
+	path := os.Getenv("HALYARD_TEST_SPIRV_VAL")
+	if path == "" {
+		path = "spirv-val"
+	}
+	path, err := exec.LookPath(path)
+	if err != nil {
+		if strings.Contains(os.Getenv("HALYARD_REQUIRE"), "vulkan") {
+			t.Fatalf("HALYARD_REQUIRE asks for Vulkan: %v", err)
+		}
+		t.Skip(err)
+	}
+	var data []byte
+	for _, w := range m.Words() {
+		data = binary.LittleEndian.AppendUint32(data, w)
+	}
+	versions := [][]byte{data}
+	if parts, err := spirv.Parts(data); err == nil {
+		versions = append(versions, parts)
+	} else {
+		assert.ErrorContains(t, err, "arguments have more than 104 bytes", what)
+	}
+	for i, data := range versions {
+		file := filepath.Join(t.TempDir(), "k.spv")
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		if out, err := exec.Command(path, "--target-env", "vulkan1.2", file).CombinedOutput(); err != nil {
+			t.Errorf("%s, for parts: %v: %v: %s\n%s", what, i > 0, err, out, module.Text(m.Words()))
+		}
+	}
+}
+
+// validated has a package check its modules, and returns how many kernels it has.
+func validated(t *testing.T, what string, p *translate.Package) (n int) {
+	p.Modules = func(p *translate.Package, sites []string, kernels []translate.Entry) ([]translate.Modules, error) {
+		for i := range kernels {
+			kernels[i].Loops = true
+		}
+		all, err := vulkan.Modules(p, sites, kernels)
+		for i, m := range all {
+			for reports, made := range []*module.Module{m.Plain, m.Watched, m.Checked} {
+				valid(t, fmt.Sprintf("%s, kernel %s, reports %d", what, kernels[i].Kernel, reports), made)
+			}
+			n++
+		}
+		return all, err
+	}
+	_, err := p.Translate()
+	require.NoError(t, err, what)
+	return n
+}
+
+// The modules of all kernels of this repository, and of random ones, are valid.
+func TestModulesAreValid(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	packages, err := translate.Load(t.Context(), root, "./examples/...", "./bench/...", "./internal/testing/...", "./kernel/...")
+	require.NoError(t, err)
+	n := 0
+	for _, p := range packages {
+		n += validated(t, p.Dir, p)
+	}
+	assert.Greater(t, n, 100)
+	for k := range *validKernels {
+		seed := translate.FirstSeed() + uint64(k)
+		p, err := translate.Checked(translate.RandomHead + translate.Randomly(seed, 0).Text)
+		require.NoError(t, err)
+		validated(t, fmt.Sprint("seed ", seed), p)
+	}
+}
+
+// Each function of Go's packages for mathematics has modules.
+func TestModulesOfMath(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("package p\n\nimport (\n\t\"math\"\n\t\"math/bits\"\n\t\"math/cmplx\"\n\n\t\"github.com/go-halyard/halyard/kernel/grid\"\n)\n\n" +
+		"var _, _, _ = math.Pi, bits.Len, cmplx.Abs\n")
+	i := 0
+	for name := range ir.Functions {
+		params, result, _ := ir.Signature(name)
+		var args, types []string
+		for _, p := range params {
+			kind := map[ir.Kind]string{ir.Int: "int(x[1])", ir.Uint: "uint(x[2])", ir.U8: "uint8(x[3])", ir.U16: "uint16(x[4])", ir.U32: "uint32(x[5])", ir.U64: "uint64(x[6])",
+				ir.F32: "float32(f[1])", ir.F64: "float64(f[0])", ir.C128: "complex(float64(f[0]), 1)"}[p.Kind]
+			args, types = append(args, kind), append(types, p.String())
+		}
+		call := fmt.Sprintf("%s(%s)", name, strings.Join(args, ", "))
+		body := "r := " + call + "\n\t_ = r"
+		switch {
+		case result.Kind == ir.Tuple:
+			body = "r, s := " + call + "\n\tx[0] = int64(r ^ s)"
+		case result.Integer():
+			body = "x[0] = int64(" + call + ")"
+		case result.Kind == ir.F64 && !slices.Contains(types, "int") && !slices.Contains(types, "c128"):
+			body = "f[0] = float32(" + call + ")"
+		}
+		fmt.Fprintf(&text, "\n//halyard:kernel\nfunc k%d(t grid.Thread, x []int64, f []float32) {\n\t%s\n}\n", i, body)
+		i++
+	}
+	p, err := translate.Checked(text.String())
+	require.NoError(t, err)
+	assert.Equal(t, len(ir.Functions), validated(t, "functions", p))
 }

@@ -41,7 +41,9 @@ type Package struct {
 	// Portable prints the kernels in the portable dialect of C, and returns the source lines of checked indexes by their numbers in the text. If it is nil,
 	// the text is made here, and not from the representation of the kernels.
 	Portable func(p *Package) (c string, sites []string, err error)
-	// Modules makes the modules of SPIR-V in the order of the kernels, from their representation. If it is nil, they are made from the C text.
+
+	// Modules makes the modules of SPIR-V of the kernels, in their order. sites are the lines of the indexes that are checked. If it is nil, there is
+	// no file for Vulkan. Package vulkan has the function.
 	Modules func(p *Package, sites []string, kernels []Entry) ([]Modules, error)
 
 	files []*ast.File

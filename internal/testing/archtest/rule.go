@@ -70,6 +70,8 @@ var Rules = []Rule{
 	{"internal/translate/facts", []string{"internal/translate/ir"}, "what is known about kernels is known from their representation"},
 	{"internal/translate/quirks", []string{"internal/translate/facts", "internal/translate/ir"}, "faults of compilers are avoided by places and regions, before anything is printed"},
 	{"internal/translate/cprint", []string{"internal/translate/facts", "internal/translate/ir", "internal/translate/quirks"}, "a printer knows the representation and no other printer"},
+	{"internal/translate/spirv", []string{"internal/translate/ir", "internal/translate/facts", "internal/spirv", "internal/spirv/build"},
+		"a printer knows the representation and no other printer"},
 	{"internal/tracefile", []string{"buffer", "hal", "internal/protocol"}, "it reads what buffer/trace has written, for the command and for tests"},
 	{"internal/testing", testSupport, "for tests, which may use what stands above the backends"},
 	{"internal/testing/path/measured", []string{"..."}, "it makes calls as any program does"},
