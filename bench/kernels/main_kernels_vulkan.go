@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("e3d0ffd66e8c9dc5", map[string]kernel.Code{
+	kernels.Compiled("76701a2d0eae2990", map[string]kernel.Code{
 		"treeSum": {Words: `
 igERAgERAuMpEQILDgPkKQEPCwUI677Rkwflys2qB20PKE5XXBAGCBEBAQEFBQjrvtGTB+XKzaoHbUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMI
 SAUNAiMQSAUNAyMYRwMNAkcEEQYERwMSAkgFEgAjAEcEHQYERwMeAkgFHgAjAEgEHgAXRwQoCxtHBE4LGEcEXAsaRwN9KhUEASAAMgQBAgEyBAEDATIEAQQB

@@ -7,7 +7,7 @@ package vectors
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("4a23baf37286700c", map[string]kernel.Code{
+	kernels.Compiled("4aa664274cd857b8", map[string]kernel.Code{
 		"saxpy": {Words: `
 QRECAREC4ykRAgsOA+QpAQ8IBQjrvs2LBvjg5QMQJSsQBggRAQEBBQQI677Niwb44OUDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ4AIwBIBQ4BIwhIBQ4CIxBI
 BQ4DIxhIBQ4EIyBHAw4CRwQRBgRHAxICSAUSACMARwQlCxpHBCsLG0cDPipHAz8qFQQBIAAyBAECATIEAQMBMgQBBAEXBAUBAzMGBQYCAwQTAgchAwoHFgML

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("3649479f0927effe", map[string]kernel.Code{
+	kernels.Compiled("90bfaed17bae5e68", map[string]kernel.Code{
 		"fft4": {Words: `
 +gERAgERAuMpEQILDgPkKQEPCAUI676Zswb0aA9BRxAGCBEBAQEFBAjrvpmzBvRoRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhIBQ0CIxBIBQ0D
 IxhIBQ0EIyBIBQ0FIyhIBQ0GIzBIBQ0HIzhIBQ0II0BIBQ0JI0hIBQ0KI1BIBQ0LI1hIBQ0MI2BIBQ0NI2hIBQ0OI3BHAw0CRwQRBgRHAxICSAUSACMARwRB

@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("f374c0f0942ef3b0", map[string]kernel.Code{
+	kernels.Compiled("8c5b74dd9861e436", map[string]kernel.Code{
 		"clearEdges": {Words: `
 PBECAREC4ykRAgsOA+QpAQ8LBQjrvo3jBuXCyasE5M6VmwcADx4kMhAGCBEBAQEFBgjrvo3jBuXCyasE5M6VmwcARwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0A
 IwBIBQ0BIwhHAw0CRwQRBgRHAxICSAUSACMARwQeCxpHBCQLG0cEMgsYFQQBIAAyBAECATIEAQMBMgQBBAEXBAUBAzMGBQYCAwQTAgchAwoHIAQL5SkBFQQM

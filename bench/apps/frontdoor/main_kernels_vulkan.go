@@ -7,7 +7,7 @@ package main
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("e3ea640bbf39824a", map[string]kernel.Code{
+	kernels.Compiled("7aff958803cb79be", map[string]kernel.Code{
 		"laplace": {Words: `
 fBECAREC4ykRAgsOA+QpAQ8KBQjrvrGLBvDYhZsGZQ8lK0MQBggRAQEBBQUI676xiwbw2IWbBmVHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEcDDQJHBBEGBEcDEgJIBRIAIwBHBCULGkcEKwsbRwRDCxhHA1YqRwNhKkcDaipHA3QqRwN4KkcDeioVBAEgADIEAQIBMgQBAwEy

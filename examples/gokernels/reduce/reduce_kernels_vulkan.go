@@ -7,7 +7,7 @@ package reduce
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("35c6fcc5c91eea06", map[string]kernel.Code{
+	kernels.Compiled("63b974c81df5c4c6", map[string]kernel.Code{
 		"sum": {Words: `
 fRECAREC4ykRAgsOA+QpAQ8JBQjrvs2rB20PJ0dNEAYIEQEBAQUECOu+zasHbUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQSAUNAyMY
 RwMNAkcEEAYERwMRAkgFEQAjAEcEHAYERwMdAkgFHQAjAEgEHQAXRwQnCxtHBE0LGhUEASAAMgQBAgEyBAEDATIEAQQBFwQFAQMzBgUGAgMEEwIHIQMKByAE

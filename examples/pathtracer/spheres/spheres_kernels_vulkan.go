@@ -7,7 +7,7 @@ package spheres
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("c1527edbb40635f6", map[string]kernel.Code{
+	kernels.Compiled("a8ff8a19262b6d44", map[string]kernel.Code{
 		"trace": {Words: `
 nQgRAgERAuMpEQILEQLgIhECJxECCgsGpAbHmM3iBK7m0aMGrujUgQMADgPkKQEPCQUI677RkwfhxpUDDykvWBAGCBEBAQEFBAjrvtGTB+HGlQMFBZAB0eq9
 owfpyrmjB7NkBQS+AfXcpaMHAAUD+gHz6okDBQOAAuTe0QMFBJYC8t69owcABQS7AvPGheMGZQUDyALhyJEDBQPNAu3qsQMFBIMD7dLJkwfv5AEFBPIF99KR

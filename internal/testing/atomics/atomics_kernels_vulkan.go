@@ -7,7 +7,7 @@ package atomics
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("dc59a28f01a5b61c", map[string]kernel.Code{
+	kernels.Compiled("935f76e2fa71d0bb", map[string]kernel.Code{
 		"float32s": {Words: `
 0wERAgERAuMpEQILDgPkKQEPCgUI676Z4wbvwtGbA7LmAQ8sMkkQBggRAQEBBQUI676Z4wbvwtGbA7LmAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUN
 ASMISAUNAiMQSAUNAyMYSAUNBCMgSAUNBSMoRwMNAkcEEQYERwMSAkgFEgAjAEcELAsaRwQyCxtHBEkLGEcDTypHA2UqRwNmKkcDaSpHA2oqRwOCASpHA4MB

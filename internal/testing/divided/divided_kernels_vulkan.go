@@ -7,7 +7,7 @@ package divided
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("8fb3a857ac286cb1", map[string]kernel.Code{
+	kernels.Compiled("6601bf5d2271e3be", map[string]kernel.Code{
 		"places": {Words: `
 lAERAgERAuMpEQILDgPkKQEPCgUI677B4wbhxpWbBwAPMDaGARAGCBEBAQEFBQjrvsHjBuHGlZsHAAUEHPDYhZsGZQUEY/PS6asGc0cEAgEARwQDAQFHBAQB
 AkcEBgsZSAUNACMASAUNASMESAUNAiMISAUNAyMQRwMNAkcEEAYERwMRAkgFEQAjAEcEMAsaRwQ2CxtHBIYBCxgVBAEgADIEAQIBMgQBAwEyBAEEARcEBQED

@@ -50,79 +50,52 @@ typedef struct { i32 a[2097152]; } T_2097152_i32;
 
 KERNEL void k_large(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		T_4096_i32 h_a_1 = {0};
-		{
-			i32 v_7 = 4096;
-			GO_ORDERED for (i32 v_8 = 0; v_8 < v_7; v_8++) {
-				i32 h_k_2 = v_8;
-				h_a_1.a[GO_AT(h_k_2, 4096, 0)] = ((i32)(h_k_2 ^ ((i32)h_i_1)));
-			}
-		}
-		i32 h_s_1 = h_x[GO_AT(h_i_1, h_x_n, 1)];
-		{
-			i32 v_10 = 100;
-			for (i32 v_11 = 0; v_11 < v_10; v_11++) {
-				i32 h_k_3 = v_11;
-				h_s_1 = ((i32)((u32)h_s_1 + (u32)h_a_1.a[GO_AT(((i32)(((i32)((u32)((i32)((u32)h_k_3 * (u32)7919)) + (u32)((i32)((u32)((i32)h_i_1) * (u32)31)))) & 4095)), 4096, 2)]));
-			}
-		}
-		h_x[GO_AT(h_i_1, h_x_n, 3)] = h_s_1;
-	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_x_n)) {
-				return;
-			}
-		}
+		i64 h_i = (i64)INDEX(0);
 		T_4096_i32 h_a = {0};
-		{
-			i32 v_1 = 4096;
-			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
-				i32 h_k = v_2;
-				h_a.a[GO_AT(h_k, 4096, 0)] = ((i32)(h_k ^ ((i32)h_i)));
-			}
+		GO_ORDERED for (i32 h_k = 0; h_k < 4096; h_k++) {
+			h_a.a[GO_AT(h_k, 4096, 0)] = h_k ^ (i32)h_i;
 		}
 		i32 h_s = h_x[GO_AT(h_i, h_x_n, 1)];
-		{
-			i32 v_4 = 100;
-			for (i32 v_5 = 0; v_5 < v_4; v_5++) {
-				i32 h_k_1 = v_5;
-				h_s = ((i32)((u32)h_s + (u32)h_a.a[GO_AT(((i32)(((i32)((u32)((i32)((u32)h_k_1 * (u32)7919)) + (u32)((i32)((u32)((i32)h_i) * (u32)31)))) & 4095)), 4096, 2)]));
-			}
+		for (i32 h_k_1 = 0; h_k_1 < 100; h_k_1++) {
+			h_s = (i32)((u32)h_s + (u32)h_a.a[GO_AT((i32)((u32)h_k_1 * 7919 + (u32)(i32)h_i * 31) & 4095, 4096, 2)]);
+		}
+		h_x[GO_AT(h_i, h_x_n, 3)] = h_s;
+	} else {
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_x_n) {
+			return;
+		}
+		T_4096_i32 h_a = {0};
+		GO_ORDERED for (i32 h_k = 0; h_k < 4096; h_k++) {
+			h_a.a[GO_AT(h_k, 4096, 0)] = h_k ^ (i32)h_i;
+		}
+		i32 h_s = h_x[GO_AT(h_i, h_x_n, 1)];
+		for (i32 h_k_1 = 0; h_k_1 < 100; h_k_1++) {
+			h_s = (i32)((u32)h_s + (u32)h_a.a[GO_AT((i32)((u32)h_k_1 * 7919 + (u32)(i32)h_i * 31) & 4095, 4096, 2)]);
 		}
 		h_x[GO_AT(h_i, h_x_n, 3)] = h_s;
 	}
+	GO_LOOPED
 }
 
 KERNEL void k_huge(GLOBAL i32 *h_x, i64 h_x_n GO_FAULTS) {
 	if (GO_WHOLE(h_x_n)) {
-		i64 h_i_1 = ((i64)INDEX(0));
-		T_2097152_i32 h_a_1 = {0};
-		{
-			i32 v_4 = 2097152;
-			GO_ORDERED for (i32 v_5 = 0; v_5 < v_4; v_5++) {
-				i32 h_k_1 = v_5;
-				h_a_1.a[GO_AT(h_k_1, 2097152, 4)] = ((i32)(h_k_1 ^ ((i32)h_i_1)));
-			}
+		i64 h_i = (i64)INDEX(0);
+		T_2097152_i32 h_a = {0};
+		GO_ORDERED for (i32 h_k = 0; h_k < 2097152; h_k++) {
+			h_a.a[GO_AT(h_k, 2097152, 4)] = h_k ^ (i32)h_i;
 		}
-		h_x[GO_AT(h_i_1, h_x_n, 5)] = h_a_1.a[GO_AT(((i32)((u32)h_x[GO_AT(h_i_1, h_x_n, 5)] + (u32)7)), 2097152, 5)];
+		h_x[GO_AT(h_i, h_x_n, 5)] = h_a.a[GO_AT((i32)((u32)h_x[GO_AT(h_i, h_x_n, 5)] + 7), 2097152, 5)];
 	} else {
-		i64 h_i = ((i64)INDEX(0));
-		{
-			if ((h_i >= h_x_n)) {
-				return;
-			}
+		i64 h_i = (i64)INDEX(0);
+		if (h_i >= h_x_n) {
+			return;
 		}
 		T_2097152_i32 h_a = {0};
-		{
-			i32 v_1 = 2097152;
-			GO_ORDERED for (i32 v_2 = 0; v_2 < v_1; v_2++) {
-				i32 h_k = v_2;
-				h_a.a[GO_AT(h_k, 2097152, 4)] = ((i32)(h_k ^ ((i32)h_i)));
-			}
+		GO_ORDERED for (i32 h_k = 0; h_k < 2097152; h_k++) {
+			h_a.a[GO_AT(h_k, 2097152, 4)] = h_k ^ (i32)h_i;
 		}
-		h_x[GO_AT(h_i, h_x_n, 5)] = h_a.a[GO_AT(((i32)((u32)h_x[GO_AT(h_i, h_x_n, 5)] + (u32)7)), 2097152, 5)];
+		h_x[GO_AT(h_i, h_x_n, 5)] = h_a.a[GO_AT((i32)((u32)h_x[GO_AT(h_i, h_x_n, 5)] + 7), 2097152, 5)];
 	}
 	GO_LOOPED
 }
@@ -194,7 +167,7 @@ threads:
 			s += a[(k*7919+int32(i)*31)&4095]
 		}
 		x[i] = s
-//line stack_kernels.go:198
+//line stack_kernels.go:171
 	}
 }
 
@@ -215,6 +188,6 @@ threads:
 			a[k] = k ^ int32(i)
 		}
 		x[i] = a[x[i]+7]
-//line stack_kernels.go:219
+//line stack_kernels.go:192
 	}
 }

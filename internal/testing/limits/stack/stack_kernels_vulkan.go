@@ -7,7 +7,7 @@ package stack
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("ab21656bf46c5ca8", map[string]kernel.Code{
+	kernels.Compiled("5d22b622e12bde24", map[string]kernel.Code{
 		"large": {Words: `
 VhECAREC4ykRAgsOA+QpAQ8IBQjrvrGLBvLOlQMPHSMQBggRAQEBBQQI676xiwbyzpUDRwQCAQBHBAMBAUcEBAECRwQGCxlIBQ0AIwBIBQ0BIwhHAw0CRwQQ
 BgRHAxECSAURACMARwQdCxpHBCMLGxUEASAAMgQBAgEyBAEDATIEAQQBFwQFAQMzBgUGAgMEEwIHIQMKByAEC+UpARUEDEAAHgQNCwwgBA4JDTsEDg8JHQMQ

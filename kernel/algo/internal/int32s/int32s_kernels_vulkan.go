@@ -7,7 +7,7 @@ package int32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("67ac4400dceca11e", map[string]kernel.Code{
+	kernels.Compiled("4e7da4fb9ff89553", map[string]kernel.Code{
 		"total": {Words: `
 lgERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDydPVBAGCBEBAQEFBAjrvtH7BvTCsQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEcDDQJHBBAGBEcDEQJIBREAIwBHBBwGBEcDHQJIBR0AIwBIBB0AF0cEJwsbRwRUCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMC

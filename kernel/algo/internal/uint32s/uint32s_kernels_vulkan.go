@@ -7,7 +7,7 @@ package uint32s
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("35b05d6c844d1ee4", map[string]kernel.Code{
+	kernels.Compiled("0ce1d34eeb11741f", map[string]kernel.Code{
 		"total": {Words: `
 lgERAgERAuMpEQILDgPkKQEPCQUI677R+wb0wrEDDydPVBAGCBEBAQEFBAjrvtH7BvTCsQNHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIj
 EEgFDQMjGEcDDQJHBBAGBEcDEQJIBREAIwBHBBwGBEcDHQJIBR0AIwBIBB0AF0cEJwsbRwRUCxoVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMC
