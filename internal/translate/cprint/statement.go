@@ -275,9 +275,12 @@ func (f *function) loop(s *ir.Stmt) {
 	if f.Ordered[s] {
 		order = "GO_ORDERED "
 	}
+	if n := f.Unroll[s]; n > 0 {
+		order += fmt.Sprintf("GO_UNROLL(%d) ", n)
+	}
 	j := f.enter(s)
 	if s.Count != nil {
-		f.line("%s%s {", order, f.count(s.Count))
+		f.line("%s%s {", order, f.count(s.Count, f.Steady[s]))
 	} else {
 		head, lines := f.while(s)
 		f.line("%s%s {", order, head)
@@ -293,7 +296,7 @@ func (f *function) loop(s *ir.Stmt) {
 }
 
 // count returns the head of a loop that counts. Its end is computed once.
-func (f *function) count(c *ir.Count) string {
+func (f *function) count(c *ir.Count, steady bool) string {
 	n := numbers[c.Index.Type.Kind]
 	from, end := f.value(c.From), f.value(c.End)
 	if !c.End.Bound && c.End.Op > ir.AllBlocks {
@@ -310,6 +313,8 @@ func (f *function) count(c *ir.Count) string {
 	switch {
 	case c.By == 1 && c.Op == ir.Lt:
 		step = i + "++"
+	case steady:
+		step = fmt.Sprintf("%s += %s", i, f.integer(n, c.By).c)
 	case c.By == -1 && c.Op == ir.Gt:
 		step = i + "--"
 	default: // the sum may wrap
@@ -332,7 +337,14 @@ func (f *function) while(s *ir.Stmt) (head string, lines []string) {
 	})
 	var step []string
 	if s.Step != nil {
-		step = f.captured(func() { f.list(s.Step.List) })
+		step = f.captured(func() {
+			if add := s.Step.List; f.Steady[s] {
+				l := add[0].Place.Local
+				f.line("%s += %s;", f.name(l, l.Name), f.value(add[0].Value.Args[1]).c)
+			} else {
+				f.list(add)
+			}
+		})
 	}
 	if len(tests) == 0 && len(step) <= 1 {
 		text := strings.TrimSuffix(strings.TrimSpace(strings.Join(step, "")), ";")

@@ -26,7 +26,7 @@ KERNEL void k_first(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_at, i64 h_at
 	}
 	i64 h_me = (i64)THREAD(0);
 	if (GO_APART) {
-		GO_ORDERED for (i64 h_row = h_me; h_row < h_at_n; h_row = (i64)((u64)h_row + 8)) {
+		GO_ORDERED for (i64 h_row = h_me; h_row < h_at_n; h_row += 8) {
 			{
 				GO_ONCE(h_at[GO_AT(h_row, h_at_n, 1)]) = -1;
 				GO_ORDERED for (i64 h_k = 0; h_k < 8; h_k++) {

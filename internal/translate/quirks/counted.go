@@ -1,0 +1,214 @@
+package quirks
+
+import (
+	"math"
+
+	"github.com/go-halyard/halyard/internal/translate/ir"
+)
+
+const (
+	mostUnrolled = 16   // rounds
+	mostInRounds = 1024 // statements in all of them
+	smallArray   = 16 * 8
+)
+
+// unrolled returns how many rounds a short loop over a small array of the thread's own has, or 0 for another loop. PoCL leaves the array in memory if it does
+// not unroll the loop at once.
+func (q *pass) unrolled(loop *ir.Stmt) int {
+	n := rounds(loop)
+	if n < 2 || n > mostUnrolled || statements(loop) > mostInRounds {
+		return 0
+	}
+	own := false
+	array := func(t *ir.Type, index *ir.Value) {
+		own = own || index != nil && t.Kind == ir.Array && bytes(t) <= smallArray && counts(index, loop.Count.Index)
+	}
+	place := func(p *ir.Place) {
+		if p == nil || p.Local == nil || p.Local.Space != ir.Private {
+			return
+		}
+		t := p.Local.Type
+		for _, s := range p.Path {
+			array(t, s.Index)
+			t = t.Inner(s.Field)
+		}
+	}
+	loop.Then.Visit(func(s *ir.Stmt) { place(s.Place) }, func(v *ir.Value) {
+		place(v.Place)
+		if v.Op == ir.Extract && len(v.Args) == 2 {
+			array(v.Args[0].Type, v.Args[1])
+		}
+	})
+	if !own {
+		return 0
+	}
+	return n
+}
+
+// counts reports whether a value is computed from the index of a loop.
+func counts(v, index *ir.Value) bool {
+	if v == index {
+		return true
+	}
+	for _, a := range v.Operands() {
+		if counts(a, index) {
+			return true
+		}
+	}
+	return false
+}
+
+// bytes returns the size of a type, without what is between fields.
+func bytes(t *ir.Type) int64 {
+	switch t.Kind {
+	case ir.Bool:
+		return 1
+	case ir.Array:
+		return t.Len * bytes(t.Elem)
+	case ir.Struct:
+		n := int64(0)
+		for _, f := range t.Fields {
+			n += bytes(f.Type)
+		}
+		return n
+	}
+	return int64(t.Bits() / 8)
+}
+
+// rounds returns how many rounds a loop takes at most, or more than any if that is no constant.
+func rounds(loop *ir.Stmt) int {
+	c := loop.Count
+	if c == nil {
+		return math.MaxInt32
+	}
+	from, ok := c.From.Const.(int64)
+	end, ok2 := c.End.Const.(int64)
+	if !ok || !ok2 || max(from, -from, end, -end) > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	n := int64(0)
+	for i := from; holds(c.Op, i, end) && n <= mostUnrolled*mostInRounds; i += c.By {
+		n++
+	}
+	return int(n)
+}
+
+func holds(op ir.Op, x, y int64) bool {
+	return map[ir.Op]bool{ir.Lt: x < y, ir.Le: x <= y, ir.Gt: x > y, ir.Ge: x >= y, ir.Ne: x != y}[op]
+}
+
+// statements returns how many statements a loop runs at most, or more than any loop that is unrolled.
+func statements(loop *ir.Stmt) int64 {
+	n := int64(1)
+	for _, r := range loop.Regions() {
+		n += inRegion(r)
+	}
+	return min(n*int64(rounds(loop)), math.MaxInt32)
+}
+
+func inRegion(r *ir.Region) (n int64) {
+	for _, s := range r.List {
+		switch {
+		case s.Do == ir.Loop:
+			n += statements(s)
+			continue
+		case s.Do == ir.Let && s.Value.Op == ir.Call:
+			n += inRegion(s.Value.Call.Body)
+		}
+		n++
+		for _, in := range s.Regions() {
+			n += inRegion(in)
+		}
+		n = min(n, math.MaxInt32)
+	}
+	return n
+}
+
+// steady reports whether the step of a loop that counts up is a sum that is never too large for its type. C may not wrap it around, and compilers know how many
+// rounds there are: NVIDIA's needs less instructions then.
+func (q *pass) steady(loop *ir.Stmt) bool {
+	if c := loop.Count; c != nil {
+		return c.By > 0 && (c.Op == ir.Lt || c.Op == ir.Le) && fits(c.Index.Type, last(c.Op, c.End), c.By)
+	}
+	if loop.Value == nil || loop.Step == nil || len(loop.Step.List) != 1 {
+		return false
+	}
+	s := loop.Step.List[0]
+	if s.Do != ir.Store || s.Value.Op != ir.Add || s.Place.Local == nil || s.Place.Local.Space != ir.Private || len(s.Place.Path) > 0 || !loads(s.Value.Args[0], s.Place.Local) {
+		return false
+	}
+	l, by := s.Place.Local, s.Value.Args[1]
+	most := most(by)
+	if by.Op == ir.Const {
+		n, ok := by.Const.(int64)
+		if most = n; !ok || n <= 0 {
+			return false
+		}
+	} else if by.Op != ir.Len && by.Op != ir.Rows && by.Op != ir.Cols {
+		return false
+	}
+	changed := false
+	for _, r := range []*ir.Region{loop.Head, loop.Then} {
+		r.Visit(func(s *ir.Stmt) { changed = changed || s.Do == ir.Store && s.Place.Local == l },
+			func(v *ir.Value) { changed = changed || v.Op == ir.Address && v.Place.Local == l })
+	}
+	return !changed && fits(l.Type, ends(loop.Value, l), most)
+}
+
+// fits reports whether a number of a type that is at most last can be increased.
+func fits(t *ir.Type, last, by int64) bool {
+	if !t.Signed() || t.Bits() < 32 {
+		return false
+	}
+	limit := int64(1)<<(t.Bits()-1) - 1
+	return by <= limit && max(last, 1) <= limit-by
+}
+
+// loads reports whether a value is what is in a local.
+func loads(v *ir.Value, l *ir.Local) bool {
+	return v.Op == ir.Load && v.Place.Local == l && len(v.Place.Path) == 0
+}
+
+// ends returns what a local is at most where a condition is true.
+func ends(cond *ir.Value, l *ir.Local) int64 {
+	switch {
+	case cond.Op == ir.Both:
+		return min(ends(cond.Args[0], l), ends(cond.Args[1], l))
+	case (cond.Op == ir.Lt || cond.Op == ir.Le) && loads(cond.Args[0], l):
+		return last(cond.Op, cond.Args[1])
+	}
+	return math.MaxInt64
+}
+
+// last returns what a number is at most that is less than an end, or that at most.
+func last(op ir.Op, end *ir.Value) int64 {
+	n := most(end)
+	if op == ir.Lt && n > 0 {
+		n--
+	}
+	return n
+}
+
+// most returns what a signed number is at most. No memory has 2^57 bytes.
+func most(v *ir.Value) int64 {
+	limit := int64(math.MaxInt64)
+	if v.Type.Signed() {
+		limit = int64(1)<<(v.Type.Bits()-1) - 1
+	}
+	switch v.Op {
+	case ir.Const:
+		if n, ok := v.Const.(int64); ok {
+			return n
+		}
+	case ir.Len, ir.Rows, ir.Cols:
+		return 1 << 57
+	case ir.Min:
+		return min(most(v.Args[0]), most(v.Args[1]))
+	case ir.Div, ir.Sub:
+		by, ok := v.Args[1].Const.(int64)
+		if x := v.Args[0]; ok && by > 0 && (x.Op == ir.Len || x.Op == ir.Rows || x.Op == ir.Cols) {
+			return most(x)
+		}
+	}
+	return limit
+}
