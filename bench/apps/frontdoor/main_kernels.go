@@ -318,7 +318,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_a, i64 h_a_n, const GLOBAL f32 *h_b, i64 h
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 6)]) = h_mine;
 	BARRIER();
 	if (h_me < 8) {
-		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k = (i64)((u64)h_k + 8)) {
+		GO_ORDERED for (i64 h_k = (i64)((u64)h_me + 8); h_k < 64; h_k += 8) {
 			h_mine = h_mine + GO_ONCE(h_part.a[GO_AT(h_k, 64, 7)]);
 		}
 		GO_ONCE(h_part.a[GO_AT(h_me, 64, 8)]) = h_mine;
@@ -413,7 +413,7 @@ KERNEL void k_move(f32 h_dt, const GLOBAL f32 *h_old, i64 h_old_n, GLOBAL f32 *h
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
-	GO_ORDERED for (i64 h_k = 0; h_k < h_old_n; h_k = (i64)((u64)h_k + 4)) {
+	GO_ORDERED for (i64 h_k = 0; h_k < h_old_n; h_k += 4) {
 		f32 h_dx = h_old[GO_AT(h_k, h_old_n, 19)] - h_x;
 		f32 h_dy = h_old[GO_AT((i64)((u64)h_k + 1), h_old_n, 19)] - h_y;
 		f32 h_dz = h_old[GO_AT((i64)((u64)h_k + 2), h_old_n, 19)] - h_z;

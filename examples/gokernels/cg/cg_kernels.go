@@ -177,7 +177,7 @@ KERNEL void k_total(const GLOBAL f32 *h_sums, i64 h_sums_n, GLOBAL f32 *h_out, i
 	}
 	i64 h_me = (i64)THREAD(0);
 	f32 h_mine = 0.0f;
-	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j = (i64)((u64)h_j + 64)) {
+	GO_ORDERED for (i64 h_j = h_me; h_j < h_sums_n; h_j += 64) {
 		h_mine = h_mine + h_sums[GO_AT(h_j, h_sums_n, 10)];
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 64, 11)]) = h_mine;

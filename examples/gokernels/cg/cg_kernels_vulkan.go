@@ -7,7 +7,7 @@ package cg
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("12506b4ac6a4586c", map[string]kernel.Code{
+	kernels.Compiled("d8364dbd69225b96", map[string]kernel.Code{
 		"laplace": {Words: `
 dBECAREC4ykRAgsOA+QpAQ8JBQjrvrGLBvDYhZsGZQ8lKxAGCBEBAQEFBQjrvrGLBvDYhZsGZUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUN
 AiMQSAUNAyMYSAUNBCMgRwMNAkcEEQYERwMSAkgFEgAjAEcEJQsaRwQrCxtHA0cqRwNTKkcDXSpHA2cqRwNxKhUEASAAMgQBAgEyBAEDATIEAQQBFwQFAQMz

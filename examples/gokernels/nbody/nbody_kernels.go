@@ -73,7 +73,7 @@ KERNEL void k_step(f32 h_dt, i32 h_first, const GLOBAL f32 *h_old, i64 h_old_n, 
 	f32 h_ax = 0.0f;
 	f32 h_ay = 0.0f;
 	f32 h_az = 0.0f;
-	GO_ORDERED for (i64 h_from = 0; h_from < h_n; h_from = (i64)((u64)h_from + 64)) {
+	GO_ORDERED for (i64 h_from = 0; h_from < h_n; h_from += 64) {
 		T_body v_3 = {0};
 		GO_ONCE(h_piece.a[GO_AT(h_me, 64, 1)]) = v_3;
 		if ((i64)((u64)h_from + (u64)h_me) < h_n) {

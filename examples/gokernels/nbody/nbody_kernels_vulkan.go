@@ -7,7 +7,7 @@ package nbody
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("5ed27ce68d3aded8", map[string]kernel.Code{
+	kernels.Compiled("f764278c0a25dff9", map[string]kernel.Code{
 		"step": {Words: `
 5gQRAgERAuMpEQILEQIKCwa+AseYzeIErubRowau6NSBAwAOA+QpAQ8KBQjrvs2jB+XgARAvVWFmEAYIEQEBAQUECOu+zaMH5eABBQTSAfLevaMHAAUF5AHR
 6r2jB+nKuaMHs2QFBMAC0t69owezZAUE8QL30pGrBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDgAjAEgFDgEjBEgFDgIjCEgFDgMjEEgFDgQjGEgFDgUjIEgF

@@ -67,13 +67,13 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 		i64 h_part = (i64)INDEX(0);
 		i64 h_p = h_part;
 		if (GO_APART) {
-			GO_ORDERED for (; h_p < h_points_n; h_p = (i64)((u64)h_p + (u64)h_sums_n)) {
+			GO_ORDERED for (; h_p < h_points_n; h_p += h_sums_n) {
 				i64 h_best = 0;
 				f32 h_least = 1e+38f;
 				GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
 					f32 h_away = 0.0f;
 					T_8_f32 v_3 = h_points[GO_AT(h_p, h_points_n, 0)];
-					GO_ORDERED for (i64 h_d = 0; h_d < 8; h_d++) {
+					GO_ORDERED GO_UNROLL(8) for (i64 h_d = 0; h_d < 8; h_d++) {
 						f32 h_x = v_3.a[GO_AT(h_d, 8, 0)];
 						h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
 					}
@@ -84,7 +84,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 					}
 				}
 				T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
-				GO_ORDERED for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+				GO_ORDERED GO_UNROLL(8) for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
 					f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
 					i64 v_8 = h_best;
 					GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;
@@ -98,13 +98,13 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 		if (h_part < h_sums_n) {
 			i64 h_p = h_part;
 			if (GO_APART) {
-				GO_ORDERED for (; h_p < h_points_n; h_p = (i64)((u64)h_p + (u64)h_sums_n)) {
+				GO_ORDERED for (; h_p < h_points_n; h_p += h_sums_n) {
 					i64 h_best = 0;
 					f32 h_least = 1e+38f;
 					GO_ORDERED for (i64 h_c = 0; h_c < 32; h_c++) {
 						f32 h_away = 0.0f;
 						T_8_f32 v_3 = h_points[GO_AT(h_p, h_points_n, 0)];
-						GO_ORDERED for (i64 h_d = 0; h_d < 8; h_d++) {
+						GO_ORDERED GO_UNROLL(8) for (i64 h_d = 0; h_d < 8; h_d++) {
 							f32 h_x = v_3.a[GO_AT(h_d, 8, 0)];
 							h_away = h_away + (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]) * (h_x - h_centres[GO_AT(h_c, h_centres_n, 1)].a[GO_AT(h_d, 8, 1)]);
 						}
@@ -115,7 +115,7 @@ KERNEL void k_add(const GLOBAL T_8_f32 *h_points, i64 h_points_n, const GLOBAL T
 						}
 					}
 					T_8_f32 v_6 = h_points[GO_AT(h_p, h_points_n, 2)];
-					GO_ORDERED for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
+					GO_ORDERED GO_UNROLL(8) for (i64 h_d_1 = 0; h_d_1 < 8; h_d_1++) {
 						f32 h_x_1 = v_6.a[GO_AT(h_d_1, 8, 2)];
 						i64 v_8 = h_best;
 						GO_ONCE(h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)]) = h_sums[GO_AT(h_part, h_sums_n, 3)].a[GO_AT(v_8, 32, 3)].a[GO_AT(h_d_1, 9, 3)] + h_x_1;

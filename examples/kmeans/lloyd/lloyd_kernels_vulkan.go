@@ -7,7 +7,7 @@ package lloyd
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("5b2ced4d871fb2ad", map[string]kernel.Code{
+	kernels.Compiled("199f679c483f7344", map[string]kernel.Code{
 		"add": {Words: `
 pAERAgERAuMpEQILDgPkKQEPCQUI676FowZkDzU7UBAGCBEBAQEFBAjrvoWjBmRHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMj
 GEgFDQQjIEgFDQUjKEcDDQJHBBIGBEcEEwYgRwMUAkgFFAAjAEcEJwYERwQpBiRHBCoGgAlHAysCSAUrACMARwQ1CxpHBDsLG0cEUAsYRwN6KkcDfSpHA34q

@@ -115,7 +115,7 @@ FUNCTION T_vec f_sub(T_vec h_a, T_vec h_b) {
 
 FUNCTION i64 f_nearest(const GLOBAL f32 *h_spheres, i64 h_spheres_n, T_vec h_from, T_vec h_ray, f32 *h_far GO_FAULTS) {
 	i64 h_found = -1;
-	GO_ORDERED for (i64 h_i = 0; h_i < h_spheres_n; h_i = (i64)((u64)h_i + 9)) {
+	GO_ORDERED for (i64 h_i = 0; h_i < h_spheres_n; h_i += 9) {
 		T_vec v_2 = f_at(h_spheres, h_spheres_n, h_i GO_PASS);
 		T_vec h_to = f_sub(v_2, h_from);
 		f32 h_h = f_dot(h_ray, h_to);

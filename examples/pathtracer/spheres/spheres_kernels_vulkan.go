@@ -7,7 +7,7 @@ package spheres
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a8ff8a19262b6d44", map[string]kernel.Code{
+	kernels.Compiled("5dc4067f6e253675", map[string]kernel.Code{
 		"trace": {Words: `
 nQgRAgERAuMpEQILEQLgIhECJxECCgsGpAbHmM3iBK7m0aMGrujUgQMADgPkKQEPCQUI677RkwfhxpUDDykvWBAGCBEBAQEFBAjrvtGTB+HGlQMFBZAB0eq9
 owfpyrmjB7NkBQS+AfXcpaMHAAUD+gHz6okDBQOAAuTe0QMFBJYC8t69owcABQS7AvPGheMGZQUDyALhyJEDBQPNAu3qsQMFBIMD7dLJkwfv5AEFBPIF99KR

@@ -43,7 +43,7 @@ KERNEL void k_around(i32 h_distance, const GLOBAL f32 *h_x, i64 h_x_n, GLOBAL f3
 	}
 	f32 h_sum = 0.0f;
 	i64 h_j = go_max_i64((i64)((u64)h_i - (u64)h_r), 0);
-	GO_ORDERED for (; h_j < go_min_i64((i64)((u64)h_i + (u64)h_r + 1), h_x_n); h_j = (i64)((u64)h_j + 1)) {
+	GO_ORDERED for (; h_j < go_min_i64((i64)((u64)h_i + (u64)h_r + 1), h_x_n); h_j += 1) {
 		h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 0)];
 	}
 	h_y[GO_AT(h_i, h_y_n, 1)] = h_sum * 0.25f;

@@ -7,7 +7,7 @@ package around
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("a696515299503629", map[string]kernel.Code{
+	kernels.Compiled("8b12fe496514392f", map[string]kernel.Code{
 		"around": {Words: `
 YRECAREC4ykRAgsOA+QpAQ8KBQjrvoWTB+/quaMGAA8lKzoQBggRAQEBBQUI676Fkwfv6rmjBgBHBAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgF
 DQIjEEgFDQMjGEgFDQQjIEcDDQJHBBEGBEcDEgJIBRIAIwBHBCULGkcEKwsbRwQ6CxhHA1oqRwNfKhUEASAAMgQBAgEyBAEDATIEAQQBFwQFAQMzBgUGAgME

@@ -357,7 +357,7 @@ KERNEL void k_blur(const GLOBAL f32 *h_from, i64 h_from_n, i64 h_from_m, GLOBAL 
 		return;
 	}
 	f32 h_sum = 0.0f;
-	GO_ORDERED for (i64 h_d = -2; h_d <= 2; h_d = (i64)((u64)h_d + 1)) {
+	GO_ORDERED for (i64 h_d = -2; h_d <= 2; h_d += 1) {
 		h_sum = h_sum + h_from[GO_CELL(go_min_i64(go_max_i64((i64)((u64)h_i + (u64)h_d), 0), (i64)((u64)h_from_n - 1)), h_j, h_from_n, h_from_m, 16)];
 	}
 	h_to[GO_CELL(h_i, h_j, h_to_n, h_to_m, 17)] = h_sum / 5.0f;
@@ -396,7 +396,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 		i64 h_i = (i64)INDEX(0);
 		f32 h_sum = 0.0f;
 		i64 h_j = (i64)((u64)h_i * 16);
-		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j = (i64)((u64)h_j + 1)) {
+		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j += 1) {
 			h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)];
 		}
 		h_sums[GO_AT(h_i, h_sums_n, 23)] = h_sum;
@@ -407,7 +407,7 @@ KERNEL void k_dot(const GLOBAL f32 *h_x, i64 h_x_n, const GLOBAL f32 *h_y, i64 h
 		}
 		f32 h_sum = 0.0f;
 		i64 h_j = (i64)((u64)h_i * 16);
-		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j = (i64)((u64)h_j + 1)) {
+		GO_ORDERED for (; h_j < go_min_i64((i64)(((u64)h_i + 1) * 16), h_x_n); h_j += 1) {
 			h_sum = h_sum + h_x[GO_AT(h_j, h_x_n, 22)] * h_y[GO_AT(h_j, h_y_n, 22)];
 		}
 		h_sums[GO_AT(h_i, h_sums_n, 23)] = h_sum;

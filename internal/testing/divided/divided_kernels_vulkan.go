@@ -7,7 +7,7 @@ package divided
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("6601bf5d2271e3be", map[string]kernel.Code{
+	kernels.Compiled("549081897ffcf5d6", map[string]kernel.Code{
 		"places": {Words: `
 lAERAgERAuMpEQILDgPkKQEPCgUI677B4wbhxpWbBwAPMDaGARAGCBEBAQEFBQjrvsHjBuHGlZsHAAUEHPDYhZsGZQUEY/PS6asGc0cEAgEARwQDAQFHBAQB
 AkcEBgsZSAUNACMASAUNASMESAUNAiMISAUNAyMQRwMNAkcEEAYERwMRAkgFEQAjAEcEMAsaRwQ2CxtHBIYBCxgVBAEgADIEAQIBMgQBAwEyBAEEARcEBQED

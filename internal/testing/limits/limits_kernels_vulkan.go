@@ -7,7 +7,7 @@ package limits
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("d9c6899006dd5565", map[string]kernel.Code{
+	kernels.Compiled("3980e008103f5b8a", map[string]kernel.Code{
 		"once": {Words: `
 PBECAREC4ykRAgsOA+QpAQ8IBQjrvr3zBuPKAQ8dIxAGCBEBAQEFBAjrvr3zBuPKAUcEAgEARwQDAQFHBAQBAkcEBgsZSAUNACMASAUNASMISAUNAiMQRwMN
 AkcEEAYERwMRAkgFEQAjAEcEHQsaRwQjCxsVBAEgADIEAQIBMgQBAwEyBAEEARcEBQEDMwYFBgIDBBMCByEDCgcgBAvlKQEVBAxAAB4FDQELDCAEDgkNOwQO

@@ -319,7 +319,7 @@ KERNEL void k_philox(const GLOBAL u32 *h_in, i64 h_in_n, GLOBAL u32 *h_out, i64 
 		v_2.a[0] = h_in[GO_AT((i64)(6 * (u64)h_i + 4), h_in_n, 5)];
 		v_2.a[1] = h_in[GO_AT((i64)(6 * (u64)h_i + 5), h_in_n, 5)];
 		T_4_u32 h_x = f_Philox(v_1, v_2);
-		GO_ORDERED for (i64 h_j = 0; h_j < 4; h_j++) {
+		GO_ORDERED GO_UNROLL(4) for (i64 h_j = 0; h_j < 4; h_j++) {
 			u32 h_v = h_x.a[GO_AT(h_j, 4, 6)];
 			h_out[GO_AT((i64)(4 * (u64)h_i + (u64)h_j), h_out_n, 7)] = h_v;
 		}

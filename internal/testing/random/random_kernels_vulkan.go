@@ -7,7 +7,7 @@ package random
 import "github.com/go-halyard/halyard/kernel"
 
 func init() {
-	kernels.Compiled("7a7737f57b9f4847", map[string]kernel.Code{
+	kernels.Compiled("e68857d622a32280", map[string]kernel.Code{
 		"numbers": {Words: `
 +gURAgERAuMpEQILEQIKDgPkKQEPCgUI6765qwftxJWTB3MPPUOjBBAGCBEBAQEFBQjrvrmrB+3ElZMHcwUDTs7K3QMFBHTQ0KXjBu/wAQUE3gPI0p3DBgBH
 BAIBAEcEAwEBRwQEAQJHBAYLGUgFDQAjAEgFDQEjCEgFDQIjEEgFDQMjGEgFDQQjIEgFDQUjKEgFDQYjMEgFDQcjOEgFDQgjQEgFDQkjSEcDDQJHBBAGBEcD

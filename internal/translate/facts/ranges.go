@@ -268,10 +268,16 @@ func (r *Ranges) result(v *ir.Value) Range {
 		}
 	case ir.Go:
 		return goRange(v.Of, all)
-	case ir.Min:
-		return Range{min(arg(0).Least, arg(1).Least), min(arg(0).Most, arg(1).Most)}
-	case ir.Max:
-		return Range{max(arg(0).Least, arg(1).Least), max(arg(0).Most, arg(1).Most)}
+	case ir.Min, ir.Max:
+		is := arg(0)
+		for i := range v.Args[1:] {
+			if with := arg(i + 1); v.Op == ir.Min {
+				is = Range{min(is.Least, with.Least), min(is.Most, with.Most)}
+			} else {
+				is = Range{max(is.Least, with.Least), max(is.Most, with.Most)}
+			}
+		}
+		return is
 	case ir.Neg:
 		if v.Type.Signed() {
 			return Range{0, 0}.minus(arg(0), all)

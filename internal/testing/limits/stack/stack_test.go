@@ -37,7 +37,7 @@ func TestVariables(t *testing.T) {
 			return
 		}
 		limits := map[string]func(q *halyard.Queue){
-			"the limit for this kernel is 256": func(q *halyard.Queue) { Large(q.Grid(hal.Blocks(1).Of(257)), x) },
+			"the limit for this kernel is 256":                          func(q *halyard.Queue) { Large(q.Grid(hal.Blocks(1).Of(257)), x) },
 			"kernel huge has variables of 8388608 bytes in each thread": func(q *halyard.Queue) { Huge(q.Over(n), x) },
 		}
 		for words, launch := range limits {

@@ -119,7 +119,7 @@ KERNEL void k_total(const GLOBAL i32 *h_x, i64 h_x_n, GLOBAL i32 *h_sums, i64 h_
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i32 h_sum = 0;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
-	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i = (i64)((u64)h_i + 256)) {
+	for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
 		h_sum = (i32)((u32)h_sum + (u32)h_x[GO_AT(h_i, h_x_n, 0)]);
 	}
 	GO_ONCE(h_part.a[GO_AT(h_me, 256, 1)]) = h_sum;
@@ -211,7 +211,7 @@ KERNEL void k_extreme(i32 h_most, const GLOBAL i32 *h_x, i64 h_x_n, const GLOBAL
 	i64 h_index = -1;
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i = (i64)((u64)h_i + 256)) {
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_x_n); h_i += 256) {
 			i32 h_w = h_x[GO_AT(h_i, h_x_n, 4)];
 			i64 h_other = h_i;
 			if (h_indexes_n > 0) {
@@ -274,7 +274,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	i64 h_me = (i64)THREAD(0);
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = h_me;
-	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i = (i64)((u64)h_i + 256)) {
+	GO_ORDERED for (; h_i < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i += 256) {
 		GO_ONCE(h_tile.a[GO_AT(h_i, 2048, 10)]) = h_x[GO_AT((i64)((u64)h_from + (u64)h_i), h_x_n, 10)];
 	}
 	BARRIER();
@@ -315,7 +315,7 @@ KERNEL void k_scan(i32 h_exclusive, const GLOBAL i32 *h_x, i64 h_x_n, const GLOB
 	}
 	BARRIER();
 	i64 h_i_3 = h_me;
-	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 = (i64)((u64)h_i_3 + 256)) {
+	GO_ORDERED for (; h_i_3 < go_min_i64(2048, (i64)((u64)h_x_n - (u64)h_from)); h_i_3 += 256) {
 		h_sums[GO_AT((i64)((u64)h_from + (u64)h_i_3), h_sums_n, 20)] = GO_ONCE(h_tile.a[GO_AT(h_i_3, 2048, 20)]);
 	}
 	GO_LOOPED
@@ -345,7 +345,7 @@ KERNEL void k_count(u32 h_shift, const GLOBAL i32 *h_keys, i64 h_keys_n, GLOBAL 
 	i64 h_from = (i64)(BLOCK(0) * 2048);
 	i64 h_i = (i64)((u64)h_from + (u64)h_me);
 	if (GO_APART) {
-		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i = (i64)((u64)h_i + 256)) {
+		GO_ORDERED for (; h_i < go_min_i64((i64)((u64)h_from + 2048), h_keys_n); h_i += 256) {
 			i64 v_2 = f_digit(h_keys[GO_AT(h_i, h_keys_n, 21)], h_shift);
 			ATOMIC_ADD(&h_own.a[GO_AT(v_2, 16, 21)], 1);
 		}
